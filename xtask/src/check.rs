@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use crate::file_systems::FileSystems;
@@ -75,6 +75,16 @@ fn deny(skips: &Path) -> anyhow::Result<bool> {
         writeln!(file, "{line}").context("the file of the reported skips")?;
     }
     Ok(holds)
+}
+
+/// Runs a command whose failure ends the task.
+pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    let shown = command.get_program().to_owned();
+    let status = command.status().with_context(|| shown.display().to_string())?;
+    if !status.success() {
+        bail!("{}: {status}", shown.display());
+    }
+    Ok(())
 }
 
 /// The exit code of a command. It is 1 if a signal killed the command.

@@ -8,6 +8,7 @@ use clap::Parser;
 use file_systems::FileSystems;
 
 mod book;
+mod capi;
 mod check;
 mod default_profile;
 mod deny;
@@ -46,6 +47,7 @@ const USAGE: &str = "usage:
   cargo xtask follow DOCUMENT  do what a worked example says, in a scratch clone
   cargo xtask python [--help]  build the Python package, and run its tests
   cargo xtask mpi [--help]     build haulage-mpi, and run its tests
+  cargo xtask capi [--help]    install libhaulage as its users do, and try it
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
@@ -67,6 +69,7 @@ enum Task {
     Layers(Box<layers::Args>),
     Python(Box<python::Args>),
     Mpi(Box<mpi::Args>),
+    Capi(Box<capi::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
     Mutants(Box<mutants::Args>),
@@ -90,6 +93,7 @@ impl Task {
             [task, ..] if task == "follow" => Some(Task::Follow(parsed(args))),
             [task, ..] if task == "layers" => Some(Task::Layers(parsed(args))),
             [task, ..] if task == "mpi" => Some(Task::Mpi(parsed(args))),
+            [task, ..] if task == "capi" => Some(Task::Capi(parsed(args))),
             [task, ..] if task == "python" => Some(Task::Python(parsed(args))),
             [task, rest @ ..] if task == "deny" => Some(Task::Deny(rest.to_vec())),
             [task, ..] if task == "fuzz" => Some(Task::Fuzz(parsed(args))),
@@ -110,6 +114,7 @@ impl Task {
             | Task::Layers(_)
             | Task::Python(_)
             | Task::Mpi(_)
+            | Task::Capi(_)
             | Task::Fuzz(_)
             | Task::Deny(_)
             | Task::Book
@@ -149,6 +154,7 @@ impl Task {
             Task::Layers(args) => layers::run(args),
             Task::Python(args) => python::run(args),
             Task::Mpi(args) => mpi::run(args),
+            Task::Capi(args) => capi::run(args),
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),
             Task::Mutants(args) => mutants::run(args, file_systems),

@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::Parser;
 
+use crate::check::succeed;
 use crate::skips::report_skip;
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
@@ -115,16 +116,6 @@ fn install(root: &Path, environment: &Path, profile: &str) -> anyhow::Result<()>
     let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??.path();
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"];
     succeed(Command::new(python).args(pip).args(["--force-reinstall", "--no-deps"]).arg(wheel))
-}
-
-/// Runs a command whose failure ends the task.
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let shown = command.get_program().to_owned();
-    let status = command.status().with_context(|| shown.display().to_string())?;
-    if !status.success() {
-        bail!("{}: {status}", shown.display());
-    }
-    Ok(())
 }
 
 /// Runs a check, and returns its exit code.

@@ -23,6 +23,8 @@ mod stage;
 mod tests;
 mod tools;
 
+pub(crate) use tools::CARGO_C;
+
 /// Make packages of this commit in target/dist-packages: .deb, .rpm and a static tarball.
 ///
 /// Each format has the program of the profile `dist`, the manual pages, the completions for bash, zsh and

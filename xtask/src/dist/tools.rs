@@ -1,4 +1,5 @@
-//! cargo-deb, which writes Debian packages. Its version is fixed: another one may write other bytes.
+//! Programs from the registry of crates: cargo-deb, which writes Debian packages, and cargo-c, which builds
+//! and installs libhaulage. Their versions are fixed: another one may write other bytes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,23 +10,29 @@ use super::build::cargo;
 use super::checkout::Checkout;
 
 /// A program from the registry of crates.
-pub(super) struct Tool {
+pub(crate) struct Tool {
+    /// The name of the crate.
     name: &'static str,
+    program: &'static str,
     version: &'static str,
 }
 
-pub(super) const CARGO_DEB: Tool = Tool { name: "cargo-deb", version: "3.8.0" };
+pub(super) const CARGO_DEB: Tool =
+    Tool { name: "cargo-deb", program: "cargo-deb", version: "3.8.0" };
+
+pub(crate) const CARGO_C: Tool =
+    Tool { name: "cargo-c", program: "cargo-cinstall", version: "0.10.24+cargo-0.98.0" };
 
 impl Tool {
     /// Its path. Installs it into target/tools of the checkout that xtask was built from, if it is
     /// there in no or another version.
-    pub(super) fn find(&self) -> anyhow::Result<PathBuf> {
+    pub(crate) fn find(&self) -> anyhow::Result<PathBuf> {
         let tools = Checkout::own()?.root().join("target/tools");
-        let program = tools.join("bin").join(self.name);
+        let program = tools.join("bin").join(self.program);
         if self.is_right(&program) {
             return Ok(program);
         }
-        let Tool { name, version } = self;
+        let Tool { name, version, .. } = self;
         eprintln!("xtask: installing {name} {version} into {}", tools.display());
         let install = ["install", "--locked", "--force", "--version", version, "--root"];
         let status = Command::new(cargo())

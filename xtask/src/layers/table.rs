@@ -249,6 +249,7 @@ const PYTHON: &[Layer] = &[
 const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
     layer("mpi python", "builds and tests haulage-mpi, and the Python package"),
+    layer("capi", "installs and tries libhaulage"),
     layer("check", "everything that a change has to pass"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
