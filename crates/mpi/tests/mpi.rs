@@ -3,14 +3,14 @@
 mod common;
 
 use std::ffi::OsString;
-use std::fs::{create_dir, read_dir, remove_dir_all, set_permissions, write};
+use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{assert_holes_are_kept, make_tree, scratch};
-use testfs::{Aspects, stderr, tree_differences};
+use testfs::{Aspects, Costs, SlowFs, stderr, tree_differences};
 
 /// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
 fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
@@ -314,5 +314,70 @@ fn two_hosts_copy_one_tree() {
             assert!(told > 200, "{ranks} ranks: {host} copied {told} files");
         }
         remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}
+
+/// Files in each directory of the store. A mount makes one name at a time in a directory, so many in one would be
+/// made one after the other.
+const STORE_FILES: usize = 8;
+
+/// A store on which each request takes 2 ms, with a tree `src` of that many directories.
+fn store(dirs: usize) -> Option<SlowFs> {
+    let store = SlowFs::mount(Costs { latency: Duration::from_millis(2), ..Costs::default() })?;
+    std::thread::scope(|scope| {
+        for dir in 0..dirs {
+            let dir = store.path().join(format!("src/{dir}"));
+            scope.spawn(move || {
+                create_dir_all(&dir).expect("a directory");
+                for file in 0..STORE_FILES {
+                    write(dir.join(file.to_string()), format!("contents of {file}"))
+                        .expect("a file");
+                }
+            });
+        }
+    });
+    Some(store)
+}
+
+/// Seconds of a copy by that many ranks of one worker each. The start of the ranks is left out.
+fn seconds_on_the_store(store: &SlowFs, ranks: usize) -> f64 {
+    let timed = |args: &[&str]| {
+        let start = Instant::now();
+        let output = run(store.path(), ranks, args);
+        assert!(output.status.success(), "{ranks} ranks: {output:?}");
+        start.elapsed().as_secs_f64()
+    };
+    let start = timed(&["--version"]);
+    let dst = format!("dst{ranks}");
+    let all = timed(&["cp", "-r", "--jobs=1", "src", &dst]);
+    let contents = store.contents();
+    let below = |top: &str| -> Vec<_> {
+        let inside = |(path, data): (&PathBuf, &Option<Vec<u8>>)| {
+            Some((path.strip_prefix(top).ok()?.to_owned(), data.clone()))
+        };
+        contents.iter().filter_map(inside).collect()
+    };
+    assert!(below("src").len() > STORE_FILES && below("src") == below(&dst), "{ranks} ranks");
+    (all - start).max(f64::EPSILON)
+}
+
+/// Four ranks wait for four requests at the same time. `cargo xtask mpi` may run beside other programs, so less is
+/// asked than what the table of docs/scale.md shows.
+#[test]
+fn ranks_wait_for_a_slow_store_at_the_same_time() {
+    let Some(store) = store(16) else { return };
+    let (one, four) = (seconds_on_the_store(&store, 1), seconds_on_the_store(&store, 4));
+    assert!(one / four > 2.0, "one rank takes {one:.2} s, four take {four:.2} s");
+}
+
+#[test]
+#[ignore = "prints the table of docs/scale.md"]
+fn print_speed_up_on_a_slow_store() {
+    let Some(store) = store(48) else { return };
+    let one = seconds_on_the_store(&store, 1);
+    println!("1 rank: {one:.2} s");
+    for ranks in [2, 4, 8] {
+        let seconds = seconds_on_the_store(&store, ranks);
+        println!("{ranks} ranks: {seconds:.2} s, speed-up {:.2}", one / seconds);
     }
 }

@@ -23,7 +23,9 @@ use crate::skip::{skip, test_name};
 /// to this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// The time of each write, whatever its size.
+    /// The time that each request is on its way, as to a server. Requests travel at the same time.
+    pub latency: Duration,
+    /// The time of each write, whatever its size. Writes wait for one another, unless there is a latency.
     pub write_time: Duration,
     /// The time for each MiB of a copy_file_range(2), which the file system serves itself. `None`
     /// if it does not support the call.
@@ -71,7 +73,11 @@ impl SlowFs {
             nodes: nodes.clone(),
             liar: Arc::clone(&liar),
         };
-        match fuser::spawn_mount(slow, dir.path(), &Config::default()) {
+        let mut config = Config::default();
+        if !costs.latency.is_zero() {
+            config.n_threads = Some(TRAVELLING_MAX);
+        }
+        match fuser::spawn_mount(slow, dir.path(), &config) {
             Ok(session) => {
                 Some(SlowFs { session: Some(session), writes, served_bytes, nodes, liar, dir })
             }
@@ -131,12 +137,20 @@ struct Slow {
     liar: Arc<Mutex<Liar>>,
 }
 
+/// Requests that are on their way at the same time at most.
+const TRAVELLING_MAX: usize = 64;
+
 /// The free blocks of 4096 bytes that statfs(2) reports: 1 GiB.
 const BLOCKS: u64 = 1 << 18;
 
 impl Slow {
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a request has arrived.
+    fn travel(&self) {
+        std::thread::sleep(self.costs.latency);
     }
 
     fn liar(&self) -> MutexGuard<'_, Liar> {
@@ -154,12 +168,14 @@ impl Slow {
 
 impl Filesystem for Slow {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.travel();
         let nodes = self.nodes();
         let attr = nodes.find(parent, name).and_then(|ino| nodes.attr(ino));
         reply_entry(attr.map(|attr| self.liar().entry_attr(attr)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.travel();
         let attr = self.nodes().attr(ino);
         reply_attr(attr.map(|attr| self.liar().attr(attr)), reply);
     }
@@ -182,6 +198,7 @@ impl Filesystem for Slow {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        self.travel();
         // Lengths are data.
         if size.is_none() && self.liar().refuses_attributes() {
             return reply.error(Errno::EPERM);
@@ -200,6 +217,7 @@ impl Filesystem for Slow {
         _umask: u32,
         reply: ReplyEntry,
     ) {
+        self.travel();
         let mut nodes = self.nodes();
         let attrs = (mode, Owner::of(request));
         match nodes.add(parent, name, Node::Dir(BTreeMap::new()), attrs) {
@@ -218,6 +236,7 @@ impl Filesystem for Slow {
         _flags: i32,
         reply: ReplyCreate,
     ) {
+        self.travel();
         let mut nodes = self.nodes();
         let attrs = (mode, Owner::of(request));
         let created = nodes.add(parent, name, Node::File(Vec::new()), attrs);
@@ -230,6 +249,7 @@ impl Filesystem for Slow {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.travel();
         match self.nodes().remove(parent, name) {
             Ok(_) => reply.ok(),
             Err(errno) => reply.error(errno),
@@ -237,6 +257,7 @@ impl Filesystem for Slow {
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.travel();
         match self.nodes().remove_dir(parent, name) {
             Ok(_) => reply.ok(),
             Err(errno) => reply.error(errno),
@@ -253,6 +274,7 @@ impl Filesystem for Slow {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        self.travel();
         if self.costs.no_rename_flags && !flags.is_empty() {
             if self.race_is_due.swap(false, Ordering::Relaxed) {
                 let content = Node::File(newname.as_encoded_bytes().to_vec());
@@ -276,6 +298,7 @@ impl Filesystem for Slow {
         newname: &OsStr,
         reply: ReplyEntry,
     ) {
+        self.travel();
         let mut nodes = self.nodes();
         if self.costs.no_hard_links {
             return reply.error(Errno::EPERM);
@@ -291,6 +314,7 @@ impl Filesystem for Slow {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.travel();
         reply.opened(FileHandle(0), self.flags());
     }
 
@@ -305,6 +329,7 @@ impl Filesystem for Slow {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        self.travel();
         let (mut nodes, mut liar) = (self.nodes(), self.liar());
         liar.change(&mut nodes, ino);
         let len = match liar.read_len(offset, offset_of(size.into())) {
@@ -329,11 +354,11 @@ impl Filesystem for Slow {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        self.travel();
         let writes = self.writes.fetch_add(1, Ordering::Relaxed);
         if self.costs.full_after_writes.is_some_and(|last| writes >= last) {
             return reply.error(Errno::ENOSPC);
         }
-        // One thread serves all requests, so several writers wait for each other.
         std::thread::sleep(self.costs.write_time);
         let data = match self.liar().written(offset, data) {
             Ok(data) => data,
@@ -399,6 +424,7 @@ impl Filesystem for Slow {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
+        self.travel();
         match self.liar().close() {
             Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno),
@@ -428,6 +454,7 @@ impl Filesystem for Slow {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
+        self.travel();
         let nodes = self.nodes();
         let Some(Node::Dir(entries)) = nodes.get(ino) else {
             return reply.error(Errno::ENOTDIR);
@@ -447,6 +474,7 @@ impl Filesystem for Slow {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        self.travel();
         reply.statfs(BLOCKS, BLOCKS, BLOCKS, 1 << 20, 1 << 20, 4096, 255, 4096);
     }
 }
