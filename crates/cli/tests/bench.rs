@@ -237,9 +237,10 @@ fn a_run_directory_is_as_documented() {
     let again = bench(dir, &["--resume", run.to_str().expect("text"), "--time", "0.001"]);
     let short = stdout(&again);
     assert!(short.starts_with("Summary\nDoes all of it work?\n"), "{short}");
-    assert!(short.lines().count() <= 25, "{short}");
-    // The answer to the question is that of the first part.
-    assert!(short.contains("\nOn this machine "), "{short}");
+    // The answer to the question is that of the first part. Before it stands what to do where noise left most
+    // comparisons unresolved.
+    let answer = short.find("\nOn this machine ").map(|at| &short[at..]);
+    assert!(answer.is_some_and(|answer| answer.lines().count() <= 22), "{short}");
     for part in ["in_turn", "calls", "page", "two", "commands"] {
         let line = short.lines().find(|line| line.starts_with(&format!("{part} ")));
         assert!(line.is_some(), "no {part} in\n{short}");

@@ -88,5 +88,5 @@ fn bad_usage_and_a_missing_run() {
     check(&["compare", "one"], 2, "SECOND");
     check(&["compare", "a", "b", "--fail-on", "faster"], 2, "slower");
     check(&["compare", "a", "b", "--delta=-1"], 2, "delta");
-    check(&["compare", "a", "b"], 1, "cannot read 'a/experiment.toml'");
+    check(&["compare", "a", "b"], 1, "'a': there is no such run directory");
 }
