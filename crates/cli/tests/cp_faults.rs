@@ -639,6 +639,19 @@ fn a_file_of_its_own_that_cannot_be_removed_is_named() {
     let stats = [&output.stdout[..], &output.stderr[..]].concat();
     let stats = String::from_utf8_lossy(&stats);
     assert!(stats.contains("left over                    1 file\n"), "{stats}");
+    // A partial file that got its name by a hard link, where the file system has no RENAME_NOREPLACE.
+    let faults = [unlink, "inject=renameat2:error=EINVAL"];
+    for (name, journal_is_named) in [("y", true), ("z", false)] {
+        // For the second one, only the removal of the partial file fails.
+        let unlink = if journal_is_named { unlink } else { "inject=unlinkat:error=EIO:when=1" };
+        let args = ["-a", "--resume", "s/large", name];
+        let Some(output) = with_faults(dir, &[unlink, faults[1]], &args) else { return };
+        let said = stderr(&output);
+        assert!(said.contains(&left(&format!(".{name}.haulage-part"))), "{name}: {said}");
+        let is_named = said.contains(&left(&format!(".{name}.haulage-journal")));
+        assert_eq!(is_named, journal_is_named, "{name}: {said}");
+        assert_eq!(dir.join(format!(".{name}.haulage-journal")).exists(), journal_is_named);
+    }
     // A temporary, after the copy has failed.
     let faults = [unlink, "inject=renameat,renameat2:error=EDQUOT"];
     write(dir.join("old"), "old").expect("a file");

@@ -5,7 +5,7 @@
 //! rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -73,11 +73,16 @@ impl FinalName<'_> {
         }
     }
 
-    /// The path as messages show it. That of a target of a link is not known.
+    /// The path as messages show it. That of a link's target is the kernel's name of its directory, where
+    /// /proc tells it.
     fn path(&self) -> PathBuf {
         match self {
             FinalName::AtDestination(place) => place.path(),
-            FinalName::LinkTarget(_, name) => OsStr::from_bytes(name.to_bytes()).into(),
+            FinalName::LinkTarget(dir, name) => {
+                let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
+                let above = std::fs::read_link(link).unwrap_or_default();
+                above.join(OsStr::from_bytes(name.to_bytes()))
+            }
         }
     }
 }
@@ -283,9 +288,13 @@ impl<'j> AtomicFile<'j> {
             // A killed run without `--resume` may have left a temporary of this name.
             let temporary = cx.stale.remove_temporary(&cx.security, &entry.src, dst);
             let is_target = matches!(self.final_name, FinalName::LinkTarget(..));
-            // Otherwise the entry's own are removed, and reported, once it is complete.
-            if is_target || !cx.stale.may_exist_for(entry) {
+            // Otherwise the entry's own are removed, and reported, once it is complete. A partial file with two
+            // names is not recognised then.
+            let is_last = is_target || !cx.stale.may_exist_for(entry);
+            if is_last || self.temp_name.is_some() {
                 self.report_left_over(own);
+            }
+            if is_last {
                 self.report_left_over(temporary);
             }
         }

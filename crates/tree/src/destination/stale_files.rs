@@ -116,7 +116,8 @@ pub(crate) fn remove_partial(
     // The marker of a directory is kept as long as the directory exists.
     let exists = || statat(dir, name, AtFlags::empty()).is_ok_and(|stat| is_directory(&stat));
     if is_of_file || journal_kind.is_some() && !exists() {
-        removed = removed.and(own_file::remove(dir, &journal_name));
+        // Without its journal a partial file that stays would not be recognised by the next run.
+        removed = removed.and_then(|()| own_file::remove(dir, &journal_name));
     }
     removed
 }
