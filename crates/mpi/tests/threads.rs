@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use common::{FLAT_FILES, assert_holes_are_kept, make_tree};
 use haulage::events::{Diagnostic, Observer, Receipt};
@@ -24,6 +25,7 @@ struct Done {
     failed: Mutex<Vec<Diagnostic>>,
     /// Stops after so many entries.
     stops_after: Option<usize>,
+    stops_at: Option<Instant>,
     stopped: AtomicBool,
 }
 
@@ -45,7 +47,8 @@ impl Observer for Done {
     }
 
     fn interrupted(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        let is_late = self.stops_at.is_some_and(|at| Instant::now() >= at);
+        is_late || self.stopped.load(Ordering::Relaxed)
     }
 }
 
@@ -69,9 +72,16 @@ fn copy(
             Arc::new(Done { stops_after, ..Done::default() })
         })
         .collect();
+    let status = run(&done, request, options);
+    (done, status)
+}
+
+/// Copies with a rank for each of `done`. Returns the exit status of rank 0.
+fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
+    let ranks = done.len().try_into().expect("few ranks");
     let threads: Vec<_> = Threads::connected(ranks)
         .into_iter()
-        .zip(done.clone())
+        .zip(done.to_vec())
         .map(|(mut transport, done)| {
             let (request, options) = (request.clone(), options.clone());
             std::thread::spawn(move || {
@@ -85,7 +95,7 @@ fn copy(
         .collect();
     let statuses: Vec<u8> =
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
-    (done, statuses[0])
+    statuses[0]
 }
 
 /// The paths of all ranks, with how often each was copied.
@@ -205,20 +215,20 @@ fn a_rank_that_is_interrupted_ends_all_of_them() {
     assert!((100..2 * FLAT_FILES).contains(&entries), "{entries}");
 }
 
-#[test]
-fn two_ranks_do_not_write_to_one_file_at_once() {
-    const NAMES: u8 = 48;
-    const BYTES: usize = 3 << 20;
+/// Copies files of several lengths to names that all lead to the file `dst/0`.
+fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
+    const NAMES: usize = 48;
+    // The file takes so long by its own name that the others are written meanwhile.
+    let bytes_of = |name: usize| if name == 0 { 64 << 20 } else { (1 + name % 4) << 20 };
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     create_dir(&src).expect("a directory");
     create_dir(&dst).expect("a directory");
-    write(dst.join("0"), "x").expect("a file");
     for name in 0..NAMES {
-        write(src.join(name.to_string()), vec![name; BYTES]).expect("a file");
+        let byte = u8::try_from(name).expect("few names");
+        write(src.join(name.to_string()), vec![byte; bytes_of(name)]).expect("a file");
         if name > 0 {
-            let link = dst.join(name.to_string());
-            std::fs::hard_link(dst.join("0"), link).expect("a link");
+            link(&dst.join("0"), &dst.join(name.to_string()));
         }
     }
     let exact =
@@ -226,12 +236,48 @@ fn two_ranks_do_not_write_to_one_file_at_once() {
     let options = Options { recursive: true, verify: true, ..Options::default() };
     let options = Options { follow: haulage::options::Follow::Never, ..options };
     for turn in 0..5 {
+        // Shorter than each of the new ones.
+        write(dst.join("0"), "x").expect("a file");
         let (done, status) = copy(4, &exact, &options, None);
-        assert_eq!((failures(&done), status), (vec![], 0));
+        assert_eq!((failures(&done), status), (vec![], 0), "turn {turn}");
         let bytes = read(dst.join("0")).expect("a copy");
         let first = bytes[0];
-        assert!(bytes.len() == BYTES && bytes.iter().all(|&byte| byte == first), "turn {turn}");
+        assert!(bytes.iter().all(|&byte| byte == first), "turn {turn}");
+        assert_eq!(bytes.len(), bytes_of(first.into()), "turn {turn}");
     }
+}
+
+#[test]
+fn two_ranks_do_not_write_to_one_file_at_once_by_hard_links() {
+    copy_to_names_of_one_file(|file, link| {
+        if !file.exists() {
+            write(file, "x").expect("a file");
+        }
+        std::fs::hard_link(file, link).expect("a link");
+    });
+}
+
+#[test]
+fn two_ranks_do_not_write_to_one_file_at_once_by_symbolic_links() {
+    copy_to_names_of_one_file(|_, link| std::os::unix::fs::symlink("0", link).expect("a link"));
+}
+
+#[test]
+fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    write(&src, "new").expect("a file");
+    write(&dst, "old").expect("a file");
+    let held = std::fs::File::open(&dst).expect("the file");
+    held.lock().expect("a lock");
+    let stops_at = Some(Instant::now() + Duration::from_millis(300));
+    let done = [0, 1].map(|_| Arc::new(Done { stops_at, ..Done::default() }));
+    let status = run(&done, &request(&[&src], &dst), &Options::default());
+    assert_eq!(
+        (failures(&done), status),
+        (vec![Diagnostic::InterruptedBefore { dst: dst.clone() }], 1)
+    );
+    assert_eq!(read(dst).expect("the file"), b"old");
 }
 
 #[test]

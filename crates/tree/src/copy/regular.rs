@@ -4,10 +4,12 @@
 //! attributes ([`crate::metadata`]), give a file of `--atomic` its name, close.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread::sleep;
+use std::time::Duration;
 
 use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat, openat};
-use rustix::io::retry_on_intr;
+use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
 use crate::data::copy::copy_data;
@@ -20,7 +22,7 @@ use crate::destination::existing::remove;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
-use crate::destination::state::{DestinationState, Found};
+use crate::destination::state::DestinationState;
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular};
 use crate::metadata::{
@@ -69,7 +71,7 @@ pub(crate) fn copy_file(
         return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
-    let is_locked = lock_among_ranks(cx, &state, &dst);
+    let is_locked = lock_among_ranks(cx, entry, &state, &mut dst)?;
     let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
     if is_locked {
         // The descriptor may stay open for longer.
@@ -129,16 +131,47 @@ fn open_or_create<'c, 'j>(
     Ok((lock, opened))
 }
 
-/// Waits until no other rank of a job writes to an existing file, which may have further names there.
-/// Returns whether the file is locked. On a file system without locks it is not.
-fn lock_among_ranks(cx: &CopyContext<'_>, state: &DestinationState, dst: &Opened<'_>) -> bool {
-    let has_names = |found: &Found| found.through_link || found.effective().st_nlink > 1;
-    cx.rank().is_some()
-        && !dst.new
-        && dst.atomic.is_none()
-        && is_regular(&dst.stat)
-        && state.found.as_deref().is_some_and(has_names)
-        && retry_on_intr(|| flock(&dst.fd, FlockOperation::LockExclusive)).is_ok()
+/// How long to wait before a locked file is tried again: doubled each time.
+const LOCK_WAIT_MIN: Duration = Duration::from_millis(1);
+const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
+
+/// Waits until no other rank of a job writes to an existing file that another name may lead to: a
+/// hard link, or a symbolic link, which the file does not show. Returns whether the file is locked.
+/// On a file system without locks it is not.
+///
+/// # Errors
+/// The run was interrupted, or fstat(2) failed.
+fn lock_among_ranks(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    state: &DestinationState,
+    dst: &mut Opened<'_>,
+) -> Result<bool> {
+    let is_existing = !dst.new && dst.atomic.is_none() && is_regular(&dst.stat);
+    let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
+    let has_names = || dst.stat.st_nlink > 1 || through_link || cx.options.may_write_through();
+    if cx.rank().is_none() || !is_existing || !has_names() {
+        return Ok(false);
+    }
+    let mut wait = LOCK_WAIT_MIN;
+    loop {
+        match flock(&dst.fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            // A blocking call would not see an interrupt, and another program may hold the lock.
+            Err(Errno::WOULDBLOCK) => {
+                if cx.report.interrupted() {
+                    return Err(Diagnostic::InterruptedBefore { dst: entry.dst.path() });
+                }
+                sleep(wait);
+                wait = (wait * 2).min(LOCK_WAIT_MAX);
+            }
+            Err(_) => return Ok(false),
+        }
+    }
+    // The rank that had the lock may have changed the length.
+    dst.stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
+    Ok(true)
 }
 
 /// The mode that a new file is created with, and its final one.
