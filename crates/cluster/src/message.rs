@@ -47,8 +47,15 @@ pub enum Message<P: Payload> {
     },
     /// The share and everything below it is copied.
     Done(ShareId),
-    /// The receiver could not start the share. Its sender does the work itself.
-    HandBack(ShareId, P::Work),
+    /// The sender could not start the share. The rank that gave it does the work itself.
+    HandBack {
+        /// As in the `Share`.
+        id: ShareId,
+        /// The sender takes no share at all. Another rank may take this one.
+        takes_none: bool,
+        /// The work.
+        work: P::Work,
+    },
     /// The sender has a name of a file with several names. There is exactly one answer, `CopyFirst`
     /// or `LinkTo`.
     AskLink(InodeId, Ticket),

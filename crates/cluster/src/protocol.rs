@@ -31,7 +31,14 @@ pub enum Command<P: Payload> {
     /// The work that was offered with this number is done by the rank that took it.
     Returned(u64),
     /// The work that was offered with this number could not be started elsewhere. Do it here.
-    TakeBack(u64, P::Work),
+    TakeBack {
+        /// The number.
+        number: u64,
+        /// The other rank takes no share at all. It says nothing about this one.
+        takes_none: bool,
+        /// The work.
+        work: P::Work,
+    },
     /// Copy the file whose name has this ticket, then call [`Protocol::copied`].
     CopyFirst(InodeId, Ticket),
     /// Make the name that has this ticket a hard link to the other.
@@ -196,10 +203,17 @@ impl<P: Payload> Protocol<P> {
         out.push(Command::Send(taken.from, Message::Done(taken.id)));
     }
 
-    /// A share that was taken cannot be started here.
-    pub fn hand_back(&mut self, taken: Taken, work: P::Work, out: &mut Commands<P>) {
+    /// A share that was taken cannot be started here; with `takes_none` no share can.
+    pub fn hand_back(
+        &mut self,
+        taken: Taken,
+        work: P::Work,
+        takes_none: bool,
+        out: &mut Commands<P>,
+    ) {
         self.taken -= 1;
-        out.push(Command::Send(taken.from, Message::HandBack(taken.id, work)));
+        let back = Message::HandBack { id: taken.id, takes_none, work };
+        out.push(Command::Send(taken.from, back));
     }
 
     /// The name with this ticket is one of several of a file. [`Command::CopyFirst`] or
@@ -269,8 +283,9 @@ impl<P: Payload> Protocol<P> {
                 self.take(Taken { from, id }, work, out);
             }
             Message::Done(id) => out.push(Command::Returned(self.returned(id))),
-            Message::HandBack(id, work) => {
-                out.push(Command::TakeBack(self.returned(id), work));
+            Message::HandBack { id, takes_none, work } => {
+                let number = self.returned(id);
+                out.push(Command::TakeBack { number, takes_none, work });
             }
             Message::AskLink(inode, ticket) => {
                 let asker = Asker { rank: from, ticket };
@@ -502,6 +517,26 @@ mod tests {
         out.clear();
         rank.cancel(&mut out);
         assert!(out.is_empty(), "{out:?}");
+    }
+
+    #[test]
+    fn a_rank_that_takes_nothing_says_so_and_answers_those_that_ask() {
+        let new = |rank| (Protocol::<Plain>::new(rank, 2, 0), Vec::new());
+        let ((mut giver, mut given), (mut taker, mut out)) = (new(0), new(1));
+        giver.offer((), 0, 5, &mut given).expect("rank 1 waits");
+        let Some(Command::Send(1, share)) = given.drain(..).next() else { panic!("a share") };
+        taker.receive(0, share, &mut out);
+        let Some(Command::Take(taken, ())) = out.drain(..).next() else { panic!("a share") };
+        taker.hand_back(taken, (), true, &mut out);
+        let Some(Command::Send(0, back)) = out.drain(..).next() else { panic!("it comes back") };
+        giver.receive(1, back, &mut given);
+        let back: Command<Plain> = Command::TakeBack { number: 5, takes_none: true, work: () };
+        assert_eq!(format!("{given:?}"), format!("{:?}", [back]));
+        taker.receive(0, Message::Ask(Request::Once), &mut out);
+        out.clear();
+        taker.no_surplus(&mut out);
+        let answer = matches!(out[0], Command::Send(0, Message::NoWork(Request::Once)));
+        assert!(answer, "{out:?}");
     }
 
     #[test]

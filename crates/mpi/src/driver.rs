@@ -155,14 +155,17 @@ impl Driver {
             Event::NoSurplus => self.protocol.no_surplus(&mut self.commands),
             Event::Idle => self.protocol.idle(&mut self.commands),
             Event::Resume => self.protocol.resume(&mut self.commands),
-            Event::GiveUp => self.gave_up = true,
+            Event::GiveUp => {
+                self.gave_up = true;
+                self.refuse_askers();
+            }
             Event::Done(share) => {
                 let taken = self.taken.remove(&share).expect("each share is returned once");
                 self.protocol.done(taken, &mut self.commands);
             }
             Event::HandBack(share, work) => {
                 let taken = self.taken.remove(&share).expect("each share is returned once");
-                self.protocol.hand_back(taken, work, &mut self.commands);
+                self.protocol.hand_back(taken, work, self.gave_up, &mut self.commands);
             }
             Event::AskLink(inode, ticket) => {
                 self.protocol.ask_link(inode, ticket, &mut self.commands);
@@ -220,7 +223,16 @@ impl Driver {
         }
         // It may have ended before it was told to. What other ranks still give goes back to them.
         self.gave_up = true;
+        self.refuse_askers();
         self.say_farewell();
+    }
+
+    /// A rank that gave up counts as busy, and its copy no longer says when it has nothing to give.
+    /// Without an answer those that ask it once would wait for the end.
+    fn refuse_askers(&mut self) {
+        if self.gave_up {
+            self.protocol.no_surplus(&mut self.commands);
+        }
     }
 
     /// Sends the summary if it is due, and the copy has ended.
@@ -247,6 +259,7 @@ impl Driver {
                     self.homes = Some(home);
                 }
                 self.protocol.receive(from, message, &mut self.commands);
+                self.refuse_askers();
             }
             None => {
                 self.shared.tell(&self.shared.named(b"cp: another rank is another program\n"));
@@ -280,8 +293,8 @@ impl Driver {
             Command::Demand(waiting) => self.shared.waiting.store(waiting, Ordering::Relaxed),
             Command::Take(taken, work) => self.take(taken, work),
             Command::Returned(number) => self.shared.inbox.push(ranks::Event::Returned(number)),
-            Command::TakeBack(number, work) => {
-                let back = ranks::Event::NotTaken { number, work, refused: true };
+            Command::TakeBack { number, takes_none, work } => {
+                let back = ranks::Event::NotTaken { number, work, refused: !takes_none };
                 self.shared.inbox.push(back);
             }
             Command::CopyFirst(_, ticket) => self.shared.answer_link(ticket, None),
@@ -302,7 +315,7 @@ impl Driver {
 
     fn take(&mut self, taken: Taken, work: Vec<u8>) {
         if self.gave_up {
-            return self.protocol.hand_back(taken, work, &mut self.commands);
+            return self.protocol.hand_back(taken, work, true, &mut self.commands);
         }
         let share = self.next_taken;
         self.next_taken += 1;
@@ -327,4 +340,46 @@ impl Driver {
 fn place() -> Vec<u8> {
     let directory = std::env::current_dir().unwrap_or_default();
     format!("haulage {} in {}", env!("CARGO_PKG_VERSION"), directory.display()).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::transport::Threads;
+
+    /// The next message of rank 1.
+    fn answer(transport: &mut Threads) -> Frame {
+        let until = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < until {
+            if let Some((1, bytes)) = transport.receive() {
+                return Frame::decode(&bytes).expect("a message");
+            }
+            std::thread::sleep(WAIT_MAX);
+        }
+        panic!("rank 1 does not answer");
+    }
+
+    #[test]
+    fn a_rank_that_has_given_up_answers_others() {
+        let mut ranks = Threads::connected(2).into_iter();
+        let (mut first, mut second) = (ranks.next().expect("two"), ranks.next().expect("two"));
+        let running = std::thread::spawn(move || run_with(&mut second, |_| ExitCode::from(3)));
+        assert!(matches!(answer(&mut first), Frame::Ready(_)));
+        let mut exchange = |message| {
+            first.send(vec![(1, Frame::Protocol(message).encode())]);
+            answer(&mut first)
+        };
+        let request = Request::Standing;
+        let back = exchange(Message::Share { request, home: 0, id: 3, work: vec![4] });
+        let expected = Message::HandBack { id: 3, takes_none: true, work: vec![4] };
+        assert_eq!(format!("{back:?}"), format!("{:?}", Frame::Protocol(expected)));
+        let answered = exchange(Message::Ask(Request::Once));
+        assert!(matches!(answered, Frame::Protocol(Message::NoWork(Request::Once))));
+        let farewell = exchange(Message::Finish);
+        assert!(matches!(farewell, Frame::Protocol(Message::Farewell(status)) if status == [3]));
+        first.send(vec![(1, Frame::Protocol(Message::Exit).encode())]);
+        assert_eq!(running.join().expect("no panic"), 3);
+    }
 }

@@ -62,7 +62,7 @@ fn parts(message: Message<Bytes>) -> (u8, Vec<u64>, Vec<u8>) {
             (3, vec![of(request), u64::from(home), id], work)
         }
         Message::Done(id) => (4, vec![id], vec![]),
-        Message::HandBack(id, work) => (5, vec![id], work),
+        Message::HandBack { id, takes_none, work } => (5, vec![id, u64::from(takes_none)], work),
         Message::AskLink(inode, ticket) => (6, vec![inode.dev, inode.ino, ticket], vec![]),
         Message::CopyFirst(inode, ticket) => (7, vec![inode.dev, inode.ino, ticket], vec![]),
         Message::LinkTo(ticket, name) => (8, vec![ticket], name),
@@ -89,6 +89,11 @@ fn message(tag: u8, bytes: &[u8]) -> Option<Message<Bytes>> {
         1 => Some(Request::Standing),
         _ => None,
     };
+    let flag = |number| match number {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    };
     let message = match tag {
         1 => Message::Ask(request(number()?)?),
         2 => Message::NoWork(request(number()?)?),
@@ -98,7 +103,10 @@ fn message(tag: u8, bytes: &[u8]) -> Option<Message<Bytes>> {
             return Some(Message::Share { request, home, id, work: rest.into() });
         }
         4 => Message::Done(number()?),
-        5 => return Some(Message::HandBack(number()?, rest.into())),
+        5 => {
+            let (id, takes_none) = (number()?, flag(number()?)?);
+            return Some(Message::HandBack { id, takes_none, work: rest.into() });
+        }
         6 => Message::AskLink(InodeId { dev: number()?, ino: number()? }, number()?),
         7 => Message::CopyFirst(InodeId { dev: number()?, ino: number()? }, number()?),
         8 => return Some(Message::LinkTo(number()?, rest.into())),
@@ -131,7 +139,8 @@ mod tests {
             Message::NoWork(Request::Once),
             Message::Share { request: Request::Standing, home: 7, id: 1 << 50, work: bytes() },
             Message::Done(3),
-            Message::HandBack(9, bytes()),
+            Message::HandBack { id: 9, takes_none: false, work: bytes() },
+            Message::HandBack { id: 9, takes_none: true, work: bytes() },
             Message::AskLink(inode, 5),
             Message::CopyFirst(inode, 6),
             Message::LinkTo(7, bytes()),

@@ -26,6 +26,8 @@ struct Done {
     /// Stops after so many entries.
     stops_after: Option<usize>,
     stops_at: Option<Instant>,
+    /// It gives up at the start.
+    takes_none: bool,
     stopped: AtomicBool,
 }
 
@@ -86,6 +88,9 @@ fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
             let (request, options) = (request.clone(), options.clone());
             std::thread::spawn(move || {
                 driver::run_with(&mut transport, move |job| {
+                    if done.takes_none {
+                        return ExitCode::FAILURE;
+                    }
                     let tell: haulage_cli::Tell = Arc::new(|_: &[u8]| {});
                     let outcome = job.copy(request, options, &*done, &tell);
                     if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -203,6 +208,21 @@ fn a_copy_into_itself_ends_as_that_of_one_process() {
     let differences =
         tree_differences(&src.join("flat"), &src.join("bushes/src/flat"), Aspects::ALL);
     assert_eq!(differences.expect("both are read"), Vec::<String>::new());
+}
+
+#[test]
+fn a_rank_that_gives_up_keeps_no_other_from_its_part() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 10);
+    let done = [0, 1, 2, 3].map(|rank| Arc::new(Done { takes_none: rank == 1, ..Done::default() }));
+    let status = run(&done, &request(&[&src], &dst), &with_jobs(1));
+    assert_eq!((failures(&done), status), (vec![], 1));
+    let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
+    assert_eq!(differences, Vec::<String>::new());
+    let entries = done.map(|done| done.copied.lock().expect("no panic").len());
+    let least = FLAT_FILES / 3 / 10;
+    assert!(entries[1] == 0 && [0, 2, 3].iter().all(|&rank| entries[rank] > least), "{entries:?}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Rank {
                 let record = usize::try_from(number).expect("a record");
                 self.settle(record, tally);
             }
-            Command::TakeBack(number, names) => {
+            Command::TakeBack { number, work: names, .. } => {
                 let record = usize::try_from(number).expect("a record");
                 self.push_names(setting, names, Owner::Record(record), true);
             }
@@ -336,7 +336,7 @@ impl Rank {
                     };
                     let Frame { dir, home, next, end, .. } = frame;
                     let names = Names { dir, home, start: next, end };
-                    return self.protocol.hand_back(taken, names, &mut self.out);
+                    return self.protocol.hand_back(taken, names, false, &mut self.out);
                 }
                 self.frames[at].is_open = true;
                 let seed = self.frames[at].dir.seed;

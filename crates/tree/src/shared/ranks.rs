@@ -114,7 +114,7 @@ pub enum Event {
         number: u64,
         /// The work.
         work: Vec<u8>,
-        /// A rank could not open it. Otherwise none waited any more.
+        /// A rank could not open it. Otherwise none waited any more, or one takes no work at all.
         refused: bool,
     },
     /// All ranks are done.
