@@ -122,6 +122,7 @@ impl Driver {
                 return status;
             }
             let mut is_active = false;
+            self.shared.look_for_interrupt();
             let has_ended = has_ended();
             let mut next = events.recv_timeout(wait).ok();
             if next.is_none() && has_ended && self.status.is_none() {

@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     finished: Answer<u64>,
     /// Once the copy has a terminal to write to.
     tell: Mutex<Option<Tell>>,
+    /// While the copy runs.
+    observer: Mutex<Option<Arc<dyn Observer + Send>>>,
 }
 
 /// An answer for which the copy waits.
@@ -79,6 +81,7 @@ impl Shared {
             ready: Answer::new(),
             finished: Answer::new(),
             tell: Mutex::default(),
+            observer: Mutex::default(),
         }
     }
 
@@ -89,6 +92,20 @@ impl Shared {
 
     pub(crate) fn ended(&self, status: u8) {
         self.send(Event::Ended(status));
+    }
+
+    /// Tells the other ranks that this one was interrupted, once.
+    fn interrupted(&self) {
+        if !self.told_interrupt.swap(true, Ordering::Relaxed) {
+            self.send(Event::Interrupted);
+        }
+    }
+
+    /// Looks whether this rank was interrupted, for workers that all wait.
+    pub(crate) fn look_for_interrupt(&self) {
+        if lock(&self.observer).as_ref().is_some_and(|observer| observer.interrupted()) {
+            self.interrupted();
+        }
     }
 
     /// The answer to [`Ranks::ready`].
@@ -221,19 +238,21 @@ impl Job for JobOfRank {
         &self,
         request: Request,
         mut options: Options,
-        observer: &dyn Observer,
+        observer: &Arc<dyn Observer + Send>,
         tell: &Tell,
     ) -> Outcome {
         *lock(&self.0.tell) = Some(tell.clone());
+        *lock(&self.0.observer) = Some(observer.clone());
         if let Some(bytes) = options.limit_rate {
             let each = bytes.get() / u64::from(self.0.ranks);
             options.limit_rate = Some(each.try_into().unwrap_or(std::num::NonZeroU64::MIN));
         }
         let rank =
             Rank { number: self.0.number, ranks: self.0.clone(), inbox: self.0.inbox.clone() };
-        let observer = CancelledObserver { observer, shared: &self.0 };
+        let observer = CancelledObserver { observer: &**observer, shared: &self.0 };
         let outcome = haulage::Copy::of(request, options).run_as_rank(&observer, rank);
         *lock(&self.0.tell) = None;
+        *lock(&self.0.observer) = None;
         outcome
     }
 }
@@ -277,9 +296,7 @@ impl Observer for CancelledObserver<'_> {
         if !self.observer.interrupted() {
             return self.shared.cancelled.load(Ordering::Relaxed);
         }
-        if !self.shared.told_interrupt.swap(true, Ordering::Relaxed) {
-            self.shared.send(Event::Interrupted);
-        }
+        self.shared.interrupted();
         true
     }
 }

@@ -5,6 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs::{create_dir, read, write};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +93,8 @@ fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
                         return ExitCode::FAILURE;
                     }
                     let tell: haulage_cli::Tell = Arc::new(|_: &[u8]| {});
-                    let outcome = job.copy(request, options, &*done, &tell);
+                    let observer: Arc<dyn Observer + Send> = done;
+                    let outcome = job.copy(request, options, &observer, &tell);
                     if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
                 })
             })
@@ -265,6 +267,23 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
         assert!(bytes.iter().all(|&byte| byte == first), "turn {turn}");
         assert_eq!(bytes.len(), bytes_of(first.into()), "turn {turn}");
     }
+}
+
+#[test]
+fn a_rank_that_is_interrupted_while_its_workers_wait_ends_all_of_them() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    write(&src, vec![1; 60 << 20]).expect("a file");
+    // Rank 0 has the only file, for a minute.
+    let options = Options { limit_rate: NonZeroU64::new(2 << 20), ..with_jobs(1) };
+    let stops_at = Instant::now() + Duration::from_millis(300);
+    let done = [0, 1].map(|rank| {
+        Arc::new(Done { stops_at: (rank == 1).then_some(stops_at), ..Done::default() })
+    });
+    let status = run(&done, &request(&[&src], &dst), &options);
+    let failures = failures(&done);
+    assert!(matches!(failures[..], [Diagnostic::Interrupted { .. }]), "{failures:?}");
+    assert_eq!(status, 1);
 }
 
 #[test]

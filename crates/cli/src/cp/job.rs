@@ -23,7 +23,7 @@ pub trait Job: Send + Sync {
         &self,
         request: Request,
         options: Options,
-        observer: &dyn Observer,
+        observer: &Arc<dyn Observer + Send>,
         tell: &Tell,
     ) -> Outcome;
 }

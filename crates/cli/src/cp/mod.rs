@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use engines::sys::resource_limit;
+use haulage::events::Observer;
 use haulage::options::{Filter, IgnoreFile};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
@@ -158,7 +159,8 @@ fn copy(mut command: CopyCommand, job: Option<&dyn Job>) -> ExitCode {
         Some(job) => {
             let console = console.clone();
             let tell: Tell = Arc::new(move |lines| console.put_line_of_rank(lines));
-            job.copy(request, options, &*observed, &tell)
+            let observer: Arc<dyn Observer + Send> = observed;
+            job.copy(request, options, &observer, &tell)
         }
     };
     let reported = console.finish(outcome.failures);
