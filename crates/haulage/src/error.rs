@@ -314,6 +314,9 @@ fn facts(diagnostic: &Diagnostic) -> Facts<'_> {
         Diagnostic::IntoItself { dst, .. } => {
             rule(dst, Errno::INVAL, "a directory cannot be copied into itself")
         }
+        Diagnostic::LocalToHost { path } => {
+            rule(path, Errno::REMOTE, "it is on a local file system of this host")
+        }
         Diagnostic::CyclicSymlink { src } => {
             Facts { verb: "copy", ..rule(src, Errno::LOOP, "it leads to a directory above it") }
         }

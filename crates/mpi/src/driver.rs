@@ -35,7 +35,8 @@ pub fn run_with(
 ) -> u8 {
     let (events, received) = channel();
     let (number, ranks) = (transport.rank(), transport.ranks());
-    let shared = Arc::new(Shared::new(number, ranks, transport.host(), events));
+    let host = (transport.host(), transport.boot_id());
+    let shared = Arc::new(Shared::new(number, ranks, host, events));
     let of_copy = shared.clone();
     let copying = std::thread::Builder::new().name("copy".to_owned()).spawn(move || {
         let status = copy(Arc::new(JobOfRank(of_copy.clone())));

@@ -20,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) number: u32,
     pub(crate) ranks: u32,
     host: String,
+    boot_id: Vec<u8>,
     events: Sender<Event>,
     pub(crate) inbox: Arc<Inbox>,
     /// Ranks that wait for work from this one.
@@ -64,11 +65,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(number: u32, ranks: u32, host: String, events: Sender<Event>) -> Shared {
+    pub(crate) fn new(
+        number: u32,
+        ranks: u32,
+        (host, boot_id): (String, Vec<u8>),
+        events: Sender<Event>,
+    ) -> Shared {
         Shared {
             number,
             ranks,
             host,
+            boot_id,
             events,
             inbox: Arc::default(),
             waiting: AtomicUsize::new(0),
@@ -247,8 +254,12 @@ impl Job for JobOfRank {
             let each = bytes.get() / u64::from(self.0.ranks);
             options.limit_rate = Some(each.try_into().unwrap_or(std::num::NonZeroU64::MIN));
         }
-        let rank =
-            Rank { number: self.0.number, ranks: self.0.clone(), inbox: self.0.inbox.clone() };
+        let rank = Rank {
+            number: self.0.number,
+            ranks: self.0.clone(),
+            inbox: self.0.inbox.clone(),
+            boot_id: self.0.boot_id.clone(),
+        };
         let observer = CancelledObserver { observer: &**observer, shared: &self.0 };
         let outcome = haulage::Copy::of(request, options).run_as_rank(&observer, rank);
         *lock(&self.0.tell) = None;

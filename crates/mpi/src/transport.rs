@@ -14,6 +14,11 @@ pub trait Transport {
     /// The name of the host of this rank.
     fn host(&self) -> String;
 
+    /// Differs between hosts, and between two starts of one. Empty if it is unknown.
+    fn boot_id(&self) -> Vec<u8> {
+        this_boot_id()
+    }
+
     /// Sends the messages. Meanwhile messages may arrive, and are kept.
     fn send(&mut self, messages: Vec<(u32, Vec<u8>)>);
 
@@ -24,9 +29,14 @@ pub trait Transport {
     fn abort(&self) -> !;
 }
 
+fn this_boot_id() -> Vec<u8> {
+    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
 /// Ranks that are threads of one process.
 pub struct Threads {
     rank: u32,
+    other_host: Option<Vec<u8>>,
     senders: Vec<Sender<(u32, Vec<u8>)>>,
     receiver: Receiver<(u32, Vec<u8>)>,
 }
@@ -38,10 +48,17 @@ impl Threads {
         let senders = |_| senders.clone();
         let connected = (0..ranks).zip(receivers).map(|(rank, receiver)| Threads {
             rank,
+            other_host: None,
             senders: senders(rank),
             receiver,
         });
         connected.collect()
+    }
+
+    /// The same rank, as if it were on another host.
+    #[must_use]
+    pub fn with_boot_id(self, boot_id: &[u8]) -> Threads {
+        Threads { other_host: Some(boot_id.into()), ..self }
     }
 }
 
@@ -56,6 +73,10 @@ impl Transport for Threads {
 
     fn host(&self) -> String {
         String::from("threads")
+    }
+
+    fn boot_id(&self) -> Vec<u8> {
+        self.other_host.clone().unwrap_or_else(this_boot_id)
     }
 
     fn send(&mut self, messages: Vec<(u32, Vec<u8>)>) {

@@ -69,20 +69,39 @@ fn copy(
     options: &Options,
     stops_after: Option<usize>,
 ) -> (Vec<Arc<Done>>, u8) {
-    let done: Vec<Arc<Done>> = (0..ranks)
+    copy_between(Threads::connected(ranks), request, options, stops_after)
+}
+
+fn copy_between(
+    ranks: Vec<Threads>,
+    request: &Request,
+    options: &Options,
+    stops_after: Option<usize>,
+) -> (Vec<Arc<Done>>, u8) {
+    let done: Vec<Arc<Done>> = (0..ranks.len())
         .map(|rank| {
             let stops_after = stops_after.filter(|_| rank == 0);
             Arc::new(Done { stops_after, ..Done::default() })
         })
         .collect();
-    let status = run(&done, request, options);
+    let status = run_between(ranks, &done, request, options);
     (done, status)
 }
 
 /// Copies with a rank for each of `done`. Returns the exit status of rank 0.
 fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
     let ranks = done.len().try_into().expect("few ranks");
-    let threads: Vec<_> = Threads::connected(ranks)
+    run_between(Threads::connected(ranks), done, request, options)
+}
+
+/// The same with these transports.
+fn run_between(
+    ranks: Vec<Threads>,
+    done: &[Arc<Done>],
+    request: &Request,
+    options: &Options,
+) -> u8 {
+    let threads: Vec<_> = ranks
         .into_iter()
         .zip(done.to_vec())
         .map(|(mut transport, done)| {
@@ -317,6 +336,22 @@ fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
         (vec![Diagnostic::InterruptedBefore { dst: dst.clone() }], 1)
     );
     assert_eq!(read(dst).expect("the file"), b"old");
+}
+
+#[test]
+fn a_rank_of_another_host_takes_nothing_on_a_local_file_system() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 12);
+    let mut ranks = Threads::connected(3);
+    let other = ranks.remove(1).with_boot_id(b"another host");
+    ranks.insert(1, other);
+    let (done, status) = copy_between(ranks, &request(&[&src], &dst), &with_jobs(1), None);
+    assert_eq!(status, 1);
+    assert_eq!(failures(&done), [Diagnostic::LocalToHost { path: src.clone() }]);
+    assert_eq!(*done[1].copied.lock().expect("no panic"), Vec::<PathBuf>::new());
+    let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
+    assert_eq!(differences, Vec::<String>::new());
 }
 
 #[test]

@@ -42,6 +42,22 @@ pub(crate) fn is_reliable(kind: u64) -> bool {
     RELIABLE.contains(&kind)
 }
 
+/// File systems that only one host mounts, beside the reliable ones.
+const OTHER_LOCAL: &[u64] = &[
+    0x794c_7630, // overlayfs
+    0x8584_58f6, // ramfs
+    0x2fc1_2fc1, // ZFS
+    0x3153_464a, // jfs
+    0x7366_746e, // ntfs3
+    0x2011_bab0, // exfat
+    0x4d44,      // vfat
+];
+
+/// Whether the file system of `fd` is one that only one host mounts. `false` where statfs(2) fails.
+pub(crate) fn is_on_fs_of_one_host(fd: BorrowedFd<'_>) -> bool {
+    file_system(fd).is_some_and(|kind| is_reliable(kind) || OTHER_LOCAL.contains(&kind))
+}
+
 /// File systems whose files are variables of the kernel. The reported lengths are not the lengths
 /// of what can be read.
 const PSEUDO: &[u64] = &[

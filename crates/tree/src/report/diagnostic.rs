@@ -65,6 +65,8 @@ pub enum Diagnostic {
     SameFile { src: PathBuf, dst: PathBuf },
     /// A directory would be copied into itself. `src` is the operand, `dst` its destination.
     IntoItself { src: PathBuf, dst: PathBuf },
+    /// An operand on a rank of another host than the first is on a file system of that host alone.
+    LocalToHost { path: PathBuf },
     /// The target of the followed symbolic link `src` is a directory that contains the link.
     CyclicSymlink { src: PathBuf },
     /// The destination of another file is an existing directory.

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +20,7 @@ use rustix::io::{self, Errno};
 
 use super::copied_inodes::FirstCopy;
 use super::wire::{Reader, Writer};
+use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{Anchor, DirPath, FileId, SEARCH, c_name};
 use crate::hash::HashMap;
 use crate::lock::lock;
@@ -92,6 +94,8 @@ pub struct Rank {
     pub ranks: Arc<dyn Ranks>,
     /// What they send.
     pub inbox: Arc<Inbox>,
+    /// Differs between hosts: the boot id of the kernel. Empty if it is unknown.
+    pub boot_id: Vec<u8>,
 }
 
 /// What another rank has sent, or what was the answer to something sent.
@@ -168,6 +172,7 @@ pub(crate) struct RankContext {
     pub(crate) ranks: Arc<dyn Ranks>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) devices: Devices,
+    boot_id: Vec<u8>,
     /// Destinations of operands, by their paths, for hard links to files below them.
     tops: Mutex<HashMap<Box<[u8]>, DirPath>>,
     next_given: AtomicU64,
@@ -176,11 +181,11 @@ pub(crate) struct RankContext {
 
 impl RankContext {
     pub(crate) fn new(rank: Rank) -> RankContext {
-        let Rank { number, ranks, inbox } = rank;
+        let Rank { number, ranks, inbox, boot_id } = rank;
         let devices = Devices { rank: number, known: Mutex::default() };
         let (tops, next_given) = (Mutex::default(), AtomicU64::new(0));
         let has_finished = AtomicBool::new(false);
-        RankContext { ranks, inbox, devices, tops, next_given, has_finished }
+        RankContext { ranks, inbox, devices, boot_id, tops, next_given, has_finished }
     }
 
     /// [`Ranks::finish`], the first time.
@@ -198,6 +203,7 @@ impl RankContext {
         let mut out = Writer::default();
         let levels: Vec<_> = dir.levels().collect();
         let (top, below) = levels.split_first()?;
+        self.encode_host(&mut out);
         self.encode_top(&mut out, top)?;
         out.count(below.len());
         below.iter().for_each(|level| out.bytes(level.name()));
@@ -210,13 +216,26 @@ impl RankContext {
     /// reached from here.
     pub(crate) fn decode_copy(&self, bytes: &[u8]) -> Option<FirstCopy> {
         let mut reader = Reader::new(bytes);
-        let mut dir = self.top_of_destination(&mut reader).ok()?;
+        let sender = self.decode_host(&mut reader)?;
+        let mut dir = self.top_of_destination(&mut reader, sender).ok()?;
         for _ in 0..reader.count()? {
             dir = dir.child(&reader.component()?, None);
         }
         let name = reader.component()?;
         let id = self.devices.own(reader.id()?)?;
         reader.is_at_end().then_some(FirstCopy { dir, name, id })
+    }
+
+    /// Tells another rank whether it is on the same host.
+    pub(crate) fn encode_host(&self, out: &mut Writer) {
+        out.bytes(&self.boot_id);
+    }
+
+    /// Where the rank is that has sent what [`encode_host`](RankContext::encode_host) wrote.
+    pub(crate) fn decode_host(&self, reader: &mut Reader<'_>) -> Option<Sender> {
+        let theirs = reader.bytes()?;
+        let is_same = !theirs.is_empty() && theirs == self.boot_id;
+        Some(if is_same { Sender::SameHost } else { Sender::OtherHost })
     }
 
     /// How another rank opens the destination `top` of an operand; `None` if it cannot.
@@ -234,23 +253,44 @@ impl RankContext {
     }
 
     /// Opens what [`encode_top`](RankContext::encode_top) described, unless it is open.
-    pub(crate) fn top_of_destination(&self, reader: &mut Reader<'_>) -> io::Result<DirPath> {
+    ///
+    /// # Errors
+    /// As [`Devices::check`] and openat(2).
+    pub(crate) fn top_of_destination(
+        &self,
+        reader: &mut Reader<'_>,
+        sender: Sender,
+    ) -> io::Result<DirPath> {
         let name = reader.bytes().ok_or(Errno::PROTO)?;
         let follows = reader.flag().ok_or(Errno::PROTO)?;
         let id = reader.id().ok_or(Errno::PROTO)?;
         if let Some(top) = lock(&self.tops).get(name) {
-            return self.devices.check(top.id().ok_or(Errno::STALE)?, id).map(|()| top.clone());
+            let found = top.id().ok_or(Errno::STALE)?;
+            // Its device has been learned.
+            let is_local = || true;
+            return self.devices.check(found, id, sender, is_local).map(|()| top.clone());
         }
         let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
         let fd = openat(CWD, &*c_name(name)?, SEARCH | flags, Mode::empty())?;
         let found = FileId::of(&fstat(&fd)?);
-        self.devices.check(found, id)?;
+        self.devices.check(found, id, sender, || is_on_fs_of_one_host(fd.as_fd()))?;
         let path = Path::new(OsStr::from_bytes(name));
         let top = DirPath::top(path, Some(Anchor::Held(Arc::new(fd))), Some(found));
         lock(&self.tops).insert(name.into(), top.clone());
         Ok(top)
     }
 }
+
+/// Where the rank is that has sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    SameHost,
+    /// Or it is not known where.
+    OtherHost,
+}
+
+/// [`Devices::check`] has found a file system of this host alone, and the sender is on another.
+pub(crate) const LOCAL: Errno = Errno::REMOTE;
 
 /// The numbers of devices that all ranks have in common. The rank that is the first to see a device
 /// numbers it; another rank learns the number with the first directory on that device that it is
@@ -289,16 +329,25 @@ impl Devices {
     }
 
     /// Whether the file `found` is the one that another rank calls `wanted`. Learns the number of a
-    /// device that neither rank has told the other about.
+    /// device that neither rank has told the other about. Inode numbers alone do not tell file systems
+    /// apart: all ext4 file systems have a root of the same number. So a sender on another host cannot
+    /// mean a file system of this host, which `is_local` tells.
     ///
     /// # Errors
-    /// ESTALE if it is not.
-    pub(crate) fn check(&self, found: FileId, wanted: FileId) -> io::Result<()> {
+    /// ESTALE if it is not, [`LOCAL`] if it cannot be.
+    pub(crate) fn check(
+        &self,
+        found: FileId,
+        wanted: FileId,
+        sender: Sender,
+        is_local: impl FnOnce() -> bool,
+    ) -> io::Result<()> {
         let mut known = lock(&self.known);
         let (common, own) =
             (known.common.get(&found.dev).copied(), known.own.get(&wanted.dev).copied());
         let is_same_device = match (common, own) {
-            (None, None) => {
+            (None, None) if sender == Sender::OtherHost && is_local() => return Err(LOCAL),
+            (None, None) if found.ino == wanted.ino => {
                 known.common.insert(found.dev, wanted.dev);
                 known.own.insert(wanted.dev, found.dev);
                 true

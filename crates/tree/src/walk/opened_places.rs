@@ -18,6 +18,7 @@ use super::work_pool::{Incoming, WorkShare};
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
+use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{
     Anchor, DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination,
     enter_for_search, open_for_search,
@@ -25,7 +26,7 @@ use crate::fs::{
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
 use crate::shared::wire::Reader;
-use crate::shared::{CreationLock, RankContext, ReceivedShare};
+use crate::shared::{CreationLock, LOCAL, RankContext, ReceivedShare, Sender};
 
 /// Directories that stay open for further names of them.
 const KEPT_OPEN: usize = 8;
@@ -100,16 +101,23 @@ fn open_place(
     rank: &RankContext,
     reader: &mut Reader<'_>,
 ) -> Result<OpenedPlace, Refused> {
+    let sender = rank.decode_host(reader).ok_or(Refused::Directory)?;
     let (operand, is_created_root, src_id) = decode_operand(reader).ok_or(Refused::Directory)?;
     let refused = |action, path: &Path| {
         let path = path.to_owned();
-        move |errno| Refused::Operand(Diagnostic::Failed { action, path, errno })
+        move |errno| {
+            Refused::Operand(match errno {
+                LOCAL => Diagnostic::LocalToHost { path },
+                errno => Diagnostic::Failed { action, path, errno },
+            })
+        }
     };
-    let (mut src, src_found) = open_source_operand(cx, rank, &operand, src_id)
+    let (mut src, src_found) = open_source_operand(cx, (rank, sender), &operand, src_id)
         .map_err(refused(Action::EnterDirectory, &operand.src))?;
     let mut src_path = DirPath::source(&operand.src, src_found);
-    let mut dst_path =
-        rank.top_of_destination(reader).map_err(refused(Action::EnterDestination, &operand.dst))?;
+    let mut dst_path = rank
+        .top_of_destination(reader, sender)
+        .map_err(refused(Action::EnterDestination, &operand.dst))?;
     if is_created_root && let Some(id) = dst_path.id() {
         cx.destination.operands.record_root(id);
     }
@@ -125,13 +133,13 @@ fn open_place(
         let is_last = index + 1 == levels;
         let next =
             if is_last { enter(src.as_fd(), &name) } else { enter_for_search(src.as_fd(), &name) };
-        src = checked(rank, next, src_id).map_err(|_| Refused::Directory)?;
+        src = checked((rank, sender), next, src_id).map_err(|_| Refused::Directory)?;
         let next = if is_last {
             enter_destination(dst.as_fd(), &name)
         } else {
             enter_for_search(dst.as_fd(), &name)
         };
-        dst = checked(rank, next, dst_id).map_err(|_| Refused::Directory)?;
+        dst = checked((rank, sender), next, dst_id).map_err(|_| Refused::Directory)?;
         let stats = fstat(&src).and_then(|src| Ok((FileId::of(&src), FileId::of(&fstat(&dst)?))));
         let (src_id, dst_id) = stats.map_err(|_| Refused::Directory)?;
         src_path = src_path.child(&name, Some(src_id));
@@ -170,22 +178,27 @@ fn open_again(src: &OwnedFd, dst: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
 
 fn open_source_operand(
     cx: &CopyContext<'_>,
-    rank: &RankContext,
+    from: (&RankContext, Sender),
     operand: &Operand,
     id: FileId,
 ) -> io::Result<(OwnedFd, FileId)> {
     let follows = cx.options.follow.follows(true);
     let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
     let name = c_name(operand.src.as_os_str().as_bytes())?;
-    let fd = checked(rank, openat(CWD, &*name, SEARCH | flags, Mode::empty()), id)?;
+    let fd = checked(from, openat(CWD, &*name, SEARCH | flags, Mode::empty()), id)?;
     let found = FileId::of(&fstat(&fd)?);
     Ok((fd, found))
 }
 
 /// The directory that was opened, if it is `wanted`.
-fn checked(rank: &RankContext, opened: io::Result<OwnedFd>, wanted: FileId) -> io::Result<OwnedFd> {
+fn checked(
+    (rank, sender): (&RankContext, Sender),
+    opened: io::Result<OwnedFd>,
+    wanted: FileId,
+) -> io::Result<OwnedFd> {
     let fd = opened?;
-    rank.devices.check(FileId::of(&fstat(&fd)?), wanted)?;
+    let found = FileId::of(&fstat(&fd)?);
+    rank.devices.check(found, wanted, sender, || is_on_fs_of_one_host(fd.as_fd()))?;
     Ok(fd)
 }
 

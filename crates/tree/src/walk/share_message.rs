@@ -75,6 +75,7 @@ pub(super) fn encode_place(
     }
     let ((&src_top, src_below), (&dst_top, dst_below)) = (src.split_first()?, dst.split_first()?);
     let mut out = Writer::default();
+    rank.encode_host(&mut out);
     let operand = &pair.operand;
     out.bytes(operand.src.as_os_str().as_bytes());
     out.bytes(operand.dst.as_os_str().as_bytes());

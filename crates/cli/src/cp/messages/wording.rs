@@ -171,6 +171,9 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::IntoItself { src, dst } => {
             fill("cannot copy a directory, {}, into itself, {}", &[src, dst])
         }
+        Diagnostic::LocalToHost { path } => {
+            fill("{} is on a local file system of this host", &[path])
+        }
         Diagnostic::CyclicSymlink { src } => fill("cannot copy cyclic symbolic link {}", &[src]),
         Diagnostic::DirectoryInTheWay { src, dst } => {
             fill("cannot overwrite directory {} with non-directory {}", &[dst, src])
