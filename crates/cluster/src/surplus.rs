@@ -20,7 +20,7 @@ pub struct Surplus {
     pub names: u64,
     /// How many levels the directory is below the operand.
     pub depth: u64,
-    /// Directories are among them, or they are ranges of a large file.
+    /// Directories are among them, or they are ranges of a large file, which only the simulation has.
     pub heavy: bool,
     /// The directory has further names.
     pub endless: bool,
