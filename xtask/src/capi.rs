@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use clap::Parser;
 
-use crate::check::succeed;
+use crate::command::{self, succeed};
 use crate::dist::CARGO_C;
 
 /// The most bytes of the stripped library.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let program = CARGO_C.find()?;
     let path = with_first(program.parent().context("it is in a directory")?)?;
     let cargo = |words: &[&str]| {
-        let mut command = Command::new("cargo");
+        let mut command = command::cargo();
         command.args(words).env("PATH", &path).current_dir(&root);
         command
     };

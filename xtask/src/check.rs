@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use tempfile::NamedTempFile;
 
+use crate::command::{cargo, exit_code};
 use crate::file_systems::FileSystems;
 use crate::{deny, layers};
 
@@ -26,8 +27,7 @@ const STEPS: &[&[&str]] = &[
 pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let words = with_default_signals(cargo);
+    let words = with_default_signals(cargo().get_program().to_owned());
     let mut times = Vec::new();
     // The quickest checks come first.
     for shown in ["cargo xtask layers", "cargo xtask deny"] {
@@ -75,21 +75,6 @@ fn deny(skips: &Path) -> anyhow::Result<bool> {
         writeln!(file, "{line}").context("the file of the reported skips")?;
     }
     Ok(holds)
-}
-
-/// Runs a command whose failure ends the task.
-pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let shown = command.get_program().to_owned();
-    let status = command.status().with_context(|| shown.display().to_string())?;
-    if !status.success() {
-        bail!("{}: {status}", shown.display());
-    }
-    Ok(())
-}
-
-/// The exit code of a command. It is 1 if a signal killed the command.
-pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// The command that runs `program` with the default actions of signals. A shell starts background

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::command::cargo;
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
 
@@ -95,7 +96,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 impl Programs {
     fn build(with_libfuzzer: bool) -> anyhow::Result<Programs> {
         let plain = ["build", "--quiet", "--bin", "haulage", "--bin", "haulage-fuzz"];
-        cargo(&[&plain[..], &["-p", "haulage-cli", "-p", "haulage-fuzz"]].concat(), "")?;
+        run_cargo(&[&plain[..], &["-p", "haulage-cli", "-p", "haulage-fuzz"]].concat(), "")?;
         let bins = root().join("target/debug");
         let mut libfuzzer = PathBuf::new();
         if with_libfuzzer {
@@ -111,7 +112,7 @@ impl Programs {
                 "--target",
                 host.as_str(),
             ];
-            cargo(&coverage, COVERAGE)?;
+            run_cargo(&coverage, COVERAGE)?;
             libfuzzer = work().join(host).join("fuzz/haulage-libfuzzer");
         }
         let memory = Path::new("/dev/shm");
@@ -225,9 +226,8 @@ impl Programs {
     }
 }
 
-fn cargo(args: &[&str], flags: &str) -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+fn run_cargo(args: &[&str], flags: &str) -> anyhow::Result<()> {
+    let mut command = cargo();
     command.args(args).current_dir(root());
     if !flags.is_empty() {
         command.env("RUSTFLAGS", flags);

@@ -10,6 +10,7 @@ use file_systems::FileSystems;
 mod book;
 mod capi;
 mod check;
+mod command;
 mod default_profile;
 mod deny;
 mod dist;
@@ -166,7 +167,7 @@ impl Task {
                     .envs(file_systems.environment())
                     .status()
                     .map_err(|error| anyhow::anyhow!("{}: {error}", command[0].display()))?;
-                Ok(check::exit_code(status))
+                Ok(command::exit_code(status))
             }
         }
     }

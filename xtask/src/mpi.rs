@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Context;
 use clap::Parser;
 
-use crate::check::exit_code;
+use crate::command::{cargo, step};
 use crate::skips::report_skip;
 
 /// Build haulage-mpi with the MPI library of this machine, and run its tests.
@@ -31,11 +31,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let package = ["--package", "haulage-mpi", "--features", "mpi"];
     let lints = ["--all-targets", "--", "-D", "warnings"];
-    let checked = cargo("clippy", &[&package[..], &lints].concat(), &[])?;
+    let checked = step(cargo().arg("clippy").args(package).args(lints))?;
     if checked != ExitCode::SUCCESS {
         return Ok(checked);
     }
-    cargo("test", &[&package[..], &["--test", "mpi", "--"]].concat(), &args.rest)
+    step(cargo().arg("test").args(package).args(["--test", "mpi", "--"]).args(&args.rest))
 }
 
 /// Whether the compiler of MPI and mpirun of Open MPI are here, and libclang, by which the bindings are
@@ -66,10 +66,4 @@ fn has_libclang() -> bool {
     let own = ["/usr/lib", "/usr/lib64"].map(std::path::PathBuf::from);
     let dirs: Vec<_> = dirs.flat_map(|dir| [dir.join("lib"), dir]).chain(own).collect();
     dirs.iter().flat_map(std::fs::read_dir).flatten().flatten().any(is_libclang)
-}
-
-fn cargo(command: &str, args: &[&str], rest: &[OsString]) -> anyhow::Result<ExitCode> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).arg(command).args(args).args(rest).status();
-    Ok(exit_code(status.context("cargo")?))
 }

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use clap::Parser;
 
-use crate::check::succeed;
+use crate::command::{step, succeed};
 use crate::skips::report_skip;
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
@@ -116,11 +116,4 @@ fn install(root: &Path, environment: &Path, profile: &str) -> anyhow::Result<()>
     let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??.path();
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"];
     succeed(Command::new(python).args(pip).args(["--force-reinstall", "--no-deps"]).arg(wheel))
-}
-
-/// Runs a check, and returns its exit code.
-fn step(command: &mut Command) -> anyhow::Result<ExitCode> {
-    let shown = command.get_program().to_owned();
-    let status = command.status().with_context(|| shown.display().to_string())?;
-    Ok(crate::check::exit_code(status))
 }

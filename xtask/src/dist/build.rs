@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use super::checkout::{CAPI_FOLDER, CLI_FOLDER, Checkout};
+use crate::command::cargo;
 
 /// Which C library the program is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ pub(super) fn soname(checkout: &Checkout) -> anyhow::Result<String> {
 /// `cargo COMMAND` for the crate in `folder`, with the profile `dist`, so that the bytes depend on nothing but the
 /// commit and the tools.
 fn cargo_for_packages(checkout: &Checkout, command: &str, folder: &str) -> anyhow::Result<Command> {
-    let mut cargo = Command::new(cargo());
+    let mut cargo = cargo();
     cargo.current_dir(checkout.root());
     cargo.args([command, "--locked", "--profile", "dist", "--manifest-path"]);
     cargo.arg(Path::new(folder).join("Cargo.toml"));
@@ -105,11 +106,6 @@ fn cargo_for_packages(checkout: &Checkout, command: &str, folder: &str) -> anyho
     cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
     cargo.env("SOURCE_DATE_EPOCH", checkout.epoch_s().to_string());
     Ok(cargo)
-}
-
-/// The cargo that runs xtask.
-pub(super) fn cargo() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 fn musl_target() -> String {

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-use super::build::cargo;
 use super::checkout::{CAPI_FOLDER, CLI_FOLDER, Checkout};
 use super::format::Format;
+use crate::command::cargo;
 
 /// What the program contains that is no crate, with the file of its licence.
 const VENDORED: &[(&str, &str)] = &[
@@ -165,7 +164,7 @@ struct DependencyKind {
 
 /// The crates of others that are linked into that in `folder`, sorted by name.
 fn crates(checkout: &Checkout, folder: &str) -> anyhow::Result<Vec<Package>> {
-    let output = Command::new(cargo())
+    let output = cargo()
         .current_dir(checkout.root())
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
         .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))

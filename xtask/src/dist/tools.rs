@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use super::build::cargo;
 use super::checkout::Checkout;
+use crate::command::cargo;
 
 /// A program from the registry of crates.
 pub(crate) struct Tool {
@@ -35,7 +35,7 @@ impl Tool {
         let Tool { name, version, .. } = self;
         eprintln!("xtask: installing {name} {version} into {}", tools.display());
         let install = ["install", "--locked", "--force", "--version", version, "--root"];
-        let status = Command::new(cargo())
+        let status = cargo()
             .args(install)
             .arg(&tools)
             .arg(name)

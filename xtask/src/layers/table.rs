@@ -268,4 +268,5 @@ const XTASK: &[Layer] = &[
     layer("namespace", "mounts that the kernel takes back"),
     layer("packages", "the programs that tests need"),
     layer("skips", "what a task could not do"),
+    layer("command", "commands of other programs"),
 ];

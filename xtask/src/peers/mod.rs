@@ -2,11 +2,12 @@
 //! whole-process times from interleaved rounds.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use tempfile::TempDir;
 
+use crate::command::{cargo, succeed};
 use crate::file_systems::FileSystems;
 use cases::{CASES, Case};
 use copiers::Copier;
@@ -209,11 +210,9 @@ pub(crate) fn install(program: &Path, name: &str, bin: &Path) -> anyhow::Result<
 
 /// Builds this tree's haulage with the profile that is installed.
 pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build =
         ["build", "--quiet", "--profile", "dist", "--package", "haulage-cli", "--bin", "haulage"];
-    let status = Command::new(cargo).args(build).status().context("cargo build")?;
-    ensure!(status.success(), "cargo build: {status}");
+    succeed(cargo().args(build))?;
     let own = std::env::current_exe().context("this program's own path")?;
     let profiles = own.parent().and_then(Path::parent).context("this program is not in target/")?;
     Ok(profiles.join("dist/haulage"))

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, ensure};
 
+use crate::command::cargo;
 use crate::dist::checkout::{Checkout, git};
 
 mod changelog;
@@ -106,8 +107,7 @@ fn working_tree(checkout: &Checkout, _: &str) -> anyhow::Result<String> {
 }
 
 fn lock_file(checkout: &Checkout, _: &str) -> anyhow::Result<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = cargo()
         .args(["metadata", "--locked", "--format-version", "1"])
         .current_dir(checkout.root())
         .output()

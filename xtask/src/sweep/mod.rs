@@ -5,11 +5,12 @@
 //! records a verdict under the text from which the case can be made again.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
+use crate::command::{cargo, succeed};
 use crate::file_systems::FileSystems;
 use run::{Run, Settings, Sweep};
 
@@ -141,10 +142,8 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
 
 /// Builds this tree's haulage with debug assertions and overflow checks.
 fn build_haulage() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build = ["build", "--quiet", "--package", "haulage-cli", "--bin", "haulage"];
-    let status = Command::new(cargo).args(build).status().context("cargo build")?;
-    ensure!(status.success(), "cargo build: {status}");
+    succeed(cargo().args(build))?;
     let own = std::env::current_exe().context("this program's own path")?;
     Ok(own.with_file_name("haulage"))
 }

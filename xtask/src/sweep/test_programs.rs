@@ -1,12 +1,11 @@
 //! Sweeps whose cases are those of test programs of `crates/cli`, with other seeds. Their short samples, and the
 //! planted faults that they find, are tests there.
 
-use std::process::Command;
-
 use anyhow::{Context, ensure};
 
 use super::counts::{Group, Verdict};
 use super::run::{Run, Sweep};
+use crate::command::cargo;
 
 pub(super) const ATTACK: Sweep = Sweep {
     name: "attack",
@@ -123,8 +122,7 @@ fn repeat(run: &mut Run<'_>, program: &TestProgram, text: &str) -> anyhow::Resul
 /// Runs the program once. It tries many cases, of which the first that is wrong ends it.
 fn try_one(run: &mut Run<'_>, program: &TestProgram, case: &Case) -> anyhow::Result<()> {
     let place = run.place(&case.kind)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo();
     command.args(["test", "--quiet", "--package", "haulage-cli", "--test", program.test]);
     command.args(["--", "--nocapture", program.filter]);
     command.env("HAULAGE_TEST_FS", format!("{}={}", case.kind, place.path().display()));
