@@ -2,7 +2,7 @@
 //! whose facts include positions.
 
 use crate::engine::{Copier, StatusFlags};
-use crate::presized::Presized;
+use crate::presized::Presizer;
 use crate::span::Pos;
 use crate::stripes::Stripes;
 use crate::{Moved, Pair, Side, Span, Stop};
@@ -13,6 +13,7 @@ const SHARED_BYTES_MIN: u64 = 16 << 20;
 /// Copiers that share the stripes of each span.
 pub(crate) struct Parallel {
     copiers: Vec<Box<dyn Copier>>,
+    presizer: Presizer,
 }
 
 impl Parallel {
@@ -20,7 +21,7 @@ impl Parallel {
     /// If there is no copier.
     pub(crate) fn new(copiers: Vec<Box<dyn Copier>>) -> Parallel {
         assert!(!copiers.is_empty());
-        Parallel { copiers }
+        Parallel { copiers, presizer: Presizer::default() }
     }
 }
 
@@ -39,7 +40,7 @@ impl Copier for Parallel {
         if shared < SHARED_BYTES_MIN {
             return self.copiers[0].copy(pair, span);
         }
-        let presized = match Presized::new(pair, dst_at, shared) {
+        let presized = match self.presizer.extend(pair, dst_at, shared) {
             Ok(presized) => presized,
             Err(moved) => return moved,
         };
@@ -55,6 +56,11 @@ impl Copier for Parallel {
 
     fn touch(&mut self) {
         self.copiers.iter_mut().for_each(|copier| copier.touch());
+    }
+
+    fn forget(&mut self) {
+        self.copiers.iter_mut().for_each(|copier| copier.forget());
+        self.presizer = Presizer::default();
     }
 
     fn status_flags(&self) -> StatusFlags {

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::cursor::with_both_at;
 use crate::engine::{Copier, Engine, Facts, Kind};
 use crate::moved::errno_of;
-use crate::presized::Presized;
+use crate::presized::{Presized, Presizer};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::tuning::{Param, ParamKind};
@@ -80,6 +80,7 @@ pub struct Adaptive {
     selector: Selector,
     /// The caller's copiers, then those of helpers.
     copiers: Vec<WorkerCopiers>,
+    presizer: Presizer,
     /// The error of the last refusal.
     last_refusal: Option<Errno>,
     /// The kernel was told that the source of this file is read from start to end.
@@ -112,6 +113,7 @@ impl Adaptive {
             seed,
             selector,
             copiers: (0..most_workers).map(|_| WorkerCopiers::default()).collect(),
+            presizer: Presizer::default(),
             last_refusal: None,
             is_advised: false,
         }
@@ -259,13 +261,13 @@ impl Adaptive {
     ///
     /// # Errors
     /// The outcome of a copy that ends here, such as ENOSPC.
-    fn presize(&self, pair: Pair<'_>, at: u64, bytes: u64) -> Result<Option<Presized>, Moved> {
+    fn presize(&mut self, pair: Pair<'_>, at: u64, bytes: u64) -> Result<Option<Presized>, Moved> {
         let is_shared =
             |candidate: &Candidate| candidate.refused.is_none() && workers(&candidate.variant) > 1;
         if bytes <= SHARED_BYTES_MIN || !self.candidates.iter().any(is_shared) {
             return Ok(None);
         }
-        match Presized::new(pair, at, bytes) {
+        match self.presizer.extend(pair, at, bytes) {
             Ok(presized) => Ok(Some(presized)),
             Err(Moved { stop: Stop::Refused(_), .. }) => Ok(None),
             Err(moved) => Err(moved),
@@ -309,5 +311,6 @@ impl Copier for Adaptive {
     fn forget(&mut self) {
         self.selector = Selector::new(self.candidates.len(), self.sizes, self.seed);
         self.candidates.iter_mut().for_each(|candidate| candidate.refused = None);
+        self.presizer = Presizer::default();
     }
 }
