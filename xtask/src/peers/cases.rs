@@ -121,6 +121,20 @@ pub(crate) const CASES: &[Case] = &[
         build: symlinks,
         ..PLAIN_CASE
     },
+    Case {
+        name: "documents",
+        about: "3,000 files of 50 to 200 KiB in 30 directories, their bytes moved",
+        build: documents,
+        sharing: Sharing::Absent,
+        ..PLAIN_CASE
+    },
+    Case {
+        name: "photos",
+        about: "200 files of 1 to 6 MiB in four directories, their bytes moved",
+        build: photos,
+        sharing: Sharing::Absent,
+        ..PLAIN_CASE
+    },
     Case { name: "mixed", about: "200 files of 1 to 16 MiB", build: mixed, ..PLAIN_CASE },
     Case {
         name: "few-large",
@@ -299,6 +313,22 @@ fn symlinks(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
     // The state of the page cache is proved by a file's pages.
     builder.file_in_last_dir(KIB)?;
     (0..scaled(20_000, scale)).try_for_each(|number| builder.symlink_in_last_dir(number))
+}
+
+fn documents(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    builder.nested_dirs(30)?;
+    (0..scaled(3000, scale)).try_for_each(|_| {
+        let bytes = builder.uniform(50 * KIB, 200 * KIB);
+        builder.file_in_any_dir(bytes)
+    })
+}
+
+fn photos(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    builder.nested_dirs(4)?;
+    (0..scaled(200, scale)).try_for_each(|_| {
+        let bytes = builder.uniform(MIB, 6 * MIB);
+        builder.file_in_any_dir(bytes)
+    })
 }
 
 fn mixed(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
