@@ -26,6 +26,7 @@ impl Copier for WithHonouredPositions {
         // The kernel ignores the offset of pwrite(2) and appends. The bytes would be written
         // elsewhere, and those of several workers in any order.
         if let Pos::At(_) = span.dst
+            && !pair.honours_positions
             && appends(pair.dst)
         {
             return Moved::failed(Side::Dst, Errno::BADF);

@@ -76,19 +76,28 @@ pub struct Pair<'fd> {
     pub dst: BorrowedFd<'fd>,
     /// Counts bytes as they move, for readers that need a count before the span is done.
     pub meter: Option<&'fd Meter>,
+    /// The destination is known to have no O_APPEND.
+    pub(crate) honours_positions: bool,
 }
 
 impl<'fd> Pair<'fd> {
     /// A pair without a meter.
     #[must_use]
     pub fn new(src: BorrowedFd<'fd>, dst: BorrowedFd<'fd>) -> Pair<'fd> {
-        Pair { src, dst, meter: None }
+        Pair { src, dst, meter: None, honours_positions: false }
     }
 
     /// The same pair with a meter.
     #[must_use]
     pub fn with_meter(self, meter: Option<&'fd Meter>) -> Pair<'fd> {
         Pair { meter, ..self }
+    }
+
+    /// The same pair, of which the caller knows that the destination has no O_APPEND, because it has
+    /// opened it so. Otherwise a call finds that out for each span.
+    #[must_use]
+    pub fn without_append(self) -> Pair<'fd> {
+        Pair { honours_positions: true, ..self }
     }
 
     /// Adds the `bytes` of one call to the meter.

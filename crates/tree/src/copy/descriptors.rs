@@ -91,6 +91,7 @@ fn try_copy(
             // A clone that is required must not truncate the old contents before it is refused.
             new: cx.options.reflink == Reflink::Always,
             atomic: false,
+            opened_here: false,
         };
         let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);

@@ -85,7 +85,7 @@ pub(crate) fn copy_plain(
     let follows = cx.options.follow.follows(true);
     // Looked at first, because opening a fifo or a device has effects.
     let looked_at = src_place.stat(follows).ok().filter(is_regular)?;
-    let mut worker = DataWorker::new(cx);
+    let mut worker = DataWorker::of_one_file(cx);
     let src = open_regular(&mut worker.fs_types, src_place, follows)?;
     if FileId::of(&src.stat) != FileId::of(&looked_at) {
         return None;
@@ -138,6 +138,7 @@ fn fill(
         dst_place,
         new: dst.new,
         atomic: false,
+        opened_here: true,
     };
     copy_data(cx, worker, &files, None)?;
     close(src.fd).map_err(failed(Action::Close, src_place))?;

@@ -222,6 +222,7 @@ fn fill(
             dst_place: &entry.dst,
             new: dst.new,
             atomic: dst.atomic.is_some(),
+            opened_here: true,
         };
         let mut copied = copy_data(cx.data, &mut worker.data, &files, journal)?;
         if cx.options.verify {

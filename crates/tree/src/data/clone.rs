@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::{Pair, Span, Stop};
+use engines::{Span, Stop};
 use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat};
 use rustix::io;
 
@@ -19,7 +19,7 @@ impl DataCopy<'_, '_, '_> {
             return Ok(false);
         };
         self.report.offload.reflink = "unsupported";
-        let pair = Pair::new(self.files.src, self.files.dst);
+        let pair = self.files.pair();
         let mut observe = observer(self.cx.report, &mut self.report.attempts);
         let moved = clone.file(pair).copy(Span::whole(size), &mut observe);
         drop(observe);

@@ -3,7 +3,7 @@
 use engines::Meter;
 
 use super::context::DataContext;
-use super::data_copy::{DataCopy, is_sparse};
+use super::data_copy::{DataCopy, OldContents, is_sparse};
 use super::engine_choice::rule::may_offload;
 use super::files::Files;
 use super::journal::Journal;
@@ -46,11 +46,11 @@ fn copy_with_engines(
     let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
     let FsPair { chains, clone_over } = pair;
     let may_clone = chains.clone.is_some();
-    let old_data_remains = files.truncate_or_keep(cx.options, dst, may_clone, clone_over)?;
+    let old_contents = files.truncate_or_keep(cx.options, dst, may_clone, clone_over)?;
     let mut copy = DataCopy {
         cx,
         files,
-        old_data_remains,
+        old_contents,
         chains,
         clone_over,
         endpoints: (src, dst),
@@ -73,7 +73,8 @@ fn copy_with_engines(
         cx.report.deferred_init();
     }
     let copied = copy.all();
-    let DataCopy { report, footprint, at, old_data_remains, .. } = copy;
+    let copied = copy.cut_old_contents(copied);
+    let DataCopy { report, footprint, at, old_contents, .. } = copy;
     if let Some(footprint) = footprint {
         worker.pending_drops.add(cx.report, files, footprint, at);
     }
@@ -88,7 +89,8 @@ fn copy_with_engines(
         worker.failed_data = Some(FailedData { data: report, diagnostic });
     }
     let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-    if has_count || !is_regular(files.dst_stat) || files.atomic || old_data_remains {
+    let is_untouched = old_contents != OldContents::Gone;
+    if has_count || !is_regular(files.dst_stat) || files.atomic || is_untouched {
         return Err(diagnostic);
     }
     cx.report.report(diagnostic);
@@ -101,7 +103,8 @@ impl DataCopy<'_, '_, '_> {
         let size = file_bytes(self.files.src_stat);
         let regular = self.is_regular();
         if regular && size > 0 {
-            if self.at == 0 && self.clone_all(size)? {
+            let may_clone = self.at == 0 && self.old_contents != OldContents::UntilWritten;
+            if may_clone && self.clone_all(size)? {
                 return self.complete(size);
             }
         } else {

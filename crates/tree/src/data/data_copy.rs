@@ -36,20 +36,31 @@ const EARLY_TIME: Duration = Duration::from_millis(10);
 /// seconds if each block is an extent of its own.
 const CLONE_BYTES: u64 = 4 << 30;
 
+/// What there is of the old contents of a destination while its data is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OldContents {
+    /// Nothing: the file was truncated, or is new.
+    Gone,
+    /// All. A clone replaces them.
+    UntilCloned,
+    /// All. The first write replaces them, and the file is cut behind it.
+    UntilWritten,
+}
+
 /// One file while its data is copied. Each file of this folder that does a step has an impl block:
 ///
 /// | step | file |
 /// |---|---|
 /// | the order of the steps | `copy.rs` |
-/// | clone of the whole file | `clone.rs`; over old contents: `overwrite.rs` |
+/// | clone of the whole file | `clone.rs` |
+/// | clone or write over old contents | `overwrite.rs` |
 /// | transfer of extents, nonzero blocks, streams | `transfer.rs` |
 /// | check for a source that changed | `completion.rs` |
 /// | facts of the file, such as its bytes to move | this file |
 pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) cx: &'c DataContext<'r>,
     pub(super) files: &'c Files<'f>,
-    /// The destination still has its old contents.
-    pub(super) old_data_remains: bool,
+    pub(super) old_contents: OldContents,
     pub(super) chains: &'c mut VariantChains,
     pub(super) clone_over: &'c mut CloneOverPolicy,
     /// Source and destination.

@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use engines::Pair;
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
@@ -20,9 +21,17 @@ pub(crate) struct Files<'f> {
     pub(crate) new: bool,
     /// The destination has no final name yet, and is removed if the copy fails (`--atomic`).
     pub(crate) atomic: bool,
+    /// This run opened the destination, which it never does with O_APPEND.
+    pub(crate) opened_here: bool,
 }
 
 impl Files<'_> {
+    /// Both descriptors, for an engine.
+    pub(super) fn pair(&self) -> Pair<'_> {
+        let pair = Pair::new(self.src, self.dst);
+        if self.opened_here { pair.without_append() } else { pair }
+    }
+
     /// The error of a clone.
     pub(super) fn clone_error(&self, errno: Errno) -> Diagnostic {
         Diagnostic::Clone { src: self.src_place.path(), dst: self.dst_place.path(), errno }

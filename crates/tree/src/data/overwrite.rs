@@ -1,5 +1,5 @@
 //! When the old contents of a destination are truncated: before the copy, unless the source can be
-//! cloned over them (docs/design/old-contents.md).
+//! cloned over them, or one write replaces them in memory (docs/design/old-contents.md).
 
 use std::time::Instant;
 
@@ -9,11 +9,14 @@ use rustix::io::retry_on_intr;
 
 use super::clone::test_clone;
 use super::clone_over::CloneOverPolicy;
-use super::data_copy::DataCopy;
+use super::data_copy::{DataCopy, OldContents, is_sparse};
 use super::files::Files;
-use crate::fs::{BTRFS, Endpoint, FileId, XFS, file_bytes, is_regular};
+use crate::fs::{BTRFS, Endpoint, FileId, TMPFS, XFS, file_bytes, is_regular};
 use crate::report::{Action, Result, failed};
-use crate::request::{Options, Reflink};
+use crate::request::{Options, Reflink, Sparse};
+
+/// The most bytes that one write replaces as a whole.
+const PAGE_BYTES: u64 = 4096;
 
 impl Files<'_> {
     /// Truncates the destination, which is known not to be the source. With `--reflink=always` a
@@ -26,8 +29,8 @@ impl Files<'_> {
         retry_on_intr(|| ftruncate(self.dst, 0)).map_err(failed(Action::Truncate, self.dst_place))
     }
 
-    /// Truncates the destination, unless the source can be cloned over its contents. Returns
-    /// whether they remain.
+    /// Truncates the destination, unless its contents can be replaced at once. Returns what remains of
+    /// them.
     ///
     /// xfs and btrfs replace one block atomically. A process killed while several extents are
     /// replaced would leave new and old ones in a file of full length. But if the files share their
@@ -38,10 +41,13 @@ impl Files<'_> {
         dst: Endpoint<'_>,
         may_clone: bool,
         clone_over: &mut CloneOverPolicy,
-    ) -> Result<bool> {
+    ) -> Result<OldContents> {
         // An empty destination is truncated too, which sets its times.
         if self.new || !is_regular(self.dst_stat) {
-            return Ok(false);
+            return Ok(OldContents::Gone);
+        }
+        if self.are_replaced_by_a_write(options, dst) {
+            return Ok(OldContents::UntilWritten);
         }
         let (old_bytes, bytes) = (file_bytes(self.dst_stat), file_bytes(self.src_stat));
         let keeps = may_clone
@@ -52,10 +58,28 @@ impl Files<'_> {
             // A longer destination would keep its end.
             && bytes >= old_bytes.max(1)
             && self.may_be_cloned_over(dst, clone_over);
-        if !keeps {
-            self.truncate(options)?;
+        if keeps {
+            return Ok(OldContents::UntilCloned);
         }
-        Ok(keeps)
+        self.truncate(options)?;
+        Ok(OldContents::Gone)
+    }
+
+    /// Whether one write replaces the old contents: both files fit in a page of a tmpfs. A kill finds the
+    /// old page or the new one, and after a loss of power there is none. The page need not be freed and
+    /// allocated again, which takes as long as the rest of the copy.
+    fn are_replaced_by_a_write(&self, options: &Options, dst: Endpoint<'_>) -> bool {
+        let (old_bytes, bytes) = (file_bytes(self.dst_stat), file_bytes(self.src_stat));
+        dst.fs_type == Some(TMPFS)
+            && (1..=PAGE_BYTES).contains(&bytes)
+            && (1..=PAGE_BYTES).contains(&old_bytes)
+            // A hole is not written.
+            && is_regular(self.src_stat)
+            && !is_sparse(self.src_stat)
+            && options.sparse != Sparse::Always
+            && options.reflink != Reflink::Always
+            // An engine that was named may write less at a time.
+            && options.engine.is_none()
     }
 
     fn may_be_cloned_over(&self, dst: Endpoint<'_>, over: &mut CloneOverPolicy) -> bool {
@@ -85,7 +109,7 @@ impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible. Afterwards old contents are replaced
     /// or truncated.
     pub(super) fn clone_all(&mut self, size: u64) -> Result<bool> {
-        if !self.old_data_remains {
+        if self.old_contents == OldContents::Gone {
             return self.try_clone_all(size);
         }
         let started = Instant::now();
@@ -96,7 +120,18 @@ impl DataCopy<'_, '_, '_> {
             retry_on_intr(|| ftruncate(self.files.dst, self.at))
                 .map_err(failed(Action::Truncate, self.files.dst_place))?;
         }
-        self.old_data_remains = false;
+        self.old_contents = OldContents::Gone;
         Ok(is_cloned)
+    }
+
+    /// Cuts what is left of old contents behind those that were written. If nothing was, they stay.
+    pub(super) fn cut_old_contents(&mut self, copied: Result<()>) -> Result<()> {
+        let is_untouched = copied.is_err() && self.at == 0;
+        if self.old_contents != OldContents::UntilWritten || is_untouched {
+            return copied;
+        }
+        self.old_contents = OldContents::Gone;
+        let cut = retry_on_intr(|| ftruncate(self.files.dst, self.at));
+        copied.and(cut.map_err(failed(Action::Truncate, self.files.dst_place)))
     }
 }

@@ -1,7 +1,7 @@
 //! Copies data in pieces, with a chain of variants: around holes, or with zeros in place of holes.
 
 use engines::sys::Buffer;
-use engines::{Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
+use engines::{Moved, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -152,8 +152,7 @@ impl DataCopy<'_, '_, '_> {
         self.report.offload.offload = without_offload(self.cx.options);
         while self.at < end {
             let len = self.next_piece(end, ChainId::ReadWrite)?;
-            let (src, dst) = (self.files.src, self.files.dst);
-            let pair = Pair::new(src, dst).with_meter(self.meter);
+            let pair = self.files.pair().with_meter(self.meter);
             let buffer = buffer_bytes(self.buffer)
                 .map_err(|_| failed(Action::Read, self.files.src_place)(Errno::NOMEM))?;
             let copied = copy_without_zeros(pair, self.at, len, block_bytes, buffer);
@@ -257,7 +256,7 @@ impl DataCopy<'_, '_, '_> {
     }
 
     pub(super) fn span(&mut self, span: Span, chain: ChainId) -> Moved {
-        let pair = Pair::new(self.files.src, self.files.dst).with_meter(self.meter);
+        let pair = self.files.pair().with_meter(self.meter);
         let selected = self.chains.get(chain);
         let is_adaptive = selected.is_adaptive();
         let avoids = !selected.offloads && chain != ChainId::ReadWrite;

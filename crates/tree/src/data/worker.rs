@@ -59,9 +59,14 @@ pub(crate) struct DataWorker {
 
 impl DataWorker {
     pub(crate) fn new(cx: &DataContext<'_>) -> DataWorker {
+        DataWorker { closes_engines: descriptors::are_few(), ..DataWorker::of_one_file(cx) }
+    }
+
+    /// A worker that is dropped after one file, and its engines with it.
+    pub(crate) fn of_one_file(cx: &DataContext<'_>) -> DataWorker {
         DataWorker {
             pairs: Vec::new(),
-            closes_engines: descriptors::are_few(),
+            closes_engines: false,
             fs_types: FsTypes::default(),
             buffer: None,
             processors: ProcessorUse::default(),

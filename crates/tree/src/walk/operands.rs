@@ -123,7 +123,7 @@ pub fn copy_descriptors(
     observer: &dyn Observer,
 ) -> Outcome {
     with_data_context(options, observer, |cx| {
-        copy_open_files(cx, &mut DataWorker::new(cx), src, dst);
+        copy_open_files(cx, &mut DataWorker::of_one_file(cx), src, dst);
         Outcome { failures: cx.report.failures() }
     })
 }

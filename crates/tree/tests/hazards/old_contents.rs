@@ -5,7 +5,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use testfs::{each_fs, random_bytes};
+use rustix::io::Errno;
+use testfs::{Faults, FaultyFs, FsKind, each_fs, random_bytes};
 use tree::{Options, Reflink, Sparse};
 
 use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
@@ -79,26 +80,56 @@ fn holes_replace_old_data() {
 
 #[test]
 fn the_end_of_old_contents_is_removed_when_the_source_shrinks() {
-    const LEN: usize = 20_000;
-    each_fs(|kind, dir| {
-        let (src, dst) = (dir.join("s"), dir.join("t"));
-        write(&src, vec![b's'; LEN]).expect("a file");
-        let source = OpenOptions::new().write(true).open(&src).expect("it is there");
-        let cut = || {
-            for len in [LEN - 1, LEN / 2, 0, LEN] {
-                source.set_len(len as u64).expect("cut, or with a hole at its end");
-            }
-        };
-        with_other_thread(cut, || {
-            for _ in 0..300 {
-                write(&dst, vec![b'o'; LEN]).expect("the old file");
-                let recorder = Recorder::default();
-                // A diagnostic about the change is allowed.
-                let _ = copy_exactly(&src, &dst, &Options::default(), &recorder);
-                let copy = read(&dst).expect("the copy");
-                let old = copy.iter().filter(|&&byte| byte == b'o').count();
-                assert_eq!(old, 0, "{kind}: of {} bytes", copy.len());
-            }
-        });
+    for len in [4000, 20_000] {
+        each_fs(|kind, dir| check_shrinking(&format!("{kind}, {len} bytes"), dir, len));
+    }
+}
+
+fn check_shrinking(what: &str, dir: &Path, len: usize) {
+    let (src, dst) = (dir.join("s"), dir.join("t"));
+    write(&src, vec![b's'; len]).expect("a file");
+    let source = OpenOptions::new().write(true).open(&src).expect("it is there");
+    let cut = || {
+        for len in [len - 1, len / 2, 0, len] {
+            source.set_len(len as u64).expect("cut, or with a hole at its end");
+        }
+    };
+    with_other_thread(cut, || {
+        for _ in 0..300 {
+            write(&dst, vec![b'o'; len]).expect("the old file");
+            let recorder = Recorder::default();
+            // A diagnostic about the change is allowed.
+            let _ = copy_exactly(&src, &dst, &Options::default(), &recorder);
+            let copy = read(&dst).expect("the copy");
+            let old = copy.iter().filter(|&&byte| byte == b'o').count();
+            assert_eq!(old, 0, "{what}: of {} bytes", copy.len());
+        }
     });
+}
+
+#[test]
+fn a_page_in_memory_keeps_its_old_contents_until_new_ones_are_written() {
+    let Some(memory) = testfs::fs(FsKind::Tmpfs) else { return };
+    let dst = memory.join("t");
+    let old = random_bytes(4096, 2);
+    let check = |faults: Faults, kept_bytes: usize, failures: u64| {
+        let what = format!("{faults:?}");
+        let Some(faulty) = FaultyFs::mount(random_bytes(1000, 1), faults) else { return };
+        write(&dst, &old).expect("the old file");
+        let recorder = Recorder::default();
+        let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
+        let copy = read(&dst).expect("the copy");
+        assert_eq!(outcome.failures, failures, "{what}: {:?}", recorder.reported());
+        match kept_bytes {
+            0 => assert!(copy == old, "{what}: {} bytes", copy.len()),
+            kept => assert!(copy == random_bytes(1000, 1)[..kept], "{what}: {} bytes", copy.len()),
+        }
+    };
+    let short = || Faults { read_bytes_max: Some(400), ..Faults::default() };
+    check(short(), 1000, 0);
+    // It ends before the length that it says.
+    check(Faults { size: Some(3000), ..short() }, 1000, 1);
+    check(Faults { read_error: Some((0, Errno::IO)), ..short() }, 0, 1);
+    // What was written before the error, and the length of that. Both are told.
+    check(Faults { read_error: Some((400, Errno::IO)), ..short() }, 400, 2);
 }
