@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ type OnFound<'c> = Box<dyn FnMut(&Path, FileType) -> Control + 'c>;
 /// calls `run`. A large tree gets further threads in both cases.
 #[must_use = "a copy does nothing until it is run"]
 pub struct Copy<'c> {
-    request: Request,
+    files: Files<'c>,
     options: Options,
     rules: Vec<Rule>,
     ignore_files: Vec<PathBuf>,
@@ -72,6 +73,22 @@ pub struct Copy<'c> {
     on_error: Option<OnError<'c>>,
     on_entry: Option<OnEntry<'c>>,
     on_found: Option<OnFound<'c>>,
+}
+
+/// What a [`struct@Copy`] copies.
+#[derive(Debug)]
+enum Files<'c> {
+    Named(Request),
+    Open { src: BorrowedFd<'c>, dst: BorrowedFd<'c> },
+}
+
+impl Files<'_> {
+    fn copy(&self, options: &Options, observer: &dyn Observer) -> tree::Outcome {
+        match self {
+            Files::Named(request) => tree::copy(request, options, observer),
+            Files::Open { src, dst } => tree::copy_descriptors(*src, *dst, options, observer),
+        }
+    }
 }
 
 impl<'c> Copy<'c> {
@@ -95,8 +112,35 @@ impl<'c> Copy<'c> {
 
     /// What `request` names, with all options given at once.
     pub fn of(request: Request, options: Options) -> Copy<'c> {
+        Copy::files(Files::Named(request), options)
+    }
+
+    /// Copies what is open as `src` to what is open as `dst`, as
+    /// [`copy_descriptors`](crate::copy_descriptors) does. Options about names and trees have no effect.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let home = tempfile::tempdir()?;
+    /// # let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    /// # std::fs::write(&src, "some bytes")?;
+    /// use std::fs::File;
+    /// use std::os::fd::AsFd;
+    ///
+    /// let (src, dst) = (File::open(&src)?, File::create(&dst)?);
+    /// let report = haulage::Copy::descriptors(src.as_fd(), dst.as_fd())
+    ///     .progress(|progress| println!("{} bytes", progress.bytes))
+    ///     .run()?;
+    /// assert_eq!(report.data_bytes(), 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn descriptors(src: BorrowedFd<'c>, dst: BorrowedFd<'c>) -> Copy<'c> {
+        Copy::files(Files::Open { src, dst }, Options::default())
+    }
+
+    fn files(files: Files<'c>, options: Options) -> Copy<'c> {
         Copy {
-            request,
+            files,
             options,
             rules: Vec::new(),
             ignore_files: Vec::new(),
@@ -346,7 +390,7 @@ impl<'c> Copy<'c> {
         if any {
             self.run_beside_callbacks(&session, events, received, begun).map_err(not_started)?;
         } else {
-            let _ = tree::copy(&self.request, &self.options, &session);
+            let _ = self.files.copy(&self.options, &session);
         }
         let report = Report { elapsed: begun.elapsed(), ..session.take_report() };
         let cancelled = session.is_cancelled();
@@ -360,13 +404,17 @@ impl<'c> Copy<'c> {
     /// the token of this copy are used, and patterns only if they are in the options. This is what the
     /// command line does: it allocates and starts nothing that [`run`](Copy::run) needs for its report.
     pub fn run_observed(&self, observer: &dyn Observer) -> tree::Outcome {
-        tree::copy(&self.request, &self.options, observer)
+        self.files.copy(&self.options, observer)
     }
 
     /// The same on one rank of a parallel job. Rank 0 copies what the request names. The others copy
     /// what ranks give to each other; their request is not used, and their options must be the same.
+    ///
+    /// # Panics
+    /// If it is a copy of [descriptors](Copy::descriptors).
     pub fn run_as_rank(&self, observer: &dyn Observer, rank: Rank) -> tree::Outcome {
-        let request = (rank.number == 0).then_some(&self.request);
+        let Files::Named(request) = &self.files else { panic!("ranks copy what has a name") };
+        let request = (rank.number == 0).then_some(request);
         tree::copy_as_rank(request, &self.options, observer, rank)
     }
 
@@ -405,12 +453,17 @@ impl<'c> Copy<'c> {
         received: Receiver<Event>,
         begun: Instant,
     ) -> Result<(), Error> {
-        let (request, options) = (&self.request, &self.options);
+        let (files, options) = (&self.files, &self.options);
         let scan = PreScan::default();
-        let counts = self.counts_first && options.filter == Filter::default();
+        let counted = match files {
+            Files::Named(request) if self.counts_first && options.filter == Filter::default() => {
+                Some(request)
+            }
+            _ => None,
+        };
         let mut callbacks = Callbacks {
             session,
-            scan: counts.then_some(&scan),
+            scan: counted.map(|_| &scan),
             begun,
             on_progress: &mut self.on_progress,
             on_error: &mut self.on_error,
@@ -422,11 +475,11 @@ impl<'c> Copy<'c> {
             let copy = || {
                 // Also after a panic, for which the scope waits otherwise.
                 let _ended = SendsEnd(events);
-                let _ = tree::copy(request, options, session);
+                let _ = files.copy(options, session);
             };
             let thread = std::thread::Builder::new().name("copy".to_owned());
             let Err(error) = thread.spawn_scoped(scope, copy).map(drop) else {
-                if counts {
+                if let Some(request) = counted {
                     // If the thread cannot be started, the total is not known.
                     let thread = std::thread::Builder::new().name("count".to_owned());
                     let _ =
@@ -445,9 +498,9 @@ impl<'c> Copy<'c> {
 
 impl std::fmt::Debug for Copy<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Copy { request, options, rules, ignore_files, .. } = self;
+        let Copy { files, options, rules, ignore_files, .. } = self;
         f.debug_struct("Copy")
-            .field("request", request)
+            .field("files", files)
             .field("options", options)
             .field("rules", rules)
             .field("ignore_files", ignore_files)

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use engines::Errno;
+
 use crate::error::Error;
 use crate::totals::{Kind, Outcome, RunTotals};
 
@@ -76,11 +78,10 @@ impl std::error::Error for CopyFailed {
 }
 
 impl From<CopyFailed> for io::Error {
-    /// With the kind of the first error.
+    /// With the kind of the first error; with that of ECANCELED, if there is none. It is not
+    /// [`Interrupted`](io::ErrorKind::Interrupted), after which programs repeat a call.
     fn from(failed: CopyFailed) -> io::Error {
-        let kind = failed.first().map_or(io::ErrorKind::Interrupted, |first| {
-            io::Error::from_raw_os_error(first.errno()).kind()
-        });
-        io::Error::new(kind, failed)
+        let errno = failed.first().map_or(Errno::CANCELED.raw_os_error(), Error::errno);
+        io::Error::new(io::Error::from_raw_os_error(errno).kind(), failed)
     }
 }
