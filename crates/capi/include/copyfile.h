@@ -55,13 +55,26 @@ typedef int (*copyfile_callback_t)(int, int, copyfile_state_t, const char *, con
 #define COPYFILE_STATE_STATUS_CTX 7   /* void * */
 #define COPYFILE_STATE_COPIED 8       /* off_t of 64 bits */
 #define COPYFILE_STATE_WAS_CLONED 10  /* bool */
+#define COPYFILE_STATE_FORBID_CROSS_MOUNT 14 /* bool */
 
-/* What a callback is told about. */
+/* These have no meaning on Linux: ENOTSUP. */
+#define COPYFILE_STATE_QUARANTINE 5
+#define COPYFILE_STATE_XATTRNAME 9
+#define COPYFILE_STATE_SRC_BSIZE 11
+#define COPYFILE_STATE_DST_BSIZE 12
+#define COPYFILE_STATE_BSIZE 13
+#define COPYFILE_STATE_NOCPROTECT 15
+#define COPYFILE_STATE_PRESERVE_SUID 16
+#define COPYFILE_STATE_RECURSIVE_SRC_FTSENT 17
+#define COPYFILE_STATE_FORBID_DST_EXISTING_SYMLINKS 18
+
+/* What a callback is told about. All extended attributes are copied at once, so that none is told about. */
 #define COPYFILE_RECURSE_ERROR 0
 #define COPYFILE_RECURSE_FILE 1
 #define COPYFILE_RECURSE_DIR 2
 #define COPYFILE_RECURSE_DIR_CLEANUP 3
 #define COPYFILE_COPY_DATA 4
+#define COPYFILE_COPY_XATTR 5
 
 /* The stage of it. */
 #define COPYFILE_START 1

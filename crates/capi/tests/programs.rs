@@ -61,7 +61,7 @@ fn assert_passed(what: &str, output: &Output) {
     assert!(passed, "{what}: {}\n{}", output.status, testfs::stderr(output));
 }
 
-const PROGRAMS: [&str; 3] = ["interface", "copyfile", "sigbus"];
+const PROGRAMS: [&str; 4] = ["interface", "copyfile", "mac_program", "sigbus"];
 
 #[test]
 fn programs_compile_in_each_language_and_work() {
@@ -98,7 +98,7 @@ fn programs_work_under_valgrind() {
     }
     let home = tempfile::tempdir().expect("a directory");
     // The program with its own handler jumps out of it, and maps what valgrind does not follow.
-    for name in ["interface", "copyfile"] {
+    for name in ["interface", "copyfile", "mac_program"] {
         if let Some(program) = compile(home.path(), name, "gcc", &["-std=c99"]) {
             let valgrind = [
                 "env",

@@ -67,6 +67,10 @@ impl Flags {
         self.has(CHECK)
     }
 
+    pub(super) fn clones(self) -> bool {
+        self.has(CLONE | CLONE_FORCE)
+    }
+
     pub(super) fn moves(self) -> bool {
         self.has(MOVE)
     }
@@ -110,14 +114,14 @@ impl Flags {
         }
     }
 
-    /// For COPYFILE_CHECK: those of the flags for which `from` has something to copy.
+    /// For COPYFILE_CHECK: those of the flags for which `from` has something to copy. That every file has a
+    /// mode and times is not told, as in the example of the manual page.
     pub(super) fn present(self, from: &Path) -> Result<u32, Ends> {
         let attributes = names_of_attributes(from, self.follows_source())?;
         let is_acl = |name: &[u8]| name.starts_with(b"system.posix_acl_");
         let has_acl = attributes.iter().any(|name| is_acl(name));
         let has_others = attributes.iter().any(|name| !is_acl(name));
-        let present =
-            STAT | DATA | if has_acl { ACL } else { 0 } | if has_others { XATTR } else { 0 };
+        let present = DATA | if has_acl { ACL } else { 0 } | if has_others { XATTR } else { 0 };
         Ok(self.0 & present)
     }
 }

@@ -107,6 +107,7 @@ pub unsafe extern "C" fn copyfile(
                         state.set_names(&c_text(&from), &c_text(&to));
                         run::copy(&from, &to, state, flags)
                     }
+                    (Some(from), None) if flags.only_checks() => run::check(&from, flags),
                     // The descriptors that the program has set.
                     (None, None) => run::copy_open(state.fds(), state, flags),
                     _ => Err(Ends::Errno(libc::EINVAL)),

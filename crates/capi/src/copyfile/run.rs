@@ -1,19 +1,21 @@
 //! Runs a copy by the flags of copyfile(3), and tells its stages to the callback.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int};
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use haulage::events::{FileType, Method, Receipt};
+use haulage::events::{Diagnostic, FileType, Method, Receipt};
 use haulage::options::{Destination, Make, Options, Request};
-use haulage::{Control, Copy, Progress};
+use haulage::{Control, Copy, CopyFailed, Error, Operation, Progress, Report};
 
 use super::ends::Ends;
 use super::flags::Flags;
-use super::state::CopyfileState;
+use super::state::{CopyfileState, UNSET};
 use crate::border::{c_text, set_errno};
 
+const RECURSE_ERROR: c_int = 0;
 const RECURSE_FILE: c_int = 1;
 const RECURSE_DIR: c_int = 2;
 const RECURSE_DIR_CLEANUP: c_int = 3;
@@ -35,25 +37,38 @@ pub(super) fn copy(
     flags: Flags,
 ) -> Result<c_int, Ends> {
     if flags.only_checks() {
-        let present = flags.present(from)?;
-        return c_int::try_from(present).map_err(|_| Ends::Errno(libc::ENOTSUP));
+        return check(from, flags);
     }
-    let is_directory = look(from, flags)?.is_dir();
-    let to = match is_directory && flags.is_recursive() {
+    let kind = look(from, flags)?.file_type();
+    if !(kind.is_file() || kind.is_dir() || kind.is_symlink() || flags.is_recursive()) {
+        return Err(Ends::Errno(libc::ENOTSUP));
+    }
+    let to = match kind.is_dir() && flags.is_recursive() {
         true => within(from, to),
         false => to.to_owned(),
     };
-    if is_directory && flags.excludes_existing() && to.symlink_metadata().is_ok() {
+    if kind.is_dir() && flags.excludes_existing() && to.symlink_metadata().is_ok() {
         return Err(Ends::Errno(libc::EEXIST));
     }
-    // Of a directory that is not copied recursively, the directory itself is copied.
-    let options = Options { recursive: is_directory || flags.is_recursive(), ..flags.options() };
-    run(from, &to, state, options, is_directory && flags.is_recursive())?;
+    let options = Options {
+        // Of a directory that is not copied with its entries, the directory itself is copied. And a fifo
+        // that takes the place of a file is not waited for.
+        recursive: true,
+        one_file_system: state.forbids_cross_mount(),
+        ..flags.options()
+    };
+    run((from, &to), state, flags, options, kind.is_dir() && flags.is_recursive())?;
     if flags.moves() {
         // As the manual says, a file that cannot be removed is no error.
         let _ = fs::remove_file(from).or_else(|_| fs::remove_dir(from));
     }
     Ok(0)
+}
+
+/// What COPYFILE_CHECK returns.
+pub(super) fn check(from: &Path, flags: Flags) -> Result<c_int, Ends> {
+    let present = flags.present(from)?;
+    c_int::try_from(present).map_err(|_| Ends::Errno(libc::ENOTSUP))
 }
 
 fn look(from: &Path, flags: Flags) -> Result<fs::Metadata, Ends> {
@@ -70,76 +85,164 @@ fn within(from: &Path, to: &Path) -> PathBuf {
     }
 }
 
-/// Runs the copy. The callback is told of each entry of a tree, or of the data of one file.
+/// Runs the copy of a tree, or of one file.
 fn run(
-    from: &Path,
-    to: &Path,
+    (from, to): (&Path, &Path),
     state: &CopyfileState,
+    flags: Flags,
     options: Options,
     is_tree: bool,
 ) -> Result<(), Ends> {
-    state.set_copied(0);
-    state.set_was_cloned(false);
-    let moves_data = options.make == Make::Copy;
     let request = Request {
         sources: vec![from.into()],
         destination: Destination::Exact(to.as_os_str().to_owned()),
     };
-    let names = Names { from, to };
-    let has_callback = state.callback().0.is_some();
-    let mut copy = Copy::of(request, options);
-    if is_tree && has_callback {
+    let copy = Copy::of(request, options);
+    if is_tree {
+        return run_tree(copy, &Names { from, to }, (state, flags), &Answer::default());
+    }
+    // Of a directory alone nothing below it is copied.
+    let copy = copy.select(|_, _| false);
+    run_file(copy, (&c_text(from), &c_text(to)), (state, flags), &Answer::default())
+}
+
+/// How the callback has ended a copy, if it has.
+#[derive(Default)]
+struct Answer(Cell<Option<End>>);
+
+#[derive(Clone, Copy)]
+enum End {
+    /// There is no error, although not all of the data was copied.
+    WithoutError,
+    With(Ends),
+}
+
+impl Answer {
+    fn end(&self, end: End) -> Control {
+        self.0.set(Some(end));
+        Control::Quit
+    }
+
+    /// What to do after the answer to the start or the end of an entry.
+    fn obey(&self, told: Option<c_int>) -> Control {
+        match told {
+            None | Some(CONTINUE) => Control::Continue,
+            Some(SKIP) => Control::Skip,
+            Some(_) => self.end(End::With(Ends::Quit)),
+        }
+    }
+
+    /// What came of the copy.
+    fn of(&self, result: Result<Report, CopyFailed>) -> Result<Option<Report>, Ends> {
+        match (self.0.get(), result) {
+            (Some(End::WithoutError), _) => Ok(None),
+            (Some(End::With(ends)), _) => Err(ends),
+            (None, Ok(report)) => Ok(Some(report)),
+            (None, Err(failed)) => {
+                Err(Ends::Errno(failed.first().map_or(libc::ECANCELED, Error::errno)))
+            }
+        }
+    }
+}
+
+/// Copies a tree. The callback is told of each entry, and of data while it moves.
+fn run_tree<'c>(
+    mut copy: Copy<'c>,
+    names: &'c Names<'c>,
+    (state, flags): (&'c CopyfileState, Flags),
+    answer: &'c Answer,
+) -> Result<(), Ends> {
+    start(state);
+    if state.callback().0.is_some() {
         // The tree itself is an operand, about which nothing is asked.
-        let control = state.call(RECURSE_DIR, START, &c_text(from), &c_text(to));
-        match control.unwrap_or(CONTINUE) {
-            CONTINUE => (),
-            SKIP => return Ok(()),
-            _ => return Err(Ends::Quit),
+        match answer.obey(state.call(RECURSE_DIR, START, &c_text(names.from), &c_text(names.to))) {
+            Control::Continue => (),
+            Control::Skip => return Ok(()),
+            Control::Quit => return Err(Ends::Quit),
         }
         copy = copy
             .select(|src, kind| {
                 let what = if kind == FileType::Directory { RECURSE_DIR } else { RECURSE_FILE };
                 let (src, dst) = (c_text(src), c_text(names.of(src)));
-                control_of(state.call(what, START, &src, &dst))
+                answer.obey(state.call(what, START, &src, &dst))
             })
-            .on_entry(|receipt| finished(state, receipt));
-    } else if !is_tree {
-        // Of a directory alone nothing below it is copied.
-        copy = copy.select(|_, _| false);
-    }
-    if has_callback && moves_data {
-        copy = copy.progress(|progress| progressed(state, progress, is_tree, &names));
+            .on_entry(|receipt| answer.obey(finished(state, receipt)));
+        if flags.options().make == Make::Copy {
+            copy = copy.progress(|progress| match progressed_tree(state, progress, names) {
+                true => Control::Continue,
+                false => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+            });
+        }
     }
     copy = copy.on_error(|error| {
-        // Without a callback the first error ends the copy.
-        if !has_callback {
-            return Control::Quit;
+        if matches!(error.diagnostic(), Some(Diagnostic::Incomplete { .. })) {
+            // It follows the error, which was told.
+            return Control::Skip;
         }
-        let path = error.path().map_or_else(|| to.to_owned(), Path::to_owned);
-        let what = if is_tree { RECURSE_FILE } else { COPY_DATA };
-        set_errno(error.errno());
+        let path = error.path().map_or_else(|| names.to.to_owned(), Path::to_owned);
+        let what = if error.operation() == Operation::List { RECURSE_ERROR } else { RECURSE_FILE };
         let (src, dst) = names.pair(&path);
-        match state.call(what, ERR, &src, &dst).unwrap_or(SKIP) {
-            CONTINUE | SKIP => Control::Skip,
-            _ => Control::Quit,
+        set_errno(error.errno());
+        match state.call(what, ERR, &src, &dst) {
+            Some(CONTINUE | SKIP) => Control::Skip,
+            // Without a callback the first error ends the copy.
+            _ => answer.end(End::With(Ends::Errno(error.errno()))),
         }
     });
-    match copy.run() {
-        Ok(report) => {
-            if !is_tree {
-                state.set_copied(report.data_bytes());
-            }
-            state.set_was_cloned(
-                report.totals.shared_bytes > 0
-                    && report.totals.shared_bytes == report.totals.data_bytes,
-            );
-            Ok(())
-        }
-        Err(failed) => match failed.first() {
-            // The error of a copy without a callback, or one that the callback did not ignore.
-            Some(error) => Err(Ends::Errno(error.errno())),
-            None => Err(Ends::Quit),
-        },
+    let result = copy.run();
+    finish(answer.of(result)?, state, flags, true);
+    Ok(())
+}
+
+/// Copies one file. The callback is told of its data while it moves.
+fn run_file<'c>(
+    mut copy: Copy<'c>,
+    (src, dst): (&'c CStr, &'c CStr),
+    (state, flags): (&'c CopyfileState, Flags),
+    answer: &'c Answer,
+) -> Result<(), Ends> {
+    start(state);
+    if state.callback().0.is_some() && flags.options().make == Make::Copy {
+        copy = copy
+            .progress(|progress| {
+                state.set_copied(progress.bytes);
+                match state.call(COPY_DATA, PROGRESS, src, dst) {
+                    None | Some(CONTINUE) => Control::Continue,
+                    Some(SKIP) => answer.end(End::WithoutError),
+                    Some(_) => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+                }
+            })
+            .on_error(|error| {
+                let operation = error.operation();
+                if matches!(operation, Operation::Read | Operation::Write | Operation::Copy) {
+                    set_errno(error.errno());
+                    if state.call(COPY_DATA, ERR, src, dst) == Some(SKIP) {
+                        return answer.end(End::WithoutError);
+                    }
+                }
+                Control::Continue
+            });
+    }
+    let result = copy.run();
+    finish(answer.of(result)?, state, flags, false);
+    Ok(())
+}
+
+fn start(state: &CopyfileState) {
+    state.set_copied(0);
+    state.set_was_cloned(false);
+}
+
+/// Stores what the state tells after a copy.
+fn finish(report: Option<Report>, state: &CopyfileState, flags: Flags, is_tree: bool) {
+    let Some(report) = report else { return };
+    let totals = &report.totals;
+    let was_cloned = totals.shared_bytes > 0 && totals.shared_bytes == totals.data_bytes;
+    state.set_was_cloned(was_cloned);
+    if was_cloned && flags.clones() {
+        state.set_copied(0);
+    } else if !is_tree {
+        state.set_copied(report.data_bytes());
     }
 }
 
@@ -171,45 +274,25 @@ impl Names<'_> {
     }
 }
 
-fn control_of(answer: Option<c_int>) -> Control {
-    match answer {
-        None | Some(CONTINUE) => Control::Continue,
-        Some(SKIP) => Control::Skip,
-        Some(_) => Control::Quit,
-    }
-}
-
-fn finished(state: &CopyfileState, receipt: &Receipt) -> Control {
+fn finished(state: &CopyfileState, receipt: &Receipt) -> Option<c_int> {
     if receipt.method == Method::Failed {
-        return Control::Continue;
+        return None;
     }
     let what = match receipt.kind {
         FileType::Directory => RECURSE_DIR_CLEANUP,
         _ => RECURSE_FILE,
     };
-    let (src, dst) = (c_text(&receipt.src), c_text(&receipt.dst));
-    control_of(state.call(what, FINISH, &src, &dst))
+    state.call(what, FINISH, &c_text(&receipt.src), &c_text(&receipt.dst))
 }
 
-fn progressed(
-    state: &CopyfileState,
-    progress: &Progress,
-    is_tree: bool,
-    names: &Names<'_>,
-) -> Control {
-    let call = |src: &CStr, dst: &CStr| control_of(state.call(COPY_DATA, PROGRESS, src, dst));
-    if !is_tree {
-        state.set_copied(progress.bytes);
-        return call(&c_text(names.from), &c_text(names.to));
-    }
-    for file in progress.current_files() {
+/// Tells of each file whose data moves now. Returns whether to go on. One file of several cannot be
+/// skipped.
+fn progressed_tree(state: &CopyfileState, progress: &Progress, names: &Names<'_>) -> bool {
+    progress.current_files().into_iter().all(|file| {
         state.set_copied(file.bytes);
         let (src, dst) = names.pair(&file.dst);
-        if call(&src, &dst) == Control::Quit {
-            return Control::Quit;
-        }
-    }
-    Control::Continue
+        matches!(state.call(COPY_DATA, PROGRESS, &src, &dst), None | Some(CONTINUE | SKIP))
+    })
 }
 
 /// Copies between descriptors.
@@ -218,23 +301,22 @@ pub(super) fn copy_open(
     state: &CopyfileState,
     flags: Flags,
 ) -> Result<c_int, Ends> {
+    if src == UNSET && dst == UNSET {
+        return Err(Ends::Errno(libc::EINVAL));
+    }
     if src < 0 || (dst < 0 && !flags.only_checks()) {
         return Err(Ends::Errno(libc::EBADF));
     }
     if flags.only_checks() {
-        let path = PathBuf::from(format!("/proc/self/fd/{src}"));
-        let present = flags.present(&path)?;
-        return c_int::try_from(present).map_err(|_| Ends::Errno(libc::ENOTSUP));
+        return check(Path::new(&format!("/proc/self/fd/{src}")), flags);
     }
+    let (src_name, dst_name) = state.shown_names((src, dst));
     // SAFETY: the number is not negative. The caller promises that no other thread closes it. If it is
     // not open, the calls on it return EBADF.
     let src = unsafe { BorrowedFd::borrow_raw(src) };
     // SAFETY: as above.
     let dst = unsafe { BorrowedFd::borrow_raw(dst) };
-    state.set_copied(0);
-    let copied = haulage::copy_descriptors_with(src, dst, &flags.options(), None)
-        .map_err(|error| Ends::Errno(error.errno()))?;
-    state.set_copied(copied.data_bytes);
-    state.set_was_cloned(copied.engine == Some("reflink"));
+    let copy = Copy::descriptors(src, dst).with(|options| *options = flags.options());
+    run_file(copy, (&src_name, &dst_name), (state, flags), &Answer::default())?;
     Ok(0)
 }

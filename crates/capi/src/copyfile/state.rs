@@ -10,10 +10,17 @@ const SRC_FD: u32 = 1;
 const SRC_FILENAME: u32 = 2;
 const DST_FD: u32 = 3;
 const DST_FILENAME: u32 = 4;
+const QUARANTINE: u32 = 5;
 const STATUS_CB: u32 = 6;
 const STATUS_CTX: u32 = 7;
 const COPIED: u32 = 8;
+const XATTRNAME: u32 = 9;
 const WAS_CLONED: u32 = 10;
+const FORBID_CROSS_MOUNT: u32 = 14;
+const LAST: u32 = 18;
+
+/// The descriptors of a state in which none is set.
+pub(super) const UNSET: c_int = -2;
 
 /// Is told of each stage, and returns whether to continue, skip or quit.
 pub(super) type StatusFn = unsafe extern "C" fn(
@@ -48,16 +55,18 @@ pub struct CopyfileState {
     callback: Mutex<(Option<StatusFn>, *mut c_void)>,
     copied: AtomicI64,
     was_cloned: AtomicBool,
+    forbids_cross_mount: AtomicBool,
 }
 
 impl Default for CopyfileState {
     fn default() -> CopyfileState {
         CopyfileState {
             names: Mutex::default(),
-            fds: Mutex::new((-1, -1)),
+            fds: Mutex::new((UNSET, UNSET)),
             callback: Mutex::new((None, std::ptr::null_mut())),
             copied: AtomicI64::new(0),
             was_cloned: AtomicBool::new(false),
+            forbids_cross_mount: AtomicBool::new(false),
         }
     }
 }
@@ -74,7 +83,8 @@ impl CopyfileState {
             STATUS_CTX => place.put::<*mut c_void>(self.callback().1),
             COPIED => place.put::<i64>(self.copied.load(Ordering::Relaxed)),
             WAS_CLONED => place.put::<bool>(self.was_cloned.load(Ordering::Relaxed)),
-            _ => return Err(libc::EINVAL),
+            FORBID_CROSS_MOUNT => place.put::<bool>(self.forbids_cross_mount()),
+            _ => return Err(unknown(flag)),
         }
         Ok(())
     }
@@ -88,6 +98,9 @@ impl CopyfileState {
         }
         // SAFETY: the value is not null, and the caller's promise.
         let number = || unsafe { value.cast::<c_int>().read() };
+        // As a byte: a program may have stored more than a bool, and any but 0 means true.
+        // SAFETY: as above.
+        let truth = || unsafe { value.cast::<u8>().read() } != 0;
         // SAFETY: as above.
         let text = || unsafe { CStr::from_ptr(value.cast()) }.to_owned();
         match flag {
@@ -102,9 +115,17 @@ impl CopyfileState {
                 lock(&self.callback).0 = callback;
             }
             STATUS_CTX => lock(&self.callback).1 = value.cast_mut(),
-            _ => return Err(libc::EINVAL),
+            FORBID_CROSS_MOUNT => self.forbids_cross_mount.store(truth(), Ordering::Relaxed),
+            // These are told, not set.
+            COPIED | WAS_CLONED => return Err(libc::EINVAL),
+            _ => return Err(unknown(flag)),
         }
         Ok(())
+    }
+
+    /// Whether other file systems are not entered.
+    pub(super) fn forbids_cross_mount(&self) -> bool {
+        self.forbids_cross_mount.load(Ordering::Relaxed)
     }
 
     pub(super) fn fds(&self) -> (c_int, c_int) {
@@ -150,6 +171,13 @@ impl CopyfileState {
         self.was_cloned.store(was_cloned, Ordering::Relaxed);
     }
 
+    /// What a callback is called with for the descriptors: their names, or those in /dev/fd.
+    pub(super) fn shown_names(&self, (src, dst): (c_int, c_int)) -> (CString, CString) {
+        let of_fd = |fd: c_int| crate::border::c_text(format!("/dev/fd/{fd}"));
+        let (src_name, dst_name) = self.names();
+        (src_name.unwrap_or_else(|| of_fd(src)), dst_name.unwrap_or_else(|| of_fd(dst)))
+    }
+
     /// Calls the callback, if there is one.
     pub(super) fn call(&self, what: c_int, stage: c_int, src: &CStr, dst: &CStr) -> Option<c_int> {
         let (callback, context) = self.callback();
@@ -160,4 +188,11 @@ impl CopyfileState {
             callback(what, stage, state, src.as_ptr(), dst.as_ptr(), context)
         })
     }
+}
+
+/// ENOTSUP for a value that macOS has and that has no meaning here; EINVAL for any other.
+fn unknown(flag: u32) -> c_int {
+    let has_no_meaning =
+        matches!(flag, QUARANTINE | XATTRNAME) || (WAS_CLONED..=LAST).contains(&flag);
+    if has_no_meaning { libc::ENOTSUP } else { libc::EINVAL }
 }
