@@ -1,12 +1,44 @@
-//! What every exported function needs: no panic leaves it, and it sets errno.
+//! What every exported function needs: no panic leaves it, its thread is not cancelled in it, and it sets
+//! errno.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+unsafe extern "C" {
+    /// `int pthread_setcancelstate(int state, int *oldstate)`: whether this thread may be cancelled.
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// The same value in glibc and musl.
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+/// This thread cannot be cancelled until this is dropped. pthread_cancel(3) ends a thread by unwinding its
+/// stack from a call such as openat(2), and to unwind functions of Rust so ends the process.
+struct Uncancelled {
+    state_before: c_int,
+}
+
+impl Uncancelled {
+    fn new() -> Uncancelled {
+        let mut state_before = 0;
+        // SAFETY: the call stores the old state in a variable that lives, and cannot fail for this value.
+        unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut state_before) };
+        Uncancelled { state_before }
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        // SAFETY: it is the state that the call returned.
+        unsafe { pthread_setcancelstate(self.state_before, std::ptr::null_mut()) };
+    }
+}
+
 /// Calls `work`. `failed` is the result after a panic, which is a mistake in this library.
 pub(crate) fn guarded<T>(failed: T, work: impl FnOnce() -> T) -> T {
+    let _uncancelled = Uncancelled::new();
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,
         Err(payload) => {

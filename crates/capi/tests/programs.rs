@@ -61,7 +61,7 @@ fn assert_passed(what: &str, output: &Output) {
     assert!(passed, "{what}: {}\n{}", output.status, testfs::stderr(output));
 }
 
-const PROGRAMS: [&str; 4] = ["interface", "copyfile", "mac_program", "sigbus"];
+const PROGRAMS: [&str; 5] = ["interface", "copyfile", "mac_program", "hosts", "sigbus"];
 
 #[test]
 fn programs_compile_in_each_language_and_work() {
@@ -83,7 +83,8 @@ fn programs_compile_in_each_language_and_work() {
 #[test]
 fn programs_work_with_address_sanitizer() {
     let home = tempfile::tempdir().expect("a directory");
-    for name in PROGRAMS {
+    // The sanitizer's allocator may be locked in the child of a program with threads.
+    for name in PROGRAMS.into_iter().filter(|name| *name != "hosts") {
         let flags = ["-std=c99", "-fsanitize=address,undefined"];
         if let Some(program) = compile(home.path(), name, "gcc", &flags) {
             assert_passed(name, &run(&[], &program));
