@@ -280,6 +280,11 @@ extern "C" {
 #endif // __cplusplus
 
 /*
+ `int pthread_setcancelstate(int state, int *oldstate)`: whether this thread may be cancelled.
+ */
+extern int pthread_setcancelstate(int state, int *old);
+
+/*
  A new state with no options; NULL after an error inside the library.
  */
 haulage_state *haulage_state_new(void);
@@ -337,10 +342,12 @@ int haulage_copy_file(const char *src, const char *dst, haulage_state *state);
 /*
  Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
  copied, whatever the offsets are, and replaces the contents of `dst`. Anything else is a stream,
- from where it is to its end. The descriptors stay open. EBADF also for a file with O_APPEND. The
- progress and error callbacks are not called. `state` may be NULL.
+ from where it is to its end. The descriptors stay open. EBADF also for a file with O_APPEND. `state`
+ may be NULL.
  */
-int haulage_copy_fds(int src, int dst, haulage_state *state);
+int haulage_copy_fds(int src,
+                     int dst,
+                     haulage_state *state);
 
 /*
  Copies `src` to the name `dst`, a directory with its entries, as cp -r: symbolic links as links.

@@ -169,8 +169,8 @@ pub unsafe extern "C" fn haulage_copy_file(
 
 /// Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
 /// copied, whatever the offsets are, and replaces the contents of `dst`. Anything else is a stream,
-/// from where it is to its end. The descriptors stay open. EBADF also for a file with O_APPEND. The
-/// progress and error callbacks are not called. `state` may be NULL.
+/// from where it is to its end. The descriptors stay open. EBADF also for a file with O_APPEND. `state`
+/// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_copy_fds(src: c_int, dst: c_int, state: *mut State) -> c_int {
     // SAFETY: the caller's promise.
@@ -288,9 +288,16 @@ fn copy_fds(src: c_int, dst: c_int, state: Option<&State>) -> Result<(), c_int> 
         return haulage::copy_descriptors(src, dst).map(drop).map_err(|error| error.errno());
     };
     let _running = state.begin()?;
-    let options = lock(&state.setup).file_options();
-    let copied = haulage::copy_descriptors_with(src, dst, &options, Some(&state.cancel));
-    state.record_file(copied)
+    let setup = lock(&state.setup);
+    if setup.is_plain() {
+        let options = setup.file_options();
+        drop(setup);
+        let copied = haulage::copy_descriptors_with(src, dst, &options, Some(&state.cancel));
+        return state.record_file(copied);
+    }
+    let copy = setup.copy_open(src, dst);
+    drop(setup);
+    state.record(copy.cancel(&state.cancel).run())
 }
 
 fn last_text(

@@ -1,6 +1,7 @@
 //! The state of a copy: options, callbacks, cancellation, and what came of the last one.
 
 use std::ffi::{CString, OsString, c_int, c_void};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -137,7 +138,7 @@ impl Last {
 }
 
 impl Setup {
-    /// Whether one file is copied without the builder.
+    /// Whether one file is copied without the builder: no callback is called.
     pub(crate) fn is_plain(&self) -> bool {
         self.on_progress.is_none() && self.on_error.is_none()
     }
@@ -161,6 +162,16 @@ impl Setup {
         for path in &self.ignore_files {
             copy = copy.ignore_file(path);
         }
+        self.with_callbacks(copy)
+    }
+
+    /// The copy of what is open as `src` to what is open as `dst`.
+    pub(crate) fn copy_open<'c>(&self, src: BorrowedFd<'c>, dst: BorrowedFd<'c>) -> Copy<'c> {
+        let options = self.file_options();
+        self.with_callbacks(Copy::descriptors(src, dst).with(|all| *all = options))
+    }
+
+    fn with_callbacks<'c>(&self, mut copy: Copy<'c>) -> Copy<'c> {
         if let Some((callback, context)) = self.on_progress {
             copy = copy.progress(move |progress| call_progress(progress, callback, context));
             if self.progress_per_second > 0 {

@@ -110,7 +110,10 @@ static void descriptors(void)
 {
     int src = open("file", O_RDONLY), dst = open("copy", O_WRONLY);
     int pipes[2];
+    struct seen progress, errors;
     haulage_state *state = haulage_state_new();
+    memset(&progress, 0, sizeof(progress));
+    memset(&errors, 0, sizeof(errors));
     CHECK(src >= 0 && dst >= 0 && pipe(pipes) == 0);
     make_file("copy", 500000);
     CHECK(haulage_copy_fds(src, dst, NULL) == 0 && same("file", "copy"));
@@ -121,6 +124,16 @@ static void descriptors(void)
     CHECK(haulage_copy_fds(-1, dst, NULL) == -1 && errno == EBADF);
     CHECK(haulage_copy_fds(src, 1000, NULL) == -1 && errno == EBADF);
     CHECK(haulage_copy_fds(src, src, NULL) == -1 && errno == EINVAL);
+    /* The same with callbacks. */
+    CHECK(haulage_on_progress(state, on_progress, &progress) == 0);
+    CHECK(haulage_on_error(state, on_error, &errors) == 0);
+    CHECK(haulage_copy_fds(src, dst, state) == 0 && same("file", "copy"));
+    CHECK(progress.calls > 0 && progress.bytes == 300000 && errors.calls == 0);
+    CHECK(haulage_count(state, HAULAGE_DATA_BYTES) == 300000 && haulage_engine_used(state) != NULL);
+    CHECK(haulage_copy_fds(src, src, state) == -1 && errno == EINVAL);
+    CHECK(errors.calls == 1 && errors.errnum == EINVAL);
+    progress.answer = HAULAGE_QUIT;
+    CHECK(haulage_copy_fds(src, dst, state) == -1 && errno == ECANCELED);
     CHECK(close(src) == 0 && close(dst) == 0 && close(pipes[0]) == 0);
     haulage_state_free(state);
 }
