@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use clap::Parser;
 
-use crate::command::{step, succeed};
+use crate::command::{self, step, succeed};
 use crate::skips::report_skip;
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
@@ -23,7 +23,8 @@ const TOOLS: &[&str] = &[
     "tqdm",
 ];
 
-/// Build the Python package, and run its tests and the copy tests of CPython with it.
+/// Build the Python package, and run its tests, the copy tests of CPython and the hazards of every border
+/// with it.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask python")]
 pub(crate) struct Args {
@@ -78,7 +79,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(command) = args.command.as_ref().or_else(|| built.exists().then_some(&built)) {
         pytest.env("HAULAGE_COMMAND", command.canonicalize().context("--command")?);
     }
-    step(pytest.current_dir(&root))
+    let tested = step(pytest.current_dir(&root))?;
+    if tested != ExitCode::SUCCESS || !args.rest.is_empty() {
+        return Ok(tested);
+    }
+    // The hazards that every border is tried with are a test of the library for C.
+    let mut borders = command::cargo();
+    borders.args(["test", "--package", "haulage-capi", "--test", "borders"]);
+    step(borders.env("HAULAGE_PYTHON", &python).current_dir(&root))
 }
 
 /// Makes the virtual environment below `target`, with the tools in it, unless it is there.

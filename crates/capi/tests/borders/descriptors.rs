@@ -1,0 +1,115 @@
+//! Hazards of descriptors that a program passes.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use crate::border::Border;
+
+/// Descriptors of every sort, and what comes of a copy from or to them.
+#[test]
+fn descriptors_that_cannot_be_copied_are_refused_and_change_nothing() {
+    let home = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| home.path().join(name);
+    fs::write(at("src"), "contents").and(fs::write(at("dst"), "")).expect("two files");
+    let read = || OwnedFd::from(File::open(at("src")).expect("open"));
+    let write = || OwnedFd::from(File::options().write(true).open(at("dst")).expect("open"));
+    let with = |name: &str, flags: i32| {
+        let mut options = File::options();
+        options.read(true).custom_flags(flags);
+        OwnedFd::from(options.open(at(name)).expect("open"))
+    };
+    let directory = || OwnedFd::from(File::open(home.path()).expect("open"));
+    let appends = || OwnedFd::from(File::options().append(true).open(at("dst")).expect("open"));
+    let listener = || OwnedFd::from(TcpListener::bind("127.0.0.1:0").expect("a listener"));
+    let read_end = || OwnedFd::from(std::io::pipe().expect("a pipe").0);
+    for border in Border::all() {
+        let cases: [(&str, OwnedFd, OwnedFd, &[i32]); 11] = [
+            ("a source that is open for writing only", write(), appends(), &[libc::EINVAL]),
+            (
+                "a destination that is open for reading only",
+                read(),
+                with("dst", 0),
+                &[libc::EINVAL],
+            ),
+            ("O_APPEND", read(), appends(), &[libc::EBADF]),
+            ("a source by O_PATH", with("src", libc::O_PATH), write(), &[libc::EBADF]),
+            ("a destination by O_PATH", read(), with("dst", libc::O_PATH), &[libc::EBADF]),
+            ("a directory as a source", directory(), write(), &[libc::EISDIR]),
+            ("a directory as a destination", read(), directory(), &[libc::EISDIR]),
+            ("the same file", read(), with("src", 0), &[libc::EINVAL]),
+            ("a listening socket as a source", listener(), write(), &[libc::ENOTCONN]),
+            (
+                "a listening socket as a destination",
+                read(),
+                listener(),
+                &[libc::EPIPE, libc::ENOTCONN],
+            ),
+            ("the read end of a pipe as a destination", read(), read_end(), &[libc::EBADF]),
+        ];
+        for (what, src, dst, errnos) in cases {
+            // A descriptor that cannot be written to is found at the first write, or when it is truncated.
+            let errnos =
+                [errnos, if errnos == [libc::EINVAL] { &[libc::EBADF] } else { &[] }].concat();
+            fs::write(at("dst"), "old contents").expect("a file");
+            let Some(errno) = border.copy_open(src.as_fd(), dst.as_fd()) else { continue };
+            assert!(errnos.contains(&errno), "{border:?}, {what}: {errno}, not {errnos:?}");
+            assert_eq!(fs::read(at("src")).expect("read"), b"contents", "{border:?}, {what}");
+            rustix::io::fcntl_getfd(&src)
+                .and(rustix::io::fcntl_getfd(&dst))
+                .expect("both stay open");
+        }
+        for src in [read(), write()] {
+            // Both numbers are those of the file itself.
+            let errno = border.copy_open(src.as_fd(), src.as_fd());
+            assert!(matches!(errno, None | Some(libc::EINVAL)), "{border:?}: {errno:?}");
+        }
+        assert_eq!(fs::read(at("src")).expect("read"), b"contents", "{border:?}");
+    }
+}
+
+#[test]
+fn whole_files_are_copied_whatever_the_offsets_are_and_streams_from_where_they_are() {
+    let home = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| home.path().join(name);
+    let new = testfs::random_bytes(100_000, 1);
+    fs::write(at("src"), &new).expect("a file");
+    for border in Border::all() {
+        fs::write(at("dst"), testfs::random_bytes(200_000, 2)).expect("a file");
+        let mut src = File::open(at("src")).expect("open");
+        let mut dst = File::options().read(true).write(true).open(at("dst")).expect("open");
+        src.seek(SeekFrom::Start(77)).and(dst.seek(SeekFrom::End(0))).expect("offsets");
+        let Some(errno) = border.copy_open(src.as_fd(), dst.as_fd()) else { continue };
+        assert_eq!(errno, 0, "{border:?}");
+        assert!(fs::read(at("dst")).expect("read") == new, "{border:?}");
+        // Through a pipe and a pair of sockets, from the offset of the file.
+        let (mut near, mut far) = UnixStream::pair().expect("sockets");
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        writer.write_all(&new[..5000]).expect("it has room");
+        drop(writer);
+        assert_eq!(border.copy_open(reader.as_fd(), near.as_fd()), Some(0), "{border:?}");
+        src.seek(SeekFrom::Start(99_000)).expect("an offset");
+        assert_eq!(border.copy_open(src.as_fd(), near.as_fd()), Some(0), "{border:?}");
+        near.flush().and_then(|()| near.shutdown(std::net::Shutdown::Write)).expect("ended");
+        let mut streamed = Vec::new();
+        far.read_to_end(&mut streamed).expect("read");
+        let expected = [&new[..5000], &new[99_000..]].concat();
+        assert!(streamed == expected, "{border:?}: {} bytes", streamed.len());
+    }
+}
+
+#[test]
+fn a_device_that_is_full_is_an_error() {
+    let home = tempfile::tempdir().expect("a directory");
+    let src = home.path().join("src");
+    fs::write(&src, "contents").expect("a file");
+    for border in Border::all() {
+        let full = File::options().write(true).open(Path::new("/dev/full")).expect("open");
+        let errno = border.copy_open(File::open(&src).expect("open").as_fd(), full.as_fd());
+        assert!(matches!(errno, None | Some(libc::ENOSPC)), "{border:?}: {errno:?}");
+    }
+}
