@@ -36,9 +36,15 @@ pub fn nanoseconds(ns: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A length of time as one plans it: `40 seconds`, `3 minutes`, `5 hours`, `12 days`.
+/// A length of time as one plans it: `40 seconds`, `3 minutes`, `1 h 37 min`, `15 hours`, `12 days`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
+    // Rounded first, so that no time has 60 minutes beside its hours.
+    let minutes = (seconds / 60.0).round();
+    let (hours, rest) = ((minutes / 60.0).floor(), minutes % 60.0);
+    if seconds >= 90.0 * 60.0 && hours < 10.0 && rest > 0.0 {
+        return format!("{hours:.0} h {rest:.0} min");
+    }
     let (value, unit) = match seconds {
         s if s < 90.0 => (s, "second"),
         s if s < 90.0 * 60.0 => (s / 60.0, "minute"),
@@ -130,8 +136,18 @@ mod tests {
             assert_eq!(nanoseconds(given), expected);
         }
         assert_eq!(
-            [0.2, 89.0, 125.0, 7300.0].map(duration),
-            ["1 second", "89 seconds", "2 minutes", "2 hours"]
+            [0.2, 89.0, 125.0, 5820.0, 7170.0, 7220.0, 35_980.0, 36_060.0, 55_000.0].map(duration),
+            [
+                "1 second",
+                "89 seconds",
+                "2 minutes",
+                "1 h 37 min",
+                "2 hours",
+                "2 hours",
+                "10 hours",
+                "10 hours",
+                "15 hours"
+            ]
         );
         assert_eq!(duration(1e9), "11,574 days");
         assert_eq!(three_digits(3412.4), "3,412");
