@@ -36,6 +36,10 @@ pub(super) fn render(
     text.push('\n');
     if !open.are_most() {
         text.push_str(&unresolved);
+        // A command stands apart from what follows it.
+        if open.further.is_some() {
+            text.push('\n');
+        }
     }
     let main = &definition.main_part().name;
     let others: Vec<&PartVerdict> =

@@ -522,10 +522,19 @@ impl Told<'_> {
             (true, false) => "the file size and the circumstances",
             (false, _) => "the circumstances",
         };
-        let sentence = format!(
-            "On this machine the fastest way depends on {factors}{common}. Compared with the time of {}:",
-            self.baseline
-        );
+        let baseline = self.baseline;
+        let is_faster = |range: &Range| {
+            matches!(range.standing, Standing::Fastest { .. } | Standing::Close { .. })
+        };
+        let sentence = match ranges.iter().any(is_faster) {
+            true => format!(
+                "On this machine the fastest way depends on {factors}{common}. Compared with the time of \
+                 {baseline}:"
+            ),
+            false => format!(
+                "On this machine nothing is shown to be faster than {baseline}{common}. By {factors}:"
+            ),
+        };
         Conclusion { sentence, rows }
     }
 

@@ -195,6 +195,22 @@ fn sizes_with_the_same_answer_are_one_row() {
 }
 
 #[test]
+fn nothing_that_is_not_shown_depends_on_the_size() {
+    let mut made = Synthetic::new("copy", &["read_write:64K", "sendfile"], &["1M", "64M"]);
+    // Equivalent at one size, slower at the other.
+    made.measure(20, 4, |cell, variant| match (cell.file_bytes, variant) {
+        (1_048_576, "sendfile") => 1e6,
+        (_, "sendfile") => 1.5e6,
+        _ => 1e6,
+    });
+    let found = conclusion(&made);
+    let expected = "On this machine nothing is shown to be faster than read and write for files in the page \
+                    cache. By the file size:";
+    assert_eq!(found.sentence, expected);
+    assert_eq!(found.rows.len(), 2, "{:?}", found.rows);
+}
+
+#[test]
 fn rows_name_the_state_where_it_differs() {
     let mut made = Synthetic::new("copy", &["read_write:64K", "sendfile"], &["1M", "64M"]);
     made.part().states = vec![State::Warm, State::Cold];

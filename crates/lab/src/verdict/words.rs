@@ -66,9 +66,13 @@ impl PartVerdict {
                 let named: Vec<String> = several
                     .iter()
                     .take(NAMED_MAX)
-                    .map(|(variant, cells)| format!("{variant} in {}", cells.len()))
+                    .enumerate()
+                    .map(|(index, (variant, cells))| match index {
+                        0 => format!("{variant} took the least time in {}", cells.len()),
+                        _ => format!("{variant} in {}", cells.len()),
+                    })
                     .collect();
-                format!("The least time took, of {all} cells, {}.", words::listed(&named))
+                format!("Of {all} cells, {}.", words::listed(&named))
             }
         }
     }
