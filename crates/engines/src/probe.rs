@@ -72,7 +72,7 @@ fn copy_and_compare(variant: &Variant, pair: Pair<'_>) -> Result<Verdict, Errno>
 
 fn refusal_in_words(errno: Errno) -> String {
     let meaning = match errno {
-        Errno::NOSYS => "this kernel lacks the call",
+        Errno::NOSYS => "this kernel lacks the call, or a seccomp filter hides it",
         Errno::OPNOTSUPP | Errno::NOTTY | Errno::NODEV => "the file system does not offer it",
         Errno::XDEV => "the two files are on different file systems",
         Errno::PERM => "it is forbidden here",

@@ -100,8 +100,14 @@ fn place(place: &Place) -> String {
     if let Some(device) = &place.device {
         text.push_str(&format!(" on {device}"));
     }
-    let [free, total] = [place.free_bytes, place.total_bytes].map(words::bytes);
-    text.push_str(&format!(", {free} of {total} free"));
+    match [place.free_bytes, place.total_bytes] {
+        // ramfs and some FUSE file systems answer statfs(2) with zeros.
+        [_, 0] => text.push_str(", of unknown size"),
+        space => {
+            let [free, total] = space.map(words::bytes);
+            text.push_str(&format!(", {free} of {total} free"));
+        }
+    }
     match place.direct_alignment_bytes {
         Some(0) => text.push_str(", no direct I/O"),
         Some(bytes) => {
@@ -115,17 +121,25 @@ fn place(place: &Place) -> String {
     text
 }
 
-/// Those that work on one line, and each of the others with its reason.
+/// Those that work on one line, and the others by their reasons.
 fn engines(engines: &[EngineFound], columns: usize) -> String {
     let of = |verdict: &str| {
         let names = engines.iter().filter(|it| it.verdict == verdict).map(|it| it.name);
         names.collect::<Vec<_>>().join(", ")
     };
     let mut text = row("engines", &of("yes"), columns);
+    let mut by_reason: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for EngineFound { name, verdict, reason } in engines {
-        if matches!(*verdict, "maybe" | "no") {
-            text.push_str(&row("", &format!("{verdict} {name}: {reason}"), columns));
+        if !matches!(*verdict, "maybe" | "no") {
+            continue;
         }
+        match by_reason.iter_mut().find(|it| it.0 == *verdict && it.1 == reason) {
+            Some((.., names)) => names.push(name),
+            None => by_reason.push((verdict, reason, vec![name])),
+        }
+    }
+    for (verdict, reason, names) in by_reason {
+        text.push_str(&row("", &format!("{verdict} {}: {reason}", names.join(", ")), columns));
     }
     if let Some(first) = engines.iter().find(|it| it.verdict == "unknown") {
         let unknown = format!("not tried {}: {}", of("unknown"), first.reason);

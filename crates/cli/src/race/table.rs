@@ -196,21 +196,30 @@ fn remarks(report: &Report, columns: usize) -> String {
     let mut remark = |style: Style, text: &str| {
         out.push_str(&styled(style, &wrapped(text, columns, "  ")));
     };
+    for (reason, variants) in refused(report) {
+        remark(REFUSED, &format!("does not work here: {} ({reason})", variants.join(", ")));
+    }
     for row in &report.summary {
-        match row.stage {
-            VariantStage::Refused => {
-                remark(REFUSED, &format!("does not work here: {} ({})", row.variant, row.reason));
-            }
-            VariantStage::Eliminated if row.reason.starts_with("left out") => {
-                remark(Style::new(), &format!("{} {}", row.variant, row.reason));
-            }
-            _ => {}
+        if row.stage == VariantStage::Eliminated && row.reason.starts_with("left out") {
+            remark(Style::new(), &format!("{} {}", row.variant, row.reason));
         }
     }
     for note in &report.notes {
         remark(Style::new(), &format!("note: {note}"));
     }
     if out.is_empty() { out } else { format!("\n{out}") }
+}
+
+/// The variants that do not work here, by the reason. Several variants of an engine share it.
+fn refused(report: &Report) -> Vec<(&str, Vec<&str>)> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in report.summary.iter().filter(|row| row.stage == VariantStage::Refused) {
+        match by_reason.iter_mut().find(|(reason, _)| *reason == row.reason) {
+            Some((_, variants)) => variants.push(&row.variant),
+            None => by_reason.push((&row.reason, vec![&row.variant])),
+        }
+    }
+    by_reason
 }
 
 fn ns(value: Option<f64>) -> String {
