@@ -17,6 +17,18 @@ fn haulage(args: &[&str], dir: &Path) -> Output {
 const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size", "1M"];
 
 #[test]
+fn a_certificate_that_cannot_be_kept_is_not_measured() {
+    let home = tempfile::tempdir().expect("a directory");
+    let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), &["certify"], home.path());
+    let output = command.env("XDG_STATE_HOME", "/dev/null").output().expect("haulage runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let expected = "haulage certify: cannot keep a certificate in '/dev/null/haulage/certificates': Not a \
+                    directory; XDG_STATE_HOME=DIR names another directory\n";
+    assert_eq!(stderr(&output), expected);
+    assert_eq!(names_in(home.path()), Vec::<String>::new());
+}
+
+#[test]
 fn a_certificate_is_stored_and_found() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();

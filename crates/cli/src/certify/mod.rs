@@ -7,7 +7,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use anyhow::anyhow;
 use clap::CommandFactory;
+use engines::profile::may_be_changed;
 use lab::certificate::Certificate;
 use lab::certificate::known_comparisons::{self, Choice};
 use lab::certificate::prover_check::{self, ProverCheck};
@@ -38,6 +40,7 @@ pub(crate) fn arguments() -> clap::Command {
 }
 
 fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertificate, String)> {
+    require_a_place_to_keep_it()?;
     let mut how = experiment::new_run(&args.dirs, args.seed)?;
     how.seconds = Some(args.time.as_secs_f64());
     let (prover, checks) = try_prover(&how, guard)?;
@@ -67,6 +70,16 @@ fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertifica
             false => text::render(&kept, run.path(), file.as_deref(), output::columns()),
         };
         Ok((kept, text))
+    })
+}
+
+/// Fails if a certificate could not be kept: to learn that at the end would waste the time of the
+/// measurement.
+fn require_a_place_to_keep_it() -> anyhow::Result<()> {
+    let Some(dir) = certificates::dir() else { return Ok(()) };
+    may_be_changed(&dir.join(run_dir::files::CERTIFICATE)).map_err(|why| {
+        let dir = dir.display();
+        anyhow!("cannot keep a certificate in '{dir}': {why}; XDG_STATE_HOME=DIR names another directory")
     })
 }
 

@@ -29,7 +29,9 @@ impl ProfileFile {
     pub(super) fn find_writable() -> anyhow::Result<Option<ProfileFile>> {
         let Some(file) = ProfileFile::of_process() else { return Ok(None) };
         file.read()?;
-        may_be_changed(&file.path).with_context(|| file.cannot_write())?;
+        may_be_changed(&file.path).map_err(|why| {
+            anyhow!("{}: {why}; HAULAGE_PROFILE=FILE names another file", file.cannot_write())
+        })?;
         Ok(Some(file))
     }
 
