@@ -225,6 +225,8 @@ function layoutOf(group, contents, width, colors) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", dragmode: phone ? false : "zoom",
     font: { family: "system-ui, sans-serif", size: 12, color: colors.soft },
     hoverlabel: { bgcolor: colors.ground, bordercolor: colors.soft, font: { color: colors.neutral, size: 12 }, align: "left" },
+    // Plotly derives a grey box from the transparent ground.
+    modebar: { bgcolor: transparent(colors.ground, 0.8), color: colors.soft, activecolor: colors.neutral },
     shapes: [], annotations: [],
   };
   const traces = [];

@@ -33,9 +33,9 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
                   unresolved. The axis is logarithmic."
             .to_owned(),
         keys: vec![
-            Key::new(Look::Full, "faster (left of 1), slower or equivalent"),
+            Key::new(Look::Full, "resolved: faster (left of 1), slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "±δ: too small to matter"),
+            Key::new(Look::Band, "a difference too small to matter (±δ)"),
         ],
         groups,
         notes: Vec::new(),

@@ -39,9 +39,9 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
                   half as long are equally far from 1."
             .to_owned(),
         keys: vec![
-            Key::new(Look::Full, "faster (left of 1), slower or equivalent"),
+            Key::new(Look::Full, "resolved: faster (left of 1), slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "±δ: too small to matter"),
+            Key::new(Look::Band, "a difference too small to matter (±δ)"),
         ],
         groups,
         notes: Vec::new(),
