@@ -198,6 +198,62 @@ fn the_document_of_the_commands_has_all_of_them() {
     }
 }
 
+/// The command lines of haulage in a text, as words: in code blocks, up to a remark behind two spaces or a
+/// number sign, and between backticks.
+fn command_lines(text: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut is_code = false;
+    let mut inline = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if is_code {
+            found.push(line.trim().to_owned());
+        } else {
+            inline.push_str(line);
+            inline.push(' ');
+        }
+    }
+    found.extend(inline.split('`').skip(1).step_by(2).map(str::to_owned));
+    let words = |line: &String| -> Option<Vec<String>> {
+        let line = line.strip_prefix("sudo ").unwrap_or(line).strip_prefix("haulage ")?;
+        let end = line.find("  ").or_else(|| line.find(" #")).unwrap_or(line.len());
+        Some(line[..end].split([' ', '|', ';']).map(str::to_owned).collect())
+    };
+    found.iter().filter_map(words).collect()
+}
+
+#[test]
+fn every_option_in_the_documents_exists() {
+    let help = |command: &str| {
+        let output =
+            testfs::command(env!("CARGO_BIN_EXE_haulage")).args([command, "--help"]).output();
+        testfs::stdout(&output.expect("haulage runs"))
+    };
+    let mut help_of = std::collections::BTreeMap::new();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    // The changelog tells of what was once.
+    for document in documents().iter().filter(|it| *it != Path::new("CHANGELOG.md")) {
+        for words in command_lines(&read(document)) {
+            let is_command = |word: &String| word.bytes().all(|it| it.is_ascii_lowercase());
+            let Some(command) = words.first().filter(|it| is_command(it)) else { continue };
+            let text = help_of.entry(command.clone()).or_insert_with(|| help(command));
+            let names = words.iter().filter(|word| word.len() > 2 && word.starts_with("--"));
+            for name in names.map(|word| word.split(['=', '[']).next().expect("a piece")) {
+                count += 1;
+                let is_whole =
+                    |rest: &str| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric());
+                if !text.match_indices(name).any(|(at, _)| is_whole(&text[at + name.len()..])) {
+                    wrong.push(format!("{}: haulage {}", document.display(), words.join(" ")));
+                }
+            }
+        }
+    }
+    assert!(count > 60, "{count} options");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// A block of commands.
 struct Block {
     line: usize,
