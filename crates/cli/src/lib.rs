@@ -25,7 +25,7 @@ mod terminal;
 mod tune;
 mod version;
 
-pub use cp::{Job, Tell, run_as_rank};
+pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
 use docs::completions::{self, Completed, Shell};
 use docs::roff::see_also;
 use docs::table::{Argument, Table};

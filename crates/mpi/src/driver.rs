@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster::{Command, Message, Protocol, RankId, Request, Taken};
 use haulage::ranks;
 use haulage_cli::Job;
 
 use crate::event::Event;
-use crate::frame::{Bytes, Frame};
+use crate::frame::{Bytes, Frame, RankProgress};
 use crate::rank::{JobOfRank, Shared};
 use crate::transport::Transport;
 
@@ -21,6 +21,14 @@ use crate::transport::Transport;
 /// that there is neither.
 const WAIT_MIN: Duration = Duration::from_micros(50);
 const WAIT_MAX: Duration = Duration::from_millis(1);
+
+/// How often a rank tells rank 0 how far it is, at most: several times a second, and if there are many
+/// ranks so that rank 0 receives a thousand such messages a second.
+const TELL_EVERY_MIN: Duration = Duration::from_millis(250);
+const TELL_EVERY_FOR_EACH_RANK: Duration = Duration::from_millis(1);
+
+/// How often receipts are sent that are no whole message, and written to their file.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs `cp` with the arguments after the command's name on this rank, and returns its exit status.
 /// All ranks have the same arguments.
@@ -58,6 +66,10 @@ pub fn run_with(
         is_summary_due: false,
         has_finished: false,
         is_over: false,
+        told: RankProgress::default(),
+        told_at: Instant::now(),
+        flushed_at: Instant::now(),
+        has_said_farewell: false,
     };
     let status = driver.run(transport, &received, || copying.is_finished());
     if copying.join().is_err() {
@@ -103,6 +115,13 @@ struct Driver {
     has_finished: bool,
     /// Nothing more arrives.
     is_over: bool,
+    /// What rank 0 knows about this rank's progress, and since when.
+    told: RankProgress,
+    told_at: Instant,
+    /// Receipts that are no whole message were sent or written then.
+    flushed_at: Instant,
+    /// Rank 0 expects nothing more.
+    has_said_farewell: bool,
 }
 
 impl Driver {
@@ -115,6 +134,7 @@ impl Driver {
     ) -> u8 {
         // At the start other ranks count as waiting.
         self.shared.waiting.store(self.protocol.demand(), Ordering::Relaxed);
+        self.shared.set_waiting(self.shared.number != 0);
         let mut wait = WAIT_MIN;
         loop {
             if self.is_over
@@ -139,6 +159,7 @@ impl Driver {
                 is_active = true;
                 self.message(from, &bytes, transport);
             }
+            self.tell_rank_0(transport);
             wait = if is_active { WAIT_MIN } else { (wait * 2).min(WAIT_MAX) };
         }
     }
@@ -155,9 +176,16 @@ impl Driver {
                 }
             }
             Event::NoSurplus => self.protocol.no_surplus(&mut self.commands),
-            Event::Idle => self.protocol.idle(&mut self.commands),
-            Event::Resume => self.protocol.resume(&mut self.commands),
+            Event::Idle => {
+                self.shared.set_waiting(true);
+                self.protocol.idle(&mut self.commands);
+            }
+            Event::Resume => {
+                self.shared.set_waiting(false);
+                self.protocol.resume(&mut self.commands);
+            }
             Event::GiveUp => {
+                self.shared.set_waiting(true);
                 self.gave_up = true;
                 self.refuse_askers();
             }
@@ -226,7 +254,7 @@ impl Driver {
         // It may have ended before it was told to. What other ranks still give goes back to them.
         self.gave_up = true;
         self.refuse_askers();
-        self.say_farewell();
+        self.say_farewell(transport);
     }
 
     /// A rank that gave up counts as busy, and its copy no longer says when it has nothing to give.
@@ -238,12 +266,48 @@ impl Driver {
     }
 
     /// Sends the summary if it is due, and the copy has ended.
-    fn say_farewell(&mut self) {
+    fn say_farewell(&mut self, transport: &mut dyn Transport) {
         if self.is_summary_due
             && let Some(status) = self.status
         {
             self.is_summary_due = false;
-            self.protocol.farewell(vec![status], &mut self.commands);
+            self.has_said_farewell = true;
+            if let Some(lines) = self.shared.receipt_lines.rest() {
+                transport.send(vec![(0, Frame::Receipts(lines).encode())]);
+            }
+            self.protocol.farewell(self.shared.own_summary(status), &mut self.commands);
+        }
+    }
+
+    /// Sends receipts and counts to rank 0. Rank 0 writes its receipts.
+    fn tell_rank_0(&mut self, transport: &mut dyn Transport) {
+        let now = Instant::now();
+        let flushes = now.duration_since(self.flushed_at) >= FLUSH_EVERY;
+        if flushes {
+            self.flushed_at = now;
+        }
+        if self.shared.number == 0 {
+            if flushes && let Some(collector) = self.shared.collector() {
+                collector.flush_receipts();
+            }
+            return;
+        }
+        if self.has_said_farewell {
+            return;
+        }
+        if let Some(lines) = self.shared.receipt_lines.next(flushes) {
+            transport.send(vec![(0, Frame::Receipts(lines).encode())]);
+        }
+        let every = TELL_EVERY_MIN.max(TELL_EVERY_FOR_EACH_RANK * self.shared.ranks);
+        if now.duration_since(self.told_at) < every {
+            return;
+        }
+        self.told_at = now;
+        if let Some(progress) = self.shared.progress()
+            && progress != self.told
+        {
+            self.told = progress;
+            transport.send(vec![(0, Frame::Progress(progress).encode())]);
         }
     }
 
@@ -263,6 +327,14 @@ impl Driver {
                 self.protocol.receive(from, message, &mut self.commands);
                 self.refuse_askers();
             }
+            Some(Frame::Progress(progress)) => self.shared.set_progress_of(from, progress),
+            Some(Frame::Receipts(lines)) => {
+                if let Some(collector) = self.shared.collector() {
+                    collector.add_receipts(&lines);
+                }
+                transport.send(vec![(from, Frame::ReceiptsWritten.encode())]);
+            }
+            Some(Frame::ReceiptsWritten) => self.shared.receipt_lines.arrived(),
             None => {
                 self.shared.tell(&self.shared.named(b"cp: another rank is another program\n"));
                 transport.abort();
@@ -280,7 +352,7 @@ impl Driver {
                     Command::Send(to, message) => {
                         messages.push((to, Frame::Protocol(message).encode()));
                     }
-                    command => self.command(command),
+                    command => self.command(command, transport),
                 }
             }
         }
@@ -289,7 +361,7 @@ impl Driver {
         }
     }
 
-    fn command(&mut self, command: Command<Bytes>) {
+    fn command(&mut self, command: Command<Bytes>, transport: &mut dyn Transport) {
         match command {
             Command::Send(..) => unreachable!("the caller sends"),
             Command::Demand(waiting) => self.shared.waiting.store(waiting, Ordering::Relaxed),
@@ -303,9 +375,10 @@ impl Driver {
             Command::LinkTo(ticket, name) => self.shared.answer_link(ticket, Some(name)),
             Command::Tell(_, lines) => self.shared.tell(&lines),
             Command::Cancel => self.shared.cancelled.store(true, Ordering::Relaxed),
-            Command::Summarize => self.summarize(),
+            Command::Summarize => self.summarize(transport),
             Command::Summary(0, _) => {}
-            Command::Summary(_, summary) => {
+            Command::Summary(rank, summary) => {
+                self.shared.has_ended(rank, &summary);
                 self.failures += u64::from(summary.first().is_none_or(|&status| status != 0));
             }
             Command::Exit => {
@@ -327,13 +400,13 @@ impl Driver {
     }
 
     /// Everything is copied. The copy of rank 0 waits for the others, and has nothing to add.
-    fn summarize(&mut self) {
+    fn summarize(&mut self, transport: &mut dyn Transport) {
         if self.shared.number == 0 {
             return self.protocol.farewell(Vec::new(), &mut self.commands);
         }
         self.is_summary_due = true;
         self.shared.inbox.push(ranks::Event::End);
-        self.say_farewell();
+        self.say_farewell(transport);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages between ranks as bytes.
 
 use cluster::{InodeId, Message, Payload, Request};
+use haulage::events::Progress;
 
 /// What a message of the protocol carries: bytes that the copies of two ranks understand.
 #[derive(Debug)]
@@ -20,15 +21,42 @@ pub enum Frame {
     Ready(Vec<u8>),
     /// A message of the protocol.
     Protocol(Message<Bytes>),
+    /// For rank 0: how far the sender is.
+    Progress(RankProgress),
+    /// For rank 0: lines of receipts. There is one answer, and then the next lines follow.
+    Receipts(Vec<u8>),
+    /// The answer to `Receipts`.
+    ReceiptsWritten,
 }
+
+/// How far a rank is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankProgress {
+    /// Its sums.
+    pub progress: Progress,
+    /// It has nothing to do.
+    pub is_waiting: bool,
+}
+
+/// Tags of messages that are not of the protocol.
+const READY: u8 = 0;
+const PROGRESS: u8 = 64;
+const RECEIPTS: u8 = 65;
+const RECEIPTS_WRITTEN: u8 = 66;
 
 impl Frame {
     /// The message as bytes.
     #[must_use]
     pub fn encode(self) -> Vec<u8> {
         let (tag, numbers, bytes) = match self {
-            Frame::Ready(place) => (0, vec![], place),
+            Frame::Ready(place) => (READY, vec![], place),
             Frame::Protocol(message) => parts(message),
+            Frame::Progress(RankProgress { progress, is_waiting }) => {
+                let Progress { entries, bytes, skipped_bytes } = progress;
+                (PROGRESS, vec![entries, bytes, skipped_bytes, u64::from(is_waiting)], vec![])
+            }
+            Frame::Receipts(lines) => (RECEIPTS, vec![], lines),
+            Frame::ReceiptsWritten => (RECEIPTS_WRITTEN, vec![], vec![]),
         };
         let mut out = vec![tag];
         for number in numbers {
@@ -42,11 +70,22 @@ impl Frame {
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Frame> {
         let (&tag, rest) = bytes.split_first()?;
-        if tag == 0 {
-            return Some(Frame::Ready(rest.into()));
+        match tag {
+            READY => Some(Frame::Ready(rest.into())),
+            PROGRESS => rank_progress(rest).map(Frame::Progress),
+            RECEIPTS => Some(Frame::Receipts(rest.into())),
+            RECEIPTS_WRITTEN => rest.is_empty().then_some(Frame::ReceiptsWritten),
+            tag => message(tag, rest).map(Frame::Protocol),
         }
-        message(tag, rest).map(Frame::Protocol)
     }
+}
+
+fn rank_progress(bytes: &[u8]) -> Option<RankProgress> {
+    let (numbers, rest) = bytes.as_chunks();
+    let numbers = <[[u8; 8]; 4]>::try_from(numbers).ok().filter(|_| rest.is_empty())?;
+    let [entries, bytes, skipped_bytes, is_waiting] = numbers.map(u64::from_le_bytes);
+    let progress = Progress { entries, bytes, skipped_bytes };
+    (is_waiting < 2).then_some(RankProgress { progress, is_waiting: is_waiting == 1 })
 }
 
 /// The tag, the numbers, and the bytes at the end of a message.
@@ -160,13 +199,24 @@ mod tests {
             let arrived = Frame::decode(&encoded);
             assert_eq!(arrived.map(|frame| format!("{frame:?}")), Some(shown));
         }
-        let ready = Frame::Ready(bytes()).encode();
-        assert!(matches!(Frame::decode(&ready), Some(Frame::Ready(place)) if place == bytes()));
+        let progress = Progress { entries: 1, bytes: u64::MAX, skipped_bytes: 3 };
+        for sent in [
+            Frame::Ready(bytes()),
+            Frame::Progress(RankProgress { progress, is_waiting: true }),
+            Frame::Receipts(bytes()),
+            Frame::ReceiptsWritten,
+        ] {
+            let shown = format!("{sent:?}");
+            let arrived = Frame::decode(&sent.encode());
+            assert_eq!(arrived.map(|frame| format!("{frame:?}")), Some(shown));
+        }
     }
 
     #[test]
     fn what_is_no_message_is_not_taken_for_one() {
-        for bytes in [&b""[..], &[17], &[1], &[1, 9, 0, 0, 0, 0, 0, 0, 0], &[13, 0], &[4, 1]] {
+        let few = [&b""[..], &[17], &[1], &[1, 9, 0, 0, 0, 0, 0, 0, 0], &[13, 0], &[4, 1]];
+        let of_counts = [&[PROGRESS; 32][..], &[PROGRESS; 33], &[RECEIPTS_WRITTEN, 0]];
+        for bytes in few.into_iter().chain(of_counts) {
             assert!(Frame::decode(bytes).is_none(), "{bytes:?}");
         }
     }

@@ -11,4 +11,6 @@ pub mod frame;
 #[cfg(feature = "mpi")]
 pub mod network;
 mod rank;
+mod receipt_lines;
 pub mod transport;
+mod waiting_time;

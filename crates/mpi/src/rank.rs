@@ -5,15 +5,19 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use cluster::{InodeId, Ticket};
 use haulage::events::Announcement;
 use haulage::events::{Diagnostic, FileId, Observer, Outcome, ProgressTracker, Question, Receipt};
 use haulage::options::{Options, Request};
 use haulage::ranks::{Inbox, Rank, Ranks, Surplus};
-use haulage_cli::{Job, Tell};
+use haulage_cli::{Collector, Ended, Job, OtherRanks};
 
 use crate::event::Event;
+use crate::frame::RankProgress;
+use crate::receipt_lines::ReceiptLines;
+use crate::waiting_time::WaitingTime;
 
 /// What the copy of a rank and the thread that communicates have in common.
 pub(crate) struct Shared {
@@ -36,7 +40,15 @@ pub(crate) struct Shared {
     ready: Answer<bool>,
     finished: Answer<u64>,
     /// Once the copy has a terminal to write to.
-    tell: Mutex<Option<Tell>>,
+    collector: Mutex<Option<Arc<dyn Collector>>>,
+    waiting_time: Mutex<WaitingTime>,
+    /// On rank 0: how far each of the others is.
+    others: Mutex<Vec<RankProgress>>,
+    /// On rank 0: the others that have ended.
+    ended: Mutex<Vec<Ended>>,
+    pub(crate) receipt_lines: ReceiptLines,
+    /// What this rank tells at the end.
+    summary: Mutex<Vec<u8>>,
     /// While the copy runs.
     observer: Mutex<Option<Arc<dyn Observer + Send>>>,
 }
@@ -87,7 +99,12 @@ impl Shared {
             links: Mutex::default(),
             ready: Answer::new(),
             finished: Answer::new(),
-            tell: Mutex::default(),
+            collector: Mutex::default(),
+            waiting_time: Mutex::default(),
+            others: Mutex::new(vec![RankProgress::default(); ranks as usize]),
+            ended: Mutex::default(),
+            receipt_lines: ReceiptLines::new(ranks),
+            summary: Mutex::default(),
             observer: Mutex::default(),
         }
     }
@@ -134,13 +151,49 @@ impl Shared {
 
     /// Writes messages of a rank to standard error. On rank 0.
     pub(crate) fn tell(&self, lines: &[u8]) {
-        let tell = lock(&self.tell).clone();
-        match tell {
-            Some(tell) => tell(lines),
+        match self.collector() {
+            Some(collector) => collector.tell(lines),
             None => {
                 let _ = rustix::io::write(rustix::stdio::stderr(), lines);
             }
         }
+    }
+
+    /// What rank 0 does with what others send. While its copy runs, as the others' do.
+    pub(crate) fn collector(&self) -> Option<Arc<dyn Collector>> {
+        lock(&self.collector).clone()
+    }
+
+    /// Counts the time from now on as time without work, or with it.
+    pub(crate) fn set_waiting(&self, is_waiting: bool) {
+        let (mut time, now) = (lock(&self.waiting_time), Instant::now());
+        if is_waiting { time.begin(now) } else { time.end(now) }
+    }
+
+    /// How far this rank is. While its copy runs.
+    pub(crate) fn progress(&self) -> Option<RankProgress> {
+        let observer = lock(&self.observer);
+        let progress = observer.as_ref()?.progress()?.progress();
+        Some(RankProgress { progress, is_waiting: lock(&self.waiting_time).is_waiting() })
+    }
+
+    /// On rank 0: how far `rank` is.
+    pub(crate) fn set_progress_of(&self, rank: u32, told: RankProgress) {
+        if let Some(known) = lock(&self.others).get_mut(rank as usize) {
+            *known = told;
+        }
+    }
+
+    /// On rank 0: `rank` has ended, with its exit status first in `summary`.
+    pub(crate) fn has_ended(&self, rank: u32, summary: &[u8]) {
+        let (status, summary) = summary.split_first().unwrap_or((&1, &[]));
+        let ended = Ended { rank, status: *status, summary: summary.into() };
+        lock(&self.ended).push(ended);
+    }
+
+    /// What this rank tells at the end, after its exit status.
+    pub(crate) fn own_summary(&self, status: u8) -> Vec<u8> {
+        [&[status][..], &lock(&self.summary)].concat()
     }
 
     /// `lines`, each with host and rank in front.
@@ -246,9 +299,9 @@ impl Job for JobOfRank {
         request: Request,
         mut options: Options,
         observer: &Arc<dyn Observer + Send>,
-        tell: &Tell,
+        collector: &Arc<dyn Collector>,
     ) -> Outcome {
-        *lock(&self.0.tell) = Some(tell.clone());
+        *lock(&self.0.collector) = Some(collector.clone());
         *lock(&self.0.observer) = Some(observer.clone());
         if let Some(bytes) = options.limit_rate {
             let each = bytes.get() / u64::from(self.0.ranks);
@@ -262,9 +315,39 @@ impl Job for JobOfRank {
         };
         let observer = CancelledObserver { observer: &**observer, shared: &self.0 };
         let outcome = haulage::Copy::of(request, options).run_as_rank(&observer, rank);
-        *lock(&self.0.tell) = None;
+        *lock(&self.0.collector) = None;
         *lock(&self.0.observer) = None;
         outcome
+    }
+
+    fn host(&self) -> String {
+        self.0.host.clone()
+    }
+
+    fn waited(&self) -> Duration {
+        lock(&self.0.waiting_time).sum(Instant::now())
+    }
+
+    fn others(&self) -> OtherRanks {
+        let others = lock(&self.0.others);
+        let none = OtherRanks { ranks: self.0.ranks - 1, ..OtherRanks::default() };
+        others.iter().fold(none, |sum, told| OtherRanks {
+            progress: sum.progress.plus(told.progress),
+            waiting: sum.waiting + u32::from(told.is_waiting),
+            ..sum
+        })
+    }
+
+    fn put_receipt(&self, line: &[u8]) {
+        self.0.receipt_lines.put(line);
+    }
+
+    fn summarize(&self, summary: Vec<u8>) {
+        *lock(&self.0.summary) = summary;
+    }
+
+    fn ended(&self) -> Vec<Ended> {
+        lock(&self.0.ended).clone()
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assert_holes_are_kept, make_tree, scratch};
+use common::{FLAT_FILES, assert_holes_are_kept, make_tree, scratch};
 use testfs::{Aspects, Costs, SlowFs, stderr, tree_differences};
 
 /// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
@@ -92,7 +92,8 @@ fn what_cannot_be_kept_right_is_refused_once() {
         (&["cp", "-a", "--dry-run", "src", "dst"], "--dry-run"),
         (&["cp", "-a", "--parents", "src", "."], "--parents"),
         (&["cp", "-aL", "src", "dst"], "--dereference"),
-        (&["cp", "-a", "--receipt=r", "src", "dst"], "--receipt"),
+        (&["cp", "-a", "--receipt=src/r", "src", "dst"], "is below 'src'"),
+        (&["cp", "-a", "--receipt=no/r", "src", "dst"], "cannot open 'no/r' for writing"),
         (&["cp", "-a", "--no-such-option", "src", "dst"], "no-such-option"),
     ] {
         let output = run(dir.path(), 2, args);
@@ -123,6 +124,136 @@ fn ranks_in_different_directories_copy_nothing() {
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert!(messages[0].contains("cp: rank 1 is haulage"), "{messages:?}");
     assert!(!here.join("g").exists());
+}
+
+/// The lines of receipts.
+fn receipts(path: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(path).expect("receipts");
+    text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
+}
+
+#[test]
+fn receipts_and_statistics_are_those_of_all_ranks() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 13);
+    let entries = testfs::Tree::read(&dir.path().join("src")).expect("read").len();
+    let mut alone = Vec::new();
+    for ranks in [1, 4] {
+        let args = ["cp", "-a", "--jobs=1", "--receipt=r", "--stats", "src", "dst"];
+        let output = run(dir.path(), ranks, &args);
+        let shown = format!("{ranks} ranks: {output:?}");
+        assert!(output.status.success(), "{shown}");
+        assert_eq!(testfs::names_in(dir.path()), ["dst", "r", "src"], "{shown}");
+        let mut lines = receipts(&dir.path().join("r"));
+        let summary = lines.pop().expect("a summary");
+        assert_eq!(summary["record"], "summary", "{summary}");
+        assert_eq!((&summary["complete"], &summary["failures"]), (&true.into(), &0.into()));
+        // Each entry once, with what `haulage cp` would say. Which name of a file is the first, and
+        // which engine moved it, may differ.
+        let mut each: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                let is_link = line["method"] == "linked";
+                let holes = if is_link { 0 } else { line["hole_bytes"].as_u64().expect("bytes") };
+                format!(
+                    "{} {} {} {} {holes}",
+                    line["record"], line["src"], line["dst"], line["type"]
+                )
+            })
+            .collect();
+        each.sort();
+        assert_eq!(each.len(), entries, "{shown}");
+        let sum = |field: &str| lines.iter().filter_map(|line| line[field].as_u64()).sum::<u64>();
+        assert_eq!(summary["data_bytes"], sum("data_bytes"), "{summary}");
+        let counted = summary["entries"].as_array().expect("a list").iter();
+        let counted: u64 = counted.filter_map(|kind| kind["count"].as_u64()).sum();
+        assert_eq!(counted, entries as u64, "{summary}");
+        if ranks == 1 {
+            alone = each;
+        } else {
+            assert_eq!(each, alone, "{shown}");
+        }
+        let text = stderr(&output);
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let row = text.lines().find(|line| line.starts_with(&host)).expect("a line of the host");
+        let columns: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(columns[1], ranks.to_string(), "{text}");
+        assert_eq!(columns[2].replace(',', ""), entries.to_string(), "{text}");
+        assert!(text.contains("waited longest"), "{text}");
+        remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}
+
+#[test]
+fn rank_0_tells_the_progress_of_all_ranks_without_a_terminal() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 14);
+    let args = ["cp", "-a", "--jobs=1", "--progress", "--limit-rate=6M", "src", "dst"];
+    let mut child =
+        haulage(dir.path(), 3, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while read_dir(dir.path().join("dst/flat")).map_or(0, Iterator::count) < FLAT_FILES / 2 {
+        assert!(Instant::now() < deadline, "the copy does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Counts of other ranks arrive several times a second.
+    std::thread::sleep(Duration::from_millis(600));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::USR1).expect("sent");
+    let status = child.wait().expect("mpirun ends");
+    let output = child.wait_with_output().expect("its output");
+    assert!(status.success(), "{output:?}");
+    let text = stderr(&output);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("files")).collect();
+    let [line] = lines[..] else { panic!("rank 0 tells it for all, once: {text}") };
+    assert!(line.starts_with("cp: ") && line.contains("3 ranks"), "{text}");
+    // Rank 0 alone has copied about a third of them.
+    let (before, _) = line.split_once(" files").expect("a count");
+    let count = before.rsplit(' ').next().expect("a word").replace(',', "");
+    assert!(count.parse::<usize>().expect("a number") >= FLAT_FILES / 2, "{text}");
+    assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &text);
+}
+
+#[test]
+fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 15);
+    let args = ["cp", "-a", "--resume", "--jobs=1", "--receipt=r"];
+    let slow = [&args[..], &["--limit-rate=4M", "src", "dst"]].concat();
+    write(dir.path().join("r"), "of an older job\n").expect("a file");
+    let mut child = haulage(dir.path(), 3, &slow)
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("mpirun runs");
+    let part = || {
+        let names = testfs::names_in(dir.path());
+        names.into_iter().find(|name| name.starts_with("r.part-"))
+    };
+    let length =
+        || part().and_then(|part| dir.path().join(part).metadata().ok()).map(|it| it.len());
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while ranks_of(&child).len() < 3 || length().unwrap_or(0) < 20_000 {
+        assert!(Instant::now() < deadline, "no receipts are written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let victim = rustix::process::Pid::from_raw(ranks_of(&child)[1].cast_signed());
+    let victim = victim.expect("a process");
+    rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+    assert!(!child.wait().expect("mpirun ends").success());
+    let left = part().expect("what is left");
+    let text = std::fs::read_to_string(dir.path().join("r")).expect("the older receipts");
+    assert_eq!(text, "of an older job\n");
+    let told = std::fs::read_to_string(dir.path().join(&left)).expect("receipts");
+    assert!(told.lines().count() > 20 && told.starts_with("{\"record\":\"entry\""), "{told}");
+    let output = run(dir.path(), 3, &[&args[..], &["src", "dst"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let told = messages(&output);
+    let [named] = &told[..] else { panic!("{told:?}") };
+    assert!(named.contains(&left) && named.contains("did not end"), "{told:?}");
+    let lines = receipts(&dir.path().join("r"));
+    assert_eq!(lines.last().expect("a summary")["complete"], true);
+    assert_equal(&dir.path().join("src"), &dir.path().join("dst"), "after the second run");
 }
 
 /// The processes of ranks below mpirun.

@@ -143,7 +143,10 @@ const MPI: &[Layer] = &[
     layer("driver", "one rank: its copy, the protocol and the messages"),
     layer("rank", "the other ranks, as the copy of this one calls them"),
     layer("network transport", "how messages travel"),
-    layer("event frame", "what the copy tells, and messages as bytes"),
+    layer(
+        "event frame receipt_lines waiting_time",
+        "what the copy tells, messages as bytes, receipts on their way, and time without work",
+    ),
 ];
 
 const CLI: &[Layer] = &[

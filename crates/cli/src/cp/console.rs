@@ -5,21 +5,22 @@
 use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haulage::events::{
-    Announcement, CurrentFile, Diagnostic, Errno, Observer, PreScan, ProgressTracker, Question,
-    Receipt, Severity,
+    Announcement, CurrentFile, Diagnostic, Errno, Observer, PreScan, Progress, ProgressTracker,
+    Question, Receipt, Severity,
 };
 
 use crate::cp::interrupt::{Interrupts, SignalActions};
+use crate::cp::job::{Collector, Job, OtherRanks};
 use crate::cp::messages::sink::{self, put_stderr};
 use crate::cp::messages::wording;
 use crate::cp::progress::current_files::ShownFiles;
 use crate::cp::progress::rate::{REDRAW_EVERY, RateEstimator};
 use crate::cp::progress::screen::{self, Screen};
 use crate::cp::progress::view::View;
-use crate::cp::receipt::recorder::Recorder;
+use crate::cp::receipt::recorder::{Ending, Recorder};
 use crate::terminal::live_lines::terminal_size;
 
 /// Standard output and standard error. Buffered output is written before anything goes to standard
@@ -35,6 +36,8 @@ pub(super) struct Console {
     tracker: ProgressTracker,
     /// How much there is to copy; only with `--progress`.
     scan: Option<Arc<PreScan>>,
+    /// The job of which this process is a rank.
+    job: Option<Arc<dyn Job>>,
     /// Failures that were reported.
     failures: AtomicU64,
 }
@@ -57,10 +60,23 @@ struct Out {
 /// What is shown besides GNU cp's messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConsoleOptions {
-    /// Redraw the progress all the time.
-    pub(super) shows_progress: bool,
+    /// How the progress is shown.
+    pub(super) shown: ShownProgress,
     /// Print diagnostics of [`Severity::Notice`].
     pub(super) shows_notices: bool,
+}
+
+/// How the progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShownProgress {
+    /// Only when a signal asks for it.
+    No,
+    /// Redrawn all the time, on a terminal.
+    Redrawn,
+    /// As a line a minute, where there is no terminal.
+    Lines,
+    /// Rank 0 shows it for this rank.
+    ByRank0,
 }
 
 /// Why output was not written.
@@ -81,6 +97,7 @@ impl Console {
         recorder: Option<Recorder>,
         options: ConsoleOptions,
         scan: Option<Arc<PreScan>>,
+        job: Option<Arc<dyn Job>>,
     ) -> Arc<Console> {
         let stdout = std::io::stdout();
         Arc::new_cyclic(|this| Console {
@@ -90,12 +107,12 @@ impl Console {
             interrupts,
             recorder,
             shows_notices: options.shows_notices,
-            tracker: if options.shows_progress {
-                ProgressTracker::fine_grained()
-            } else {
-                ProgressTracker::default()
+            tracker: match options.shown {
+                ShownProgress::No => ProgressTracker::default(),
+                _ => ProgressTracker::fine_grained(),
             },
             scan,
+            job,
             failures: AtomicU64::new(0),
         })
     }
@@ -134,10 +151,34 @@ impl Console {
     }
 
     fn view(&self, out: &mut Out, files: Vec<CurrentFile>) -> View {
-        let (now, progress) = (Instant::now(), self.tracker.progress());
+        let now = Instant::now();
+        let (progress, others) = self.progress_of_all();
         out.rate.add_sample(now, progress);
         let total = self.scan.as_ref().map(|scan| scan.get());
-        View::new(now, &out.rate, progress, total, files)
+        View::new(now, &out.rate, progress, total, files).with_other_ranks(others)
+    }
+
+    /// The sums of this process, or of all ranks, and how far the others are.
+    fn progress_of_all(&self) -> (Progress, Option<OtherRanks>) {
+        let own = self.tracker.progress();
+        match &self.job {
+            Some(job) if job.is_first() => {
+                let others = job.others();
+                (own.plus(others.progress), Some(others))
+            }
+            _ => (own, None),
+        }
+    }
+
+    /// Prints a line with the progress of all ranks. Returns whether another is due later.
+    fn print_progress(&self) -> bool {
+        let mut out = self.lock();
+        if out.ended {
+            return false;
+        }
+        let line = self.view(&mut out, Vec::new()).status();
+        out.report_of_all(line.as_bytes());
+        true
     }
 
     /// Writes what is still buffered, the summary of the receipts, and the statistics.
@@ -154,7 +195,7 @@ impl Console {
         if let Some(scan) = &self.scan {
             scan.stop();
         }
-        let is_complete = self.close_recorder(failures, |text| self.report(text));
+        let is_complete = self.close_recorder(failures, true, |text| self.report(text));
         let mut out = self.lock();
         out.flush();
         out.error.map_or(if is_complete { Ok(()) } else { Err(OutputError::Reported) }, Err)
@@ -162,13 +203,24 @@ impl Console {
 
     /// Ends the receipts, and reports errors and statistics by `put`. Returns whether every receipt
     /// was written.
-    fn close_recorder(&self, failures: u64, put: impl Fn(&[u8])) -> bool {
+    fn close_recorder(&self, failures: u64, has_ended: bool, put: impl Fn(&[u8])) -> bool {
         let recorder = self.recorder.as_ref();
-        let closing =
-            recorder.and_then(|recorder| recorder.close(failures, self.interrupts.name()));
+        let job = self.job.as_ref();
+        // Those that rank 0 counts for the others are in their summaries.
+        let failures = job.map_or(failures, |_| self.failures.load(Ordering::Relaxed));
+        let end = Ending { failures, signal: self.interrupts.name(), has_ended };
+        let closing = recorder.and_then(|recorder| recorder.close(end));
         let Some(closing) = closing else { return true };
         closing.error_line.iter().for_each(|line| put(line));
-        closing.stats.iter().for_each(|text| put(text.as_bytes()));
+        match (&closing.stats, job) {
+            (Some(text), None) => put(text.as_bytes()),
+            // Not as a message of rank 0, which names it.
+            (Some(text), Some(_)) => put_stderr(text.as_bytes()),
+            (None, _) => {}
+        }
+        if let (Some(job), Some(summary)) = (job, closing.summary) {
+            job.summarize(summary);
+        }
         closing.is_complete
     }
 
@@ -183,14 +235,6 @@ impl Console {
         diagnostics.flat_map(|incomplete| wording::of_diagnostic(&incomplete)).collect()
     }
 
-    /// Writes what another rank has to say to standard error, after all buffered output.
-    pub(super) fn put_line_of_rank(&self, bytes: &[u8]) {
-        let mut out = self.lock();
-        out.erase();
-        out.flush();
-        put_stderr(bytes);
-    }
-
     fn lock(&self) -> MutexGuard<'_, Out> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,11 +245,34 @@ impl Console {
     }
 }
 
+impl Collector for Console {
+    fn tell(&self, lines: &[u8]) {
+        self.lock().report_of_all(lines);
+    }
+
+    fn add_receipts(&self, lines: &[u8]) {
+        let added = self.recorder.as_ref().map(|recorder| recorder.add_lines(lines));
+        if let Some(Err(line)) = added {
+            self.report(&line);
+        }
+    }
+
+    fn flush_receipts(&self) {
+        if let Some(Err(line)) = self.recorder.as_ref().map(Recorder::flush) {
+            self.report(&line);
+        }
+    }
+}
+
 impl SignalActions for Console {
     fn print_status(&self) {
+        if self.job.as_ref().is_some_and(|job| !job.is_first()) {
+            // mpirun passes the signal on to all ranks, and rank 0 answers for all.
+            return;
+        }
         let mut out = self.lock();
         let line = self.view(&mut out, self.tracker.current_files()).status();
-        out.report(line.as_bytes());
+        out.report_of_all(line.as_bytes());
     }
 
     fn resumed(&self) {
@@ -236,7 +303,7 @@ impl SignalActions for Console {
             }
             Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => sink::put(&lines),
         }
-        self.close_recorder(self.failures.load(Ordering::Relaxed), sink::put);
+        self.close_recorder(self.failures.load(Ordering::Relaxed), false, sink::put);
     }
 }
 
@@ -302,15 +369,22 @@ impl Observer for Console {
     }
 }
 
-/// Redraws the progress of `console` in a thread of its own until the copy ends.
-pub(super) fn keep_drawing(console: &Arc<Console>) {
+/// How often the progress is printed where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// Shows the progress of `console` in a thread of its own until the copy ends.
+pub(super) fn keep_showing(console: &Arc<Console>, shown: ShownProgress) {
     let console = console.clone();
+    let (every, show): (Duration, fn(&Console) -> bool) = match shown {
+        ShownProgress::Lines => (LINE_EVERY, Console::print_progress),
+        _ => (REDRAW_EVERY, Console::draw),
+    };
     let thread = std::thread::Builder::new().name(String::from("progress"));
     // If the thread cannot be started, the copy runs without a progress bar.
     let _ = thread.spawn(move || {
         while {
-            std::thread::sleep(REDRAW_EVERY);
-            console.draw()
+            std::thread::sleep(every);
+            show(&console)
         } {}
     });
 }
@@ -346,6 +420,13 @@ impl Out {
         self.erase();
         self.flush();
         sink::put(bytes);
+    }
+
+    /// The same for what is not this rank's alone.
+    fn report_of_all(&mut self, bytes: &[u8]) {
+        self.erase();
+        self.flush();
+        put_stderr(bytes);
     }
 
     /// Removes the redrawn lines from the terminal.

@@ -1,14 +1,47 @@
 //! `cp` as one of the ranks of a parallel job, which all have the same arguments.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use haulage::events::{Observer, Outcome};
+use haulage::events::{Observer, Outcome, Progress};
 use haulage::options::{Follow, Options, Request};
 
 use crate::cp::command_line::CopyCommand;
 
-/// Writes lines of other ranks to the terminal.
-pub type Tell = Arc<dyn Fn(&[u8]) + Send + Sync>;
+/// What rank 0 does with what the other ranks send.
+pub trait Collector: Send + Sync {
+    /// Writes messages to the terminal.
+    fn tell(&self, lines: &[u8]);
+
+    /// Writes receipts to their file.
+    fn add_receipts(&self, lines: &[u8]);
+
+    /// Writes the receipts that are still buffered. Called about once a second, so that little of
+    /// them is missing if the job is killed.
+    fn flush_receipts(&self);
+}
+
+/// How far the other ranks are, as they told a moment ago.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtherRanks {
+    /// The sums over them.
+    pub progress: Progress,
+    /// How many there are.
+    pub ranks: u32,
+    /// Those of them that have nothing to do.
+    pub waiting: u32,
+}
+
+/// What another rank had to say at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The rank.
+    pub rank: u32,
+    /// Its exit status.
+    pub status: u8,
+    /// What it called [`Job::summarize`] with; empty if it did not.
+    pub summary: Vec<u8>,
+}
 
 /// What a rank does in its own way.
 pub trait Job: Send + Sync {
@@ -18,19 +51,37 @@ pub trait Job: Send + Sync {
     /// Takes messages for the user: whole lines.
     fn put(&self, lines: &[u8]);
 
-    /// Copies together with the other ranks. What they have to say goes to `tell`.
+    /// Copies together with the other ranks. What they send goes to `collector`.
     fn copy(
         &self,
         request: Request,
         options: Options,
         observer: &Arc<dyn Observer + Send>,
-        tell: &Tell,
+        collector: &Arc<dyn Collector>,
     ) -> Outcome;
+
+    /// The name of this host.
+    fn host(&self) -> String;
+
+    /// How long no worker of this rank has had anything to do.
+    fn waited(&self) -> Duration;
+
+    /// How far the others are. On rank 0.
+    fn others(&self) -> OtherRanks;
+
+    /// Sends a line of receipts to rank 0. Waits while too many are under way. On another rank.
+    fn put_receipt(&self, line: &[u8]);
+
+    /// Sends what this rank has done to rank 0. Called after the copy, at most once. On another rank.
+    fn summarize(&self, summary: Vec<u8>);
+
+    /// The ends of the other ranks. Called after the copy. On rank 0.
+    fn ended(&self) -> Vec<Ended>;
 }
 
 /// An option that cannot be kept where several processes copy at once, and why.
 pub(super) fn refused(command: &CopyCommand) -> Option<(&'static str, &'static str)> {
-    let (options, reports) = (&command.options, &command.reports);
+    let options = &command.options;
     let in_order = "they copy in no order";
     [
         (options.ask, "--interactive", "only one of them has the terminal"),
@@ -53,9 +104,6 @@ pub(super) fn refused(command: &CopyCommand) -> Option<(&'static str, &'static s
             "--dereference",
             "a symbolic link may lead to what another of them writes",
         ),
-        (reports.receipt.is_some(), "--receipt", "each would write to the file"),
-        (reports.stats, "--stats", "each has a part of them"),
-        (reports.progress, "--progress", "each has a part of it"),
     ]
     .into_iter()
     .find_map(|(is_given, option, why)| is_given.then_some((option, why)))

@@ -33,13 +33,13 @@ mod units;
 mod values;
 
 use command_line::{Command, CopyCommand};
-use console::{Console, ConsoleOptions, OutputError};
+use console::{Console, ConsoleOptions, OutputError, ShownProgress};
 pub(crate) use docs::table::table;
 use docs::{help, man};
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
-pub use job::{Job, Tell};
+pub use job::{Collector, Ended, Job, OtherRanks};
 use messages::sink::{self, put};
 use messages::usage_error::{UsageError, Warning};
 use messages::wording;
@@ -109,7 +109,7 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
         put(format!("cp: {option} cannot be used by several processes: {why}\n").as_bytes());
         return ExitCode::FAILURE;
     }
-    copy(*command, Some(&**job))
+    copy(*command, Some(job))
 }
 
 /// The manual page of `haulage cp`.
@@ -118,7 +118,7 @@ pub(crate) fn page() -> String {
 }
 
 /// Copies; as a rank of `job`, if there is one.
-fn copy(mut command: CopyCommand, job: Option<&dyn Job>) -> ExitCode {
+fn copy(mut command: CopyCommand, job: Option<&Arc<dyn Job>>) -> ExitCode {
     if resource_limit(Resource::As).is_ok_and(|limit| limit.current.is_some()) {
         // Before any thread has an arena of its own.
         engines::sys::use_one_arena();
@@ -126,7 +126,7 @@ fn copy(mut command: CopyCommand, job: Option<&dyn Job>) -> ExitCode {
     let interrupts = Interrupts::of_process();
     // The ignore files are read before the file for receipts is truncated: it may be one of them.
     let opened = filter(&command)
-        .and_then(|filter| Ok((filter, Recorder::open(&command.reports, &command.request)?)));
+        .and_then(|filter| Ok((filter, Recorder::open(&command.reports, &command.request, job)?)));
     let (filter, recorder) = match opened {
         Ok(opened) => opened,
         Err(lines) => {
@@ -138,29 +138,35 @@ fn copy(mut command: CopyCommand, job: Option<&dyn Job>) -> ExitCode {
     command.options.record = recorder.as_ref().and_then(Recorder::file);
     let CopyCommand { request, options, rules, ignore_files, reports } = command;
     let stderr_is_terminal = std::io::stderr().is_terminal();
-    let shows_progress = reports.progress && stderr_is_terminal;
+    let is_first = job.is_none_or(|job| job.is_first());
+    let shown = match (reports.progress, job) {
+        (true, Some(_)) if !is_first => ShownProgress::ByRank0,
+        (true, _) if stderr_is_terminal => ShownProgress::Redrawn,
+        (true, Some(_)) => ShownProgress::Lines,
+        _ => ShownProgress::No,
+    };
     // Notices are for users who ask how the copy works, and for those at a terminal, not for scripts.
     let shows_notices = options.debug || reports.stats || stderr_is_terminal;
     // The pre-scan does not apply filters, so its total would never be reached.
     let is_filtered = !rules.is_empty() || !ignore_files.is_empty();
+    let shows_progress = matches!(shown, ShownProgress::Redrawn | ShownProgress::Lines);
     let scan = (shows_progress && !is_filtered).then(|| scan::start(&request, &options));
-    let console_options = ConsoleOptions { shows_progress, shows_notices };
-    let console = Console::new(interrupts.clone(), recorder, console_options, scan);
+    let console_options = ConsoleOptions { shown, shows_notices };
+    let console = Console::new(interrupts.clone(), recorder, console_options, scan, job.cloned());
     let failing = console.clone();
     last_words::set_command("cp", move || failing.incomplete_at_failure());
     if shows_progress {
         console.watch_signals();
-        console::keep_drawing(&console);
+        console::keep_showing(&console, shown);
     }
     raise_open_file_limit();
     let observed = console.clone();
     let outcome = match job {
         None => haulage::Copy::of(request, options).run_observed(&*console),
         Some(job) => {
-            let console = console.clone();
-            let tell: Tell = Arc::new(move |lines| console.put_line_of_rank(lines));
+            let collector: Arc<dyn Collector> = console.clone();
             let observer: Arc<dyn Observer + Send> = observed;
-            job.copy(request, options, &observer, &tell)
+            job.copy(request, options, &observer, &collector)
         }
     };
     let reported = console.finish(outcome.failures);

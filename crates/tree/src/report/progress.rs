@@ -97,7 +97,9 @@ impl ProgressTracker {
 }
 
 impl Progress {
-    fn plus(self, other: Progress) -> Progress {
+    /// The sums of two runs, or of two parts of one.
+    #[must_use]
+    pub fn plus(self, other: Progress) -> Progress {
         Progress {
             entries: self.entries + other.entries,
             bytes: self.bytes + other.bytes,

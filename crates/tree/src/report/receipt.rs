@@ -178,16 +178,20 @@ pub enum ChosenBy {
 }
 
 impl ChosenBy {
+    /// All words that [`word`](ChosenBy::word) returns.
+    pub const WORDS: [&'static str; 5] = ["forced", "profile", "default profile", "rule", "trial"];
+
     /// What chose the variant, as a word for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            ChosenBy::Forced => "forced",
-            ChosenBy::Profile(_) => "profile",
-            ChosenBy::BuiltIn(_) => "default profile",
-            ChosenBy::Rule => "rule",
-            ChosenBy::Trial(_) => "trial",
-        }
+        let index = match self {
+            ChosenBy::Forced => 0,
+            ChosenBy::Profile(_) => 1,
+            ChosenBy::BuiltIn(_) => 2,
+            ChosenBy::Rule => 3,
+            ChosenBy::Trial(_) => 4,
+        };
+        ChosenBy::WORDS[index]
     }
 }
 

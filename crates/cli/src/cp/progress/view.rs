@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use haulage::events::{CurrentFile, Progress, Totals};
 use unicode_width::UnicodeWidthChar;
 
+use crate::cp::job::OtherRanks;
 use crate::cp::messages::quote;
 use crate::cp::progress::rate::RateEstimator;
 use crate::cp::units::{bytes, bytes_of, clock, count, entry_rate, rate};
@@ -19,6 +20,8 @@ pub(crate) struct View {
     rate: Rate,
     left: Option<Duration>,
     files: Vec<CurrentFile>,
+    /// The ranks of the job, and those of them that have nothing to do.
+    ranks: Option<(u32, u32)>,
 }
 
 /// Rate, a second.
@@ -59,6 +62,18 @@ impl View {
             },
             left: total.and_then(|total| estimator.time_left(now, progress, total)),
             files,
+            ranks: None,
+        }
+    }
+
+    /// The same as the progress of a job of which `others` are the other ranks. Which files they
+    /// write is not known here, so none is shown.
+    pub(crate) fn with_other_ranks(self, others: Option<OtherRanks>) -> View {
+        match others.filter(|others| others.ranks > 0) {
+            Some(OtherRanks { ranks, waiting, .. }) => {
+                View { files: Vec::new(), ranks: Some((ranks + 1, waiting)), ..self }
+            }
+            None => self,
         }
     }
 
@@ -136,6 +151,13 @@ impl View {
             // Rounded up: "0:00 left" means that nothing is left.
             let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
             figures.push((0, format!("{} left", clock(Duration::from_secs(seconds)))));
+        }
+        if let Some((ranks, waiting)) = self.ranks {
+            let waiting = match waiting {
+                0 => String::new(),
+                some => format!(" ({} waiting)", count(some.into())),
+            };
+            figures.push((2, format!("{} ranks{waiting}", count(ranks.into()))));
         }
         let shown = figures.into_iter().filter(|(from, _)| *from <= detail);
         shown.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
@@ -252,6 +274,7 @@ mod tests {
             rate: Rate::Bytes(412.0 * MIB as f64),
             left: total.filter(|total| total.all).map(|_| Duration::from_secs(67)),
             files,
+            ranks: None,
         }
     }
 
@@ -353,6 +376,18 @@ mod tests {
             view(total(true), Vec::new()).status(),
             "cp: 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left\n"
         );
+    }
+
+    #[test]
+    fn the_progress_of_a_job_names_its_ranks_and_no_file() {
+        let others = |waiting| Some(OtherRanks { ranks: 3, waiting, ..OtherRanks::default() });
+        let view = |others| view(None, vec![file(b"d/a", 0, 0)]).with_other_ranks(others);
+        let status = "cp: 2.10 GiB, 1,204 files, 412 MiB/s, 4 ranks";
+        assert_eq!(view(others(0)).status(), format!("{status}\n"));
+        assert_eq!(view(others(2)).status(), format!("{status} (2 waiting)\n"));
+        assert_eq!(view(others(2)).lines(45, 24), ["2.10 GiB, 412 MiB/s, 4 ranks (2 waiting)"]);
+        let alone = view(Some(OtherRanks::default())).status();
+        assert_eq!(alone, "cp: 2.10 GiB, 1,204 files, 412 MiB/s: 'd/a'\n");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
@@ -19,10 +19,12 @@ use haulage::events::{
 use haulage::{Kind, Outcome, RunTotals};
 use serde::Serialize;
 
+use crate::cp::job::Job;
 use crate::cp::messages::errno_name::errno_name;
 use crate::cp::messages::quote;
 use crate::cp::messages::wording;
 use crate::cp::receipt::clock::Cost;
+use crate::cp::receipt::part_file::{PartFile, directory_above, left_over};
 
 /// The file that receipts go to. Workers share it; each writes whole lines.
 pub(crate) struct Receipts {
@@ -30,11 +32,19 @@ pub(crate) struct Receipts {
     file: Option<FileId>,
     began: SystemTime,
     out: Mutex<Out>,
+    /// The name that the file has until it is complete, if that is another one.
+    part: Option<PartFile>,
 }
 
 struct Out {
     /// `None` after the first error: the lines after a gap would look complete.
-    writer: Option<BufWriter<File>>,
+    writer: Option<Writer>,
+}
+
+enum Writer {
+    File(BufWriter<File>),
+    /// Rank 0 of a job writes the file.
+    Rank0(Arc<dyn Job>),
 }
 
 impl Receipts {
@@ -44,10 +54,7 @@ impl Receipts {
     /// The error line.
     pub(crate) fn open(name: &OsStr, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
         let quoted = quote::name(name);
-        let cannot = |error: &std::io::Error| {
-            let words = wording::error_words(error);
-            [b"cp: cannot open ", &quoted[..], b" for writing: ", words.as_bytes(), b"\n"].concat()
-        };
+        let cannot = |error: &std::io::Error| cannot_open(&quoted, error);
         let file = if name == "-" {
             std::io::stdout().as_fd().try_clone_to_owned().map(File::from)
         } else {
@@ -57,12 +64,7 @@ impl Receipts {
         if name != "-" {
             // Truncated only if it is no operand: a source must not be lost.
             if operands.iter().any(|operand| is_same_file(&file, operand.as_ref())) {
-                return Err([
-                    b"cp: ",
-                    &quoted[..],
-                    b" is to be copied, and cannot be the receipt\n",
-                ]
-                .concat());
+                return Err(is_operand(&quoted));
             }
             if identity(&file).is_some() {
                 file.set_len(0).map_err(|error| cannot(&error))?;
@@ -72,8 +74,66 @@ impl Receipts {
             name: quoted,
             file: identity(&file),
             began: SystemTime::now(),
-            out: Mutex::new(Out { writer: Some(BufWriter::new(file)) }),
+            out: Mutex::new(Out { writer: Some(Writer::File(BufWriter::new(file))) }),
+            part: None,
         })
+    }
+
+    /// The same for all ranks of a job, on rank 0. A regular file is written under another name until
+    /// the job has ended, so that its receipts are those of all ranks. Returns also lines with the
+    /// names of files that killed jobs have left.
+    ///
+    /// # Errors
+    /// The error line.
+    pub(crate) fn open_for_job(
+        name: &OsStr,
+        (sources, operands): (&[&Path], &[&Path]),
+    ) -> Result<(Receipts, Vec<u8>), Vec<u8>> {
+        let path = Path::new(name);
+        let is_special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if name == "-" || is_special {
+            return Ok((Receipts::open(name, operands)?, Vec::new()));
+        }
+        let quoted = quote::name(name);
+        let is_it = |operand: &&Path| File::open(path).is_ok_and(|it| is_same_file(&it, operand));
+        if operands.iter().any(is_it) {
+            return Err(is_operand(&quoted));
+        }
+        if let Some(source) = directory_above(path, sources) {
+            // Only this rank would know the file that grows, and must not be copied.
+            let source = quote::name(source);
+            let why = [&b" is below "[..], &source, b", and cannot be the receipt\n"].concat();
+            return Err([b"cp: ", &quoted[..], &why].concat());
+        }
+        let left: Vec<u8> = left_over(path)
+            .iter()
+            .flat_map(|left| {
+                let left = quote::name(left);
+                [b"cp: ", &left[..], b" has the receipts of a job that did not end\n"].concat()
+            })
+            .collect();
+        let (part, file) = PartFile::create(path).map_err(|error| cannot_open(&quoted, &error))?;
+        let receipts = Receipts {
+            name: quote::name(part.path()),
+            file: part.replaced().or_else(|| identity(&file)),
+            began: SystemTime::now(),
+            out: Mutex::new(Out { writer: Some(Writer::File(BufWriter::new(file))) }),
+            part: Some(part),
+        };
+        Ok((receipts, left))
+    }
+
+    /// The same on another rank, whose lines rank 0 writes to the file `name`.
+    pub(crate) fn of_rank(name: &OsStr, job: &Arc<dyn Job>) -> Receipts {
+        let found = Path::new(name).metadata().ok().filter(std::fs::Metadata::is_file);
+        Receipts {
+            name: quote::name(name),
+            // If it exists before the job.
+            file: found.map(|found| FileId { dev: found.dev(), ino: found.ino() }),
+            began: SystemTime::now(),
+            out: Mutex::new(Out { writer: Some(Writer::Rank0(job.clone())) }),
+            part: None,
+        }
     }
 
     /// The file, if it is a regular one: a copy must not replace it.
@@ -86,20 +146,52 @@ impl Receipts {
     /// # Errors
     /// The error line; only the first time.
     pub(crate) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
-        let line = line(&Entry::of(receipt));
-        let result = self.lock().write(&line);
+        self.lines(&line(&Entry::of(receipt)))
+    }
+
+    /// Writes whole lines.
+    ///
+    /// # Errors
+    /// The error line; only the first time.
+    pub(crate) fn lines(&self, lines: &[u8]) -> Result<(), Vec<u8>> {
+        let result = self.lock().write(lines);
         self.error_line(result)
     }
 
-    /// Writes the line of the run, and what is still buffered.
+    /// Writes what is still buffered.
     ///
     /// # Errors
-    /// The error line, if no line was returned before.
-    pub(crate) fn finish(&self, end: &End<'_>) -> Result<(), Vec<u8>> {
+    /// The error line; only the first time.
+    pub(crate) fn flush(&self) -> Result<(), Vec<u8>> {
+        let result = self.lock().flush();
+        self.error_line(result)
+    }
+
+    /// Writes the line of the run, and what is still buffered. If all ranks have ended, the file of a
+    /// job gets its name.
+    ///
+    /// # Errors
+    /// The error line, if no line was returned before; or one that tells where the receipts are.
+    pub(crate) fn finish(&self, end: &End<'_>, has_ended: bool) -> Result<(), Vec<u8>> {
         let line = line(&Summary::of(end, self.began));
         let mut out = self.lock();
-        let result = out.write(&line).and_then(|()| out.attempt(BufWriter::flush));
-        self.error_line(result)
+        let result = out.write(&line).and_then(|()| out.flush());
+        self.error_line(result)?;
+        let (Some(part), Some(Writer::File(file))) = (&self.part, &out.writer) else {
+            return Ok(());
+        };
+        if !has_ended {
+            return Err([b"cp: the receipts so far are in ", &self.name[..], b"\n"].concat());
+        }
+        let completed = part.complete(file.get_ref());
+        if completed.is_err() {
+            out.writer = None;
+        }
+        completed.map_err(|error| {
+            let words = wording::error_words(&error);
+            let why = [b": ", words.as_bytes(), b"\n"].concat();
+            [b"cp: the receipts stay in ", &self.name[..], &why].concat()
+        })
     }
 
     /// Whether every line was written so far.
@@ -121,21 +213,46 @@ impl Receipts {
 }
 
 impl Out {
-    fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
-        self.attempt(|writer| writer.write_all(line))
+    fn write(&mut self, lines: &[u8]) -> std::io::Result<()> {
+        self.attempt(|writer| match writer {
+            Writer::File(writer) => writer.write_all(lines),
+            Writer::Rank0(job) => {
+                job.put_receipt(lines);
+                Ok(())
+            }
+        })
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.attempt(|writer| match writer {
+            Writer::File(writer) => writer.flush(),
+            // What is under way arrives before the rank ends.
+            Writer::Rank0(_) => Ok(()),
+        })
     }
 
     fn attempt(
         &mut self,
-        write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+        write: impl FnOnce(&mut Writer) -> std::io::Result<()>,
     ) -> std::io::Result<()> {
         let result = self.writer.as_mut().map_or(Ok(()), write);
-        if result.is_err() {
+        if result.is_err()
+            && let Some(Writer::File(writer)) = self.writer.take()
+        {
             // Dropping the writer would write once more, after the gap.
-            self.writer.take().map(BufWriter::into_parts);
+            let _ = writer.into_parts();
         }
         result
     }
+}
+
+fn cannot_open(quoted: &[u8], error: &std::io::Error) -> Vec<u8> {
+    let words = wording::error_words(error);
+    [b"cp: cannot open ", quoted, b" for writing: ", words.as_bytes(), b"\n"].concat()
+}
+
+fn is_operand(quoted: &[u8]) -> Vec<u8> {
+    [b"cp: ", quoted, b" is to be copied, and cannot be the receipt\n"].concat()
 }
 
 /// Device and inode of a regular file.
@@ -161,7 +278,7 @@ pub(crate) struct End<'e> {
     pub(crate) cost: Cost,
     pub(crate) failures: u64,
     /// The signal that ended it.
-    pub(crate) signal: Option<&'static str>,
+    pub(crate) signal: Option<&'e str>,
     /// The arguments of the process.
     pub(crate) argv: &'e [OsString],
 }
@@ -359,7 +476,7 @@ struct Summary<'s> {
     kernel: String,
     argv: Vec<Text<'s>>,
     complete: bool,
-    signal: Option<&'static str>,
+    signal: Option<&'s str>,
     failures: u64,
     entries: Vec<EntriesLine>,
     data_bytes: u64,

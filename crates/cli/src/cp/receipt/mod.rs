@@ -2,5 +2,7 @@
 
 pub(super) mod clock;
 pub(super) mod json;
+mod part_file;
+mod rank_summary;
 pub(super) mod recorder;
 pub(super) mod stats;

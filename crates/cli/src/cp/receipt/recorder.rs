@@ -1,16 +1,20 @@
 //! Records what was done with each entry, for `--receipt` and `--stats`.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haulage::RunTotals;
 use haulage::events::{FileId, Receipt};
 use haulage::options::{Destination, Request};
 
 use crate::cp::command_line::Reports;
-use crate::cp::receipt::clock::Clock;
+use crate::cp::job::Job;
+use crate::cp::messages::sink;
+use crate::cp::receipt::clock::{Clock, Cost};
 use crate::cp::receipt::json::{End, Receipts};
+use crate::cp::receipt::rank_summary::{JobSummary, RankSummary};
 use crate::cp::receipt::stats;
 
 /// The totals, and the receipts that go to a file.
@@ -21,6 +25,18 @@ pub(crate) struct Recorder {
     clock: Clock,
     argv: Vec<OsString>,
     closed: AtomicBool,
+    /// The job of which this process is a rank.
+    job: Option<Arc<dyn Job>>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// Failures of this process.
+    pub(crate) failures: u64,
+    pub(crate) signal: Option<&'static str>,
+    /// The copy has returned. Otherwise the process dies while it lasts.
+    pub(crate) has_ended: bool,
 }
 
 /// What the end of a run reports.
@@ -32,6 +48,8 @@ pub(crate) struct Closing {
     pub(crate) stats: Option<String>,
     /// Every receipt was written.
     pub(crate) is_complete: bool,
+    /// What rank 0 has to know, if it is another rank.
+    pub(crate) summary: Option<Vec<u8>>,
 }
 
 impl Recorder {
@@ -39,13 +57,29 @@ impl Recorder {
     ///
     /// # Errors
     /// The error line, if the file for receipts cannot be opened or is an operand.
-    pub(crate) fn open(reports: &Reports, request: &Request) -> Result<Option<Recorder>, Vec<u8>> {
+    pub(crate) fn open(
+        reports: &Reports,
+        request: &Request,
+        job: Option<&Arc<dyn Job>>,
+    ) -> Result<Option<Recorder>, Vec<u8>> {
         let (Destination::Directory(destination)
         | Destination::Last(destination)
         | Destination::Exact(destination)) = &request.destination;
-        let operands: Vec<_> = request.sources.iter().chain([destination]).collect();
-        let receipts = reports.receipt.as_ref();
-        let receipts = receipts.map(|name| Receipts::open(name, &operands)).transpose()?;
+        let sources: Vec<&Path> = request.sources.iter().map(AsRef::as_ref).collect();
+        let operands: Vec<&Path> =
+            sources.iter().copied().chain([AsRef::<Path>::as_ref(destination)]).collect();
+        let open = |name: &OsString| match job {
+            None => Receipts::open(name, &operands),
+            Some(job) if job.is_first() => {
+                let (receipts, left) = Receipts::open_for_job(name, (&sources, &operands))?;
+                if !left.is_empty() {
+                    sink::put(&left);
+                }
+                Ok(receipts)
+            }
+            Some(job) => Ok(Receipts::of_rank(name, job)),
+        };
+        let receipts = reports.receipt.as_ref().map(open).transpose()?;
         if receipts.is_none() && !reports.stats {
             return Ok(None);
         }
@@ -56,6 +90,7 @@ impl Recorder {
             clock: Clock::start(),
             argv: std::env::args_os().collect(),
             closed: AtomicBool::new(false),
+            job: job.cloned(),
         }))
     }
 
@@ -73,6 +108,22 @@ impl Recorder {
         self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.entry(receipt))
     }
 
+    /// Writes receipts of another rank: whole lines.
+    ///
+    /// # Errors
+    /// As [`record`](Recorder::record).
+    pub(crate) fn add_lines(&self, lines: &[u8]) -> Result<(), Vec<u8>> {
+        self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.lines(lines))
+    }
+
+    /// Writes what is still buffered.
+    ///
+    /// # Errors
+    /// As [`record`](Recorder::record).
+    pub(crate) fn flush(&self) -> Result<(), Vec<u8>> {
+        self.receipts.as_ref().map_or(Ok(()), Receipts::flush)
+    }
+
     /// Counts a file of the run's own that stays beside a destination.
     pub(crate) fn count_left_over(&self) {
         self.totals().left_over += 1;
@@ -80,19 +131,51 @@ impl Recorder {
 
     /// Writes the summary of a run that ended or was interrupted. Returns `None` if it was written
     /// before: an interrupted copy may still reach its end.
-    pub(crate) fn close(&self, failures: u64, signal: Option<&'static str>) -> Option<Closing> {
+    pub(crate) fn close(&self, ending: Ending) -> Option<Closing> {
         if self.closed.swap(true, Ordering::SeqCst) {
             return None;
         }
-        let totals = self.totals();
-        let end =
-            End { totals: &totals, cost: self.clock.cost(), failures, signal, argv: &self.argv };
-        let finished = self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.finish(&end));
-        Some(Closing {
+        let Some(job) = &self.job else {
+            let (totals, cost) = (self.totals(), self.clock.cost());
+            let Ending { failures, signal, .. } = ending;
+            let end = End { totals: &totals, cost, failures, signal, argv: &self.argv };
+            let text = || stats::text(&totals, &cost);
+            return Some(self.closed(&end, ending.has_ended, text));
+        };
+        let Cost { elapsed, user, system } = self.clock.cost();
+        let own = RankSummary {
+            host: job.host(),
+            totals: self.totals().clone(),
+            failures: ending.failures,
+            signal: ending.signal.map(str::to_owned),
+            user,
+            system,
+            waited: job.waited(),
+        };
+        if !job.is_first() {
+            let summary = Some(own.encode());
+            return Some(Closing { summary, is_complete: true, ..Closing::default() });
+        }
+        let all = JobSummary::of(own, elapsed, &job.ended());
+        let end = End {
+            totals: &all.totals,
+            cost: all.cost,
+            failures: all.failures,
+            signal: all.signal.as_deref(),
+            argv: &self.argv,
+        };
+        Some(self.closed(&end, ending.has_ended, || stats::text_of_job(&all)))
+    }
+
+    fn closed(&self, end: &End<'_>, has_ended: bool, stats: impl FnOnce() -> String) -> Closing {
+        let receipts = self.receipts.as_ref();
+        let finished = receipts.map_or(Ok(()), |receipts| receipts.finish(end, has_ended));
+        Closing {
             error_line: finished.err(),
-            stats: self.stats.then(|| stats::text(&totals, &end.cost)),
-            is_complete: self.receipts.as_ref().is_none_or(Receipts::is_complete),
-        })
+            stats: self.stats.then(stats),
+            is_complete: receipts.is_none_or(Receipts::is_complete),
+            summary: None,
+        }
     }
 
     /// A panic while the lock was held leaves totals that lack at most one entry.

@@ -3,6 +3,7 @@
 use haulage::{EngineTotals, Kind, Outcome, RunTotals};
 
 use crate::cp::receipt::clock::Cost;
+use crate::cp::receipt::rank_summary::{HostTotals, JobSummary};
 use crate::cp::units::{bytes, count, rate, seconds};
 
 /// The totals of a run, in lines of at most 79 columns.
@@ -55,6 +56,34 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
     text
 }
 
+/// The totals of all ranks of a job, and what each host did and how long its ranks had nothing to do.
+pub(crate) fn text_of_job(job: &JobSummary) -> String {
+    let mut text = text(&job.totals, &job.cost);
+    let elapsed = job.cost.elapsed.as_secs_f64().max(1e-9);
+    text.push_str("\nhost                   ranks     entries        data        rate   waited\n");
+    for (host, of_host) in &job.hosts {
+        let HostTotals { ranks, entries, data_bytes, waited } = *of_host;
+        let share = 100.0 * waited.as_secs_f64() / (elapsed * ranks as f64);
+        text.push_str(&format!(
+            "{host:<20}{:>8}{:>12}{:>12}{:>12}{:>9}\n",
+            count(ranks),
+            count(entries),
+            bytes(data_bytes),
+            rate(data_bytes as f64 / elapsed),
+            format!("{:.0} %", share.min(100.0))
+        ));
+    }
+    let wait = &job.longest_wait;
+    text.push_str(&format!(
+        "rank {} on {} waited longest, {} of {}\n",
+        wait.rank,
+        wait.host,
+        seconds(wait.waited),
+        seconds(job.cost.elapsed)
+    ));
+    text
+}
+
 fn table_of_entries(totals: &RunTotals) -> String {
     let mut text =
         String::from("                        copied      linked     skipped      failed\n");
@@ -86,6 +115,33 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::cp::job::Ended;
+    use crate::cp::receipt::rank_summary::RankSummary;
+
+    #[test]
+    fn the_text_of_a_job_has_a_line_for_each_host() {
+        let own = |host: &str, files, waited| {
+            let mut totals = RunTotals { data_bytes: files << 20, ..RunTotals::default() };
+            totals.entries.insert((Kind::File, Outcome::Copied), files);
+            let waited = Duration::from_millis(waited);
+            RankSummary { host: host.to_owned(), totals, waited, ..RankSummary::default() }
+        };
+        let other =
+            |rank, summary: RankSummary| Ended { rank, status: 0, summary: summary.encode() };
+        let others = [other(1, own("alpha", 4096, 500)), other(2, own("beta", 100, 9500))];
+        let job = JobSummary::of(own("alpha", 1024, 0), Duration::from_secs(10), &others);
+        let text = text_of_job(&job);
+        let expected = "
+elapsed 10.00 s, 522 MiB/s; user 0.00 s, system 0.00 s
+
+host                   ranks     entries        data        rate   waited
+alpha                      2       5,120    5.00 GiB   512 MiB/s      2 %
+beta                       1         100     100 MiB  10.0 MiB/s     95 %
+rank 2 on beta waited longest, 9.50 s of 10.00 s
+";
+        assert!(text.ends_with(expected), "{text}");
+        assert!(text.lines().all(|line| line.len() < 80), "{text}");
+    }
 
     #[test]
     fn the_text_is_aligned_and_fits_80_columns() {

@@ -1,0 +1,275 @@
+//! What one rank of a job has done, as it tells rank 0 at the end, and the sums over all ranks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use haulage::events::ChosenBy;
+use haulage::{EngineTotals, Kind, Outcome, RunTotals};
+use serde::{Deserialize, Serialize};
+
+use crate::cp::job::Ended;
+use crate::cp::receipt::clock::Cost;
+
+/// All types of entries, which have numbers in a message.
+const KINDS: [Kind; 7] = [
+    Kind::File,
+    Kind::Directory,
+    Kind::Symlink,
+    Kind::Fifo,
+    Kind::Socket,
+    Kind::Device,
+    Kind::Unknown,
+];
+
+/// What one rank has done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankSummary {
+    pub(crate) host: String,
+    pub(crate) totals: RunTotals,
+    pub(crate) failures: u64,
+    pub(crate) signal: Option<String>,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+    /// How long the rank had nothing to do.
+    pub(crate) waited: Duration,
+}
+
+/// It in a message. All ranks run the same program.
+#[derive(Serialize, Deserialize)]
+struct Sent {
+    host: String,
+    /// The number of the type, that of the outcome, and how many.
+    entries: Vec<(usize, usize, u64)>,
+    data_bytes: u64,
+    shared_bytes: u64,
+    hole_bytes: u64,
+    variants: Vec<(String, u64, u64)>,
+    chosen: Vec<(String, u64)>,
+    changed: u64,
+    with_losses: u64,
+    left_over: u64,
+    failures: u64,
+    signal: Option<String>,
+    user: Duration,
+    system: Duration,
+    waited: Duration,
+}
+
+impl RankSummary {
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let number_of = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
+        let entries = self.totals.entries.iter().filter_map(|(&(kind, outcome), &count)| {
+            let kind = KINDS.iter().position(|known| *known == kind)?;
+            Some((kind, number_of(outcome)?, count))
+        });
+        let variants = self.totals.variants.iter();
+        let sent = Sent {
+            host: self.host,
+            entries: entries.collect(),
+            data_bytes: self.totals.data_bytes,
+            shared_bytes: self.totals.shared_bytes,
+            hole_bytes: self.totals.hole_bytes,
+            variants: variants.map(|(name, of)| (name.clone(), of.files, of.bytes)).collect(),
+            chosen: self.totals.chosen.iter().map(|(by, &files)| (by.to_string(), files)).collect(),
+            changed: self.totals.changed,
+            with_losses: self.totals.with_losses,
+            left_over: self.totals.left_over,
+            failures: self.failures,
+            signal: self.signal,
+            user: self.user,
+            system: self.system,
+            waited: self.waited,
+        };
+        serde_json::to_vec(&sent).expect("strings and numbers only")
+    }
+
+    /// `None` if another program has sent it.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<RankSummary> {
+        let sent: Sent = serde_json::from_slice(bytes).ok()?;
+        let entries = sent.entries.into_iter().map(|(kind, outcome, count)| {
+            Some(((*KINDS.get(kind)?, *Outcome::ALL.get(outcome)?), count))
+        });
+        let chosen = sent.chosen.into_iter().map(|(by, files)| {
+            let known = ChosenBy::WORDS.into_iter().find(|known| *known == by)?;
+            Some((known, files))
+        });
+        let variants = sent.variants.into_iter();
+        let totals = RunTotals {
+            entries: entries.collect::<Option<_>>()?,
+            data_bytes: sent.data_bytes,
+            shared_bytes: sent.shared_bytes,
+            hole_bytes: sent.hole_bytes,
+            variants: variants
+                .map(|(name, files, bytes)| (name, EngineTotals { files, bytes }))
+                .collect(),
+            chosen: chosen.collect::<Option<_>>()?,
+            changed: sent.changed,
+            with_losses: sent.with_losses,
+            left_over: sent.left_over,
+        };
+        let Sent { host, failures, signal, user, system, waited, .. } = sent;
+        Some(RankSummary { host, totals, failures, signal, user, system, waited })
+    }
+}
+
+/// What all ranks have done.
+#[derive(Debug)]
+pub(crate) struct JobSummary {
+    pub(crate) totals: RunTotals,
+    pub(crate) failures: u64,
+    pub(crate) signal: Option<String>,
+    pub(crate) cost: Cost,
+    pub(crate) hosts: BTreeMap<String, HostTotals>,
+    /// The rank that waited longest.
+    pub(crate) longest_wait: LongestWait,
+}
+
+/// What the ranks of one host have done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HostTotals {
+    pub(crate) ranks: u64,
+    /// Entries of all types and outcomes.
+    pub(crate) entries: u64,
+    pub(crate) data_bytes: u64,
+    /// The sum over its ranks.
+    pub(crate) waited: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LongestWait {
+    pub(crate) rank: u32,
+    pub(crate) host: String,
+    pub(crate) waited: Duration,
+}
+
+impl JobSummary {
+    /// The sums of `own`, that of rank 0, and of the others. A rank that failed without a summary
+    /// counts as one failure.
+    pub(crate) fn of(own: RankSummary, elapsed: Duration, others: &[Ended]) -> JobSummary {
+        let mut sums = JobSummary {
+            totals: RunTotals::default(),
+            failures: 0,
+            signal: None,
+            cost: Cost { elapsed, user: Duration::ZERO, system: Duration::ZERO },
+            hosts: BTreeMap::new(),
+            longest_wait: LongestWait { rank: 0, host: own.host.clone(), waited: own.waited },
+        };
+        sums.add(0, own);
+        for Ended { rank, status, summary } in others {
+            match RankSummary::decode(summary) {
+                Some(mut summary) => {
+                    if *status != 0 {
+                        summary.failures = summary.failures.max(1);
+                    }
+                    sums.add(*rank, summary);
+                }
+                None => sums.failures += u64::from(*status != 0),
+            }
+        }
+        sums
+    }
+
+    fn add(&mut self, rank: u32, summary: RankSummary) {
+        let RankSummary { host, totals, failures, signal, user, system, waited } = summary;
+        let of_host = self.hosts.entry(host.clone()).or_default();
+        of_host.ranks += 1;
+        of_host.entries += totals.entries.values().sum::<u64>();
+        of_host.data_bytes += totals.data_bytes;
+        of_host.waited += waited;
+        if waited > self.longest_wait.waited {
+            self.longest_wait = LongestWait { rank, host, waited };
+        }
+        self.failures += failures;
+        self.signal = self.signal.take().or(signal);
+        self.cost.user += user;
+        self.cost.system += system;
+        add_totals(&mut self.totals, totals);
+    }
+}
+
+fn add_totals(sum: &mut RunTotals, other: RunTotals) {
+    for (key, count) in other.entries {
+        *sum.entries.entry(key).or_default() += count;
+    }
+    for (name, EngineTotals { files, bytes }) in other.variants {
+        let of = sum.variants.entry(name).or_default();
+        of.files += files;
+        of.bytes += bytes;
+    }
+    for (by, files) in other.chosen {
+        *sum.chosen.entry(by).or_default() += files;
+    }
+    sum.data_bytes += other.data_bytes;
+    sum.shared_bytes += other.shared_bytes;
+    sum.hole_bytes += other.hole_bytes;
+    sum.changed += other.changed;
+    sum.with_losses += other.with_losses;
+    sum.left_over += other.left_over;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(host: &str, files: u64, waited: u64) -> RankSummary {
+        let mut totals = RunTotals { data_bytes: 100 * files, ..RunTotals::default() };
+        for (kind, outcome, count) in
+            [(Kind::File, Outcome::Copied, files), (Kind::Unknown, Outcome::Failed, 1)]
+        {
+            totals.entries.insert((kind, outcome), count);
+        }
+        let moved = EngineTotals { files, bytes: 100 * files };
+        totals.variants.insert(String::from("read_write:64K"), moved);
+        totals.chosen.insert("rule", files);
+        RankSummary {
+            host: host.to_owned(),
+            totals,
+            failures: 1,
+            signal: (host == "b").then(|| String::from("SIGINT")),
+            user: Duration::from_millis(20),
+            system: Duration::from_millis(30),
+            waited: Duration::from_secs(waited),
+        }
+    }
+
+    #[test]
+    fn a_summary_arrives_as_it_was_sent() {
+        let sent = summary("b", 7, 3);
+        let shown = format!("{sent:?}");
+        let arrived = RankSummary::decode(&sent.encode()).expect("a summary");
+        assert_eq!(format!("{arrived:?}"), shown);
+        assert!(RankSummary::decode(b"").is_none());
+    }
+
+    #[test]
+    fn ranks_are_summed_by_host() {
+        let ended = |rank, status, summary: Option<RankSummary>| {
+            let summary = summary.map(RankSummary::encode).unwrap_or_default();
+            Ended { rank, status, summary }
+        };
+        let others = [
+            ended(1, 1, Some(summary("b", 5, 9))),
+            ended(2, 1, None),
+            ended(3, 0, Some(RankSummary { failures: 0, ..summary("a", 2, 1) })),
+        ];
+        let sums = JobSummary::of(summary("a", 3, 4), Duration::from_secs(10), &others);
+        assert_eq!((sums.failures, sums.signal.as_deref()), (3, Some("SIGINT")));
+        assert_eq!(sums.totals.count(Kind::File, Outcome::Copied), 10);
+        assert_eq!(sums.totals.variants["read_write:64K"], EngineTotals { files: 10, bytes: 1000 });
+        assert_eq!((sums.totals.chosen["rule"], sums.totals.data_bytes), (10, 1000));
+        assert_eq!((sums.cost.user.as_millis(), sums.cost.system.as_millis()), (60, 90));
+        let host = |ranks, entries, data_bytes, waited| HostTotals {
+            ranks,
+            entries,
+            data_bytes,
+            waited: Duration::from_secs(waited),
+        };
+        let hosts = BTreeMap::from([
+            (String::from("a"), host(2, 7, 500, 5)),
+            (String::from("b"), host(1, 6, 500, 9)),
+        ]);
+        assert_eq!(sums.hosts, hosts);
+        let wait = LongestWait { rank: 1, host: "b".into(), waited: Duration::from_secs(9) };
+        assert_eq!(sums.longest_wait, wait);
+    }
+}
