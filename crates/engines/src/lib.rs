@@ -14,6 +14,7 @@ mod direct;
 mod direct_read;
 mod dontcache;
 mod engine;
+pub mod fs_types;
 mod io_uring;
 mod memory;
 mod mmap;

@@ -84,7 +84,10 @@ const ENGINES: &[Layer] = &[
     layer("engine", "the contract of an engine"),
     layer("tuning", "parameters and their values"),
     layer("sys", "raw system calls and raw memory"),
-    layer("span moved bytes mount", "plain data: spans, counts, mounts"),
+    layer(
+        "span moved bytes mount fs_types",
+        "plain data: spans, counts, mounts, types of file systems",
+    ),
 ];
 
 const TREE: &[Layer] = &[

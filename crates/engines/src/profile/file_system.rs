@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use rustix::fs::{FileType, fstat, fstatfs};
+use rustix::fs::{FileType, fstat};
 use serde::Deserialize;
 
+use crate::fs_types::{fs_type_of, name_of, number_of};
 use crate::mount::Mount;
 use crate::sys::fs_uuid;
 
@@ -55,7 +56,8 @@ impl Pair {
     /// The file systems of two open files by type alone. Does not read the list of mounts.
     #[must_use]
     pub fn by_type(src: BorrowedFd<'_>, dst: BorrowedFd<'_>, same: bool) -> Pair {
-        let by_type = |fd| FileSystem { fs_type: fs_type(fd), ..FileSystem::default() };
+        let by_type =
+            |fd| FileSystem { fs_type: fs_type_of(fd).map(name_of), ..FileSystem::default() };
         Pair { src: by_type(src), dst: by_type(dst), same }
     }
 
@@ -84,7 +86,7 @@ impl FileSystem {
     /// mounts.
     #[must_use]
     pub fn of(fd: BorrowedFd<'_>) -> FileSystem {
-        let fs_type = fs_type(fd);
+        let fs_type = fs_type_of(fd).map(name_of);
         let keeps = fs_type.as_deref().is_some_and(|fs_type| KEEP_UUID.contains(&fs_type));
         let uuid = if keeps { fs_uuid(fd).ok().map(|bytes| uuid_text(&bytes)) } else { None };
         let Some(mount) = Mount::of(fd) else {
@@ -102,9 +104,7 @@ impl FileSystem {
     /// The number that statfs(2) returns for its type; `None` if that is any type.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
-        let fs_type = self.fs_type.as_deref()?;
-        let known = TYPES.iter().find(|(_, name)| *name == fs_type).map(|(number, _)| *number);
-        known.or_else(|| u64::from_str_radix(fs_type.strip_prefix("0x")?, 16).ok())
+        number_of(self.fs_type.as_deref()?)
     }
 
     /// Whether a measurement on this file system holds for `found`. If both have a UUID, only the
@@ -168,46 +168,6 @@ impl FileSystem {
             && (self.uuid.is_some() && self.uuid == other.uuid
                 || device.is_some() && device == other.source.as_ref())
     }
-}
-
-/// Names by the number that statfs(2) returns: linux/magic.h, and the source code of the modules
-/// for numbers missing there.
-const TYPES: &[(u64, &str)] = &[
-    (0xef53, "ext4"), // and ext2, ext3: the same module handles them
-    (0x5846_5342, "xfs"),
-    (0x9123_683e, "btrfs"),
-    (0x0102_1994, "tmpfs"),
-    (0x8584_58f6, "ramfs"),
-    (0xf2f5_2010, "f2fs"),
-    (0xca45_1a4e, "bcachefs"),
-    (0x2fc1_2fc1, "zfs"),
-    (0x794c_7630, "overlay"),
-    (0x6573_5546, "fuse"),
-    (0x6969, "nfs"),
-    (0xff53_4d42, "cifs"),
-    (0xfe53_4d42, "smb2"),
-    (0x0102_1997, "9p"),
-    (0x00c3_6400, "ceph"),
-    (0x4d44, "vfat"),
-    (0x2011_bab0, "exfat"),
-    (0x7366_746e, "ntfs3"),
-    (0x9660, "iso9660"),
-    (0x1501_3346, "udf"),
-    (0x7371_7368, "squashfs"),
-    (0xe0f5_e1e2, "erofs"),
-    (0x52_65_49_73, "reiserfs"),
-    (0x3153_464a, "jfs"),
-];
-
-/// The name of the type of the file system of `fd`; the number as text if it is not in the table.
-#[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
-fn fs_type(fd: BorrowedFd<'_>) -> Option<String> {
-    Some(name_of(fstatfs(fd).ok()?.f_type as u64 & 0xffff_ffff))
-}
-
-fn name_of(number: u64) -> String {
-    let known = TYPES.iter().find(|(of, _)| *of == number);
-    known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned())
 }
 
 /// Types whose UUID is stored on the medium. The kernel may also report a UUID for other types,

@@ -6,10 +6,10 @@
 
 pub(crate) mod attribution;
 pub(crate) mod digest;
-pub(crate) mod network_fs;
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use engines::fs_types::{Storage, fs_type_of, storage_of};
 use engines::{Chain, Floor, Kind, Meter, Pair, Span, Stop, Variant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -233,10 +233,11 @@ impl Bench<'_> {
         measured.dst_resident_bytes_after = dst_after;
         measured.verified = true;
         share.fill(&mut measured);
+        let storage = fs_type_of(self.dst.dir().as_fd()).and_then(storage_of);
         measured.shares_extents = match dst_after {
             // Bytes that were written are dirty in the page cache, or were sent to the device. But
             // a server that copies by itself leaves no trace here.
-            Some(resident) if !network_fs::is_served(self.dst.dir().as_fd()) => {
+            Some(resident) if storage != Some(Storage::Served) => {
                 let written = measured.device_written_bytes;
                 resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)
             }

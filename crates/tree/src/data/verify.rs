@@ -12,7 +12,7 @@ use rustix::io::{self, retry_on_intr};
 
 use super::comparison::{Compared, compare};
 use super::files::Files;
-use crate::fs::{Handle, Place, TMPFS, file_system, is_regular};
+use crate::fs::{Handle, Place, TMPFS, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
 
 /// Reads both files again and compares them. `None` if no receipt shows what was compared.
@@ -69,7 +69,7 @@ fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
     // A hint. cachestat(2) tells whether it worked.
     let _ = fadvise(fd, 0, None, Advice::DontNeed);
     // tmpfs has no medium.
-    let in_memory = file_system(fd) == Some(TMPFS);
+    let in_memory = fs_type_of(fd) == Some(TMPFS);
     Ok(!in_memory && cachestat(fd, 0, 0).is_ok_and(|counted| counted.cached_pages == 0))
 }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::context::Security;
 use crate::fs::{
-    FileId, Place, Reliability, file_system, is_pseudo, is_symlink, open_for_search, open_looked_at,
+    FileId, Place, Reliability, fs_type_of, is_pseudo, is_symlink, open_for_search, open_looked_at,
 };
 use crate::report::{Diagnostic, Result};
 
@@ -141,7 +141,7 @@ fn follow(
                 return Err(Errno::LOOP.into());
             }
             // No text gives the target of a link of /proc, and no user can exchange it.
-            if file_system(held.as_fd()).is_some_and(is_pseudo) {
+            if fs_type_of(held.as_fd()).is_some_and(is_pseudo) {
                 if rest.is_empty() {
                     return Ok(End::ProcLink { dir: at, name: component });
                 }

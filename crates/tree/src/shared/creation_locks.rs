@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use engines::sys::{XfsGeometry, xfs_geometry};
 
-use crate::fs::{FileId, XFS, file_system};
+use crate::fs::{FileId, XFS, fs_type_of};
 use crate::lock::lock;
 
 /// How long a worker spins before it sleeps: others hold the lock for about 100 microseconds.
@@ -68,7 +68,7 @@ impl CreationLocks {
 
     /// Asks the file system of `fd`, without holding the lock.
     fn query(&self, fd: BorrowedFd<'_>, dev: u64) -> Option<Arc<Groups>> {
-        let is_xfs = file_system(fd) == Some(XFS);
+        let is_xfs = fs_type_of(fd) == Some(XFS);
         let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
         let groups = geometry.map(|geometry| Arc::new(Groups::new(geometry)));
         let mut known = lock(&self.0);

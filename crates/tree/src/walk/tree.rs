@@ -28,7 +28,7 @@ use crate::copy::context::CopyContext;
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::is_left_out;
-use crate::fs::{BTRFS, FileId, Listing, XFS, file_system};
+use crate::fs::{BTRFS, FileId, Listing, XFS, fs_type_of};
 use crate::report::{Action, Diagnostic};
 use crate::request::{Make, Options, Reflink};
 use crate::shared::RankContext;
@@ -77,7 +77,7 @@ pub(crate) fn walk(
         single.copy_frames(worker, &mut stack, |_| true);
         return stack.assert_done();
     }
-    let fs_type = cx.options.jobs.is_none().then(|| file_system(top.dst.fd())).flatten();
+    let fs_type = cx.options.jobs.is_none().then(|| fs_type_of(top.dst.fd())).flatten();
     let limits = match fs_type {
         // All changes in one subvolume change one tree, and a worker that waits for its lock is
         // woken late.
@@ -345,7 +345,7 @@ impl<'w> TreeWalk<'w> {
         is_one_fs
             && self.cx.options.reflink != Reflink::Never
             && self.cx.options.engine.is_none()
-            && matches!(file_system(pair.dst.fd()), Some(BTRFS | XFS))
+            && matches!(fs_type_of(pair.dst.fd()), Some(BTRFS | XFS))
     }
 
     /// Gives half of the buffered names to an idle worker, from the directory nearest to the top
