@@ -62,13 +62,13 @@ pub(super) struct Stack<'w> {
     pub(super) given: Vec<GivenFile>,
 }
 
-impl Stack<'_> {
+impl<'w> Stack<'w> {
     pub(super) fn names_buffered(&self) -> u64 {
         self.frames.iter().map(|frame| frame.listing.buffered() as u64).sum()
     }
 
     /// # Panics
-    /// If something is left: a name that nobody has copied must not be forgotten.
+    /// If something is left: a name that no worker has copied must not be forgotten.
     pub(super) fn assert_done(&self) {
         assert!(self.frames.is_empty() && self.given.is_empty(), "all names are copied");
     }
@@ -78,9 +78,14 @@ impl Stack<'_> {
         self.frames.iter().any(|frame| !frame.lost && !frame.listing.has_ended())
     }
 
-    /// Closes the directory that is now one level too many, and those that could not be closed
-    /// before. The first stays open: from there every other can be opened again.
-    pub(super) fn close_far_above(&mut self, open_levels: usize) {
+    /// Puts a frame on top. Closes the directory that is now one level too many, and those that could
+    /// not be closed before. The first stays open: from there every other can be opened again.
+    pub(super) fn push(&mut self, frame: Frame<'w>, open_levels: usize) {
+        self.frames.push(frame);
+        self.close_far_above(open_levels);
+    }
+
+    fn close_far_above(&mut self, open_levels: usize) {
         let far = self.frames.len().checked_sub(open_levels + 1).filter(|&far| far > 0);
         let Some(far) = far else { return };
         if !self.unclosed.contains(&far) {

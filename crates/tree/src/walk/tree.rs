@@ -48,7 +48,7 @@ pub(crate) fn walk(
     let single =
         TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: None };
     let mut stack = Stack::default();
-    stack.frames.push(Frame::of_directory(root, listing));
+    stack.push(Frame::of_directory(root, listing), open_levels);
     let phase = SingleWorkerPhase::first(cx.options, worker);
     single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
     let names = stack.names_buffered();
@@ -143,7 +143,7 @@ pub(super) fn walk_as_rank(
     let has_root = root.is_some();
     if let Some((root, listing)) = root {
         root.operand.shareable.store(is_shareable(cx, &root), Ordering::Relaxed);
-        stack.frames.push(Frame::of_directory(root, listing));
+        stack.push(Frame::of_directory(root, listing), open_levels);
     }
     let woken = pool.clone();
     rank.inbox.set_waker(Some(Arc::new(move || woken.wake())));
@@ -227,10 +227,13 @@ impl<'w> TreeWalk<'w> {
         worker.copy.data.permit.release();
         match self.pool.and_then(|pool| pool.take(is_needless)) {
             None => return false,
-            Some(Taken::Share(share, guard)) => stack.frames.push(Frame::of_share(share, guard)),
+            Some(Taken::Share(share, guard)) => {
+                stack.push(Frame::of_share(share, guard), self.open_levels);
+            }
             Some(Taken::Incoming(incoming, guard)) => {
                 if let (Some(places), Some(rank)) = (self.places, self.cx.rank()) {
-                    stack.frames.extend(self.open_received(places, rank, incoming, guard));
+                    let received = self.open_received(places, rank, incoming, guard);
+                    received.into_iter().for_each(|frame| stack.push(frame, self.open_levels));
                 }
             }
         }
@@ -287,8 +290,7 @@ impl<'w> TreeWalk<'w> {
         match next {
             Next::Done => (),
             Next::Enter(pair, listing) => {
-                stack.frames.push(Frame::of_directory(pair, listing));
-                stack.close_far_above(self.open_levels);
+                stack.push(Frame::of_directory(pair, listing), self.open_levels);
             }
             Next::Give(name, listed_as) => {
                 let pair = pair.clone();
@@ -389,7 +391,7 @@ impl<'w> TreeWalk<'w> {
             if let Some(share_guard) = self.pool.and_then(WorkPool::count_own)
                 && let Some(share) = self.half_of_names(stack)
             {
-                stack.frames.push(Frame::of_share(share, share_guard));
+                stack.push(Frame::of_share(share, share_guard), self.open_levels);
                 return;
             }
             // Two references are left when no other worker has it: the frame's and this clone.
