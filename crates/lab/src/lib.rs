@@ -34,7 +34,7 @@
 //! | how a disturbed round is run again | `carry_out` in `session/mod.rs`; how often: `REPEATS` in `conduct/next_session.rs` |
 //! | why no slow sample is removed | [`stats::Sessions`] (`stats/sessions.rs`), which weights rounds instead |
 //! | how many rounds the next session has | `Conductor::rounds_for` in `conduct/next_session.rs` |
-//! | when a cell ends | `Conductor::analyse` in `conduct/mod.rs`; the most sessions: `sessions_max` in `conduct/next_session.rs` |
+//! | when a cell ends | `Conductor::analyse` in `conduct/mod.rs`; the most sessions: `sessions_max` in `conduct/state.rs` |
 //! | when a race stops | `Race::run_final` and `is_decided` in `race/final_rounds.rs` |
 //! | when a search of `tune` stops | `is_settled` in `tune/candidates.rs` |
 

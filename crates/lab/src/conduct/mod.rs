@@ -12,68 +12,30 @@ pub mod cell_run;
 pub mod error;
 mod next_session;
 pub mod session_process;
+mod state;
 #[cfg(test)]
 mod tests;
 
-use error::ConductError;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
 use crate::analysis::interim::{self, SESSIONS_MIN};
 use crate::definition::cell::Cell;
-use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Order};
 use crate::experiment::estimate;
 use crate::run_dir::{Run, RunDir};
 use crate::session::protocol::Event;
 use crate::session::watchdog::Watchdog;
-use crate::stats::{Answer, InterimAnalyses};
+use crate::stats::Answer;
 use cell_run::{CellRun, Ended};
+use error::ConductError;
 use session_process::run_session;
 
-/// The share of the time that the cells of the main part get before the others.
-const MAIN_SHARE: f64 = 0.5;
+pub use state::{Conductor, Limits, Places};
 
 /// After these numbers of sessions, the rounds of a session are planned again.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
-
-/// How long, and how precisely.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Time for everything.
-    pub time: Option<Duration>,
-    /// Rounds of each cell, exactly; otherwise as many as the noise asks for.
-    pub rounds: Option<u32>,
-    /// Differences up to these shares do not matter.
-    pub deltas: Deltas,
-}
-
-/// A running experiment.
-#[derive(Debug)]
-pub struct Conductor<'c> {
-    definition: &'c Definition,
-    cells: Vec<CellRun>,
-    /// The interim analyses at the cells of each part.
-    interim: Vec<InterimAnalyses>,
-    dir: RunDir,
-    places: Places<'c>,
-    limits: Limits,
-    seed: u64,
-    started: Instant,
-    /// The process group of the session that runs, 0 between sessions: for signal handlers.
-    running: Arc<AtomicI32>,
-}
-
-/// The scratch directories.
-#[derive(Clone, Copy, Debug)]
-pub struct Places<'c> {
-    /// For sources.
-    pub src: &'c Path,
-    /// For what runs make.
-    pub dst: &'c Path,
-}
 
 /// Progress for the caller; reported between sessions and never while something is timed.
 #[derive(Debug)]
@@ -119,7 +81,7 @@ impl<'c> Conductor<'c> {
     }
 
     /// What was answered before an interruption is not asked again: a variant that was in no later
-    /// session has left at a interim analysis, and the cell may have ended.
+    /// session has left at an interim analysis, and the cell may have ended.
     fn resume(&mut self, index: usize) {
         let part = &self.definition.parts[self.cells[index].part];
         let run = &mut self.cells[index];
@@ -166,7 +128,7 @@ impl<'c> Conductor<'c> {
         let before: u64 = self.cells.iter().map(|cell| u64::from(cell.sessions)).sum();
         let mut rng = fastrand::Rng::with_seed(self.seed.wrapping_add(before));
         for turn in before.. {
-            let Some(cell) = self.next(&mut rng) else { break };
+            let Some(cell) = self.next_cell(&mut rng) else { break };
             self.announce(cell, watch);
             self.session(cell, self.seed.wrapping_add(turn), &mut watchdog)?;
             self.analyse(cell);
@@ -176,7 +138,7 @@ impl<'c> Conductor<'c> {
 
     /// The cell that has had the least time of those that have not ended and still fit into it. While
     /// the cells of the main part come first, one of them.
-    fn next(&self, rng: &mut fastrand::Rng) -> Option<usize> {
+    fn next_cell(&self, rng: &mut fastrand::Rng) -> Option<usize> {
         let mut open: Vec<usize> = (0..self.cells.len())
             .filter(|&cell| self.cells[cell].ended.is_none() && !self.is_too_late(cell))
             .collect();
@@ -185,28 +147,6 @@ impl<'c> Conductor<'c> {
         }
         rng.shuffle(&mut open);
         open.into_iter().min_by_key(|&cell| self.cells[cell].spent)
-    }
-
-    fn is_of_main(&self, cell: usize) -> bool {
-        self.definition.parts[self.cells[cell].part].name == self.definition.main
-    }
-
-    /// The time for which the cells of the main part come first, without limit if rounds are asked
-    /// for. `None` if it is over or there is no main part. What was measured before an interruption
-    /// counts.
-    pub(crate) fn left_for_main(&self) -> Option<Duration> {
-        if self.definition.main.is_empty() {
-            return None;
-        }
-        let Some(time) = self.limits.time else { return Some(Duration::MAX) };
-        let left = time.saturating_sub(self.started.elapsed());
-        let spent = |main: bool| -> Duration {
-            let cells = (0..self.cells.len()).filter(|&cell| self.is_of_main(cell) == main);
-            cells.map(|cell| self.cells[cell].spent).sum()
-        };
-        let (main, others) = (spent(true), spent(false));
-        let share = (main + others + left).mul_f64(MAIN_SHARE);
-        Some(share.saturating_sub(main)).filter(|left| !left.is_zero())
     }
 
     fn announce(&self, cell: usize, watch: &mut Watch<'_>) {

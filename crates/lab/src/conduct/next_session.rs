@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use super::Conductor;
 use super::cell_run::ROUNDS_MAX;
-use crate::analysis::interim::{SESSIONS_MAX, SESSIONS_MIN, SESSIONS_OF_GIVEN_ROUNDS};
+use super::state::Conductor;
+use crate::analysis::interim::SESSIONS_MIN;
 use crate::definition::{Order, Slowed};
 use crate::process::own_pid;
 use crate::session::protocol;
@@ -27,7 +27,7 @@ const WARM_UP_MAX: Duration = Duration::from_millis(20);
 
 impl Conductor<'_> {
     /// Rounds for the next session of a cell.
-    pub(crate) fn rounds_for(&self, cell: usize) -> u32 {
+    pub(super) fn rounds_for(&self, cell: usize) -> u32 {
         let run = &self.cells[cell];
         if let Some(rounds) = self.limits.rounds {
             let (each, last) = (self.sessions_max(), rounds);
@@ -57,11 +57,7 @@ impl Conductor<'_> {
         rounds
     }
 
-    pub(crate) fn sessions_max(&self) -> u32 {
-        self.limits.rounds.map_or(SESSIONS_MAX, |rounds| rounds.min(SESSIONS_OF_GIVEN_ROUNDS))
-    }
-
-    pub(crate) fn order(&self, index: usize, rounds: u32, seed: u64) -> protocol::Order {
+    pub(super) fn order(&self, index: usize, rounds: u32, seed: u64) -> protocol::Order {
         let run = &self.cells[index];
         let part = &self.definition.parts[run.part];
         let runs_on = |&variant: &usize| run.refused[variant].is_none() && !run.answered[variant];
@@ -107,12 +103,5 @@ impl Conductor<'_> {
             worker: None,
             parent: Some(own_pid()),
         }
-    }
-
-    /// The time that is left; `None` if the user asked for a number of rounds, which run however
-    /// long they take.
-    fn left(&self) -> Option<Duration> {
-        let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
-        Some(time.saturating_sub(self.started.elapsed()))
     }
 }

@@ -84,7 +84,7 @@ fn next_part(main: &str, time: Option<u64>, spent: [u64; 2]) -> String {
     for (cell, seconds) in conduct.cells.iter_mut().zip(spent) {
         cell.spent = Duration::from_secs(seconds);
     }
-    let next = conduct.next(&mut fastrand::Rng::with_seed(1)).expect("a cell is open");
+    let next = conduct.next_cell(&mut fastrand::Rng::with_seed(1)).expect("a cell is open");
     conduct.cells[next].cell.part.clone()
 }
 

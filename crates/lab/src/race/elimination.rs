@@ -1,5 +1,6 @@
 //! Elimination rounds: runs on the start of the source, each step on a longer part. They find out
-//! which candidates work, which are far slower than the best, and what a run of the final costs.
+//! which candidates work, which are far slower than the best, what a run of the final costs, and how
+//! much of the source the final copies.
 
 use std::time::Duration;
 
@@ -7,12 +8,15 @@ use super::candidate::{Class, Status};
 use super::config::Config;
 use super::heuristics::{
     ELIMINATION_ROUNDS, ELIMINATION_SHARE, ELIMINATION_SHARE_MAX, FLOOR_ROUNDS, FLOORS_SHARE,
-    LENGTHS_BYTES, LONG_BYTES, NOT_CLOSE, PIECE_BYTES,
+    LENGTHS_BYTES, LONG_BYTES, NOT_CLOSE, PART_BYTES_MIN, PART_FILES_MIN, PIECE_BYTES,
 };
 use super::runner::Race;
+use crate::environment;
 use crate::error::Error;
+use crate::page_cache::state::State;
 use crate::sample::{Place, Stage};
 use crate::search::admission::{self, Contender, admit};
+use crate::source::Load;
 use crate::trial::Task;
 use crate::trial::digest::Digests;
 use crate::words;
@@ -105,8 +109,45 @@ impl Race<'_> {
         }
     }
 
+    /// The whole source, or the start of it when the whole would take too long or does not fit the
+    /// memory that the state needs.
+    pub(super) fn choose_load(&mut self, whole: &Load) -> Load {
+        let by_time = self.affordable_share();
+        let by_memory = match self.config.state {
+            // Source and destination have to fit the page cache together.
+            State::Warm => environment::memory_bytes() as f64 * 0.4 / whole.bytes as f64,
+            State::Cold | State::AsItComes => 1.0,
+        };
+        let share = by_time.min(by_memory);
+        // A run that is a little too long is better than a part of the source.
+        if share >= 0.8 {
+            return whole.clone();
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < share < 1
+        let bytes = (whole.bytes as f64 * share) as u64 >> 20 << 20;
+        let first_files = whole.parts.iter().take(PART_FILES_MIN);
+        let least = first_files.map(|part| part.bytes).sum::<u64>().min(PART_BYTES_MIN);
+        let bytes = bytes.max(least);
+        let part = self.bench.source.first(bytes);
+        if part.bytes == whole.bytes {
+            return part;
+        }
+        let why = if by_memory < by_time {
+            "source and copy have to fit the memory together in the warm state".to_owned()
+        } else {
+            let seconds = self.config.time.map_or(0.0, |time| time.as_secs_f64());
+            format!("for enough rounds of all of it allow --time {:.0}", (seconds / share).ceil())
+        };
+        self.notes.push(format!(
+            "raced on the first {} of {}: {why}",
+            words::bytes(part.bytes),
+            words::bytes(whole.bytes)
+        ));
+        part
+    }
+
     /// The share of the source that the time allows those that are close.
-    pub(super) fn affordable_share(&self) -> f64 {
+    fn affordable_share(&self) -> f64 {
         if self.config.time.is_none() {
             return 1.0;
         }

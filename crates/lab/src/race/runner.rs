@@ -7,14 +7,10 @@ use engines::Kind;
 
 use super::candidate::{self, Candidate, Status};
 use super::config::{Config, Progress, Watch};
-use super::heuristics::{PART_BYTES_MIN, PART_FILES_MIN};
-use crate::environment;
 use crate::error::Error;
-use crate::page_cache::state::State;
 use crate::sample::{Place, Sample, Stage};
 use crate::scratch::inode_reclaim::InodesInUse;
 use crate::search::run_order::RunOrder;
-use crate::source::Load;
 use crate::trial::{Bench, Outcome, Task};
 use crate::words;
 
@@ -104,48 +100,5 @@ impl Race<'_> {
             })
             .collect();
         Err(Error::NothingToRace(words::listed(&reasons)))
-    }
-
-    /// The whole source, or the start of it when the whole would take too long or does not fit the
-    /// memory that the state needs.
-    pub(super) fn choose_load(&mut self, whole: &Load) -> Load {
-        let by_time = self.affordable_share();
-        let by_memory = match self.config.state {
-            // Source and destination have to fit the page cache together.
-            State::Warm => environment::memory_bytes() as f64 * 0.4 / whole.bytes as f64,
-            State::Cold | State::AsItComes => 1.0,
-        };
-        let share = by_time.min(by_memory);
-        // A run that is a little too long is better than a part of the source.
-        if share >= 0.8 {
-            return whole.clone();
-        }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < share < 1
-        let bytes = (whole.bytes as f64 * share) as u64 >> 20 << 20;
-        let first_files = whole.parts.iter().take(PART_FILES_MIN);
-        let least = first_files.map(|part| part.bytes).sum::<u64>().min(PART_BYTES_MIN);
-        let bytes = bytes.max(least);
-        let part = self.bench.source.first(bytes);
-        if part.bytes == whole.bytes {
-            return part;
-        }
-        let why = if by_memory < by_time {
-            "source and copy have to fit the memory together in the warm state".to_owned()
-        } else {
-            let seconds = self.config.time.map_or(0.0, |time| time.as_secs_f64());
-            format!("for enough rounds of all of it allow --time {:.0}", (seconds / share).ceil())
-        };
-        self.notes.push(format!(
-            "raced on the first {} of {}: {why}",
-            words::bytes(part.bytes),
-            words::bytes(whole.bytes)
-        ));
-        part
-    }
-}
-
-impl Sample {
-    pub(super) fn is_final(&self) -> bool {
-        self.stage == Stage::Final
     }
 }

@@ -35,6 +35,12 @@ pub struct Sample {
     pub measured: Measurement,
 }
 
+impl Sample {
+    pub(crate) fn is_final(&self) -> bool {
+        self.stage == Stage::Final
+    }
+}
+
 /// The parts of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -72,7 +72,7 @@ fn copy_with_engines(
     if !reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
     }
-    let copied = copy.all();
+    let copied = copy.run_steps();
     let copied = copy.cut_old_contents(copied);
     let DataCopy { report, footprint, at, old_contents, .. } = copy;
     if let Some(footprint) = footprint {
@@ -99,7 +99,7 @@ fn copy_with_engines(
 }
 
 impl DataCopy<'_, '_, '_> {
-    fn all(&mut self) -> Result<()> {
+    fn run_steps(&mut self) -> Result<()> {
         let size = file_bytes(self.files.src_stat);
         let regular = self.is_regular();
         if regular && size > 0 {

@@ -21,7 +21,7 @@ const PAGE_BYTES: u64 = 4096;
 impl Files<'_> {
     /// Truncates the destination, which is known not to be the source. With `--reflink=always` a
     /// clone is tested first, so that the contents stay if it is refused.
-    fn truncate(&self, options: &Options) -> Result<()> {
+    fn truncate_old(&self, options: &Options) -> Result<()> {
         if options.reflink == Reflink::Always && is_regular(self.src_stat) {
             let tested = test_clone(self.src, self.dst_place).unwrap_or(Ok(()));
             tested.map_err(|errno| self.clone_error(errno))?;
@@ -61,7 +61,7 @@ impl Files<'_> {
         if keeps {
             return Ok(OldContents::UntilCloned);
         }
-        self.truncate(options)?;
+        self.truncate_old(options)?;
         Ok(OldContents::Gone)
     }
 

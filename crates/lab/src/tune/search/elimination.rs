@@ -1,14 +1,13 @@
 //! The part of a search before the final: the start of the source by every candidate, elimination
 //! rounds, and the neighbours of the best.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{Search, SearchContext, narrow};
+use super::state::{Search, SearchContext, narrow};
 use crate::error::Error;
 use crate::sample::Stage;
 use crate::search::admission::is_far_slower;
 use crate::tune::candidates::{self, Role, Status};
-use crate::tune::copy_slot::Length;
 use crate::tune::heuristics::{
     ELIMINATION_ROUNDS, ELIMINATION_SHARE, REPEATS, RUNS_WANTED, SEARCH_SHARE, SHORT_SHARE, STEPS,
 };
@@ -93,25 +92,6 @@ impl Search {
             }
         }
         Ok(())
-    }
-
-    /// Copies the start of the source and predicts what all of it will cost; `None` where it has no
-    /// start of its own, or the candidate refuses.
-    pub(super) fn short_run(
-        &mut self,
-        context: &mut SearchContext<'_>,
-        index: usize,
-    ) -> Result<Option<f64>, Error> {
-        let Some(times) = context.slots[0].times_short() else { return Ok(None) };
-        let known = context.started.costs[index];
-        let started = Instant::now();
-        let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
-        context.started.misses = 0;
-        let Some(measured) = run else { return Ok(None) };
-        let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
-        // The time outside the timed part grows less than the timed part.
-        context.started.costs[index] = known.or(Some(own + started.elapsed()));
-        Ok(Some(measured.elapsed_ns))
     }
 
     /// Runs all candidates a few times, each time fewer.

@@ -1,0 +1,255 @@
+//! The candidates of one situation and their results so far, one run of one of them, and what both say
+//! about the rest of the search.
+
+use std::time::{Duration, Instant};
+
+use engines::Variant;
+
+use crate::error::Error;
+use crate::page_cache::prover::Prover;
+use crate::sample::Stage;
+use crate::search::run_order::RunOrder;
+use crate::tune::candidates::{self, Candidate, Role, Status};
+use crate::tune::case::Case;
+use crate::tune::copy_slot::{self, CopySlot, Length, Measured, Run};
+use crate::tune::heuristics::ROUNDS_MAX;
+use crate::tune::runners::{OtherCopier, StartedRunners};
+
+/// The candidates of one situation and their results so far. A search can be continued.
+#[derive(Clone, Debug)]
+pub(in crate::tune) struct Search {
+    pub(in crate::tune) case: Case,
+    pub(in crate::tune) candidates: Vec<Candidate>,
+    /// What a copy does without a profile: the first of them that works.
+    pub(in crate::tune) defaults: Vec<Variant>,
+    /// What was chosen before, if anything was.
+    pub(super) present: Option<Variant>,
+    /// Rounds of the final that were started.
+    pub(in crate::tune) rounds: u32,
+    /// The same with those of finals that were restarted.
+    pub(in crate::tune) rounds_ever: u32,
+    /// Whether more rounds would not change the choice.
+    pub(in crate::tune) settled: bool,
+    /// Why there is no answer; empty as long as there may be one.
+    pub(in crate::tune) why_not: String,
+    /// Time that it took so far.
+    pub(in crate::tune) took: Duration,
+    /// Visits so far.
+    pub(in crate::tune) visits: u32,
+    /// What the last run of each took in all.
+    pub(super) costs: Vec<Option<Duration>>,
+    pub(super) elimination_done: bool,
+    /// Whether there is no answer because the time was too short.
+    pub(super) lacks_time: bool,
+}
+
+/// What is known of a situation before it is searched.
+pub(in crate::tune) struct PriorKnowledge<'k> {
+    /// The variants that a copy tries there by default.
+    pub(in crate::tune) defaults: Vec<Variant>,
+    /// What was chosen before.
+    pub(in crate::tune) present: Option<Variant>,
+    /// Variants that are known to be slow or not to work at all, with the reason.
+    pub(in crate::tune) out: &'k [(String, Status)],
+}
+
+/// Where and how long it is searched.
+pub(in crate::tune) struct SearchContext<'s> {
+    pub(in crate::tune) slots: &'s [CopySlot],
+    pub(in crate::tune) prover: &'s Prover,
+    /// The end of its share of the time.
+    pub(in crate::tune) deadline: Instant,
+    /// The end for a situation whose runs take long.
+    pub(in crate::tune) most: Instant,
+    /// The end for rounds without which there is no answer.
+    pub(in crate::tune) grace: Instant,
+    pub(in crate::tune) plan: RunOrder,
+    pub(in crate::tune) workers_max: usize,
+    /// What is started for the candidates.
+    pub(in crate::tune) started: StartedRunners<'s>,
+    /// Called before each run.
+    pub(in crate::tune) watch: &'s mut dyn FnMut(&Search, Stage, u32),
+}
+
+impl SearchContext<'_> {
+    /// Extends the deadline of a visit that began at `started` to what it wants, within the limits.
+    pub(super) fn extend(&mut self, started: Instant, wanted: Duration) {
+        self.deadline = self.deadline.max((started + wanted).min(self.most));
+        self.grace = self.grace.max(self.deadline);
+    }
+}
+
+impl Search {
+    pub(in crate::tune) fn new(
+        case: Case,
+        PriorKnowledge { defaults, present, out }: PriorKnowledge<'_>,
+        other_copier: Option<&OtherCopier>,
+        variants: &[Variant],
+    ) -> Search {
+        let mut baselines = defaults.clone();
+        baselines.extend(present.clone());
+        if !case.situation.no_cache {
+            baselines.push("copy_file_range".parse().expect("it is in the table"));
+        }
+        let fitting: Vec<Variant> =
+            variants.iter().filter(|variant| case.may_try(variant)).cloned().collect();
+        let mut candidates = candidates::candidates(baselines, &fitting, case.file_bytes);
+        for candidate in &mut candidates {
+            if let Some((_, status)) = out.iter().find(|(name, _)| *name == candidate.name) {
+                let known = matches!(status, Status::Refused(_));
+                if known || candidate.role == Role::Contender {
+                    candidate.status = status.clone();
+                }
+            }
+        }
+        if let Some(other_copier) = other_copier.filter(|_| !case.situation.no_cache) {
+            let candidate = Candidate::new(other_copier.main.clone(), Role::OtherCopier);
+            candidates.push(Candidate { name: other_copier.name.to_owned(), ..candidate });
+        }
+        Search {
+            case,
+            candidates,
+            defaults,
+            present,
+            rounds: 0,
+            rounds_ever: 0,
+            settled: false,
+            why_not: String::new(),
+            took: Duration::ZERO,
+            visits: 0,
+            costs: Vec::new(),
+            elimination_done: false,
+            lacks_time: false,
+        }
+    }
+
+    /// What a copy does here without a profile.
+    pub(in crate::tune) fn default(&self) -> &Variant {
+        let works = |variant: &&Variant| {
+            let mut candidates =
+                self.candidates.iter().filter(|candidate| candidate.role != Role::OtherCopier);
+            candidates.any(|candidate| {
+                candidate.variant == **variant && !matches!(candidate.status, Status::Refused(_))
+            })
+        };
+        self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
+    }
+
+    /// The variants that other situations need not try: those that do not work, and those that took
+    /// `factor` times as long as the best in the elimination rounds.
+    pub(in crate::tune) fn far_slower(&self, factor: f64) -> Vec<(String, Status)> {
+        let best_ns = candidates::best_in_elimination(&self.candidates).map_or(0.0, |(_, ns)| ns);
+        let known =
+            |candidate: &Candidate| match (&candidate.status, candidate.elimination_median_ns()) {
+                (Status::Refused(_), _) => Some((candidate.name.clone(), candidate.status.clone())),
+                (_, Some(ns)) if ns > factor * best_ns => {
+                    Some((candidate.name.clone(), Status::Slow))
+                }
+                _ => None,
+            };
+        self.candidates.iter().filter_map(known).collect()
+    }
+
+    /// Those that still take part, fastest first, with their time of a file in nanoseconds.
+    pub(in crate::tune) fn leaders(&self) -> Vec<(String, f64)> {
+        let time = |candidate: &Candidate| {
+            let finals: Vec<f64> = candidate.finals_ns.values().copied().collect();
+            let ns = crate::stats::median(&finals).or(candidate.elimination_median_ns())?;
+            Some((candidate.name.clone(), ns / f64::from(self.case.files)))
+        };
+        let running = self.candidates.iter().filter(|candidate| candidate.runs());
+        let mut leaders: Vec<(String, f64)> = running.filter_map(time).collect();
+        leaders.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+        leaders
+    }
+
+    /// Those that came to the end and could be chosen.
+    pub(in crate::tune) fn finalists(&self) -> impl Iterator<Item = &Variant> {
+        let chosen_from = |candidate: &&Candidate| {
+            let is_own = candidate.role != Role::OtherCopier && !candidate.shares_extents;
+            is_own && candidate.runs() && !candidate.finals_ns.is_empty()
+        };
+        self.candidates.iter().filter(chosen_from).map(|candidate| &candidate.variant)
+    }
+
+    /// Whether more time might give an answer, or a better one.
+    pub(in crate::tune) fn may_gain_by_more(&self) -> bool {
+        (self.elimination_done || self.lacks_time) && !self.settled && self.rounds < ROUNDS_MAX
+    }
+
+    /// Ends it without an answer that more time may give; `why` says what there was too little time
+    /// for.
+    pub(in crate::tune) fn give_up_for_now(&mut self, why: String) {
+        self.why_not = why;
+        self.lacks_time = true;
+    }
+
+    pub(super) fn is_over(&self, end: Instant, cost: Option<Duration>) -> bool {
+        Instant::now() + cost.unwrap_or_default() > end
+    }
+
+    /// Runs one candidate once; `None` when it refuses.
+    pub(super) fn run(
+        &mut self,
+        context: &mut SearchContext<'_>,
+        index: usize,
+        place: (Stage, u32),
+    ) -> Result<Option<Measured>, Error> {
+        self.run_length(context, index, place, Length::Whole)
+    }
+
+    fn run_length(
+        &mut self,
+        context: &mut SearchContext<'_>,
+        index: usize,
+        (stage, round): (Stage, u32),
+        length: Length,
+    ) -> Result<Option<Measured>, Error> {
+        (context.watch)(self, stage, round);
+        let started = Instant::now();
+        let run = match context.started.runners(&self.candidates[index], index, context.slots.len())
+        {
+            Ok(runners) => {
+                copy_slot::run(&self.case, context.prover, context.slots, runners, length)?
+            }
+            Err(why) => Run::Refused(why),
+        };
+        let candidate = &mut self.candidates[index];
+        match run {
+            Run::Refused(why) => {
+                candidate.status = Status::Refused(why);
+                context.started.runners[index] = None;
+                Ok(None)
+            }
+            Run::Measured(measured) => {
+                context.started.costs[index] = Some(started.elapsed());
+                context.started.misses += u32::from(!measured.counted);
+                candidate.shares_extents = measured.shares_extents;
+                Ok(Some(measured))
+            }
+        }
+    }
+
+    /// Copies the start of the source and predicts what all of it will cost; `None` where it has no
+    /// start of its own, or the candidate refuses.
+    pub(super) fn short_run(
+        &mut self,
+        context: &mut SearchContext<'_>,
+        index: usize,
+    ) -> Result<Option<f64>, Error> {
+        let Some(times) = context.slots[0].times_short() else { return Ok(None) };
+        let known = context.started.costs[index];
+        let started = Instant::now();
+        let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
+        context.started.misses = 0;
+        let Some(measured) = run else { return Ok(None) };
+        let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
+        // The time outside the timed part grows less than the timed part.
+        context.started.costs[index] = known.or(Some(own + started.elapsed()));
+        Ok(Some(measured.elapsed_ns))
+    }
+}
+
+pub(super) fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
