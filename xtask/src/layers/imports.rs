@@ -1,19 +1,22 @@
 //! Which file names what of which other file of its crate: in `use` items, and in paths anywhere
 //! else, the tokens of macros and attributes included.
 //!
-//! Types are not inferred, so a call of a method is no import of the file that defines the method.
+//! Types are not inferred, so a call of a method is no import of the file that defines the method,
+//! unless that file defines it for a type of another file, and the crate has no other method of that
+//! name.
 //! Of a glob the names that the file uses are imports. A re-export is an import, unless it is of a
 //! module inside of the file's own: that one is part of it. Where a file re-exports a function, a local
 //! variable of the same name in that file counts as a use of the function.
 
 use std::fmt;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Attribute, ItemMod, ItemUse, Macro, Meta, Path, Visibility};
+use syn::{Attribute, ExprMethodCall, ItemMod, ItemUse, Macro, Meta, Path, Visibility};
 
+use super::methods::Methods;
 use super::modules::{FileId, ModuleId, Modules, Target};
-use super::uses::leaves;
+use super::uses::{self, leaves};
 
 /// A name that one file uses and another defines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,10 +37,11 @@ impl fmt::Display for Import {
 /// All imports of a crate, by file, each name once.
 pub(super) fn all(modules: &Modules) -> Vec<Import> {
     let mut imports = Vec::new();
+    let methods = &Methods::of(modules);
     for (id, file) in modules.files.iter().enumerate() {
         let (file_module, imports) = (file.module, &mut imports);
-        let mut reader =
-            Reader { modules, file: id, module: file_module, in_re_export: false, imports };
+        let (module, in_re_export) = (file_module, false);
+        let mut reader = Reader { modules, methods, file: id, module, in_re_export, imports };
         file.items.iter().for_each(|item| reader.visit_item(item));
     }
     imports.sort();
@@ -49,6 +53,7 @@ pub(super) fn all(modules: &Modules) -> Vec<Import> {
 
 struct Reader<'a> {
     modules: &'a Modules,
+    methods: &'a Methods,
     file: FileId,
     module: ModuleId,
     in_re_export: bool,
@@ -63,6 +68,26 @@ impl Reader<'_> {
             if let Target::Item { file, name } = target {
                 self.add(file, name, line);
             }
+        }
+        // `Type::method`, `Self::method`
+        if let [.., of, method] = path
+            && of.starts_with(char::is_uppercase)
+        {
+            self.method(method, line);
+        }
+    }
+
+    /// Adds the file that defines `method` for a type of another file.
+    fn method(&mut self, method: &str, line: usize) {
+        if let Some(file) = self.methods.away_from_their_type.get(method) {
+            self.add(*file, method.to_owned(), line);
+        }
+    }
+
+    /// Adds the file of the macro that `name!` calls.
+    fn textual_macro(&mut self, name: &str, line: usize) {
+        if let Some(file) = self.modules.textual_macro(self.module, name) {
+            self.add(file, name.to_owned(), line);
         }
     }
 
@@ -84,7 +109,7 @@ impl Reader<'_> {
     }
 
     /// Finds paths among tokens that are not parsed: `name`, `a::b`, `$crate::a::b`, `a::{b, c}`,
-    /// `a::*`, `a::$b`.
+    /// `a::*`, `a::$b`, `name!`, and methods: `.name()`.
     fn scan(&mut self, tokens: TokenStream, in_attribute: bool) {
         self.scan_below(&[], tokens, in_attribute);
     }
@@ -95,11 +120,12 @@ impl Reader<'_> {
         let mut line = 0;
         // The punctuation since the last name.
         let mut between = String::new();
+        let mut member: Option<Ident> = None;
         for token in tokens {
             match token {
                 TokenTree::Ident(ident) => {
                     if between == "::$" && !path.is_empty() {
-                        path.push(format!("${ident}"));
+                        path.push(format!("${}", uses::name(&ident)));
                         between.clear();
                         continue;
                     }
@@ -110,17 +136,25 @@ impl Reader<'_> {
                     let is_member = between.ends_with('.') && !between.ends_with("..");
                     let is_of_another_crate = between.ends_with("::") && path.is_empty();
                     if !is_member && !is_of_another_crate {
-                        path.push(ident.to_string());
+                        path.push(uses::name(&ident));
                     }
+                    member = is_member.then_some(ident);
                     between.clear();
                 }
                 TokenTree::Punct(punct) => {
                     between.push(punct.as_char());
-                    if between == "::*" {
-                        self.glob(&path, line);
+                    match (between.as_str(), path.as_slice()) {
+                        ("::*", _) => self.glob(&path, line),
+                        ("!", [name]) => self.textual_macro(&name.clone(), line),
+                        _ => {}
                     }
                 }
                 TokenTree::Group(group) => {
+                    if let Some(method) = member.take()
+                        && group.delimiter() == Delimiter::Parenthesis
+                    {
+                        self.method(&uses::name(&method), method.span().start().line);
+                    }
                     let names_below = between == "::" && group.delimiter() == Delimiter::Brace;
                     let path = std::mem::replace(&mut path, prefix.to_vec());
                     between.clear();
@@ -137,10 +171,10 @@ impl Reader<'_> {
                     // #[serde(default = "module::function")]
                     if in_attribute
                         && let syn::Lit::Str(text) = syn::Lit::new(literal)
-                        && let Ok(path) = text.parse::<Path>()
-                        && path.segments.len() > 1
+                        && text.value().contains("::")
+                        && let Ok(tokens) = text.parse::<TokenStream>()
                     {
-                        self.visit_path(&path);
+                        self.scan(tokens, false);
                     }
                 }
             }
@@ -162,7 +196,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
-        let inside = self.modules.inline_module(self.module, &item.ident.to_string());
+        let inside = self.modules.inline_module(self.module, &uses::name(&item.ident));
         if let (Some(inside), Some((_, items))) = (inside, &item.content) {
             let around = std::mem::replace(&mut self.module, inside);
             items.iter().for_each(|item| self.visit_item(item));
@@ -175,17 +209,20 @@ impl<'ast> Visit<'ast> for Reader<'_> {
             && let Some(first) = path.segments.first()
         {
             let names: Vec<String> =
-                path.segments.iter().map(|part| part.ident.to_string()).collect();
+                path.segments.iter().map(|part| uses::name(&part.ident)).collect();
             self.name(&names, first.ident.span().start().line);
         }
         visit::visit_path(self, path);
     }
 
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        self.method(&uses::name(&call.method), call.method.span().start().line);
+        visit::visit_expr_method_call(self, call);
+    }
+
     fn visit_macro(&mut self, node: &'ast Macro) {
         if let Some(name) = node.path.get_ident() {
-            if let Some(file) = self.modules.textual_macro(self.module, &name.to_string()) {
-                self.add(file, name.to_string(), name.span().start().line);
-            }
+            self.textual_macro(&uses::name(name), name.span().start().line);
         } else {
             self.visit_path(&node.path);
         }

@@ -9,11 +9,13 @@ use anyhow::{Context, bail};
 
 use graph::Circle;
 use imports::Import;
-use modules::Modules;
+use modules::{Code, Modules};
 use table::{CRATES, CrateRule, Rule};
 
+mod crates;
 mod graph;
 mod imports;
+mod methods;
 mod modules;
 mod order;
 mod table;
@@ -23,13 +25,15 @@ mod uses;
 mod without_tests;
 
 /// Check that no files import each other in a circle, and that files import only from their own
-/// layer and the layers below it, as xtask/src/layers/table.rs declares them.
+/// layer and the layers below it, as xtask/src/layers/table.rs declares them. The table has the crates
+/// that each crate may use as well.
 ///
 /// An import is a name in production code that another file of the crate defines. What is imported
 /// through a re-export counts for the file that defines it. A re-export is an import too, unless it
-/// is of a module inside of the file's own, as lib.rs and mod.rs have them. The check does not see
-/// which file defines a method that is called, nor code that macros generate. The exit status is 1
-/// where a rule is broken.
+/// is of a module inside of the file's own, as lib.rs and mod.rs have them. A call of a method is an
+/// import where a file defines the method for a type of another file, unless the crate has another
+/// method of that name. The check sees neither other methods nor code that macros generate. A file below src/
+/// that no `mod` declares is an error. The exit status is 1 where a rule is broken.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask layers", bin_name = "cargo xtask layers")]
 pub(crate) struct Args {
@@ -47,10 +51,10 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let root = args.root.as_deref().unwrap_or_else(|| own_checkout());
-    let mut holds = true;
-    for CrateRule { folder, rule } in chosen(args.only.as_deref())? {
+    let mut holds = args.edges || args.only.is_some() || check_crates(root)?;
+    for CrateRule { folder, rule, .. } in chosen(args.only.as_deref())? {
         if args.edges {
-            print!("{}", edges(folder, &read(root, folder)?.1));
+            print!("{}", edges(folder, &read(root, folder)?.imports));
             continue;
         }
         let rule = match rule {
@@ -65,8 +69,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Checks the checkout that xtask was built from, and prints where a rule is broken. True where none
 /// is.
 pub(crate) fn check_own() -> anyhow::Result<bool> {
-    let mut holds = true;
-    for CrateRule { folder, rule } in CRATES {
+    let mut holds = check_crates(own_checkout())?;
+    for CrateRule { folder, rule, .. } in CRATES {
         holds &= check(own_checkout(), folder, rule)?;
     }
     Ok(holds)
@@ -82,27 +86,58 @@ fn chosen(only: Option<&str>) -> anyhow::Result<Vec<&'static CrateRule>> {
     Ok(vec![rule])
 }
 
+fn check_crates(root: &Path) -> anyhow::Result<bool> {
+    let faults = crates::faults(root, CRATES)?;
+    faults.iter().for_each(|fault| eprintln!("xtask: {fault}"));
+    Ok(faults.is_empty())
+}
+
 fn check(root: &Path, folder: &str, rule: &Rule) -> anyhow::Result<bool> {
     if let Rule::Skipped(why) = rule {
         eprintln!("xtask: {folder}: IMPORTS NOT CHECKED: {why}");
         return Ok(true);
     }
-    let (files, imports) = read(root, folder)?;
-    let faults = faults(rule, &files, &imports);
+    let code = read(root, folder)?;
+    let faults = faults(rule, &code);
     for fault in &faults {
         eprint!("xtask: {folder}: {fault}");
     }
     if faults.is_empty() {
-        eprintln!("xtask: {folder}: {} imports among {} files", imports.len(), files.len());
+        eprintln!(
+            "xtask: {folder}: {} imports among {} files",
+            code.imports.len(),
+            code.files.len()
+        );
     }
     Ok(faults.is_empty())
 }
 
+/// The production code of a crate.
+struct CrateCode {
+    files: Vec<String>,
+    /// Files that no `mod` declares, not even one for tests. What imports them is not known.
+    undeclared: Vec<String>,
+    imports: Vec<Import>,
+}
+
+impl CrateCode {
+    /// Reads the files of a crate: path to text.
+    fn read(sources: &BTreeMap<String, String>) -> anyhow::Result<CrateCode> {
+        let modules = Modules::read(Code::Production, sources)?;
+        let declared = Modules::read(Code::All, sources)?.paths();
+        let is_declared = |path: &&String| declared.binary_search(path).is_ok();
+        let undeclared = sources.keys().filter(|path| !is_declared(path)).cloned().collect();
+        Ok(CrateCode { files: modules.paths(), undeclared, imports: imports::all(&modules) })
+    }
+}
+
 /// What breaks a rule, one text each, which ends with a newline.
-fn faults(rule: &Rule, files: &[String], imports: &[Import]) -> Vec<String> {
-    let mut faults: Vec<String> = graph::circles(imports).iter().map(describe).collect();
+fn faults(rule: &Rule, code: &CrateCode) -> Vec<String> {
+    let undeclared = code.undeclared.iter().map(|file| format!("no `mod` declares {file}\n"));
+    let mut faults: Vec<String> = undeclared.collect();
+    faults.extend(graph::circles(&code.imports).iter().map(describe));
     if let Rule::Layers(layers) = rule {
-        faults.extend(order::faults(layers, files, imports));
+        faults.extend(order::faults(layers, &code.files, &code.imports));
     }
     faults
 }
@@ -130,13 +165,11 @@ fn edges(folder: &str, imports: &[Import]) -> String {
     pairs.iter().map(line).collect()
 }
 
-/// The production files of a crate and what they import from each other.
-fn read(root: &Path, folder: &str) -> anyhow::Result<(Vec<String>, Vec<Import>)> {
+fn read(root: &Path, folder: &str) -> anyhow::Result<CrateCode> {
     let mut sources = BTreeMap::new();
     let path = root.join(folder);
     read_folder(&path, &path.join("src"), &mut sources)?;
-    let modules = Modules::read(&sources).with_context(|| folder.to_owned())?;
-    Ok((modules.paths(), imports::all(&modules)))
+    CrateCode::read(&sources).with_context(|| folder.to_owned())
 }
 
 /// Reads the Rust files below `dir`, under their paths in `folder`.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use syn::{Attribute, Expr, Item, ItemMod, Meta};
 
-use super::uses::{self, Leaf, leaves};
+use super::uses::{self, Leaf, leaves, name};
 use super::without_tests;
 
 /// The index of a file in [`Modules::files`].
@@ -14,9 +14,17 @@ pub(super) type FileId = usize;
 /// The index of a module.
 pub(super) type ModuleId = usize;
 
-/// The production modules of a crate. What is compiled for tests only is left out.
-#[derive(Default)]
+/// Which code of a crate is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Code {
+    /// What is compiled for tests only is left out.
+    Production,
+    All,
+}
+
+/// The modules of a crate.
 pub(super) struct Modules {
+    code: Code,
     pub(super) files: Vec<SourceFile>,
     modules: Vec<Module>,
 }
@@ -57,8 +65,8 @@ pub(super) enum Target {
 
 impl Modules {
     /// Reads the modules of the crate with these files: path to text.
-    pub(super) fn read(sources: &BTreeMap<String, String>) -> anyhow::Result<Modules> {
-        let mut modules = Modules::default();
+    pub(super) fn read(code: Code, sources: &BTreeMap<String, String>) -> anyhow::Result<Modules> {
+        let mut modules = Modules { code, files: Vec::new(), modules: Vec::new() };
         for root in ["src/lib.rs", "src/main.rs"] {
             if sources.contains_key(root) {
                 modules.load(sources, root, None)?;
@@ -121,7 +129,9 @@ impl Modules {
         let text = sources.get(path).with_context(|| format!("{path} is missing"))?;
         let mut syntax = syn::parse_file(text)
             .map_err(|error| anyhow::anyhow!("{path}:{}: {error}", error.span().start().line))?;
-        without_tests::strip(&mut syntax);
+        if self.code == Code::Production {
+            without_tests::strip(&mut syntax);
+        }
         let file = self.files.len();
         self.files.push(SourceFile { path: path.to_owned(), module: 0, items: Vec::new() });
         let (dir, stem) = split(path);
@@ -156,7 +166,7 @@ impl Modules {
                 Item::Mod(item) => {
                     let child = match &item.content {
                         Some((_, items)) => {
-                            let children = format!("{children}/{}", item.ident);
+                            let children = format!("{children}/{}", name(&item.ident));
                             self.declare(sources, file, Some(id), &children, items)?
                         }
                         None => {
@@ -164,18 +174,26 @@ impl Modules {
                             self.load(sources, &path, Some(id))?
                         }
                     };
-                    self.bind(id, item.ident.to_string(), Binding::Module(child));
+                    self.bind(id, name(&item.ident), Binding::Module(child));
+                    if item.attrs.iter().any(|attr| attr.path().is_ident("macro_use")) {
+                        self.bind_macros(id, child);
+                    }
                 }
                 Item::ExternCrate(item) if item.ident == "self" => {
-                    if let Some((_, name)) = &item.rename {
-                        self.bind(id, name.to_string(), Binding::Module(self.root_of(id)));
+                    if parent.is_none() {
+                        bail!(
+                            "`extern crate self` is a name in all modules, which is not followed"
+                        );
+                    }
+                    if let Some((_, own_name)) = &item.rename {
+                        self.bind(id, name(own_name), Binding::Module(self.root_of(id)));
                     }
                 }
                 Item::Macro(item) => {
                     if let Some(ident) = &item.ident {
-                        self.bind(id, ident.to_string(), Binding::Macro(file));
+                        self.bind(id, name(ident), Binding::Macro(file));
                         if item.attrs.iter().any(|attr| attr.path().is_ident("macro_export")) {
-                            self.bind(self.root_of(id), ident.to_string(), Binding::Macro(file));
+                            self.bind(self.root_of(id), name(ident), Binding::Macro(file));
                         }
                     }
                 }
@@ -187,12 +205,8 @@ impl Modules {
                 }
             }
         }
-        // A `use` in a function counts for the whole module, unless that has such a name itself.
-        for leaf in inner {
-            if leaf.name.as_ref().is_none_or(|name| !self.modules[id].names.contains_key(name)) {
-                self.import(id, leaf);
-            }
-        }
+        // A `use` in a function counts for the whole module.
+        inner.into_iter().for_each(|leaf| self.import(id, leaf));
         Ok(id)
     }
 
@@ -207,6 +221,19 @@ impl Modules {
         self.modules[module].names.entry(name).or_default().push(binding);
     }
 
+    /// The macros of `child` are those of `module` too: `#[macro_use] mod child;`.
+    fn bind_macros(&mut self, module: ModuleId, child: ModuleId) {
+        let mut macros = Vec::new();
+        for (name, bindings) in &self.modules[child].names {
+            for binding in bindings {
+                if let Binding::Macro(file) = binding {
+                    macros.push((name.clone(), Binding::Macro(*file)));
+                }
+            }
+        }
+        macros.into_iter().for_each(|(name, binding)| self.bind(module, name, binding));
+    }
+
     /// The file of `mod x;` in `declaring`.
     fn file_of(
         &self,
@@ -218,11 +245,11 @@ impl Modules {
         if let Some(path) = item.attrs.iter().find_map(path_attribute) {
             return format!("{}/{path}", split(&self.files[declaring].path).0);
         }
-        let folder = format!("{children}/{}/mod.rs", item.ident);
+        let folder = format!("{children}/{}/mod.rs", name(&item.ident));
         if sources.contains_key(&folder) {
             return folder;
         }
-        format!("{children}/{}.rs", item.ident)
+        format!("{children}/{}.rs", name(&item.ident))
     }
 
     fn root_of(&self, module: ModuleId) -> ModuleId {
@@ -339,7 +366,7 @@ fn item_name(item: &Item) -> Option<String> {
         Item::Union(item) => &item.ident,
         _ => return None,
     };
-    Some(ident.to_string())
+    Some(name(ident))
 }
 
 /// `src/walk/mod.rs` to `src/walk` and `mod`.

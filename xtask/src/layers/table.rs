@@ -1,10 +1,12 @@
-//! The layers of each crate, the top first. A file imports from its own layer and from those
-//! below it.
+//! The crates that each crate may use, and the layers of each crate, the top first. A file imports from
+//! its own layer and from those below it.
 
-/// What is demanded of the imports within a crate.
+/// What is demanded of the imports of a crate.
 pub(super) struct CrateRule {
     /// From the root of the repository.
     pub(super) folder: &'static str,
+    /// The crates of this repository that it uses, by the names in its Cargo.toml, separated by spaces.
+    pub(super) uses: &'static str,
     pub(super) rule: Rule,
 }
 
@@ -46,21 +48,25 @@ impl Layer {
     }
 }
 
-/// The crates whose imports are checked.
+const fn rule(folder: &'static str, uses: &'static str, layers: &'static [Layer]) -> CrateRule {
+    CrateRule { folder, uses, rule: Rule::Layers(layers) }
+}
+
+/// The crates, those below before those that use them.
 pub(super) const CRATES: &[CrateRule] = &[
-    CrateRule { folder: "crates/engines", rule: Rule::Layers(ENGINES) },
-    CrateRule { folder: "crates/tree", rule: Rule::Layers(TREE) },
-    CrateRule { folder: "crates/haulage", rule: Rule::Layers(HAULAGE) },
-    CrateRule { folder: "crates/capi", rule: Rule::Layers(CAPI) },
-    CrateRule { folder: "crates/lab", rule: Rule::Layers(LAB) },
-    CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
-    CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
-    CrateRule { folder: "crates/cluster", rule: Rule::Layers(CLUSTER) },
-    CrateRule { folder: "crates/mpi", rule: Rule::Layers(MPI) },
-    CrateRule { folder: "crates/python", rule: Rule::Layers(PYTHON) },
-    CrateRule { folder: "crates/testfs", rule: Rule::Layers(TESTFS) },
-    CrateRule { folder: "crates/fuzz", rule: Rule::Layers(FUZZ) },
-    CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
+    rule("crates/engines", "", ENGINES),
+    rule("crates/testfs", "", TESTFS),
+    rule("crates/cluster", "", CLUSTER),
+    rule("crates/tree", "engines", TREE),
+    rule("crates/lab", "engines", LAB),
+    rule("crates/haulage", "engines tree", HAULAGE),
+    rule("crates/report", "engines lab", REPORT),
+    rule("crates/capi", "haulage", CAPI),
+    rule("crates/cli", "engines haulage lab report", CLI),
+    rule("crates/mpi", "cluster engines haulage haulage-cli", MPI),
+    rule("crates/python", "haulage", PYTHON),
+    rule("crates/fuzz", "engines lab report testfs tree", FUZZ),
+    rule("xtask", "engines fuzz_targets lab testfs tree", XTASK),
 ];
 
 const ENGINES: &[Layer] = &[
@@ -262,7 +268,7 @@ const XTASK: &[Layer] = &[
     layer("release_check", "whether a commit can be released"),
     layer("follow", "does what a document says"),
     layer("mutants", "plants faults that tests must find"),
-    layer("fuzz", "searches for inputs that are not borne"),
+    layer("fuzz", "searches for inputs that crash haulage"),
     layer("deny", "licences, versions and origins of the dependencies"),
     layer("dist", "makes packages and tries them"),
     layer("judge_profile", "how good the profiles are"),

@@ -3,25 +3,22 @@
 use super::table::{Layer, layer};
 use super::*;
 
-fn read_all(files: &[(&str, &str)]) -> (Vec<String>, Vec<Import>) {
+fn read_all(files: &[(&str, &str)]) -> CrateCode {
     let sources: BTreeMap<String, String> =
         files.iter().map(|(path, text)| (format!("src/{path}"), (*text).to_owned())).collect();
-    let modules = Modules::read(&sources).unwrap();
-    (modules.paths(), imports::all(&modules))
+    CrateCode::read(&sources).unwrap()
 }
 
 /// The imports of a crate with these files, as `cargo xtask layers --edges` prints them.
 #[track_caller]
 fn check_imports(files: &[(&str, &str)], expected: &[&str]) {
-    let (_, imports) = read_all(files);
-    let found = edges("c", &imports).replace("c/src/", "");
+    let found = edges("c", &read_all(files).imports).replace("c/src/", "");
     assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{files:?}");
 }
 
 #[track_caller]
 fn check_faults(rule: &Rule, files: &[(&str, &str)], expected: &[&str]) {
-    let (files, imports) = read_all(files);
-    assert_eq!(faults(rule, &files, &imports), expected, "{files:?}");
+    assert_eq!(faults(rule, &read_all(files)), expected, "{files:?}");
 }
 
 const TWO: &str = "mod a; mod b;";
@@ -45,6 +42,7 @@ fn a_circle_is_found_however_a_file_names_the_other() {
         "pub struct A; macro_rules! m { () => { $crate::b::b($crate::a::A) }; }",
         "pub struct A; #[arg(value_parser = crate::b::b)] struct B;",
         "pub struct A; struct B { #[serde(default = \"crate::b::b\")] field: u8 }",
+        "pub struct A; #[serde(from = \"Vec<crate::b::b>\")] struct B;",
         "pub struct A; mod inner { fn f() { super::super::b::b(super::A); } }",
         "pub struct A; fn f() { crate::b::made_by_a_macro(); }",
         "pub struct A; macro_rules! m { ($name:ident) => { $crate::b::$name() }; }",
@@ -60,10 +58,12 @@ fn a_circle_is_found_however_a_file_names_the_other() {
         "extern crate self as own; pub struct A; fn f() { own::b::b(A); }",
         "pub struct A; #[cfg(not(test))] use crate::b::b;",
         "pub struct A; #[cfg(any(test, unix))] use crate::b::b;",
+        "use crate::r#b::r#b as other; pub struct A;",
+        "pub struct A; fn f() { format!(\"{:?}\", crate::r#b::b(A)); }",
+        "pub struct A; fn b() { use crate::b; b::b(A); }",
     ] {
         let files = [("lib.rs", TWO), ("a.rs", a), ("b.rs", b)];
-        let (_, imports) = read_all(&files);
-        let circles = graph::circles(&imports);
+        let circles = graph::circles(&read_all(&files).imports);
         assert_eq!(circles.len(), 1, "{a}");
         assert_eq!(circles[0].files, ["src/a.rs", "src/b.rs"], "{a}");
     }
@@ -88,10 +88,42 @@ fn a_circle_is_found_through_re_exports() {
         let a = format!("use {name}; pub struct A;");
         let b = "use crate::a::A; pub struct B(A);";
         let files = [("lib.rs", root), ("a.rs", &a), ("dir/mod.rs", re_export), ("dir/b.rs", b)];
-        let (_, imports) = read_all(&files);
-        let circles = graph::circles(&imports);
+        let circles = graph::circles(&read_all(&files).imports);
         assert_eq!(circles.len(), 1, "{files:?}");
         assert_eq!(circles[0].files, ["src/a.rs", "src/dir/b.rs"], "{files:?}");
+    }
+}
+
+#[test]
+fn a_circle_is_found_through_a_method_that_another_file_defines() {
+    for (a, impls) in [
+        ("pub struct A; fn f(a: A) { a.m(); }", "impl A { pub fn m(&self) {} }"),
+        (
+            "pub struct A; impl A { fn f(&self) { self.r#m::<u8>(); } }",
+            "impl A { fn m<T>(&self) {} }",
+        ),
+        ("pub struct A; fn f() { A::m(); }", "impl A { pub fn m() {} }"),
+        ("pub struct A; impl A { fn f() { Self::m(); } }", "impl A { pub fn m() {} }"),
+        ("pub struct A; fn f() { vec![A].map(A::m); }", "impl A { pub fn m(&self) {} }"),
+        ("pub struct A; fn f(a: A) { vec![a.m()]; }", "impl A { pub fn m(&self) {} }"),
+        (
+            "pub struct A; fn f(a: A) { a.m(); }",
+            "mod deep { impl super::A { pub fn m(&self) {} } }",
+        ),
+    ] {
+        let b = format!("use crate::a::A; {impls}");
+        let circles =
+            graph::circles(&read_all(&[("lib.rs", TWO), ("a.rs", a), ("b.rs", &b)]).imports);
+        assert_eq!(circles.len(), 1, "{a}");
+    }
+    // Which method a call means is not known.
+    for b in [
+        "use crate::a::A; impl A { fn m(&self) {} } struct B; impl B { fn m(&self) {} }",
+        "use crate::a::A; impl A { fn m(&self) {} } trait B { fn m(&self) {} }",
+        "use crate::a::A; trait M { fn m(&self) {} } impl M for A { fn m(&self) {} }",
+    ] {
+        let a = "pub struct A; fn f(a: A) { a.m(); }";
+        check_imports(&[("lib.rs", TWO), ("a.rs", a), ("b.rs", b)], &["b.rs -> a.rs: A"]);
     }
 }
 
@@ -181,6 +213,14 @@ fn a_macro_belongs_to_the_file_around() {
         ],
         &["a.rs -> b.rs: all", "a.rs -> lib.rs: row"],
     );
+    check_imports(
+        &[
+            ("lib.rs", "#[macro_use] mod b; mod a;"),
+            ("a.rs", "fn f() { format!(\"{}\", row!()) }"),
+            ("b.rs", "macro_rules! row { () => {} }"),
+        ],
+        &["a.rs -> b.rs: row"],
+    );
 }
 
 #[test]
@@ -193,7 +233,6 @@ fn modules_are_found_where_the_compiler_finds_them() {
             ("a/b/deep.rs", "pub struct B;"),
             ("elsewhere/c.rs", "pub struct D;"),
             ("inline/e.rs", "pub struct E; fn f() { super::super::a::g() }"),
-            ("never_declared.rs", "use crate::a::A;"),
         ],
         &[
             "a.rs -> a/b/deep.rs: B",
@@ -287,6 +326,65 @@ fn an_import_against_the_layers_is_told() {
 }
 
 #[test]
+fn a_crate_that_names_itself_is_refused() {
+    let sources = [("src/lib.rs".to_owned(), "extern crate self as own;".to_owned())];
+    assert!(CrateCode::read(&BTreeMap::from(sources)).is_err());
+}
+
+#[test]
+fn a_file_that_no_module_declares_is_told() {
+    check_faults(
+        &Rule::NoCircle,
+        &[
+            ("lib.rs", "mod a; #[cfg(test)] mod tests;"),
+            ("a.rs", "include!(\"included.rs\"); macro_rules! m { () => { mod made; } }"),
+            ("a/made.rs", ""),
+            ("included.rs", ""),
+            ("tests.rs", "mod table;"),
+            ("tests/table.rs", ""),
+        ],
+        &["no `mod` declares src/a/made.rs\n", "no `mod` declares src/included.rs\n"],
+    );
+}
+
+#[test]
+fn a_crate_that_uses_one_that_the_table_does_not_allow_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(
+        "Cargo.toml",
+        "[workspace.dependencies]\ntree = { path = \"crates/tree\" }\nlab = { path = \"crates/lab\" }\n\
+         anyhow = \"1\"\n",
+    );
+    write("crates/lab/Cargo.toml", "[dependencies]\nanyhow.workspace = true\n");
+    write(
+        "crates/tree/Cargo.toml",
+        "[target.'cfg(unix)'.dependencies]\nlab.workspace = true\n[dev-dependencies]\ntree.workspace = true\n",
+    );
+    write("crates/new/Cargo.toml", "");
+    let rule = |folder, uses| CrateRule { folder, uses, rule: Rule::NoCircle };
+    let found = |uses| {
+        let mut faults =
+            crates::faults(root.path(), &[rule("crates/lab", ""), rule("crates/tree", uses)])
+                .unwrap();
+        assert_eq!(faults.pop().as_deref(), Some("crates/new is not in xtask/src/layers/table.rs"));
+        faults
+    };
+    assert_eq!(found("lab"), [""; 0]);
+    assert_eq!(
+        found("tree"),
+        [
+            "crates/tree/Cargo.toml: xtask/src/layers/table.rs does not let this crate use `lab`",
+            "crates/tree/Cargo.toml: does not use `tree`, which xtask/src/layers/table.rs lists",
+        ]
+    );
+}
+
+#[test]
 fn a_file_without_a_layer_and_a_layer_without_a_file_are_told() {
     check_faults(
         &Rule::Layers(LAYERS),
@@ -309,8 +407,8 @@ fn a_file_without_a_layer_and_a_layer_without_a_file_are_told() {
 fn the_line_is_that_of_the_first_use() {
     let a = "\n#[arg(value_parser = crate::b::f)]\nstruct A {\n    #[serde(with = \"crate::b::g\")]\n    \
              a: u8,\n}\nuse crate::b::{f,\n    h};\nfn i() { m!(1,\n    0..crate::b::I) }";
-    let (_, imports) = read_all(&[("lib.rs", TWO), ("a.rs", a), ("b.rs", "m!();")]);
+    let code = read_all(&[("lib.rs", TWO), ("a.rs", a), ("b.rs", "m!();")]);
     let lines: Vec<(&str, usize)> =
-        imports.iter().map(|import| (import.name.as_str(), import.line)).collect();
+        code.imports.iter().map(|import| (import.name.as_str(), import.line)).collect();
     assert_eq!(lines, [("I", 10), ("f", 2), ("g", 4), ("h", 8)]);
 }

@@ -1,7 +1,8 @@
 //! The names of `use` items.
 
+use syn::ext::IdentExt;
 use syn::visit::Visit;
-use syn::{Item, ItemMod, ItemUse, UseTree};
+use syn::{Ident, Item, ItemMod, ItemUse, UseTree};
 
 /// One name of a `use` item.
 pub(super) struct Leaf {
@@ -9,6 +10,11 @@ pub(super) struct Leaf {
     pub(super) line: usize,
     /// What the file calls it. `None`: a glob.
     pub(super) name: Option<String>,
+}
+
+/// The name without the `r#` of a raw identifier.
+pub(super) fn name(ident: &Ident) -> String {
+    ident.unraw().to_string()
 }
 
 /// The names of a `use` item. Empty where it begins with `::`, which names another crate.
@@ -38,11 +44,11 @@ impl<'ast> Visit<'ast> for Inner {
 }
 
 fn add_leaves(tree: &UseTree, prefix: &[String], leaves: &mut Vec<Leaf>) {
-    let with = |ident: &syn::Ident| {
+    let with = |ident: &Ident| {
         let mut path = prefix.to_vec();
         // `use a::{self}` names `a`.
         if ident != "self" || prefix.is_empty() {
-            path.push(ident.to_string());
+            path.push(name(ident));
         }
         path
     };
@@ -57,12 +63,8 @@ fn add_leaves(tree: &UseTree, prefix: &[String], leaves: &mut Vec<Leaf>) {
             leaves.push(Leaf { path, line, name });
         }
         UseTree::Rename(tree) => {
-            let name = Some(tree.rename.to_string());
-            leaves.push(Leaf {
-                path: with(&tree.ident),
-                line: tree.ident.span().start().line,
-                name,
-            });
+            let (name, line) = (Some(name(&tree.rename)), tree.ident.span().start().line);
+            leaves.push(Leaf { path: with(&tree.ident), line, name });
         }
         UseTree::Glob(tree) => {
             let line = tree.star_token.spans[0].start().line;
