@@ -1,0 +1,131 @@
+//! Few descriptors.
+
+use std::fs::{metadata, read, write};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::process::Command;
+
+use testfs::{skip, stderr, test_name};
+
+use super::haulage;
+
+#[test]
+fn force_removes_no_destination_if_descriptors_run_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "new").expect("a file");
+    for errno in ["EMFILE", "ENFILE", "ENOMEM", "EIO"] {
+        write(dir.path().join("b"), "old").expect("a file");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-o", "trace", "-P", "b", "-e"]);
+        command.arg(format!("inject=openat:error={errno}"));
+        command.args([haulage(), "cp", "-f", "a", "b"]).current_dir(dir.path());
+        let Ok(output) = command.output() else {
+            return skip(&test_name(), "strace cannot be run here");
+        };
+        assert_eq!(output.status.code(), Some(1), "{errno}: {}", stderr(&output));
+        assert_eq!(read(dir.path().join("b")).expect("the old file"), b"old", "{errno}");
+    }
+}
+
+#[test]
+fn a_deep_tree_needs_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let deepest = "d/".repeat(200);
+    std::fs::create_dir_all(dir.path().join("s").join(&deepest)).expect("a tree");
+    write(dir.path().join("s").join(&deepest).join("f"), "1").expect("a file");
+    for limit in ["24", "40", "64", "80"] {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).args([haulage(), "cp", "-a", "s", limit]);
+        let Ok(output) = command.current_dir(dir.path()).output() else {
+            return skip(&test_name(), "prlimit cannot be run here");
+        };
+        assert!(output.status.success(), "{limit}: {}", stderr(&output));
+        let copy = dir.path().join(limit).join(&deepest).join("f");
+        assert_eq!(read(copy).expect("the copy"), b"1", "{limit}");
+    }
+}
+
+#[test]
+fn descriptors_that_others_have_taken_are_done_without() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("s")).expect("a directory");
+    for number in 0..300 {
+        write(dir.path().join(format!("s/f{number}")), number.to_string()).expect("a file");
+    }
+    // Workers who together took the last of them would fail by chance only.
+    for (limit, taken) in
+        [(100, 60), (100, 82), (400, 361), (400, 370)].into_iter().chain([(400, 382); 5])
+    {
+        let _ = std::fs::remove_dir_all(dir.path().join(taken.to_string()));
+        let script = format!(
+            "for n in $(seq 10 {}); do [ $n = 255 ] || eval \"exec $n</dev/null\"; done; exec \"$0\" cp -a s {taken}",
+            9 + taken
+        );
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).args(["bash", "-c", &script, haulage()]);
+        let output = match command.current_dir(dir.path()).output() {
+            Ok(output) if output.status.code() != Some(127) => output,
+            _ => return skip(&test_name(), "prlimit or bash cannot be run here"),
+        };
+        assert!(output.status.success(), "{taken}: {}", stderr(&output));
+        for number in 0..300 {
+            let copy = dir.path().join(format!("{taken}/f{number}"));
+            assert_eq!(read(copy).expect("the copy"), number.to_string().as_bytes(), "{taken}");
+        }
+    }
+}
+
+#[test]
+fn parents_of_many_operands_need_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("t")).expect("a directory");
+    let names: Vec<String> = (0..100).map(|number| format!("s/d{number}/f")).collect();
+    for name in &names {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        write(&path, name).expect("a file");
+        std::fs::hard_link(&path, path.with_file_name("g")).expect("a link");
+    }
+    // The second name of each is met when the directory of the first has long been left.
+    let again = names.iter().map(|name| name.replace('f', "g"));
+    let mut command = Command::new("prlimit");
+    command.args(["--nofile=40:40", haulage(), "cp", "-a", "-t", "t", "--parents"]);
+    command.args(&names).args(again).current_dir(dir.path());
+    let Ok(output) = command.output() else {
+        return skip(&test_name(), "prlimit cannot be run here");
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    for name in &names {
+        let copy = dir.path().join("t").join(name);
+        assert_eq!(read(&copy).expect("the copy"), name.as_bytes());
+        let [first, other] = [&copy, &copy.with_file_name("g")].map(metadata);
+        assert_eq!(first.expect("the copy").ino(), other.expect("its other name").ino(), "{name}");
+    }
+}
+
+#[test]
+fn many_links_to_directories_need_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: String| dir.path().join(name);
+    for number in 0..100 {
+        for tree in ["s/first", "s/second", "out", "d/first"] {
+            std::fs::create_dir_all(at(format!("{tree}/{number}"))).expect("a directory");
+        }
+        let link = at(format!("d/first/{number}"));
+        std::fs::remove_dir(&link).expect("an empty directory");
+        symlink(format!("../../out/{number}"), link).expect("a link");
+        let first = at(format!("s/first/{number}/f"));
+        write(&first, number.to_string()).expect("a file");
+        std::fs::hard_link(first, at(format!("s/second/{number}/g"))).expect("a link");
+    }
+    let mut command = Command::new("prlimit");
+    command.args(["--nofile=40:40", haulage(), "cp", "-aT", "--keep-directory-symlink", "s", "d"]);
+    let Ok(output) = command.current_dir(dir.path()).output() else {
+        return skip(&test_name(), "prlimit cannot be run here");
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    for number in 0..100 {
+        let [first, second] = [format!("out/{number}/f"), format!("d/second/{number}/g")]
+            .map(|name| metadata(at(name)).expect("a copy").ino());
+        assert_eq!(first, second, "{number}");
+    }
+}

@@ -1,0 +1,226 @@
+//! Calls that a copy can do without, and those whose failure it must report.
+
+use std::fs::{Permissions, create_dir, read, set_permissions, write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
+
+use testfs::{is_root, random_bytes, skip, stderr, test_name};
+
+use super::{calls, haulage, with_faults};
+
+/// A copy without the attributes that could not be listed counts them as lost.
+#[test]
+fn attributes_that_cannot_be_listed_are_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "content").expect("a file");
+    const ERROR: &str = "getting attributes for 'b': Input/output error\n";
+    const DENIED: &str = "getting attributes for 'b': Permission denied\n";
+    for (option, errno, said, status) in [
+        ("-a", "EIO", ERROR, 0),
+        ("-a", "EACCES", "", 0),
+        ("-p", "EIO", ERROR, 0),
+        ("-p", "EACCES", "", 0),
+        ("--preserve=all", "EACCES", DENIED, 0),
+        ("--preserve=xattr", "EIO", ERROR, 1),
+        ("--preserve=xattr", "EACCES", DENIED, 1),
+    ] {
+        let what = format!("{option} {errno}");
+        let inject = format!("inject=flistxattr:error={errno}");
+        let args = [option, "--stats", "--receipt=receipt", "a", "b"];
+        let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{what}");
+        assert_eq!(output.status.code(), Some(status), "{what}");
+        let stderr = stderr(&output);
+        let messages: String =
+            stderr.split_inclusive('\n').filter(|line| line.starts_with("cp: ")).collect();
+        let prefix = match (said, status) {
+            ("", _) => "",
+            (_, 0) => "cp: warning: ",
+            _ => "cp: ",
+        };
+        assert_eq!(messages, format!("{prefix}{said}"), "{what}");
+        let counted = "attributes lost              1 entry\n";
+        assert!(stderr.contains(counted), "{what}: {stderr}");
+        let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
+        let lines: Vec<serde_json::Value> =
+            receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let lost = lines[0]["lost"].as_array().expect("a list");
+        let all = |list: &[&str]| {
+            list.iter().all(|kind| lost.iter().any(|loss| loss["attribute"] == *kind))
+        };
+        let kinds: &[&str] = match option {
+            "-p" => &["permissions"],
+            "--preserve=xattr" => &["xattr"],
+            _ => &["permissions", "xattr"],
+        };
+        assert!(all(kinds) && lost.iter().all(|loss| loss["errno"]["name"] == errno), "{receipt}");
+        assert_eq!(lines[1]["with_losses"], 1, "{what}");
+        std::fs::remove_file(dir.path().join("b")).expect("removed");
+    }
+    // A file system without them has none to lose.
+    let inject = "inject=flistxattr:error=EOPNOTSUPP";
+    let Some(output) = with_faults(dir.path(), &[inject], &["-a", "--stats", "a", "b"]) else {
+        return;
+    };
+    assert!(!stderr(&output).contains("attributes"), "{}", stderr(&output));
+}
+
+/// What the copy does not need may fail, and nobody sees a panic.
+#[test]
+fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
+    for number in 0..300 {
+        write(dir.path().join(format!("s/d/{number}")), "content").expect("a file");
+    }
+    std::fs::hard_link(dir.path().join("s/d/1"), dir.path().join("s/other")).expect("a link");
+    for call in ["getrandom", "clock_gettime", "recvfrom"] {
+        for when in ["1", "2", "1+", "2+"] {
+            // The rate limit makes the program wait for signals.
+            for options in [&["-a", "--jobs=2", "--limit-rate=1G"][..], &["-a", "--durable", "-b"]]
+            {
+                let what = format!("{call} {when} {options:?}");
+                let inject = format!("inject={call}:error=EIO:when={when}");
+                let args = [options, &["-T", "s", "t"]].concat();
+                let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+                assert_eq!(
+                    (stderr(&output).as_str(), output.status.code()),
+                    ("", Some(0)),
+                    "{what}"
+                );
+                let copied = std::fs::read_dir(dir.path().join("t/d")).expect("the copy").count();
+                assert_eq!(copied, 300, "{what}");
+                std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
+            }
+        }
+    }
+}
+
+/// A filter of system calls may refuse what only tells about the process.
+#[test]
+fn neither_limits_nor_the_flags_of_standard_streams_are_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
+    write(dir.path().join("s/d/f"), "content").expect("a file");
+    for inject in ["prlimit64:error=EPERM:when=2+", "fcntl:error=EPERM:when=1..4"] {
+        let args = ["-a", "--jobs=2", "s", "t"];
+        let inject = format!("inject={inject}");
+        let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+        assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{inject}");
+        assert!(calls(dir.path(), "(INJECTED)") > 0, "{inject}");
+        assert_eq!(read(dir.path().join("t/d/f")).expect("the copy"), b"content", "{inject}");
+        std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
+    }
+}
+
+#[test]
+fn an_old_kernel_without_openat2_is_enough() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(dir.path().join("s/d/e")).expect("a tree");
+    write(dir.path().join("s/d/e/f"), "1").expect("a file");
+    for errno in ["ENOSYS", "EPERM"] {
+        let inject = format!("inject=openat2:error={errno}");
+        let _ = std::fs::remove_dir_all(dir.path().join("t"));
+        let Some(output) = with_faults(dir.path(), &[&inject], &["-a", "s", "t"]) else { return };
+        assert!(output.status.success(), "{errno}: {}", stderr(&output));
+        assert_eq!(read(dir.path().join("t/d/e/f")).expect("the copy"), b"1", "{errno}");
+        assert_eq!(calls(dir.path(), " openat2("), 1, "it is tried once");
+    }
+}
+
+/// What is left over is named, whichever call removes it.
+#[test]
+fn a_file_of_its_own_that_cannot_be_removed_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
+    let unlink = "inject=unlinkat:error=EIO";
+    let left = |name: &str| {
+        format!("cp: warning: cannot remove '{name}', which is left over: Input/output error\n")
+    };
+    for (args, words) in [
+        (&["-a", "--resume", "s/large", "t"][..], left(".t.haulage-journal")),
+        (&["-a", "--resume", "-T", "s", "u"], left("u/.large.haulage-journal")),
+        (&["-a", "--resume", "s", "v"], left("v/.large.haulage-journal")),
+    ] {
+        let Some(output) = with_faults(dir, &[unlink], args) else { return };
+        let said = stderr(&output);
+        assert!(output.status.success(), "{args:?}: {said}");
+        assert!(said.contains(&words), "{args:?}: {said}");
+    }
+    // The marker of a directory, too.
+    assert!(dir.join(".v.haulage-journal").exists());
+    let Some(output) = with_faults(dir, &[unlink], &["-a", "--resume", "s", "w"]) else { return };
+    assert!(stderr(&output).contains(&left(".w.haulage-journal")), "{}", stderr(&output));
+    let args = &["-a", "--resume", "--stats", "s/large", "x"];
+    let Some(output) = with_faults(dir, &[unlink], args) else { return };
+    let stats = [&output.stdout[..], &output.stderr[..]].concat();
+    let stats = String::from_utf8_lossy(&stats);
+    assert!(stats.contains("left over                    1 file\n"), "{stats}");
+    // A partial file that got its name by a hard link, where the file system has no RENAME_NOREPLACE.
+    let faults = [unlink, "inject=renameat2:error=EINVAL"];
+    for (name, journal_is_named) in [("y", true), ("z", false)] {
+        // For the second one, only the removal of the partial file fails.
+        let unlink = if journal_is_named { unlink } else { "inject=unlinkat:error=EIO:when=1" };
+        let args = ["-a", "--resume", "s/large", name];
+        let Some(output) = with_faults(dir, &[unlink, faults[1]], &args) else { return };
+        let said = stderr(&output);
+        assert!(said.contains(&left(&format!(".{name}.haulage-part"))), "{name}: {said}");
+        let is_named = said.contains(&left(&format!(".{name}.haulage-journal")));
+        assert_eq!(is_named, journal_is_named, "{name}: {said}");
+        assert_eq!(dir.join(format!(".{name}.haulage-journal")).exists(), journal_is_named);
+    }
+    // A temporary, after the copy has failed.
+    let faults = [unlink, "inject=renameat,renameat2:error=EDQUOT"];
+    write(dir.join("old"), "old").expect("a file");
+    let args = ["--atomic", "s/large", "old"];
+    let Some(output) = with_faults(dir, &faults, &args) else { return };
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&left(".old.haulage-new")), "{said}");
+    assert!(said.contains("Disk quota exceeded"), "{said}");
+}
+
+/// Fifos, sockets and devices have no descriptor that could be written to. Their modes are set through
+/// /proc, or without it where the kernel can do that.
+#[test]
+fn the_modes_of_special_files_are_kept_without_proc() {
+    use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+    if !is_root() {
+        return skip(&test_name(), "only root can hide /proc");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    for (name, kind, device) in [
+        ("fifo", FileType::Fifo, 0),
+        ("socket", FileType::Socket, 0),
+        ("null", FileType::CharacterDevice, makedev(1, 3)),
+    ] {
+        let path = dir.join("s").join(name);
+        mknodat(CWD, &path, kind, Mode::empty(), device).expect(name);
+        chown(&path, Some(1), Some(2)).expect(name);
+        set_permissions(&path, Permissions::from_mode(0o6751)).expect(name);
+    }
+    let script = format!("mount -t tmpfs none /proc && exec {} cp -a s t", haulage());
+    let mut command = Command::new("unshare");
+    let output = command.args(["-m", "sh", "-c", &script]).current_dir(dir).output();
+    let output = output.expect("unshare runs");
+    if stderr(&output).contains("unshare") || stderr(&output).contains("mount") {
+        return skip(&test_name(), &stderr(&output));
+    }
+    if stderr(&output).contains("preserving permissions") && !has_fchmodat2() {
+        return skip(&test_name(), "the kernel has no fchmodat2");
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found = testfs::tree_differences(&dir.join("s"), &dir.join("t"), testfs::Aspects::ALL);
+    assert_eq!(found.expect("trees"), [""; 0]);
+}
+
+fn has_fchmodat2() -> bool {
+    use std::os::fd::AsFd;
+    let file = tempfile::tempfile().expect("a file");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    engines::sys::chmod_path_fd(file.as_fd(), mode).is_ok()
+}

@@ -1,0 +1,201 @@
+//! Calls that move data, and close(2).
+
+use std::fs::{create_dir, metadata, read, write};
+use std::process::Command;
+
+use testfs::{each_fs, random_bytes, skip, stderr, test_name};
+
+use super::{calls, haulage, with_faults};
+
+/// The engine that copies between network file systems, selected here by option.
+const KERNEL_COPY: &str = "--engine=copy_file_range";
+
+#[test]
+fn no_fallback_hides_an_error_of_copy_file_range() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), random_bytes(1 << 20, 1)).expect("a file");
+    for (errno, words) in [
+        ("ENOSPC", "No space left on device"),
+        ("EDQUOT", "Disk quota exceeded"),
+        ("ESTALE", "Stale file handle"),
+    ] {
+        let inject = format!("inject=copy_file_range:error={errno}");
+        let Some(output) = with_faults(dir.path(), &[&inject], &[KERNEL_COPY, "a", "b"]) else {
+            return;
+        };
+        assert_eq!(output.status.code(), Some(1), "{errno}");
+        let said = stderr(&output);
+        assert!(said.starts_with(&format!("cp: error copying 'a' to 'b': {words}\n")), "{said}");
+        assert!(said.contains("cp: 'b' is incomplete: 0 of 1048576 bytes\n"), "{said}");
+        assert_eq!(metadata(dir.path().join("b")).expect("b").len(), 0, "{errno}");
+        std::fs::remove_file(dir.path().join("b")).expect("removed");
+    }
+}
+
+#[test]
+fn after_a_refusal_the_next_variant_continues_at_that_byte() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let bytes = random_bytes(3 << 20, 2);
+    write(dir.path().join("a"), &bytes).expect("a file");
+    // Network and stacked file systems give the last three although reads and writes work.
+    for errno in ["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "EPERM", "EACCES", "ENOENT", "EIO"] {
+        let inject = format!("inject=copy_file_range:error={errno}:when=1");
+        let Some(output) = with_faults(dir.path(), &[&inject], &[KERNEL_COPY, "a", "b"]) else {
+            return;
+        };
+        assert!(output.status.success(), "{errno}: {}", stderr(&output));
+        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{errno}");
+        assert!(read(dir.path().join("b")).expect("b") == bytes, "{errno}");
+    }
+}
+
+#[test]
+fn a_refused_clone_is_not_tried_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir(dir.path().join("s")).expect("a directory");
+    for number in 0..10 {
+        write(dir.path().join(format!("s/{number}")), "x").expect("a file");
+    }
+    // Each worker tries it by itself.
+    let args = ["-a", "--jobs=1", "s", "t"];
+    let Some(output) = with_faults(dir.path(), &["inject=ioctl:error=EOPNOTSUPP"], &args) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(calls(dir.path(), "FICLONE"), 1);
+}
+
+#[test]
+fn an_error_at_close_is_reported() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "content").expect("a file");
+    write(dir.path().join("b"), "old").expect("a file");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "trace", "-P"]).arg(dir.path().join("b"));
+    command.args(["-e", "inject=close:error=EDQUOT", haulage(), "cp", "a"]);
+    let output = command.arg(dir.path().join("b")).current_dir(dir.path()).output();
+    let Ok(output) = output else {
+        return skip(&test_name(), "strace cannot be run here");
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("failed to close '"), "{said}");
+    assert!(said.contains("Disk quota exceeded"), "{said}");
+}
+
+#[test]
+fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir(dir.path().join("src")).expect("a directory");
+    for name in ["a", "b", "c"] {
+        write(dir.path().join("src").join(name), name).expect("a file");
+    }
+    let args = ["-r", "--durable", "--receipt=receipt", "src", "dst"];
+    let Some(output) = with_faults(dir.path(), &["inject=fsync:error=EIO"], &args) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
+    let lines: Vec<serde_json::Value> =
+        receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let entries: Vec<_> = lines.iter().filter(|line| line["record"] == "entry").collect();
+    assert_eq!(entries.len(), 4, "{receipt}");
+    for entry in entries {
+        assert_eq!(entry["method"], "failed", "{receipt}");
+        assert_eq!(entry["failures"][0]["errno"]["name"], "EIO", "{receipt}");
+    }
+    // The directory above is no entry, and could not be synced either.
+    assert_eq!(lines.last().expect("a summary")["failures"], 5, "{receipt}");
+}
+
+#[test]
+fn a_kernel_without_memory_for_a_ring_is_not_asked_for_ever() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let bytes = random_bytes(3 << 20, 2);
+    write(dir.path().join("a"), &bytes).expect("a file");
+    let inject = "inject=io_uring_enter:error=EAGAIN";
+    let args = ["--reflink=never", "--engine=io_uring", "a", "b"];
+    let begun = std::time::Instant::now();
+    let Some(output) = with_faults(dir.path(), &[inject], &args) else { return };
+    assert!(begun.elapsed().as_secs() < 60, "{output:?}");
+    if output.status.success() {
+        // Where there is no io_uring, or another variant has gone on.
+        assert!(read(dir.path().join("b")).expect("the copy") == bytes);
+    } else {
+        assert!(stderr(&output).contains("'b'"), "{output:?}");
+    }
+}
+
+#[test]
+fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // Longer than one piece.
+    write(dir.path().join("a"), random_bytes(65 << 20, 1)).expect("a file");
+    let inject = "inject=copy_file_range:error=EIO:when=2+";
+    let Some(output) = with_faults(dir.path(), &[inject], &[KERNEL_COPY, "a", "b"]) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("cp: 'b' is incomplete: 67108864 of 68157440 bytes\n"), "{said}");
+}
+
+#[test]
+fn a_lease_on_either_file_is_waited_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for leased in ["a", "b"] {
+        write(dir.path().join("a"), "new").expect("a file");
+        write(dir.path().join("b"), "old").expect("a file");
+        let mut command = Command::new("strace");
+        // What an open with O_NONBLOCK says of a file that somebody has a lease on.
+        command.args([
+            "-f",
+            "-o",
+            "trace",
+            "-P",
+            leased,
+            "-e",
+            "inject=openat:error=EAGAIN:when=1",
+        ]);
+        command.args([haulage(), "cp", "a", "b"]).current_dir(dir.path());
+        let Ok(output) = command.output() else {
+            return skip(&test_name(), "strace cannot be run here");
+        };
+        assert!(output.status.success(), "{leased}: {}", stderr(&output));
+        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{leased}");
+        assert_eq!(read(dir.path().join("b")).expect("the copy"), b"new", "{leased}");
+    }
+}
+
+/// On xfs and btrfs a block comes straight in the place of an old one: what is there is not emptied
+/// before, and where nothing can be shared and nothing emptied it is left as it was.
+#[test]
+fn a_small_file_is_cloned_over_or_left_alone() {
+    each_fs(|kind, dir| {
+        for (len, old_len) in [(3000, 2000), (3000, 3000), (10, 0)] {
+            for refused in [false, true] {
+                let said = format!("{kind}: {len} over {old_len}, refused {refused}");
+                let (new, old) = (random_bytes(len, 1), random_bytes(old_len, 2));
+                write(dir.join("a"), &new).expect("a file");
+                write(dir.join("b"), &old).expect("what was there before");
+                let refusal = if refused { "inject=ioctl:error=EOPNOTSUPP" } else { "trace=all" };
+                let inject = [refusal, "inject=ftruncate:error=EIO"];
+                let Some(output) = with_faults(dir, &inject, &["a", "b"]) else { return };
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                let copy = read(dir.join("b")).expect("it is there");
+                if kind.reflinks() && !refused {
+                    assert!(output.status.success() && copy == new, "{said}: {stderr}");
+                } else {
+                    assert_eq!(stderr, "cp: cannot truncate 'b': Input/output error\n", "{said}");
+                    assert!(copy == old, "{said}");
+                }
+            }
+        }
+        // Of more than a block only a part might come before the run is killed.
+        write(dir.join("a"), random_bytes(9000, 1)).expect("a file");
+        write(dir.join("b"), random_bytes(9000, 2)).expect("what was there before");
+        let Some(output) = with_faults(dir, &["inject=ftruncate:error=EIO"], &["a", "b"]) else {
+            return;
+        };
+        assert!(!output.status.success(), "{kind}");
+        assert!(read(dir.join("b")).expect("it is there") == random_bytes(9000, 2));
+    });
+}
