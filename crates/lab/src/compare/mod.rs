@@ -18,7 +18,7 @@ use crate::definition::{Definition, Measure};
 use crate::page_cache::state::State;
 use crate::run_dir::Run;
 use crate::stats::{Answer, Tested, TwoSamples, decide, median};
-use crate::verdict::conclusion::described;
+use crate::verdict::answer_ranges::described;
 
 /// Everything that differs between two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

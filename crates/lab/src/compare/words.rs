@@ -2,7 +2,7 @@
 
 use super::{CellChange, Change};
 use crate::stats::Answer;
-use crate::verdict::conclusion::{ratio_digits, sure_of};
+use crate::verdict::answer_ranges::{ratio_digits, sure_of};
 
 impl Change {
     /// The largest change that is shown, and how many comparisons got which answer.

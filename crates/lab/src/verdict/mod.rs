@@ -1,6 +1,7 @@
 //! The verdict of a run: the answer of every comparison with its interval, by part and cell.
 //! Without I/O.
 
+pub(crate) mod answer_ranges;
 pub mod conclusion;
 pub mod headline;
 mod notes;

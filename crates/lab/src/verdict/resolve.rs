@@ -12,7 +12,7 @@ use crate::run_dir::Run;
 use crate::stats::{Answer, POWER};
 use crate::words;
 
-/// Nobody is asked for more time than this.
+/// A user is never asked for more time than this.
 const SECONDS_MAX: f64 = 12.0 * 3600.0;
 
 /// The share of the open comparisons for which time is asked. Those that differ by just what matters
