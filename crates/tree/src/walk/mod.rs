@@ -2,7 +2,9 @@
 //!
 //! | question | file |
 //! |---|---|
+//! | what a call of the library does first | `run.rs`; the contexts of the layers: `contexts.rs` |
 //! | which name a source operand gets | `operands.rs` |
+//! | which directory operand `--resume` continues | `resumed_operand.rs` |
 //! | when a second worker starts | `single_worker.rs` |
 //! | how workers divide a tree | `work_pool.rs`, `tree.rs` |
 //! | how names pass to other ranks of a job | `rank_shares.rs`, `opened_places.rs` |
@@ -10,12 +12,15 @@
 //! | how many files are created before the first is filled | `batch.rs` |
 
 mod batch;
+pub(crate) mod contexts;
 mod opened_places;
-pub(crate) mod operands;
+mod operands;
 mod parallel_operands;
 pub(crate) mod pre_scan;
 mod rank_shares;
 mod resource_limits;
+mod resumed_operand;
+pub(crate) mod run;
 mod share_message;
 mod single_worker;
 mod stack;

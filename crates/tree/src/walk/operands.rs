@@ -1,7 +1,7 @@
 //! Copies what a request names: finds out what the destination operand is, and gives each source
 //! operand its name there.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,169 +9,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
 use rustix::io::Errno;
 
+use super::contexts::with_context;
 use super::parallel_operands::copy_each;
-use super::tree::{walk, walk_as_rank};
+use super::tree::walk;
 use super::worker::Worker;
 use crate::copy::context::CopyContext;
-use crate::copy::descriptors::copy_open_files;
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
-use crate::copy::plain::{copy_plain, is_plain};
-use crate::data::context::DataContext;
-use crate::data::worker::DataWorker;
-use crate::destination::context::DestinationContext;
-use crate::destination::partial::DirectoryMarker;
-use crate::destination::{backup, stale_files};
+use crate::destination::backup;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, is_directory, is_regular, join,
-    last_component, last_component_verbatim, open_for_search, trim_slashes,
+    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, is_regular, join, last_component,
+    last_component_verbatim, open_for_search, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::has_default_acl;
-use crate::report::{Action, Diagnostic, Observer, Reporter};
-use crate::request::{Destination, Options, Request};
-use crate::shared::RankContext;
-use crate::shared::ranks::Rank;
+use crate::report::{Action, Diagnostic};
+use crate::request::{Options, Request};
 
-/// How a run ended.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Failures that the observer was told of, and questions that it answered with no. Every entry
-    /// was copied if there are none.
-    pub failures: u64,
-}
-
-/// Copies what `request` names. A failed entry does not stop the others.
-pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
-    copy_plain_file(request, options, observer)
-        .unwrap_or_else(|| copy_in_general(request, options, observer))
-}
-
-fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
-    with_context(options, observer, None, |cx| copy_request(cx, request))
-}
-
-/// The same on one rank of a job. Rank 0 copies what `request` names; the others, for which there is
-/// none, copy what ranks give to each other, until [`Event::End`](crate::Event::End).
-pub fn copy_as_rank(
-    request: Option<&Request>,
-    options: &Options,
-    observer: &dyn Observer,
-    rank: Rank,
-) -> Outcome {
-    let rank = Arc::new(RankContext::new(rank));
-    with_context(options, observer, Some(rank.clone()), |cx| match request {
-        _ if !rank.ranks.ready() => cx.report.add_failures(1),
-        Some(request) => {
-            copy_request(cx, request);
-            finish_ranks(cx);
+/// Copies every source into the directory that the user called `dir`.
+pub(super) fn copy_into(cx: &CopyContext<'_>, request: &Request, dir: &OsStr) {
+    match open_directory(dir) {
+        Ok(opened) => copy_into_directory(cx, request, opened, dir),
+        Err(errno) => {
+            cx.report.report(Diagnostic::Target { path: dir.into(), errno, named: true });
         }
-        None => {
-            let mut worker = Worker::new(cx);
-            walk_as_rank(cx, &mut worker, &rank, None);
-            worker.copy.data.release(cx.data);
-            cx.data.syncer.sync_file_systems();
-        }
-    })
-}
-
-/// Waits until the other ranks have ended, and adds their failures, unless that was done.
-fn finish_ranks(cx: &CopyContext<'_>) {
-    if let Some(rank) = cx.rank()
-        && let Some(failures) = rank.finish()
-    {
-        cx.report.add_failures(failures);
     }
 }
 
-/// Copies one file without attributes to its name. `None` if the request is another one; nothing is
-/// changed then.
-fn copy_plain_file(
-    request: &Request,
-    options: &Options,
-    observer: &dyn Observer,
-) -> Option<Outcome> {
-    let Destination::Exact(dst) = &request.destination else { return None };
-    let [src] = &request.sources[..] else { return None };
-    if !is_plain(options, observer) {
-        return None;
-    }
-    let (src_name, dst_name) = (c_name(src.as_bytes()).ok()?, c_name(dst.as_bytes()).ok()?);
-    let place =
-        |name, shown| Place::new(CWD, name, DisplayPath::Operand(Path::new(shown)), Trust::Operand);
-    with_data_context(options, observer, |cx| {
-        let copied = copy_plain(cx, (&place(&src_name, src), &place(&dst_name, dst)))?;
-        copied.unwrap_or_else(|diagnostic| cx.report.report(diagnostic));
-        Some(Outcome { failures: cx.report.failures() })
-    })
-}
-
-/// Copies what is open as `src` to what is open as `dst`, without looking up a name. Between regular
-/// files the whole file is copied, whatever the offsets of the descriptors are, and replaces the
-/// contents of `dst`. Anything else is a stream, from where it is to its end. Both descriptors stay
-/// open. Messages name them `/dev/fd/N`. Of the options, those about names have no effect.
-pub fn copy_descriptors(
-    src: BorrowedFd<'_>,
-    dst: BorrowedFd<'_>,
-    options: &Options,
-    observer: &dyn Observer,
-) -> Outcome {
-    with_data_context(options, observer, |cx| {
-        copy_open_files(cx, &mut DataWorker::of_one_file(cx), src, dst);
-        Outcome { failures: cx.report.failures() }
-    })
-}
-
-/// Makes the context of a run that looks up no name.
-fn with_data_context<T>(
-    options: &Options,
-    observer: &dyn Observer,
-    run: impl FnOnce(&DataContext<'_>) -> T,
-) -> T {
-    let report = Reporter::new(observer, options.verbose, options.debug);
-    run(&DataContext::new(options, &report))
-}
-
-/// Makes the contexts of all layers for one run.
-fn with_context(
-    options: &Options,
-    observer: &dyn Observer,
-    rank: Option<Arc<RankContext>>,
-    run: impl FnOnce(&CopyContext<'_>),
-) -> Outcome {
-    with_data_context(options, observer, |data| {
-        let destination = DestinationContext::new(options, data.report, &data.syncer, rank);
-        run(&CopyContext::new(data, &destination));
-        Outcome { failures: data.report.failures() }
-    })
-}
-
-fn copy_request(cx: &CopyContext<'_>, request: &Request) {
-    match &request.destination {
-        Destination::Directory(dir) => match open_directory(dir) {
-            Ok(opened) => copy_into_directory(cx, request, opened, dir),
-            Err(errno) => {
-                cx.report.report(Diagnostic::Target { path: dir.into(), errno, named: true });
-            }
-        },
-        Destination::Exact(name) => {
-            copy_to_name(cx, request, name);
-            remove_finished_marker(cx, request, name);
-        }
-        Destination::Last(last) if cx.options.resume && request.sources.len() == 1 => {
-            resume_to_last(cx, request, last);
-        }
-        Destination::Last(last) => copy_to_last(cx, request, last),
-    }
-}
-
-fn copy_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
+/// Copies the sources into `last` if it is a directory, and otherwise the only one to that name.
+pub(super) fn copy_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
     match open_directory(last) {
         Ok(dir) => copy_into_directory(cx, request, dir, last),
         Err(errno) if request.sources.len() > 1 => {
@@ -181,103 +52,7 @@ fn copy_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
     }
 }
 
-/// Copies the only source to `last` with `--resume`. A marker tells whether a directory `last` is
-/// the unfinished copy of an earlier run, or a directory to copy into.
-fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
-    let Some((src, parent, base)) = look_up_operands(cx, request, last) else {
-        return copy_to_last(cx, request, last);
-    };
-    let exists = open_directory(last).is_ok();
-    let euid = cx.security().caller.euid;
-    let marker = if !is_directory(&src) || !cx.options.recursive {
-        Ok(None)
-    } else if exists || cx.options.dry_run {
-        Ok(DirectoryMarker::find(parent.as_fd(), &base, &src, euid))
-    } else {
-        // The marker takes the name of a journal, without which a partial file is not recognised.
-        remove_stale_partial(cx, request, last, (parent.as_fd(), &base));
-        DirectoryMarker::create(parent.as_fd(), &base, &src, euid)
-    };
-    match marker {
-        Err(errno) => {
-            let action = Action::CreateDirectory;
-            cx.report.report(Diagnostic::Failed { action, path: last.into(), errno });
-        }
-        Ok(None) => {
-            copy_to_last(cx, request, last);
-            if exists && is_complete(cx) {
-                remove_stale_partial(cx, request, last, (parent.as_fd(), &base));
-            }
-        }
-        Ok(Some(marker)) => {
-            copy_to_name(cx, request, last);
-            if is_complete(cx) {
-                remove_marker(cx, marker, last);
-            }
-        }
-    }
-}
-
-/// Removes the partial file that an earlier run left for `name`, which is or becomes a directory. The
-/// user called it `last`.
-fn remove_stale_partial(
-    cx: &CopyContext<'_>,
-    request: &Request,
-    last: &OsStr,
-    (dir, name): (BorrowedFd<'_>, &CStr),
-) {
-    let Ok(source) = c_name(source_name(cx.options, &request.sources[0])) else { return };
-    let path = Path::new(&request.sources[0]);
-    if !cx.options.dry_run {
-        let src = Place::new(CWD, &source, DisplayPath::Operand(path), Trust::Operand);
-        if let Err(left_over) = stale_files::remove_partial(cx.security(), &src, (dir, name)) {
-            left_over.report(cx.report, Path::new(last));
-        }
-    }
-}
-
-/// Removes the marker of the directory `name`, whose copy may be complete by now.
-fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, name: &OsStr) {
-    if cx.options.resume
-        && is_complete(cx)
-        && let Some((src, parent, base)) = look_up_operands(cx, request, name)
-        && let Some(marker) =
-            DirectoryMarker::find(parent.as_fd(), &base, &src, cx.security().caller.euid)
-    {
-        remove_marker(cx, marker, name);
-    }
-}
-
-/// Removes the marker of the complete directory that the user called `name`.
-fn remove_marker(cx: &CopyContext<'_>, marker: DirectoryMarker<'_>, name: &OsStr) {
-    if let Err(left_over) = marker.remove() {
-        left_over.report(cx.report, Path::new(name));
-    }
-}
-
-fn is_complete(cx: &CopyContext<'_>) -> bool {
-    finish_ranks(cx);
-    cx.report.failures() == 0 && !cx.report.interrupted() && !cx.options.dry_run
-}
-
-/// The attributes of the only source, the directory that the destination `last` is in, and its name
-/// there.
-fn look_up_operands(
-    cx: &CopyContext<'_>,
-    request: &Request,
-    last: &OsStr,
-) -> Option<(Stat, OwnedFd, CString)> {
-    let name = trim_slashes(last.as_bytes());
-    let (parent, base) = match name.iter().rposition(|&byte| byte == b'/') {
-        None => (&b"."[..], name),
-        Some(at) => (&name[..=at], &name[at + 1..]),
-    };
-    let src = c_name(source_name(cx.options, &request.sources[0])).ok()?;
-    let src = statat(CWD, &*src, AtFlags::empty()).ok()?;
-    Some((src, open_directory(OsStr::from_bytes(parent)).ok()?, c_name(base).ok()?))
-}
-
-fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
     open_for_search(CWD, &c_name(name.as_bytes())?)
 }
 
@@ -368,7 +143,7 @@ fn copy_with_parents(
 }
 
 /// Copies the only source to the name `dst`.
-fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr) {
+pub(super) fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr) {
     let source = request.sources[0].as_bytes();
     if cx.options.parents {
         return cx.report.report(Diagnostic::ParentsNeedDirectory);

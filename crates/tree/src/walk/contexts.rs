@@ -1,0 +1,43 @@
+//! The contexts of a run: for each layer what it needs.
+
+use std::sync::Arc;
+
+use crate::copy::context::CopyContext;
+use crate::data::context::DataContext;
+use crate::destination::context::DestinationContext;
+use crate::report::{Observer, Reporter};
+use crate::request::Options;
+use crate::shared::RankContext;
+
+/// How a run ended.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Failures that the observer was told of, and questions that it answered with no. Every entry
+    /// was copied if there are none.
+    pub failures: u64,
+}
+
+/// Makes the context of a run that looks up no name.
+pub(super) fn with_data_context<T>(
+    options: &Options,
+    observer: &dyn Observer,
+    run: impl FnOnce(&DataContext<'_>) -> T,
+) -> T {
+    let report = Reporter::new(observer, options.verbose, options.debug);
+    run(&DataContext::new(options, &report))
+}
+
+/// Makes the contexts of all layers for one run.
+pub(super) fn with_context(
+    options: &Options,
+    observer: &dyn Observer,
+    rank: Option<Arc<RankContext>>,
+    run: impl FnOnce(&CopyContext<'_>),
+) -> Outcome {
+    with_data_context(options, observer, |data| {
+        let destination = DestinationContext::new(options, data.report, &data.syncer, rank);
+        run(&CopyContext::new(data, &destination));
+        Outcome { failures: data.report.failures() }
+    })
+}
