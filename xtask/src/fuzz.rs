@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: searches for inputs that the product does not bear, with libFuzzer on the
-//! stable toolchain.
+//! `cargo xtask fuzz`: searches for inputs that crash haulage or cost too much, with libFuzzer on
+//! the stable toolchain.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::command::cargo;
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
 
-/// Search for inputs that haulage does not bear: a panic, an end by a signal, more than one second or
-/// more than 256 MiB.
+/// Search for inputs on which haulage panics, is killed by a signal, or takes more than one second or
+/// 256 MiB.
 ///
 /// Builds the targets of crates/fuzz with libFuzzer (needs a C++ compiler; Debian: g++) and runs one
 /// after another. Each begins with the committed inputs and with those that earlier searches kept below

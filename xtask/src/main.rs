@@ -51,7 +51,7 @@ const USAGE: &str = "usage:
   cargo xtask capi [--help]    install libhaulage as its users do, and try it
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
-  cargo xtask fuzz [--help]    search for inputs that haulage does not bear
+  cargo xtask fuzz [--help]    search for inputs that crash haulage
   cargo xtask mutants [--help] break the copier in known ways, and demand that a test or sweep notices
 ";
 

@@ -20,7 +20,7 @@ mod text;
 ///
 /// Every engine is tried with a small sample in unnamed scratch files, so nothing is left behind. Where no
 /// file can be made, the engines are tried in memory as far as that tells anything. `haulage engines` lists
-/// them with their reasons. No privileges are needed. The output belongs into a report of a problem: it has
+/// them with their reasons. No privileges are needed. Include the output in a report of a problem: it has
 /// the paths, mount points and devices of the directories, and no name of the machine.
 #[derive(Parser, Debug)]
 #[command(

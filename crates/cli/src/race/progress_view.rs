@@ -42,12 +42,12 @@ fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, St
         vec![(BOLD, format!("haulage race: {headline}")), (Style::new(), current_run(progress))];
     // The lines above, one below, and the line of the cursor.
     let room = rows.saturating_sub(4).max(1);
-    let best = progress.standings.iter().find(|line| !line.floor).map(|line| &line.variant);
-    let shown = match progress.standings.len() {
+    let best = progress.ranking.iter().find(|line| !line.floor).map(|line| &line.variant);
+    let shown = match progress.ranking.len() {
         all if all <= room => all,
         _ => room - 1,
     };
-    for line in &progress.standings[..shown] {
+    for line in &progress.ranking[..shown] {
         let style = match line {
             line if Some(&line.variant) == best => BEST,
             line if line.running => Style::new(),
@@ -55,8 +55,8 @@ fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, St
         };
         lines.push((style, state_of(line)));
     }
-    if shown < progress.standings.len() {
-        lines.push((DIM, format!("  and {} more", progress.standings.len() - shown)));
+    if shown < progress.ranking.len() {
+        lines.push((DIM, format!("  and {} more", progress.ranking.len() - shown)));
     }
     lines
 }

@@ -146,8 +146,8 @@ fn processor_wait_ns() -> Option<u64> {
 }
 
 /// Does nothing for `ns` after `started_ns`, now. The clock of the processor's time costs a system
-/// call, which is more than a short run may be made longer by; in so short a time nobody else is
-/// likely to get the processor.
+/// call, which is more than a short run may be made longer by; in so short a time no other
+/// thread is likely to get the processor.
 fn spin(started_ns: u64, ns: u64) {
     if ns < SHORT_NS {
         while now_ns() < started_ns + ns {}

@@ -178,12 +178,14 @@ impl Candidate {
     }
 }
 
-/// The standings so far, fastest first; dropped candidates come last.
-pub(super) fn standings(candidates: &[Candidate], stage: Stage) -> Vec<Line> {
+/// The ranking so far, fastest first; dropped candidates come last.
+pub(super) fn ranking(candidates: &[Candidate], stage: Stage) -> Vec<Line> {
     let refused = |candidate: &&Candidate| !matches!(candidate.status, Status::Refused(_));
     let mut lines: Vec<Line> =
         candidates.iter().filter(refused).filter_map(|candidate| candidate.line(stage)).collect();
-    let pace = |line: &Line| line.median_ns / line.bytes.max(1) as f64;
-    lines.sort_by(|a, b| b.running.cmp(&a.running).then_with(|| pace(a).total_cmp(&pace(b))));
+    let ns_per_byte = |line: &Line| line.median_ns / line.bytes.max(1) as f64;
+    lines.sort_by(|a, b| {
+        b.running.cmp(&a.running).then_with(|| ns_per_byte(a).total_cmp(&ns_per_byte(b)))
+    });
     lines
 }

@@ -42,7 +42,7 @@ pub struct Progress<'p> {
     /// Time it will take yet, as far as that is known.
     pub left: Option<Duration>,
     /// The variants that ran so far, fastest first.
-    pub standings: Vec<Line>,
+    pub ranking: Vec<Line>,
 }
 
 /// Called before each run.

@@ -129,15 +129,15 @@ impl Race<'_> {
     /// A line a variant: those of the final that move bytes, fastest first, those that share
     /// extents, those of the elimination rounds, floors, and those that do not work here.
     fn summaries(&self, classes: &[&[CandidateTimes]]) -> Vec<Summary> {
-        let standings: Vec<Standings<'_>> =
-            classes.iter().filter_map(|class| Standings::of(class)).collect();
+        let ranking: Vec<Ranking<'_>> =
+            classes.iter().filter_map(|class| Ranking::of(class)).collect();
         let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
         let best_ns_per_byte =
             movers.filter_map(Candidate::elimination_ns_per_byte).min_by(f64::total_cmp);
         let mut summaries: Vec<Summary> = self
             .candidates
             .iter()
-            .map(|candidate| summary_of(candidate, &standings, best_ns_per_byte))
+            .map(|candidate| summary_of(candidate, &ranking, best_ns_per_byte))
             .collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.stage {
@@ -240,18 +240,18 @@ impl Race<'_> {
 }
 
 /// The times of one class in the final, and what follows from them.
-struct Standings<'t> {
+struct Ranking<'t> {
     candidates: &'t [CandidateTimes],
     times: RoundTimes,
     slow_modes: Vec<Option<SlowMode>>,
     best: usize,
 }
 
-impl<'t> Standings<'t> {
-    fn of(candidates: &'t [CandidateTimes]) -> Option<Standings<'t>> {
+impl<'t> Ranking<'t> {
+    fn of(candidates: &'t [CandidateTimes]) -> Option<Ranking<'t>> {
         let times = winner::round_times(candidates);
         let (slow_modes, best) = (times.slow_modes(), winner::best(candidates)?);
-        Some(Standings { candidates, times, slow_modes, best })
+        Some(Ranking { candidates, times, slow_modes, best })
     }
 
     /// `summary` with the ratio and the slow mode of its variant; `None` where that is of another
@@ -270,7 +270,7 @@ impl<'t> Standings<'t> {
 
 fn summary_of(
     candidate: &Candidate,
-    standings: &[Standings<'_>],
+    ranking: &[Ranking<'_>],
     best_ns_per_byte: Option<f64>,
 ) -> Summary {
     let variant = &candidate.variant;
@@ -286,10 +286,8 @@ fn summary_of(
     if finals.is_empty() {
         let mut summary =
             Summary::of(variant, VariantStage::Eliminated, &candidate.longest_eliminations());
-        summary.ratio_to_best = candidate
-            .elimination_ns_per_byte()
-            .zip(best_ns_per_byte)
-            .map(|(pace, best)| pace / best);
+        summary.ratio_to_best =
+            candidate.elimination_ns_per_byte().zip(best_ns_per_byte).map(|(own, best)| own / best);
         summary.reason = match &candidate.status {
             Status::Eliminated(reason) => reason.clone(),
             _ => "the time was over before it could run".to_owned(),
@@ -297,5 +295,5 @@ fn summary_of(
         return summary;
     }
     let summary = Summary::of(variant, VariantStage::Raced, &finals);
-    standings.iter().find_map(|of_class| of_class.add_to(&summary)).unwrap_or(summary)
+    ranking.iter().find_map(|of_class| of_class.add_to(&summary)).unwrap_or(summary)
 }

@@ -46,7 +46,7 @@ impl Race<'_> {
     }
 
     pub(super) fn announce(&mut self, index: usize, place: Place) {
-        let standings = candidate::standings(&self.candidates, place.stage);
+        let ranking = candidate::ranking(&self.candidates, place.stage);
         let left = self.time_left_to_show(place);
         (self.watch)(&Progress {
             stage: place.stage,
@@ -54,7 +54,7 @@ impl Race<'_> {
             variant: &self.candidates[index].variant,
             elapsed: self.config.started.elapsed(),
             left,
-            standings,
+            ranking,
         });
     }
 

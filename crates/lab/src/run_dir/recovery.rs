@@ -46,8 +46,8 @@ fn first() -> u32 {
     1
 }
 
-/// Cuts calls off that belong to no sample: they are written before it, and the session that
-/// follows may bear the same number.
+/// Removes calls that belong to no sample: they are written before it, and the next session may have
+/// the same number.
 pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
     let there: Vec<_> = [files::CALLS, files::SEQUENCES]
         .map(|name| run.join(name))

@@ -21,7 +21,7 @@ const CLOSE: f64 = 2.0;
 const FAR_SLOWER: f64 = 20.0;
 
 /// The least and the most candidates for which the final should have time.
-const FIELD: std::ops::RangeInclusive<usize> = 3..=8;
+const FINALISTS: std::ops::RangeInclusive<usize> = 3..=8;
 
 /// What the elimination rounds showed of a variant.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
         let Contender { elimination_ns, run_cost, .. } = contenders[index];
         let rounds = time.as_secs_f64() / (cost + run_cost.as_secs_f64());
         let close = elimination_ns <= best_ns * CLOSE
-            && rank < *FIELD.end()
+            && rank < *FINALISTS.end()
             && rounds >= f64::from(ROUNDS_MIN);
         if rank < 2 || rounds >= ROUNDS_WANTED || close {
             admitted.push(index);
@@ -74,8 +74,8 @@ pub fn affordable_share(contenders: &[Contender], time: Duration) -> f64 {
     movers.sort_by(|a, b| a.elimination_ns.total_cmp(&b.elimination_ns));
     let Some(best) = movers.first() else { return 1.0 };
     let close = movers.iter().filter(|p| p.elimination_ns <= best.elimination_ns * CLOSE).count();
-    let field = close.clamp(*FIELD.start(), *FIELD.end());
-    let round: f64 = movers.iter().take(field).map(|p| p.run_cost.as_secs_f64()).sum();
+    let count = close.clamp(*FINALISTS.start(), *FINALISTS.end());
+    let round: f64 = movers.iter().take(count).map(|p| p.run_cost.as_secs_f64()).sum();
     // One more run warms up.
     let needed = round * ROUNDS_WANTED + best.run_cost.as_secs_f64();
     (time.as_secs_f64() / needed).min(1.0)
@@ -90,40 +90,40 @@ mod tests {
     }
 
     #[test]
-    fn everyone_takes_part_when_there_is_time() {
-        let field = [contender(3.0, 100), contender(1.0, 100), contender(9.0, 100)];
-        assert_eq!(admit(&field, Duration::from_secs(20)), [1, 0, 2]);
+    fn all_take_part_when_there_is_time() {
+        let contenders = [contender(3.0, 100), contender(1.0, 100), contender(9.0, 100)];
+        assert_eq!(admit(&contenders, Duration::from_secs(20)), [1, 0, 2]);
     }
 
     #[test]
     fn the_close_ones_take_part_when_there_is_less() {
-        let field = [
+        let contenders = [
             contender(1.0, 1000),
             contender(1.1, 1000),
             contender(1.9, 1000),
             contender(2.1, 1000),
         ];
-        assert_eq!(admit(&field, Duration::from_secs(20)), [0, 1, 2]);
-        assert_eq!(admit(&field, Duration::from_secs(9)), [0, 1, 2]);
-        assert_eq!(admit(&field, Duration::from_secs(8)), [0, 1]);
-        assert_eq!(admit(&field, Duration::from_secs(1)), [0, 1], "two make a race");
+        assert_eq!(admit(&contenders, Duration::from_secs(20)), [0, 1, 2]);
+        assert_eq!(admit(&contenders, Duration::from_secs(9)), [0, 1, 2]);
+        assert_eq!(admit(&contenders, Duration::from_secs(8)), [0, 1]);
+        assert_eq!(admit(&contenders, Duration::from_secs(1)), [0, 1], "two make a race");
     }
 
     #[test]
     fn variants_that_share_extents_always_take_part() {
-        let mut field = [contender(1.0, 1000), contender(2.0, 1000), contender(50.0, 10)];
-        field[2].always = true;
-        assert_eq!(admit(&field, Duration::from_secs(1)), [2, 0, 1]);
+        let mut contenders = [contender(1.0, 1000), contender(2.0, 1000), contender(50.0, 10)];
+        contenders[2].always = true;
+        assert_eq!(admit(&contenders, Duration::from_secs(1)), [2, 0, 1]);
     }
 
     #[test]
     fn a_source_too_large_is_raced_in_part() {
         // Four are close: 8 rounds of them and a run to warm up are 33 s.
-        let field =
+        let contenders =
             [1.0, 1.1, 1.2, 2.0, 2.1, 9.0].map(|elimination_ns| contender(elimination_ns, 1000));
-        let whole = affordable_share(&field, Duration::from_secs(34));
+        let whole = affordable_share(&contenders, Duration::from_secs(34));
         assert!((whole - 1.0).abs() < 1e-12);
-        let part = affordable_share(&field, Duration::from_millis(16_500));
+        let part = affordable_share(&contenders, Duration::from_millis(16_500));
         assert!((part - 0.5).abs() < 1e-12, "{part}");
         assert!((affordable_share(&[], Duration::ZERO) - 1.0).abs() < 1e-12);
     }

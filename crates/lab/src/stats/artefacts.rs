@@ -1,4 +1,4 @@
-//! Artefacts: signs that the values of a cell violate the assumptions of a comparison.
+//! Artefacts: evidence that the values of a cell violate the assumptions of a comparison.
 //!
 //! Each detector takes the times of one variant's runs in one cell, in run order and in any unit,
 //! and uses their logarithms. A seed makes the detectors that simulate reproducible.

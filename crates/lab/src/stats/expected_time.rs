@@ -139,7 +139,7 @@ impl RoundTimes {
     ///
     /// A mode has two slow runs and two fast ones or more. Of the variants with the largest shares of
     /// slow runs as many have a mode as differ most clearly from the rest: variants of one engine may
-    /// share one. Chance alone reports a mode in one field of twenty at most; p values count that the
+    /// share one. Chance alone reports a mode in one comparison of twenty at most; p values count that the
     /// group was picked among all of its size (Bonferroni).
     #[must_use]
     pub fn slow_modes(&self) -> Vec<Option<SlowMode>> {
@@ -352,7 +352,7 @@ mod tests {
         RoundTimes::new(&times.iter().collect::<Vec<_>>())
     }
 
-    /// The share of 400 simulated fields for which `holds`.
+    /// The share of 400 simulated comparisons for which `holds`.
     fn share(
         count: u32,
         draws: &[Box<Draw>],
@@ -377,21 +377,21 @@ mod tests {
     /// takes 1.5 times the fast mode as soon as more than a tenth of its runs were slow.
     #[test]
     fn a_slow_mode_loses_to_a_steady_variant() {
-        let field = [with_slow_mode(0.2, 6.0), steady(1.5), steady(1.8)];
+        let variants = [with_slow_mode(0.2, 6.0), steady(1.5), steady(1.8)];
         for machine in [&quiet as &Draw, &slows_rounds] {
             for count in [3, 5, 8, 11, 30, 60] {
                 let loses = |it: &RoundTimes| it.ratio(0, 1).expect("a ratio").estimate > 1.0;
-                let loses = share(count, &field, machine, loses);
+                let loses = share(count, &variants, machine, loses);
                 let slow_runs = Binomial::new(0.2, count.into()).expect("a share");
                 let met = slow_runs.sf((count / 10).into());
                 assert!(loses >= met - 0.08, "{count} rounds: {loses} of {met}");
             }
             // And with enough of them that is shown.
             let shown = |it: &RoundTimes| it.p_not_slower(0, 1, 0.02) < 0.05;
-            assert!(share(200, &field, machine, shown) > 0.5);
+            assert!(share(200, &variants, machine, shown) > 0.5);
             // The truth, whatever the machine does.
             let mut rng = fastrand::Rng::with_seed(1);
-            let long = rounds(&mut rng, 4000, &field, machine).ratio(0, 1).expect("a ratio");
+            let long = rounds(&mut rng, 4000, &variants, machine).ratio(0, 1).expect("a ratio");
             assert!((1.27..1.40).contains(&long.estimate), "{long:?}");
         }
     }
@@ -399,15 +399,16 @@ mod tests {
     #[test]
     fn a_slow_mode_is_reported_with_its_share() {
         for machine in [&quiet as &Draw, &slows_rounds] {
-            let field = [with_slow_mode(0.2, 6.0), steady(1.5), steady(1.2), steady(1.0)];
+            let variants = [with_slow_mode(0.2, 6.0), steady(1.5), steady(1.2), steady(1.0)];
             let found = |it: &RoundTimes| it.slow_modes()[0].is_some();
-            assert!(share(30, &field, machine, found) > 0.8);
-            assert!(share(60, &field, machine, found) > 0.95);
+            assert!(share(30, &variants, machine, found) > 0.8);
+            assert!(share(60, &variants, machine, found) > 0.95);
         }
         // Two variants of one engine share it.
-        let field = [with_slow_mode(0.2, 6.0), with_slow_mode(0.2, 6.0), steady(1.2), steady(1.0)];
+        let variants =
+            [with_slow_mode(0.2, 6.0), with_slow_mode(0.2, 6.0), steady(1.2), steady(1.0)];
         let both = |it: &RoundTimes| it.slow_modes().iter().flatten().count() == 2;
-        assert!(share(40, &field, &quiet, both) > 0.9);
+        assert!(share(40, &variants, &quiet, both) > 0.9);
         let times = |slow: &[u32]| -> BTreeMap<u32, f64> {
             (1..=20).map(|round| (round, if slow.contains(&round) { 6.0 } else { 1.0 })).collect()
         };
@@ -462,14 +463,14 @@ mod tests {
                 time * slow * (0.03 * normal(rng)).exp()
             })
         };
-        let field = [hit(1.05), hit(1.0)];
+        let variants = [hit(1.05), hit(1.0)];
         let right = |it: &RoundTimes| it.ratio(0, 1).expect("a ratio").estimate > 1.0;
-        let estimated = share(40, &field, &quiet, right);
+        let estimated = share(40, &variants, &quiet, right);
         let means = |it: &RoundTimes| {
             let sum = |index: usize| it.variants[index].times.values().sum::<f64>();
             sum(0) > sum(1)
         };
-        let by_means = share(40, &field, &quiet, means);
+        let by_means = share(40, &variants, &quiet, means);
         assert!(estimated > by_means + 0.08 && estimated > 0.8, "{estimated}, by means {by_means}");
     }
 

@@ -58,7 +58,7 @@ pub(super) const SEARCH_SHARE: f64 = 0.6;
 /// Runs that a search takes: less time than for so many is extended if it can be.
 pub(super) const RUNS_WANTED: u32 = 40;
 
-/// Elimination rounds of the whole field.
+/// Elimination rounds of all candidates.
 pub(super) const ELIMINATION_ROUNDS: usize = 3;
 
 /// How often each runs in an elimination round, where there is time.

@@ -1,4 +1,4 @@
-//! What becomes of a destination that exists: every kind of it, every option that bears on it.
+//! What becomes of a destination that exists: every kind of it, every option that affects it.
 
 use super::Table;
 
