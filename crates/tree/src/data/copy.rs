@@ -89,8 +89,8 @@ fn copy_with_engines(
         worker.failed_data = Some(FailedData { data: report, diagnostic });
     }
     let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-    let is_untouched = old_contents != OldContents::Gone;
-    if has_count || !is_regular(files.dst_stat) || files.atomic || is_untouched {
+    let has_old = old_contents != OldContents::Gone;
+    if has_count || !is_regular(files.dst_stat) || files.atomic || has_old {
         return Err(diagnostic);
     }
     cx.report.report(diagnostic);

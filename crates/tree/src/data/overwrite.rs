@@ -130,8 +130,13 @@ impl DataCopy<'_, '_, '_> {
         if self.old_contents != OldContents::UntilWritten || is_untouched {
             return copied;
         }
+        if file_bytes(self.files.dst_stat) > self.at {
+            let cut = retry_on_intr(|| ftruncate(self.files.dst, self.at));
+            if copied.is_ok() {
+                cut.map_err(failed(Action::Truncate, self.files.dst_place))?;
+            }
+        }
         self.old_contents = OldContents::Gone;
-        let cut = retry_on_intr(|| ftruncate(self.files.dst, self.at));
-        copied.and(cut.map_err(failed(Action::Truncate, self.files.dst_place)))
+        copied
     }
 }

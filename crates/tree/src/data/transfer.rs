@@ -5,7 +5,7 @@ use engines::{Moved, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::data_copy::{BUFFER_BYTES, DataCopy, buffer_bytes, observer};
+use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, observer};
 use super::engine_choice::chains::{ChainId, File};
 use super::engine_choice::profiles::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
@@ -356,7 +356,8 @@ impl DataCopy<'_, '_, '_> {
     fn check_interrupt(&self) -> Result<()> {
         if self.cx.report.interrupted() {
             let dst = self.files.dst_place.path();
-            return Err(match self.files.atomic {
+            let is_as_before = self.old_contents == OldContents::UntilWritten && self.at == 0;
+            return Err(match self.files.atomic || is_as_before {
                 true => Diagnostic::InterruptedBefore { dst },
                 false => Diagnostic::Interrupted { dst, bytes: self.at },
             });
