@@ -57,8 +57,9 @@ pub(super) fn copy(
         one_file_system: state.forbids_cross_mount(),
         ..flags.options()
     };
-    run((from, &to), state, flags, options, kind.is_dir() && flags.is_recursive())?;
-    if flags.moves() {
+    let is_tree = kind.is_dir() && flags.is_recursive();
+    let is_whole = run((from, &to), state, flags, options, is_tree)?;
+    if flags.moves() && is_whole {
         // As the manual says, a file that cannot be removed is no error.
         let _ = fs::remove_file(from).or_else(|_| fs::remove_dir(from));
     }
@@ -85,14 +86,14 @@ fn within(from: &Path, to: &Path) -> PathBuf {
     }
 }
 
-/// Runs the copy of a tree, or of one file.
+/// Runs the copy of a tree, or of one file. Returns false if the callback has ended it without an error.
 fn run(
     (from, to): (&Path, &Path),
     state: &CopyfileState,
     flags: Flags,
     options: Options,
     is_tree: bool,
-) -> Result<(), Ends> {
+) -> Result<bool, Ends> {
     let request = Request {
         sources: vec![from.into()],
         destination: Destination::Exact(to.as_os_str().to_owned()),
@@ -106,7 +107,7 @@ fn run(
     run_file(copy, (&c_text(from), &c_text(to)), (state, flags), &Answer::default())
 }
 
-/// How the callback has ended a copy, if it has.
+/// How the callback has ended a copy, if it has. Then it is not called again.
 #[derive(Default)]
 struct Answer(Cell<Option<End>>);
 
@@ -123,16 +124,21 @@ impl Answer {
         Control::Quit
     }
 
+    /// What `told` makes of it, unless the copy ends already.
+    fn unless_ended(&self, told: impl FnOnce() -> Control) -> Control {
+        if self.0.get().is_some() { Control::Quit } else { told() }
+    }
+
     /// What to do after the answer to the start or the end of an entry.
-    fn obey(&self, told: Option<c_int>) -> Control {
-        match told {
+    fn obey(&self, tell: impl FnOnce() -> Option<c_int>) -> Control {
+        self.unless_ended(|| match tell() {
             None | Some(CONTINUE) => Control::Continue,
             Some(SKIP) => Control::Skip,
             Some(_) => self.end(End::With(Ends::Quit)),
-        }
+        })
     }
 
-    /// What came of the copy.
+    /// The report of the copy; `None` if it was ended without an error.
     fn of(&self, result: Result<Report, CopyFailed>) -> Result<Option<Report>, Ends> {
         match (self.0.get(), result) {
             (Some(End::WithoutError), _) => Ok(None),
@@ -151,26 +157,29 @@ fn run_tree<'c>(
     names: &'c Names<'c>,
     (state, flags): (&'c CopyfileState, Flags),
     answer: &'c Answer,
-) -> Result<(), Ends> {
+) -> Result<bool, Ends> {
     start(state);
     if state.callback().0.is_some() {
         // The tree itself is an operand, about which nothing is asked.
-        match answer.obey(state.call(RECURSE_DIR, START, &c_text(names.from), &c_text(names.to))) {
+        let (src, dst) = (c_text(names.from), c_text(names.to));
+        match answer.obey(|| state.call(RECURSE_DIR, START, &src, &dst)) {
             Control::Continue => (),
-            Control::Skip => return Ok(()),
+            Control::Skip => return Ok(false),
             Control::Quit => return Err(Ends::Quit),
         }
         copy = copy
             .select(|src, kind| {
                 let what = if kind == FileType::Directory { RECURSE_DIR } else { RECURSE_FILE };
                 let (src, dst) = (c_text(src), c_text(names.of(src)));
-                answer.obey(state.call(what, START, &src, &dst))
+                answer.obey(|| state.call(what, START, &src, &dst))
             })
-            .on_entry(|receipt| answer.obey(finished(state, receipt)));
+            .on_entry(|receipt| answer.obey(|| finished(state, receipt)));
         if flags.options().make == Make::Copy {
-            copy = copy.progress(|progress| match progressed_tree(state, progress, names) {
-                true => Control::Continue,
-                false => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+            copy = copy.progress(|progress| {
+                answer.unless_ended(|| match progressed_tree(state, progress, names) {
+                    true => Control::Continue,
+                    false => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+                })
             });
         }
     }
@@ -182,16 +191,18 @@ fn run_tree<'c>(
         let path = error.path().map_or_else(|| names.to.to_owned(), Path::to_owned);
         let what = if error.operation() == Operation::List { RECURSE_ERROR } else { RECURSE_FILE };
         let (src, dst) = names.pair(&path);
-        set_errno(error.errno());
-        match state.call(what, ERR, &src, &dst) {
-            Some(CONTINUE | SKIP) => Control::Skip,
-            // Without a callback the first error ends the copy.
-            _ => answer.end(End::With(Ends::Errno(error.errno()))),
-        }
+        answer.unless_ended(|| {
+            set_errno(error.errno());
+            match state.call(what, ERR, &src, &dst) {
+                Some(CONTINUE | SKIP) => Control::Skip,
+                // Without a callback the first error ends the copy.
+                _ => answer.end(End::With(Ends::Errno(error.errno()))),
+            }
+        })
     });
     let result = copy.run();
     finish(answer.of(result)?, state, flags, true);
-    Ok(())
+    Ok(true)
 }
 
 /// Copies one file. The callback is told of its data while it moves.
@@ -200,32 +211,39 @@ fn run_file<'c>(
     (src, dst): (&'c CStr, &'c CStr),
     (state, flags): (&'c CopyfileState, Flags),
     answer: &'c Answer,
-) -> Result<(), Ends> {
+) -> Result<bool, Ends> {
     start(state);
     if state.callback().0.is_some() && flags.options().make == Make::Copy {
         copy = copy
             .progress(|progress| {
-                state.set_copied(progress.bytes);
-                match state.call(COPY_DATA, PROGRESS, src, dst) {
-                    None | Some(CONTINUE) => Control::Continue,
-                    Some(SKIP) => answer.end(End::WithoutError),
-                    Some(_) => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
-                }
+                answer.unless_ended(|| {
+                    state.set_copied(progress.bytes);
+                    match state.call(COPY_DATA, PROGRESS, src, dst) {
+                        None | Some(CONTINUE) => Control::Continue,
+                        Some(SKIP) => answer.end(End::WithoutError),
+                        Some(_) => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+                    }
+                })
             })
             .on_error(|error| {
                 let operation = error.operation();
-                if matches!(operation, Operation::Read | Operation::Write | Operation::Copy) {
-                    set_errno(error.errno());
-                    if state.call(COPY_DATA, ERR, src, dst) == Some(SKIP) {
-                        return answer.end(End::WithoutError);
-                    }
+                if !matches!(operation, Operation::Read | Operation::Write | Operation::Copy) {
+                    return Control::Continue;
                 }
-                Control::Continue
+                answer.unless_ended(|| {
+                    set_errno(error.errno());
+                    match state.call(COPY_DATA, ERR, src, dst) {
+                        Some(SKIP) => answer.end(End::WithoutError),
+                        _ => answer.end(End::With(Ends::Errno(error.errno()))),
+                    }
+                })
             });
     }
     let result = copy.run();
-    finish(answer.of(result)?, state, flags, false);
-    Ok(())
+    let report = answer.of(result)?;
+    let is_whole = report.is_some();
+    finish(report, state, flags, false);
+    Ok(is_whole)
 }
 
 fn start(state: &CopyfileState) {

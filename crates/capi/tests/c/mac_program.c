@@ -159,6 +159,9 @@ static void progress(void)
     EXPECT(holds("note by descriptor", "a note"));
     backup.on_progress = COPYFILE_SKIP;
     EXPECT(fcopyfile(src, dst, state, COPYFILE_DATA) == 0);
+    /* A file of which not all was copied is not removed. */
+    EXPECT(copyfile("note", "note again", state, COPYFILE_DATA | COPYFILE_MOVE) == 0);
+    EXPECT(holds("note", "a note"));
     backup.on_progress = COPYFILE_QUIT;
     EXPECT(fcopyfile(src, dst, state, COPYFILE_DATA) == -1 && errno == ECANCELED);
     EXPECT(copyfile("note", "note again", state, COPYFILE_DATA) == -1 && errno == ECANCELED);
