@@ -148,3 +148,20 @@ def test_failed_tree_lists_each_file(tmp_path: Path) -> None:
         haulage.copytree(src, tmp_path / "dst")
     assert {entry[0] for entry in caught.value.args[0]} == {f"{src}/dir/gone", f"{src}/fifo"}
     assert (tmp_path / "dst" / "good").read_bytes() == b"good"
+
+
+def test_tree_is_not_copied_into_itself_without_end(tmp_path: Path) -> None:
+    src = tmp_path / "src"
+    for below in (".", "dir", "dir/copy"):
+        for dirs_exist_ok in (False, True):
+            shutil.rmtree(src, ignore_errors=True)
+            (src / "dir").mkdir(parents=True)
+            (src / "dir" / "file").write_bytes(b"1")
+            with pytest.raises((shutil.Error, FileExistsError)):
+                haulage.copytree(src, src / below, dirs_exist_ok=dirs_exist_ok)
+            assert not (src / "dir" / "copy" / "dir" / "copy" / "dir").exists()
+            assert (src / "dir" / "file").read_bytes() == b"1"
+    # A name that is not there when the source is listed is no entry of it.
+    assert haulage.copytree(src, src / "new" / "copy") == src / "new" / "copy"
+    assert (src / "new" / "copy" / "dir" / "file").read_bytes() == b"1"
+    assert not (src / "new" / "copy" / "new").exists()

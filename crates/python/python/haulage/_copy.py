@@ -86,8 +86,8 @@ def copytree(
         return _original.copytree(
             src, dst, symlinks, ignore, copy_function, ignore_dangling_symlinks, dirs_exist_ok
         )
-    if not options and _contains(src, dst):
-        # It lists a directory before it creates `dst` in it, and so copies what was there before.
+    if not options and _contains(src, dst) and not _is_below_entry(src, dst):
+        # It lists `src` before it creates `dst` in it, and so copies what was there before.
         return _original.copytree(
             src, dst, symlinks, ignore, copy2, ignore_dangling_symlinks, dirs_exist_ok
         )
@@ -206,3 +206,11 @@ def _contains(src: Any, dst: Any) -> bool:
     """Whether the name ``dst`` is the directory ``src`` or below it."""
     above = os.path.join(os.path.realpath(os.fsencode(src)), b"")
     return os.path.join(os.path.realpath(os.fsencode(dst)), b"").startswith(above)
+
+
+def _is_below_entry(src: Any, dst: Any) -> bool:
+    """Whether ``dst``, which is below the directory ``src``, is in an entry that ``src`` has already. The
+    functions of ``shutil`` copy that entry into itself, until a name is too long."""
+    above = os.path.realpath(os.fsencode(src))
+    first = os.path.relpath(os.path.realpath(os.fsencode(dst)), above).split(b"/")[0]
+    return os.path.lexists(os.path.join(above, first))

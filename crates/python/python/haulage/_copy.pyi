@@ -1,10 +1,11 @@
 from os import PathLike
-from typing import Any, Callable, Iterable, Optional, TypeVar, Union
+from typing import Any, Callable, Iterable, Literal, Optional, TypeVar, Union
 
 from ._haulage import Progress
 
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _Dst = TypeVar("_Dst", bound=_Path)
+_Reflink = Literal["auto", "always", "never"]
 _OnProgress = Optional[Callable[[Progress], object]]
 _OnReceipt = Optional[Callable[[dict[str, Any]], object]]
 _Ignore = Optional[Callable[[Any, list[Any]], Iterable[Any]]]
@@ -22,7 +23,7 @@ def copyfile(
     durable: bool = False,
     resume: bool = False,
     jobs: Optional[int] = None,
-    reflink: str = "auto",
+    reflink: _Reflink = "auto",
     receipt: _OnReceipt = None,
 ) -> _Dst: ...
 def copy(
@@ -36,7 +37,7 @@ def copy(
     durable: bool = False,
     resume: bool = False,
     jobs: Optional[int] = None,
-    reflink: str = "auto",
+    reflink: _Reflink = "auto",
     receipt: _OnReceipt = None,
 ) -> Union[_Dst, str, bytes]: ...
 def copy2(
@@ -50,7 +51,7 @@ def copy2(
     durable: bool = False,
     resume: bool = False,
     jobs: Optional[int] = None,
-    reflink: str = "auto",
+    reflink: _Reflink = "auto",
     receipt: _OnReceipt = None,
 ) -> Union[_Dst, str, bytes]: ...
 def copytree(
@@ -68,7 +69,7 @@ def copytree(
     durable: bool = False,
     resume: bool = False,
     jobs: Optional[int] = None,
-    reflink: str = "auto",
+    reflink: _Reflink = "auto",
     receipt: _OnReceipt = None,
 ) -> _Dst: ...
 def move(
@@ -82,6 +83,6 @@ def move(
     durable: bool = False,
     resume: bool = False,
     jobs: Optional[int] = None,
-    reflink: str = "auto",
+    reflink: _Reflink = "auto",
     receipt: _OnReceipt = None,
 ) -> Union[_Dst, str, bytes]: ...

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Optional
 
 from ._errors import Failure
@@ -25,7 +26,7 @@ class Progress:
     def elapsed(self) -> float:
         """Seconds since the start."""
     @property
-    def current(self) -> list[str]:
+    def current(self) -> list[Path]:
         """The destinations of the files that are being copied now."""
 
 def copy_file(

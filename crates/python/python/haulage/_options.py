@@ -15,7 +15,7 @@ class Options:
 
     progress: Optional[Callable[[Progress], object]] = None
     """Called with the progress at most ten times a second, and once at the end, on the thread that
-    copies. Its exception ends the copy, and arrives."""
+    called the function. Its exception ends the copy, and is raised by the function."""
     verify: bool = False
     """Read each copy back, from the medium if that is possible, and compare it with its source."""
     atomic: bool = False
@@ -25,11 +25,12 @@ class Options:
     resume: bool = False
     """Continue a copy of the same names that was killed. Implies ``atomic``, and keeps times."""
     jobs: Optional[int] = None
-    """The number of threads that copy. By default one for each processor."""
+    """The number of threads that copy. By default one for each processor, for small files more if
+    they are measured to help."""
     reflink: str = "auto"
     """Whether files share their blocks with their copies: ``auto``, ``always`` or ``never``."""
     receipt: Optional[Callable[[dict[str, Any]], object]] = None
-    """Called with what was done with each entry, on the thread that copies."""
+    """Called with what was done with each entry, on the thread that called the function."""
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:
