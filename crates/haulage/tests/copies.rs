@@ -310,3 +310,16 @@ fn a_tree_has_the_same_content_without_options() {
     let content = tree_differences(&src, &dst, Aspects::CONTENT).expect("both can be read");
     assert!(content.is_empty(), "{content:?}");
 }
+
+/// The block of Rust in the README is the one that documentation of the crate has, where it is run.
+#[test]
+fn the_example_of_the_readme_is_run() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(home.join(path)).expect("a text");
+    let (readme, crate_text) = (read("../../README.md"), read("src/lib.rs"));
+    let (_, block) = readme.split_once("```rust\n").expect("it has a block of Rust");
+    let (block, rest) = block.split_once("```").expect("the block ends");
+    assert!(!rest.contains("```rust"), "there is one");
+    let commented: String = block.lines().map(|line| format!("//! {line}\n")).collect();
+    assert!(crate_text.contains(&commented), "not in src/lib.rs:\n{commented}");
+}
