@@ -11,7 +11,7 @@ use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
 use crate::terminal::text::{wrapped, wrapped_each};
 
 /// The columns of ratio, interval and answer, and the spaces before them.
-const FIGURES_COLUMNS: usize = 2 + 2 + 6 + 2 + 16 + 2 + 10;
+const FIGURES_COLUMNS: usize = 2 + 2 + 6 + 2 + 14 + 2 + 10;
 
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;
@@ -84,7 +84,7 @@ fn table(cells: &[CellChange], columns: usize) -> String {
     let cell_width = if is_narrow { 0 } else { cell_width };
     let row = |cell: &str, variant: &str, ratio: &str, interval: &str, answer: &str| {
         format!(
-            "{cell:<cell_width$}  {variant:<variant_width$}  {ratio:>6}  {interval:<16}  {answer}"
+            "{cell:<cell_width$}  {variant:<variant_width$}  {ratio:>6}  {interval:<14}  {answer}"
         )
     };
     let head =
@@ -99,10 +99,8 @@ fn table(cells: &[CellChange], columns: usize) -> String {
         let three = |value: Option<f64>| value.map(words::three_digits);
         let ratio = three(change.ratio).unwrap_or_else(|| "none".to_owned());
         let interval = three(change.low).zip(three(change.high));
-        let interval = interval.map_or_else(
-            || "too few sessions".to_owned(),
-            |(low, high)| format!("{low} to {high}"),
-        );
+        let interval = interval
+            .map_or_else(|| "few sessions".to_owned(), |(low, high)| format!("{low} to {high}"));
         let cell = if is_narrow { "" } else { &change.cell };
         let row = row(cell, &change.variant, &ratio, &interval, change.answer.word());
         text.push_str(&styled(style_of(change.answer), &row));

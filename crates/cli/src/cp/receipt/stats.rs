@@ -6,23 +6,23 @@ use crate::cp::receipt::clock::Cost;
 use crate::cp::receipt::rank_summary::{HostTotals, JobSummary};
 use crate::cp::units::{bytes, count, rate, seconds};
 
-/// The totals of a run, in lines of at most 79 columns.
+/// The totals of a run, in lines of at most 60 columns.
 pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
     let mut text = table_of_entries(totals);
     text.push('\n');
     let RunTotals { data_bytes, shared_bytes, hole_bytes, .. } = *totals;
     for (name, amount) in [("data", data_bytes), ("shared", shared_bytes), ("holes", hole_bytes)] {
-        text.push_str(&format!("{name:<18}{:>12}\n", bytes(amount)));
+        text.push_str(&format!("{name:<16}{:>11}\n", bytes(amount)));
     }
     for (name, entries) in [("changed", totals.changed), ("attributes lost", totals.with_losses)] {
         if entries > 0 {
             let noun = if entries == 1 { "entry" } else { "entries" };
-            text.push_str(&format!("{name:<18}{:>12} {noun}\n", count(entries)));
+            text.push_str(&format!("{name:<16}{:>11} {noun}\n", count(entries)));
         }
     }
     if totals.left_over > 0 {
         let noun = if totals.left_over == 1 { "file" } else { "files" };
-        text.push_str(&format!("{:<18}{:>12} {noun}\n", "left over", count(totals.left_over)));
+        text.push_str(&format!("{:<16}{:>11} {noun}\n", "left over", count(totals.left_over)));
     }
     let moved = totals.variants.values().map(|moved| moved.bytes).sum();
     let rest = data_bytes.saturating_sub(moved);
@@ -31,18 +31,18 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
     }
     for (variant, EngineTotals { files, bytes: moved }) in &totals.variants {
         let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
-        text.push_str(&format!("  {variant:<26}  {:>12}  {files:>18}\n", bytes(*moved)));
+        text.push_str(&format!("  {variant:<28} {:>11} {files:>17}\n", bytes(*moved)));
     }
     if rest > 0 {
         // Blocks that were compared with zeros, and zeros written for holes, belong to no engine.
-        text.push_str(&format!("  {:<26}  {:>12}\n", "looking for zeros", bytes(rest)));
+        text.push_str(&format!("  {:<28} {:>11}\n", "looking for zeros", bytes(rest)));
     }
     if !totals.chosen.is_empty() {
         text.push_str("\nchosen by\n");
     }
     for (by, files) in &totals.chosen {
         let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
-        text.push_str(&format!("  {by:<26}  {:>12}  {files:>18}\n", ""));
+        text.push_str(&format!("  {by:<28} {:>11} {files:>17}\n", ""));
     }
     let elapsed = cost.elapsed.as_secs_f64();
     let speed = data_bytes as f64 / elapsed.max(1e-9);
@@ -85,8 +85,7 @@ pub(crate) fn text_of_job(job: &JobSummary) -> String {
 }
 
 fn table_of_entries(totals: &RunTotals) -> String {
-    let mut text =
-        String::from("                        copied      linked     skipped      failed\n");
+    let mut text = String::from("                     copied     linked    skipped     failed\n");
     for (kind, name) in [
         (Kind::File, "regular files"),
         (Kind::Directory, "directories"),
@@ -101,9 +100,9 @@ fn table_of_entries(totals: &RunTotals) -> String {
         if kind != Kind::File && Outcome::ALL.into_iter().all(|outcome| entries(outcome) == 0) {
             continue;
         }
-        text.push_str(&format!("{name:<18}"));
+        text.push_str(&format!("{name:<16}"));
         for outcome in Outcome::ALL {
-            text.push_str(&format!("{:>12}", count(entries(outcome))));
+            text.push_str(&format!("{:>11}", count(entries(outcome))));
         }
         text.push('\n');
     }
@@ -144,7 +143,7 @@ rank 2 on beta waited longest, 9.50 s of 10.00 s
     }
 
     #[test]
-    fn the_text_is_aligned_and_fits_80_columns() {
+    fn the_text_is_aligned_and_fits_60_columns() {
         let mut totals = RunTotals {
             data_bytes: 5 << 30,
             shared_bytes: 1 << 30,
@@ -174,31 +173,31 @@ rank 2 on beta waited longest, 9.50 s of 10.00 s
             user: Duration::from_millis(120),
             system: Duration::from_millis(3000),
         };
-        let expected = "                        copied      linked     skipped      failed
-regular files        1,234,567           0           0           1
-directories                 36           0           0           0
-symbolic links               0           0           2           0
+        let expected = "                     copied     linked    skipped     failed
+regular files     1,234,567          0          0          1
+directories              36          0          0          0
+symbolic links            0          0          2          0
 
-data                  5.00 GiB
-shared                1.00 GiB
-holes                 12.0 MiB
-changed                      1 entry
-attributes lost          1,204 entries
-left over                    1 file
+data               5.00 GiB
+shared             1.00 GiB
+holes              12.0 MiB
+changed                   1 entry
+attributes lost       1,204 entries
+left over                 1 file
 
 moved by
-  read_write:256K@2               3.00 GiB     1,234,000 files
-  reflink                         1.00 GiB              1 file
+  read_write:256K@2               3.00 GiB   1,234,000 files
+  reflink                         1.00 GiB            1 file
   looking for zeros               1.00 GiB
 
 chosen by
-  profile                                      1,234,000 files
-  rule                                                  1 file
+  profile                                    1,234,000 files
+  rule                                                1 file
 
 elapsed 2.56 s, 1.95 GiB/s; user 0.12 s, system 3.00 s
 ";
         let text = text(&totals, &cost);
         assert_eq!(text, expected);
-        assert!(text.lines().all(|line| line.len() < 80));
+        assert!(text.lines().all(|line| line.len() <= 60));
     }
 }
