@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Parser;
 
 use crate::command::{cargo, step};
+use crate::packages::{self, has_libclang};
 use crate::skips::report_skip;
 
 /// Build haulage-mpi with the MPI library of this machine, and run its tests.
@@ -21,8 +22,9 @@ pub(crate) struct Args {
 /// Runs the task.
 ///
 /// # Errors
-/// If a step fails. Without Open MPI or without libclang it is skipped, loudly.
+/// If a step fails. If Open MPI or libclang is missing and cannot be installed, it is skipped, loudly.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    packages::install_mpi();
     if let Err(why) = find_tools() {
         report_skip(&format!(
             "haulage-mpi: {why:#}; Debian has libopenmpi-dev, openmpi-bin and libclang-dev"
@@ -48,22 +50,4 @@ fn find_tools() -> anyhow::Result<()> {
     anyhow::ensure!(compiler.status.success(), "mpicc: {}", compiler.status);
     anyhow::ensure!(has_libclang(), "there is no libclang.so");
     Ok(())
-}
-
-/// Looks where the bindings generator does.
-fn has_libclang() -> bool {
-    if std::env::var_os("LIBCLANG_PATH").is_some() {
-        return true;
-    }
-    let is_libclang = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        name.starts_with("libclang") && name.contains(".so")
-    };
-    let llvm = ["/usr/lib", "/usr/lib64"]
-        .into_iter()
-        .flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
-    let dirs = llvm.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-    let own = ["/usr/lib", "/usr/lib64"].map(std::path::PathBuf::from);
-    let dirs: Vec<_> = dirs.flat_map(|dir| [dir.join("lib"), dir]).chain(own).collect();
-    dirs.iter().flat_map(std::fs::read_dir).flatten().flatten().any(is_libclang)
 }

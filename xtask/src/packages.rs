@@ -1,7 +1,7 @@
 //! Installs what the tests need besides Rust: Debian packages, then npm packages from lock files in
 //! the repository.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -30,6 +30,9 @@ const TOOLS: &[(&str, &str)] = &[
     ("node", "nodejs"),
     ("npm", "npm"),
 ];
+
+/// The same for haulage-mpi.
+const MPI_TOOLS: &[(&str, &str)] = &[("mpirun", "openmpi-bin"), ("mpicc", "libopenmpi-dev")];
 
 /// Directories with a package.json and a lock file, for tests in a browser.
 const NODE_PACKAGES: &[&str] = &["crates/report/tests/browser"];
@@ -74,8 +77,23 @@ fn install_node_packages(dir: &Path) {
 }
 
 fn install_tools() {
-    let missing: Vec<&str> =
-        TOOLS.iter().filter(|(tool, _)| !is_found(tool)).map(|&(_, package)| package).collect();
+    install_packages(&packages_of_missing(TOOLS));
+}
+
+/// Installs Open MPI and what makes bindings to it, or prints why it cannot.
+pub(crate) fn install_mpi() {
+    let mut missing = packages_of_missing(MPI_TOOLS);
+    if !has_libclang() {
+        missing.push("libclang-dev");
+    }
+    install_packages(&missing);
+}
+
+fn packages_of_missing(tools: &[(&str, &'static str)]) -> Vec<&'static str> {
+    tools.iter().filter(|(tool, _)| !is_found(tool)).map(|&(_, package)| package).collect()
+}
+
+fn install_packages(missing: &[&str]) {
     if missing.is_empty() {
         return;
     }
@@ -88,10 +106,10 @@ fn install_tools() {
     if let Err(why) = apt_get(&["update"]) {
         eprintln!("xtask: {why}; continuing with the present package lists");
     }
-    if let Err(why) = install(&missing) {
+    if let Err(why) = install(missing) {
         eprintln!("xtask: not all at once: {why}");
         // One package that fails must not prevent the others.
-        for package in &missing {
+        for package in missing {
             if let Err(why) = install(&[package]) {
                 eprintln!("xtask: {package} cannot be installed: {why}");
             }
@@ -118,4 +136,22 @@ fn is_found(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(tool).is_file())
         || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(tool).is_file())
+}
+
+/// Whether there is a libclang where the generator of bindings looks for it.
+pub(crate) fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    let is_libclang = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with("libclang") && name.contains(".so")
+    };
+    let llvm = ["/usr/lib", "/usr/lib64"]
+        .into_iter()
+        .flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
+    let dirs = llvm.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    let own = ["/usr/lib", "/usr/lib64"].map(PathBuf::from);
+    let dirs: Vec<_> = dirs.flat_map(|dir| [dir.join("lib"), dir]).chain(own).collect();
+    dirs.iter().flat_map(std::fs::read_dir).flatten().flatten().any(is_libclang)
 }
