@@ -47,11 +47,17 @@ pub enum Message<P: Payload> {
     },
     /// The share and everything below it is copied.
     Done(ShareId),
+    /// The sender takes no share from now on, and has none to give. Ranks that relied on it ask rank 0
+    /// instead.
+    TakesNone,
+    /// The answer to `TakesNone`.
+    LeaveKnown,
     /// The sender could not start the share. The rank that gave it does the work itself.
     HandBack {
         /// As in the `Share`.
         id: ShareId,
-        /// The sender takes no share at all. Another rank may take this one.
+        /// It says nothing about the share: the sender takes none at all, or none at the moment.
+        /// Another rank may take this one.
         takes_none: bool,
         /// The work.
         work: P::Work,

@@ -34,7 +34,7 @@ pub enum Command<P: Payload> {
     TakeBack {
         /// The number.
         number: u64,
-        /// The other rank takes no share at all. It says nothing about this one.
+        /// The other rank takes no share at all, or none at the moment. It says nothing about this one.
         takes_none: bool,
         /// The work.
         work: P::Work,
@@ -73,6 +73,16 @@ pub struct Protocol<P: Payload> {
     askers: VecDeque<Waiting>,
     /// The ranks with which this one has left a standing request.
     asked: BTreeSet<RankId>,
+    /// This rank takes no share.
+    takes_none: bool,
+    /// The other ranks know that, and that it gives none.
+    has_left: bool,
+    /// Ranks that may not know it yet.
+    leaves_unknown: u64,
+    /// Neighbours that take and give none.
+    left: BTreeSet<RankId>,
+    /// Ranks that rely on this one because a neighbour of theirs has left. Only rank 0 has some.
+    adopted: BTreeSet<RankId>,
     /// Who may have more of what the last share was a part of.
     last_home: Option<RankId>,
     /// A rank was asked once, and has not answered.
@@ -128,6 +138,11 @@ impl<P: Payload> Protocol<P> {
             rng: Rng::with_seed(seed ^ u64::from(rank)),
             askers: askers.map(|rank| Waiting { rank, request }).collect(),
             asked: asked.collect(),
+            takes_none: false,
+            has_left: false,
+            leaves_unknown: 0,
+            left: BTreeSet::new(),
+            adopted: BTreeSet::new(),
             last_home: None,
             is_asking: false,
             tries_left: 0,
@@ -155,9 +170,19 @@ impl<P: Payload> Protocol<P> {
         }
         self.refuse_askers(out);
         self.state = State::Idle;
-        if !self.cancelled {
+        if self.takes_none {
+            self.leave(out);
+        } else if !self.cancelled {
             self.tries_left = TRIES;
             self.ask(out);
+        }
+    }
+
+    /// This rank takes no further share. It gives what it has until it is idle.
+    pub fn take_none(&mut self, out: &mut Commands<P>) {
+        self.takes_none = true;
+        if self.state == State::Idle {
+            self.leave(out);
         }
     }
 
@@ -203,15 +228,11 @@ impl<P: Payload> Protocol<P> {
         out.push(Command::Send(taken.from, Message::Done(taken.id)));
     }
 
-    /// A share that was taken cannot be started here; with `takes_none` no share can.
-    pub fn hand_back(
-        &mut self,
-        taken: Taken,
-        work: P::Work,
-        takes_none: bool,
-        out: &mut Commands<P>,
-    ) {
+    /// A share that was taken cannot be started here. That says nothing about the share if it is only
+    /// so `for_now`, or if this rank takes none.
+    pub fn hand_back(&mut self, taken: Taken, work: P::Work, for_now: bool, out: &mut Commands<P>) {
         self.taken -= 1;
+        let takes_none = for_now || self.takes_none;
         let back = Message::HandBack { id: taken.id, takes_none, work };
         out.push(Command::Send(taken.from, back));
     }
@@ -279,6 +300,10 @@ impl<P: Payload> Protocol<P> {
             }
             Message::Share { request, home, id, work } => {
                 self.clear_request(from, request);
+                if self.takes_none {
+                    let back = Message::HandBack { id, takes_none: true, work };
+                    return out.push(Command::Send(from, back));
+                }
                 self.last_home = Some(home).filter(|&home| home != self.rank);
                 self.take(Taken { from, id }, work, out);
             }
@@ -287,6 +312,7 @@ impl<P: Payload> Protocol<P> {
                 let number = self.returned(id);
                 out.push(Command::TakeBack { number, takes_none, work });
             }
+            Message::TakesNone => self.has_left(from, out),
             Message::AskLink(inode, ticket) => {
                 let asker = Asker { rank: from, ticket };
                 if let Some(answer) = self.links.ask(inode, asker) {
@@ -298,6 +324,10 @@ impl<P: Payload> Protocol<P> {
                     self.answer(inode, asker, answer, out);
                 }
                 self.send(from, Message::CopyKnown, out);
+            }
+            Message::LeaveKnown => {
+                self.leaves_unknown -= 1;
+                self.summarize_after_last_answer(out);
             }
             Message::CopyKnown => {
                 self.copies_unknown -= 1;
@@ -325,7 +355,11 @@ impl<P: Payload> Protocol<P> {
 
     fn asked(&mut self, asker: Waiting, out: &mut Commands<P>) {
         let is_once = asker.request == Request::Once;
+        if !is_once && !neighbours(self.rank, self.ranks).any(|known| known == asker.rank) {
+            self.adopted.insert(asker.rank);
+        }
         let waits = match self.state {
+            _ if self.has_left => false,
             State::Busy => !is_once || !self.cancelled,
             State::Idle => !is_once,
             State::Finishing | State::Gone => false,
@@ -340,7 +374,7 @@ impl<P: Payload> Protocol<P> {
     /// Asks the next rank: first the one that may have more of the same, then random ones. If none
     /// of these has anything, asks all neighbours.
     fn ask(&mut self, out: &mut Commands<P>) {
-        if self.is_asking {
+        if self.is_asking || self.takes_none {
             return;
         }
         let mut next = self.last_home.take();
@@ -352,10 +386,50 @@ impl<P: Payload> Protocol<P> {
             self.is_asking = true;
             return out.push(Command::Send(next, Message::Ask(Request::Once)));
         }
-        for neighbour in neighbours(self.rank, self.ranks) {
-            if self.asked.insert(neighbour) {
-                out.push(Command::Send(neighbour, Message::Ask(Request::Standing)));
+        for rank in self.relied_on() {
+            if self.asked.insert(rank) {
+                out.push(Command::Send(rank, Message::Ask(Request::Standing)));
             }
+        }
+    }
+
+    /// The ranks with which this one leaves standing requests: its neighbours, rank 0 in place of
+    /// those that have left, and for rank 0 the ranks that ask it so. They are mutual, and connect
+    /// all ranks that are left as long as rank 0 is one of them.
+    fn relied_on(&self) -> BTreeSet<RankId> {
+        let stay = |rank: &RankId| *rank != self.rank && !self.left.contains(rank);
+        let instead = (!self.left.is_empty()).then_some(0);
+        let neighbours = neighbours(self.rank, self.ranks);
+        neighbours.chain(self.adopted.iter().copied()).chain(instead).filter(stay).collect()
+    }
+
+    /// Tells those that rely on this rank not to, and answers those that wait at it.
+    fn leave(&mut self, out: &mut Commands<P>) {
+        if self.has_left || !matches!(self.state, State::Busy | State::Idle) {
+            return;
+        }
+        self.has_left = true;
+        let mut others = self.relied_on();
+        others.extend(neighbours(self.rank, self.ranks));
+        self.leaves_unknown = others.len() as u64;
+        out.extend(others.into_iter().map(|rank| Command::Send(rank, Message::TakesNone)));
+        for Waiting { rank, request } in self.askers.drain(..) {
+            out.push(Command::Send(rank, Message::NoWork(request)));
+        }
+    }
+
+    /// `rank` has left.
+    fn has_left(&mut self, rank: RankId, out: &mut Commands<P>) {
+        self.left.insert(rank);
+        out.push(Command::Send(rank, Message::LeaveKnown));
+        let before = self.askers.len();
+        self.askers.retain(|asker| asker.rank != rank || asker.request != Request::Standing);
+        if self.askers.len() < before {
+            out.push(Command::Send(rank, Message::NoWork(Request::Standing)));
+            self.tell_demand(out);
+        }
+        if self.state == State::Idle && !self.cancelled {
+            self.ask(out);
         }
     }
 
@@ -445,7 +519,10 @@ impl<P: Payload> Protocol<P> {
     }
 
     fn summarize_after_last_answer(&self, out: &mut Commands<P>) {
-        let is_answered = !self.is_asking && self.asked.is_empty() && self.copies_unknown == 0;
+        let is_answered = !self.is_asking
+            && self.asked.is_empty()
+            && self.copies_unknown == 0
+            && self.leaves_unknown == 0;
         if self.state == State::Finishing && is_answered {
             out.push(Command::Summarize);
         }
@@ -491,6 +568,10 @@ mod tests {
         out.iter().any(|command| matches!(command, Command::Summarize))
     }
 
+    fn is_leaving(out: &[Command<Plain>]) -> bool {
+        out.iter().any(|command| matches!(command, Command::Send(0, Message::TakesNone)))
+    }
+
     #[test]
     fn a_rank_stays_until_all_its_messages_are_answered() {
         // Rank 1 of two, for which rank 0 has work.
@@ -523,20 +604,71 @@ mod tests {
     fn a_rank_that_takes_nothing_says_so_and_answers_those_that_ask() {
         let new = |rank| (Protocol::<Plain>::new(rank, 2, 0), Vec::new());
         let ((mut giver, mut given), (mut taker, mut out)) = (new(0), new(1));
+        let request = Request::Standing;
         giver.offer((), 0, 5, &mut given).expect("rank 1 waits");
         let Some(Command::Send(1, share)) = given.drain(..).next() else { panic!("a share") };
         taker.receive(0, share, &mut out);
         let Some(Command::Take(taken, ())) = out.drain(..).next() else { panic!("a share") };
-        taker.hand_back(taken, (), true, &mut out);
+        taker.take_none(&mut out);
+        assert!(!is_leaving(&out), "it may have names to give");
+        taker.hand_back(taken, (), false, &mut out);
         let Some(Command::Send(0, back)) = out.drain(..).next() else { panic!("it comes back") };
         giver.receive(1, back, &mut given);
         let back: Command<Plain> = Command::TakeBack { number: 5, takes_none: true, work: () };
         assert_eq!(format!("{given:?}"), format!("{:?}", [back]));
-        taker.receive(0, Message::Ask(Request::Once), &mut out);
+        taker.receive(0, Message::Ask(Request::Standing), &mut out);
         out.clear();
-        taker.no_surplus(&mut out);
-        let answer = matches!(out[0], Command::Send(0, Message::NoWork(Request::Once)));
+        taker.idle(&mut out);
+        assert!(is_leaving(&out), "{out:?}");
+        let answer = matches!(out[1], Command::Send(0, Message::NoWork(Request::Standing)));
         assert!(answer, "{out:?}");
+        for request in [Request::Once, Request::Standing] {
+            out.clear();
+            taker.receive(0, Message::Ask(request), &mut out);
+            assert!(matches!(out[..], [Command::Send(0, Message::NoWork(_))]), "{out:?}");
+        }
+        out.clear();
+        taker.receive(0, Message::Share { request, home: 0, id: 9, work: () }, &mut out);
+        let is_back = matches!(
+            out[..],
+            [Command::Send(0, Message::HandBack { id: 9, takes_none: true, .. })]
+        );
+        assert!(is_back, "{out:?}");
+    }
+
+    #[test]
+    fn rank_0_takes_the_place_of_neighbours_that_have_left() {
+        // The neighbours of 3 are 1, 2 and 7.
+        let (mut rank, mut out) = (Protocol::<Plain>::new(3, 8, 0), Vec::new());
+        rank.receive(7, Message::TakesNone, &mut out);
+        let answered = matches!(
+            out[..2],
+            [
+                Command::Send(7, Message::LeaveKnown),
+                Command::Send(7, Message::NoWork(Request::Standing))
+            ]
+        );
+        assert!(answered, "{out:?}");
+        let asked = matches!(out[2..], [Command::Send(0, Message::Ask(Request::Standing))]);
+        assert!(asked, "{out:?}");
+        out.clear();
+        rank.receive(7, Message::NoWork(Request::Standing), &mut out);
+        rank.receive(2, Message::TakesNone, &mut out);
+        assert!(
+            out.iter().all(|it| matches!(it, Command::Send(2, _))),
+            "it waits at rank 0 already"
+        );
+        // Rank 0 gives to it from now on, and asks it as well.
+        let (mut first, mut out) = (Protocol::<Plain>::new(0, 8, 0), Vec::new());
+        first.receive(3, Message::Ask(Request::Standing), &mut out);
+        out.clear();
+        first.idle(&mut out);
+        for _ in 0..TRIES {
+            first.receive(3, Message::NoWork(Request::Once), &mut out);
+        }
+        let asks =
+            |it: &Command<Plain>| matches!(it, Command::Send(3, Message::Ask(Request::Standing)));
+        assert!(out.iter().any(asks), "{out:?}");
     }
 
     #[test]

@@ -4,7 +4,9 @@ use cluster::simulation::{Costs, Faults, Outcome, Shape, Simulation};
 use proptest::prelude::*;
 
 fn simulation() -> impl Strategy<Value = Simulation> {
-    let faults = (0_u64..4, 0_u64..4, 0_u64..3).prop_map(|(hand_back, failures, links)| Faults {
+    let numbers = (0_u64..4, 0_u64..4, 0_u64..3, 0_u64..4);
+    let faults = numbers.prop_map(|(hand_back, failures, links, gives_up)| Faults {
+        gives_up_per_mille: [0, 100, 700, 1000][index(gives_up)],
         hand_back_per_mille: [0, 100, 500, 1000][index(hand_back)],
         failures_per_mille: [0, 1, 50, 1000][index(failures)],
         link_every: [0, 2, 20][index(links)],
@@ -113,4 +115,34 @@ fn ranks_are_used_well_where_the_tree_allows_it() {
         assert!(efficiency >= least, "{shape:?} on {ranks} ranks: {efficiency:.3}");
         assert!(efficiency <= outcome.efficiency_bound(ranks), "{shape:?}: {efficiency:.3}");
     }
+}
+
+/// Two of three ranks give up, so that some ranks have no neighbour left.
+#[test]
+fn a_rank_gets_work_though_its_neighbours_give_up() {
+    let faults = Faults { gives_up_per_mille: 700, ..Faults::default() };
+    let mut isolated = 0;
+    for seed in 0..12 {
+        let simulation = Simulation {
+            shape: Shape::SmallDirectories,
+            entries: 200_000,
+            ranks: 64,
+            costs: Costs::with_metadata_us(1000),
+            faults,
+            seed,
+            counts_names: false,
+        };
+        let outcome = simulation.run();
+        assert_eq!(outcome.copied, simulation.entries);
+        let stays = |rank: u32| faults.shares_taken(rank, seed).is_none();
+        let staying: Vec<u32> = (0..64).filter(|&rank| stays(rank)).collect();
+        isolated +=
+            staying.iter().filter(|&rank| (0..6).all(|bit| !stays(rank ^ (1 << bit)))).count();
+        let least = simulation.entries / staying.len() as u64 / 2;
+        for rank in staying {
+            let copied = outcome.copied_by[rank as usize];
+            assert!(copied >= least, "seed {seed}: rank {rank} copied {copied} of {least}");
+        }
+    }
+    assert!(isolated > 5, "the case is rare: {isolated}");
 }

@@ -14,6 +14,7 @@ use haulage_cli::Job;
 
 use crate::event::Event;
 use crate::frame::{Bytes, Frame, RankProgress};
+use crate::place::Place;
 use crate::rank::{JobOfRank, Shared};
 use crate::transport::Transport;
 
@@ -60,7 +61,6 @@ pub fn run_with(
         homes: None,
         places: Vec::new(),
         is_ready: false,
-        gave_up: false,
         failures: 0,
         status: None,
         is_summary_due: false,
@@ -99,12 +99,10 @@ struct Driver {
     next_taken: u64,
     /// The rank that reads the directory of the share that is being received.
     homes: Option<RankId>,
-    /// On rank 0: the ranks that are ready, and their versions and working directories.
+    /// On rank 0: the ranks that are ready, and where they are.
     places: Vec<(RankId, Vec<u8>)>,
     /// The copy of this rank is ready.
     is_ready: bool,
-    /// This rank cannot open what the operands name.
-    gave_up: bool,
     /// On rank 0: failures of the others.
     failures: u64,
     /// The exit status, once the copy has ended.
@@ -186,16 +184,15 @@ impl Driver {
             }
             Event::GiveUp => {
                 self.shared.set_waiting(true);
-                self.gave_up = true;
-                self.refuse_askers();
+                self.protocol.take_none(&mut self.commands);
             }
             Event::Done(share) => {
                 let taken = self.taken.remove(&share).expect("each share is returned once");
                 self.protocol.done(taken, &mut self.commands);
             }
-            Event::HandBack(share, work) => {
+            Event::HandBack { share, work, for_now } => {
                 let taken = self.taken.remove(&share).expect("each share is returned once");
-                self.protocol.hand_back(taken, work, self.gave_up, &mut self.commands);
+                self.protocol.hand_back(taken, work, for_now, &mut self.commands);
             }
             Event::AskLink(inode, ticket) => {
                 self.protocol.ask_link(inode, ticket, &mut self.commands);
@@ -215,7 +212,7 @@ impl Driver {
         if self.shared.number == 0 {
             return self.start_if_ready();
         }
-        transport.send(vec![(0, Frame::Ready(place()).encode())]);
+        transport.send(vec![(0, Frame::Ready(Place::own().encode()).encode())]);
         self.shared.start(true);
     }
 
@@ -224,12 +221,14 @@ impl Driver {
         if !self.is_ready || self.places.len() + 1 < self.shared.ranks as usize {
             return;
         }
-        let own = place();
-        let other = self.places.iter().find(|(_, place)| !place.is_empty() && *place != own);
+        let own = Place::own();
+        let differs = |place: &[u8]| !Place::decode(place).is_some_and(|it| it.agrees_with(&own));
+        // An empty one is of a rank that has failed, and has said why.
+        let other = self.places.iter().find(|(_, place)| !place.is_empty() && differs(place));
         if let Some((rank, place)) = other {
-            let shown = |place: &[u8]| String::from_utf8_lossy(place).into_owned();
-            let (theirs, own) = (shown(place), shown(&own));
-            let line = format!("cp: rank {rank} is {theirs}, and rank 0 is {own}\n");
+            let theirs = Place::decode(place).map(|place| place.shown());
+            let theirs = theirs.unwrap_or_else(|| String::from("another program"));
+            let line = format!("cp: rank {rank} is {theirs}, and rank 0 is {}\n", own.shown());
             self.shared.tell(&self.shared.named(line.as_bytes()));
         }
         self.shared.start(other.is_none());
@@ -252,17 +251,9 @@ impl Driver {
             transport.send(vec![(0, Frame::Ready(Vec::new()).encode())]);
         }
         // It may have ended before it was told to. What other ranks still give goes back to them.
-        self.gave_up = true;
-        self.refuse_askers();
+        self.protocol.take_none(&mut self.commands);
+        self.protocol.idle(&mut self.commands);
         self.say_farewell(transport);
-    }
-
-    /// A rank that gave up counts as busy, and its copy no longer says when it has nothing to give.
-    /// Without an answer those that ask it once would wait for the end.
-    fn refuse_askers(&mut self) {
-        if self.gave_up {
-            self.protocol.no_surplus(&mut self.commands);
-        }
     }
 
     /// Sends the summary if it is due, and the copy has ended.
@@ -325,7 +316,6 @@ impl Driver {
                     self.homes = Some(home);
                 }
                 self.protocol.receive(from, message, &mut self.commands);
-                self.refuse_askers();
             }
             Some(Frame::Progress(progress)) => self.shared.set_progress_of(from, progress),
             Some(Frame::Receipts(lines)) => {
@@ -389,9 +379,6 @@ impl Driver {
     }
 
     fn take(&mut self, taken: Taken, work: Vec<u8>) {
-        if self.gave_up {
-            return self.protocol.hand_back(taken, work, true, &mut self.commands);
-        }
         let share = self.next_taken;
         self.next_taken += 1;
         self.taken.insert(share, taken);
@@ -408,13 +395,6 @@ impl Driver {
         self.shared.inbox.push(ranks::Event::End);
         self.say_farewell(transport);
     }
-}
-
-/// What all ranks must have in common: the version of the program, and the working directory, from
-/// which operands are looked up.
-fn place() -> Vec<u8> {
-    let directory = std::env::current_dir().unwrap_or_default();
-    format!("haulage {} in {}", env!("CARGO_PKG_VERSION"), directory.display()).into_bytes()
 }
 
 #[cfg(test)]
@@ -442,6 +422,7 @@ mod tests {
         let (mut first, mut second) = (ranks.next().expect("two"), ranks.next().expect("two"));
         let running = std::thread::spawn(move || run_with(&mut second, |_| ExitCode::from(3)));
         assert!(matches!(answer(&mut first), Frame::Ready(_)));
+        assert!(matches!(answer(&mut first), Frame::Protocol(Message::TakesNone)));
         let mut exchange = |message| {
             first.send(vec![(1, Frame::Protocol(message).encode())]);
             answer(&mut first)
@@ -450,8 +431,17 @@ mod tests {
         let back = exchange(Message::Share { request, home: 0, id: 3, work: vec![4] });
         let expected = Message::HandBack { id: 3, takes_none: true, work: vec![4] };
         assert_eq!(format!("{back:?}"), format!("{:?}", Frame::Protocol(expected)));
-        let answered = exchange(Message::Ask(Request::Once));
-        assert!(matches!(answered, Frame::Protocol(Message::NoWork(Request::Once))));
+        for request in [Request::Once, Request::Standing] {
+            let answered = exchange(Message::Ask(request));
+            let is_no = matches!(answered, Frame::Protocol(Message::NoWork(of)) if of == request);
+            assert!(is_no, "{answered:?}");
+        }
+        // It stays until it is known that it has left.
+        first.send(vec![(1, Frame::Protocol(Message::LeaveKnown).encode())]);
+        let mut exchange = |message| {
+            first.send(vec![(1, Frame::Protocol(message).encode())]);
+            answer(&mut first)
+        };
         let farewell = exchange(Message::Finish);
         assert!(matches!(farewell, Frame::Protocol(Message::Farewell(status)) if status == [3]));
         first.send(vec![(1, Frame::Protocol(Message::Exit).encode())]);

@@ -15,7 +15,11 @@ pub(crate) enum Event {
     Resume,
     GiveUp,
     Done(u64),
-    HandBack(u64, Vec<u8>),
+    HandBack {
+        share: u64,
+        work: Vec<u8>,
+        for_now: bool,
+    },
     AskLink(InodeId, Ticket),
     Copied(InodeId, Option<Vec<u8>>),
     Message(Vec<u8>),

@@ -17,7 +17,8 @@ impl Payload for Bytes {
 /// A message.
 #[derive(Debug)]
 pub enum Frame {
-    /// The sender is ready to copy, with this version of the program in this working directory.
+    /// The sender is ready to copy, at this place: what all ranks must have in common. Empty if it
+    /// has failed before.
     Ready(Vec<u8>),
     /// A message of the protocol.
     Protocol(Message<Bytes>),
@@ -113,6 +114,8 @@ fn parts(message: Message<Bytes>) -> (u8, Vec<u64>, Vec<u8>) {
         Message::Finish => (14, vec![], vec![]),
         Message::Farewell(summary) => (15, vec![], summary),
         Message::Exit => (16, vec![], vec![]),
+        Message::TakesNone => (17, vec![], vec![]),
+        Message::LeaveKnown => (18, vec![], vec![]),
     }
 }
 
@@ -160,6 +163,8 @@ fn message(tag: u8, bytes: &[u8]) -> Option<Message<Bytes>> {
         14 => Message::Finish,
         15 => return Some(Message::Farewell(rest.into())),
         16 => Message::Exit,
+        17 => Message::TakesNone,
+        18 => Message::LeaveKnown,
         _ => return None,
     };
     rest.is_empty().then_some(message)
@@ -191,6 +196,8 @@ mod tests {
             Message::Finish,
             Message::Farewell(bytes()),
             Message::Exit,
+            Message::TakesNone,
+            Message::LeaveKnown,
         ];
         for message in messages {
             let sent = Frame::Protocol(message);
@@ -214,7 +221,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_not_taken_for_one() {
-        let few = [&b""[..], &[17], &[1], &[1, 9, 0, 0, 0, 0, 0, 0, 0], &[13, 0], &[4, 1]];
+        let few = [&b""[..], &[19], &[1], &[1, 9, 0, 0, 0, 0, 0, 0, 0], &[13, 0], &[4, 1]];
         let of_counts = [&[PROGRESS; 32][..], &[PROGRESS; 33], &[RECEIPTS_WRITTEN, 0]];
         for bytes in few.into_iter().chain(of_counts) {
             assert!(Frame::decode(bytes).is_none(), "{bytes:?}");

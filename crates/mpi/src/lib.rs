@@ -10,6 +10,7 @@ mod event;
 pub mod frame;
 #[cfg(feature = "mpi")]
 pub mod network;
+mod place;
 mod rank;
 mod receipt_lines;
 pub mod transport;

@@ -31,8 +31,6 @@ pub(crate) struct Shared {
     pub(crate) waiting: AtomicUsize,
     /// One of them wants to know soon if there is none.
     pub(crate) wants_answer: AtomicBool,
-    /// This rank takes no work.
-    gave_up: AtomicBool,
     pub(crate) cancelled: AtomicBool,
     told_interrupt: AtomicBool,
     next_ticket: AtomicU64,
@@ -92,7 +90,6 @@ impl Shared {
             inbox: Arc::default(),
             waiting: AtomicUsize::new(0),
             wants_answer: AtomicBool::new(false),
-            gave_up: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             told_interrupt: AtomicBool::new(false),
             next_ticket: AtomicU64::new(0),
@@ -237,9 +234,7 @@ impl Ranks for Shared {
     }
 
     fn idle(&self) {
-        if !self.gave_up.load(Ordering::Relaxed) {
-            self.send(Event::Idle);
-        }
+        self.send(Event::Idle);
     }
 
     fn resume(&self) {
@@ -250,12 +245,11 @@ impl Ranks for Shared {
         self.send(Event::Done(share));
     }
 
-    fn hand_back(&self, share: u64, work: Vec<u8>) {
-        self.send(Event::HandBack(share, work));
+    fn hand_back(&self, share: u64, work: Vec<u8>, for_now: bool) {
+        self.send(Event::HandBack { share, work, for_now });
     }
 
     fn give_up(&self) {
-        self.gave_up.store(true, Ordering::Relaxed);
         self.send(Event::GiveUp);
     }
 

@@ -126,6 +126,23 @@ fn ranks_in_different_directories_copy_nothing() {
     assert!(!here.join("g").exists());
 }
 
+#[test]
+fn ranks_with_different_umasks_copy_nothing() {
+    let dir = scratch();
+    write(dir.path().join("f"), "x").expect("a file");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    let copy = format!("umask 027; exec {program} cp -a f g");
+    let output = mpirun(dir.path(), 1, &[])
+        .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "sh", "-c", &copy])
+        .output()
+        .expect("mpirun runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let messages = messages(&output);
+    let [message] = &messages[..] else { panic!("{messages:?}") };
+    assert!(message.contains("with umask 0027, and rank 0 is haulage"), "{message}");
+    assert!(!dir.path().join("g").exists());
+}
+
 /// The lines of receipts.
 fn receipts(path: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).expect("receipts");

@@ -153,8 +153,8 @@ const MPI: &[Layer] = &[
     layer("rank", "the other ranks, as the copy of this one calls them"),
     layer("network transport", "how messages travel"),
     layer(
-        "event frame receipt_lines waiting_time",
-        "what the copy tells, messages as bytes, receipts on their way, and time without work",
+        "event frame place receipt_lines waiting_time",
+        "what the copy tells, messages as bytes, what ranks must share, receipts on their way, and time without work",
     ),
 ];
 

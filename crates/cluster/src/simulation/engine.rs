@@ -44,6 +44,8 @@ pub struct Outcome {
     pub opening_ns: u128,
     /// Entries that were copied, as the ranks' summaries say.
     pub copied: u64,
+    /// Of these, by each rank.
+    pub copied_by: Vec<u64>,
     /// Messages between ranks.
     pub messages: u64,
     /// Of these, shares.
@@ -135,7 +137,9 @@ impl Simulation {
     /// a message is under way at the end, or nothing happens any more before the end.
     pub fn run(&self) -> Outcome {
         let setting = Setting { shape: self.shape, costs: self.costs, faults: self.faults };
-        let ranks = (0..self.ranks).map(|rank| Rank::new(rank, self.ranks, self.seed)).collect();
+        let ranks = (0..self.ranks)
+            .map(|rank| Rank::new(rank, self.ranks, self.seed, &self.faults))
+            .collect();
         let mut run = Run {
             setting,
             ranks,
@@ -168,6 +172,7 @@ impl Simulation {
             critical_ns: self.shape.critical_ns(self.entries, &self.costs),
             opening_ns: run.tally.opening_ns,
             copied: run.tally.summed,
+            copied_by: run.ranks.iter().map(|rank| rank.copied).collect(),
             messages: run.messages,
             shares: run.tally.shares,
             records_most: run.ranks.iter().map(Rank::records_most).max().unwrap_or(0),

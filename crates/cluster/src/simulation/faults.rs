@@ -14,6 +14,8 @@ pub struct Faults {
     /// One file of so many has several names; 0 for none. They
     /// are names of 100 inodes.
     pub link_every: u64,
+    /// Of a thousand ranks, how many take no share after a few. Rank 0 always does.
+    pub gives_up_per_mille: u64,
     /// When the user interrupts the copy, in nanoseconds, and at which rank.
     pub cancel: Option<(u64, RankId)>,
 }
@@ -21,6 +23,13 @@ pub struct Faults {
 impl Faults {
     pub(super) fn fails(&self, dir: &Dir, name: u64) -> bool {
         mixed(dir.seed ^ name.rotate_left(17)) % 1000 < self.failures_per_mille
+    }
+
+    /// How many shares the rank takes; `None` if it does not give up.
+    pub fn shares_taken(&self, rank: RankId, seed: u64) -> Option<u64> {
+        let bits = mixed(seed ^ (u64::from(rank) << 20));
+        let gives_up = rank != 0 && bits % 1000 < self.gives_up_per_mille;
+        gives_up.then_some(bits / 1000 % 4)
     }
 
     /// How many of `count` entries have to be asked whether they fail.

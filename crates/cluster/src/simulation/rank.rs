@@ -93,12 +93,14 @@ pub(super) struct Rank {
     activity: Activity,
     kept_open: VecDeque<u64>,
     cancelled: bool,
-    copied: u64,
+    pub(super) copied: u64,
+    /// How many further shares it takes, if it gives up.
+    shares_left: Option<u64>,
     rng: Rng,
 }
 
 impl Rank {
-    pub(super) fn new(id: RankId, ranks: u32, seed: u64) -> Rank {
+    pub(super) fn new(id: RankId, ranks: u32, seed: u64, faults: &Faults) -> Rank {
         Rank {
             protocol: Protocol::new(id, ranks, seed),
             out: Vec::new(),
@@ -115,6 +117,7 @@ impl Rank {
             kept_open: VecDeque::new(),
             cancelled: false,
             copied: 0,
+            shares_left: faults.shares_taken(id, seed),
             rng: Rng::with_seed(seed.wrapping_mul(31).wrapping_add(u64::from(id))),
         }
     }
@@ -161,6 +164,15 @@ impl Rank {
             Command::Demand(0) => return,
             Command::Demand(_) => return self.stop_after_this_file(now),
             Command::Take(taken, names) => {
+                match &mut self.shares_left {
+                    Some(0) => {
+                        self.protocol.take_none(&mut self.out);
+                        self.protocol.hand_back(taken, names, false, &mut self.out);
+                        return self.proceed_if_idle(setting, now, tally);
+                    }
+                    Some(left) => *left -= 1,
+                    None => {}
+                }
                 let owner = Owner::Share(taken);
                 self.push_names(setting, names, owner, false);
             }
@@ -186,6 +198,10 @@ impl Rank {
             Command::Summary(_, copied) => tally.summed += copied,
             Command::Exit => self.exited = true,
         }
+        self.proceed_if_idle(setting, now, tally);
+    }
+
+    fn proceed_if_idle(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
         if matches!(self.activity, Activity::Idle) && !self.exited {
             self.proceed(setting, now, tally);
         }

@@ -14,5 +14,5 @@ pub(crate) use creation_locks::{CreationLock, CreationLocks};
 pub(crate) use destination_locks::{DestinationGuard, DestinationLocks};
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use operands::Operands;
-pub(crate) use ranks::{Event, LOCAL, RankContext, ReceivedShare, Sender, Surplus};
+pub(crate) use ranks::{Event, LOCAL, RankContext, ReceivedShare, Sender, Surplus, TopMessage};
 pub(crate) use rate_limit::RateLimit;

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
@@ -54,8 +54,9 @@ pub trait Ranks: Send + Sync {
     /// Everything of the share is copied.
     fn done(&self, share: u64);
 
-    /// The share could not be opened here. The rank that gave it copies the names.
-    fn hand_back(&self, share: u64, work: Vec<u8>);
+    /// The share could not be opened here. The rank that gave it copies the names, or if this rank
+    /// may be able to take others of the directory, and cannot only `for_now`, gives them to another.
+    fn hand_back(&self, share: u64, work: Vec<u8>, for_now: bool);
 
     /// This rank cannot open what the operands name, and takes no further share.
     fn give_up(&self);
@@ -177,6 +178,22 @@ pub(crate) struct RankContext {
     tops: Mutex<HashMap<Box<[u8]>, DirPath>>,
     next_given: AtomicU64,
     has_finished: AtomicBool,
+    /// Attempts in a row to open an operand that failed in a way that may pass.
+    passing_failures: AtomicU32,
+}
+
+/// How another rank opens the destination of an operand.
+pub(crate) struct TopMessage<'m> {
+    name: &'m [u8],
+    follows: bool,
+    id: FileId,
+}
+
+impl<'m> TopMessage<'m> {
+    /// What [`RankContext::encode_top`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'m>) -> Option<TopMessage<'m>> {
+        Some(TopMessage { name: reader.bytes()?, follows: reader.flag()?, id: reader.id()? })
+    }
 }
 
 impl RankContext {
@@ -185,7 +202,28 @@ impl RankContext {
         let devices = Devices { rank: number, known: Mutex::default() };
         let (tops, next_given) = (Mutex::default(), AtomicU64::new(0));
         let has_finished = AtomicBool::new(false);
-        RankContext { ranks, inbox, devices, boot_id, tops, next_given, has_finished }
+        let passing_failures = AtomicU32::new(0);
+        RankContext {
+            ranks,
+            inbox,
+            devices,
+            boot_id,
+            tops,
+            next_given,
+            has_finished,
+            passing_failures,
+        }
+    }
+
+    /// Counts an attempt to open an operand that failed in a way that may pass. Returns how many
+    /// failed before it, since the last one that succeeded.
+    pub(crate) fn passing_failures(&self) -> u32 {
+        self.passing_failures.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// An operand was opened.
+    pub(crate) fn forget_passing_failures(&self) {
+        self.passing_failures.store(0, Ordering::Relaxed);
     }
 
     /// [`Ranks::finish`], the first time.
@@ -217,7 +255,7 @@ impl RankContext {
     pub(crate) fn decode_copy(&self, bytes: &[u8]) -> Option<FirstCopy> {
         let mut reader = Reader::new(bytes);
         let sender = self.decode_host(&mut reader)?;
-        let mut dir = self.top_of_destination(&mut reader, sender).ok()?;
+        let mut dir = self.top_of_destination(&TopMessage::read(&mut reader)?, sender).ok()?;
         for _ in 0..reader.count()? {
             dir = dir.child(&reader.component()?, None);
         }
@@ -252,18 +290,16 @@ impl RankContext {
         Some(())
     }
 
-    /// Opens what [`encode_top`](RankContext::encode_top) described, unless it is open.
+    /// Opens the destination of an operand, unless it is open.
     ///
     /// # Errors
     /// As [`Devices::check`] and openat(2).
     pub(crate) fn top_of_destination(
         &self,
-        reader: &mut Reader<'_>,
+        top: &TopMessage<'_>,
         sender: Sender,
     ) -> io::Result<DirPath> {
-        let name = reader.bytes().ok_or(Errno::PROTO)?;
-        let follows = reader.flag().ok_or(Errno::PROTO)?;
-        let id = reader.id().ok_or(Errno::PROTO)?;
+        let &TopMessage { name, follows, id } = top;
         if let Some(top) = lock(&self.tops).get(name) {
             let found = top.id().ok_or(Errno::STALE)?;
             // Its device has been learned.

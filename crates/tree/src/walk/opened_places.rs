@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::{self, Errno};
@@ -26,7 +27,7 @@ use crate::fs::{
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
 use crate::shared::wire::Reader;
-use crate::shared::{CreationLock, LOCAL, RankContext, ReceivedShare, Sender};
+use crate::shared::{CreationLock, LOCAL, RankContext, ReceivedShare, Sender, TopMessage};
 
 /// Directories that stay open for further names of them.
 const KEPT_OPEN: usize = 8;
@@ -47,12 +48,22 @@ struct OpenedPlace {
     facts: Facts,
 }
 
+/// How long an operand may be missing that another rank has open: a network file system may not
+/// show at once what another host has made.
+const APPEARS_WITHIN: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Failures in a row that may pass, before one counts as for good.
+const PASSING_MAX: u32 = 4;
+
 /// Why a share was not opened.
 pub(super) enum Refused {
     /// What the operands name is not there, so that nothing can be copied here.
     Operand(Diagnostic),
     /// The directory.
     Directory,
+    /// It may be possible later.
+    ForNow,
 }
 
 impl OpenedPlaces {
@@ -106,18 +117,22 @@ fn open_place(
     let refused = |action, path: &Path| {
         let path = path.to_owned();
         move |errno| {
+            if is_passing(errno) && rank.passing_failures() < PASSING_MAX {
+                return Refused::ForNow;
+            }
             Refused::Operand(match errno {
                 LOCAL => Diagnostic::LocalToHost { path },
                 errno => Diagnostic::Failed { action, path, errno },
             })
         }
     };
-    let (mut src, src_found) = open_source_operand(cx, (rank, sender), &operand, src_id)
-        .map_err(refused(Action::EnterDirectory, &operand.src))?;
+    let found = until_it_appears(cx, || open_source_operand(cx, (rank, sender), &operand, src_id));
+    let (mut src, src_found) = found.map_err(refused(Action::EnterDirectory, &operand.src))?;
     let mut src_path = DirPath::source(&operand.src, src_found);
-    let mut dst_path = rank
-        .top_of_destination(reader, sender)
+    let top = TopMessage::read(reader).ok_or(Refused::Directory)?;
+    let mut dst_path = until_it_appears(cx, || rank.top_of_destination(&top, sender))
         .map_err(refused(Action::EnterDestination, &operand.dst))?;
+    rank.forget_passing_failures();
     if is_created_root && let Some(id) = dst_path.id() {
         cx.destination.operands.record_root(id);
     }
@@ -164,6 +179,28 @@ fn open_place(
     }
     let (operand, facts) = (Arc::new(operand), below.facts);
     Ok(OpenedPlace { src, dst, src_stat, dst_stat, src_path, dst_path, operand, facts })
+}
+
+/// Whether a later attempt may succeed: another host has made the file a moment ago, or this process
+/// lacks descriptors or memory.
+fn is_passing(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::STALE | Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+}
+
+/// `open`, again and again while it fails in a way that may pass.
+fn until_it_appears<T>(cx: &CopyContext<'_>, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let deadline = Instant::now() + APPEARS_WITHIN;
+    loop {
+        match open() {
+            Err(errno) if is_passing(errno) => {
+                if Instant::now() >= deadline || cx.report.interrupted() {
+                    return Err(errno);
+                }
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Opens two directories, open with O_PATH, as those that a walk is in.

@@ -114,11 +114,12 @@ impl<'w> TreeWalk<'w> {
         match places.open_share(self.cx, rank, &incoming) {
             Ok(share) => Some(Frame::of_share(share, guard)),
             Err(refused) => {
+                let for_now = matches!(refused, Refused::ForNow);
                 if let Refused::Operand(diagnostic) = refused {
                     rank.ranks.give_up();
                     self.cx.report.report(diagnostic);
                 }
-                rank.ranks.hand_back(incoming.share, incoming.work);
+                rank.ranks.hand_back(incoming.share, incoming.work, for_now);
                 None
             }
         }
