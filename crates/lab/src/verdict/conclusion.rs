@@ -159,7 +159,7 @@ impl Sentences<'_> {
         };
         let baseline = self.baseline;
         let is_faster = |range: &Range| {
-            matches!(range.standing, Standing::Fastest { .. } | Standing::Close { .. })
+            matches!(range.answer, CellAnswer::Fastest { .. } | CellAnswer::Close { .. })
         };
         let sentence = match ranges.iter().any(is_faster) {
             true => format!(
