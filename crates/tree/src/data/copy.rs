@@ -46,7 +46,7 @@ fn copy_with_engines(
     let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
     let FsPair { chains, clone_over } = pair;
     let may_clone = chains.clone.is_some();
-    let old_contents = files.truncate_or_keep(cx.options, dst, may_clone, clone_over)?;
+    let old_contents = files.truncate_or_keep(cx.options, (src, dst), may_clone, clone_over)?;
     let mut copy = DataCopy {
         cx,
         files,

@@ -11,7 +11,7 @@ use super::clone::test_clone;
 use super::clone_over::CloneOverPolicy;
 use super::data_copy::{DataCopy, OldContents, is_sparse};
 use super::files::Files;
-use crate::fs::{BTRFS, Endpoint, FileId, TMPFS, XFS, file_bytes, is_regular};
+use crate::fs::{BTRFS, Endpoint, FileId, TMPFS, XFS, file_bytes, is_regular, is_reliable};
 use crate::report::{Action, Result, failed};
 use crate::request::{Options, Reflink, Sparse};
 
@@ -38,7 +38,7 @@ impl Files<'_> {
     pub(super) fn truncate_or_keep(
         &self,
         options: &Options,
-        dst: Endpoint<'_>,
+        (src, dst): (Endpoint<'_>, Endpoint<'_>),
         may_clone: bool,
         clone_over: &mut CloneOverPolicy,
     ) -> Result<OldContents> {
@@ -46,7 +46,7 @@ impl Files<'_> {
         if self.new || !is_regular(self.dst_stat) {
             return Ok(OldContents::Gone);
         }
-        if self.are_replaced_by_a_write(options, dst) {
+        if self.are_replaced_by_a_write(options, src, dst) {
             return Ok(OldContents::UntilWritten);
         }
         let (old_bytes, bytes) = (file_bytes(self.dst_stat), file_bytes(self.src_stat));
@@ -68,11 +68,19 @@ impl Files<'_> {
     /// Whether one write replaces the old contents: both files fit in a page of a tmpfs. A kill finds the
     /// old page or the new one, and after a loss of power there is none. The page need not be freed and
     /// allocated again, which takes as long as the rest of the copy.
-    fn are_replaced_by_a_write(&self, options: &Options, dst: Endpoint<'_>) -> bool {
+    fn are_replaced_by_a_write(
+        &self,
+        options: &Options,
+        src: Endpoint<'_>,
+        dst: Endpoint<'_>,
+    ) -> bool {
         let (old_bytes, bytes) = (file_bytes(self.dst_stat), file_bytes(self.src_stat));
         dst.fs_type == Some(TMPFS)
-            && (1..=PAGE_BYTES).contains(&bytes)
-            && (1..=PAGE_BYTES).contains(&old_bytes)
+            && bytes <= PAGE_BYTES
+            // A kill before a longer file is cut would leave its end behind the new bytes.
+            && (1..=bytes).contains(&old_bytes)
+            // A server may give a part at a time, which is written before the next.
+            && src.fs_type.is_some_and(is_reliable)
             // A hole is not written.
             && is_regular(self.src_stat)
             && !is_sparse(self.src_stat)
