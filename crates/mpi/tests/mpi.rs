@@ -3,14 +3,17 @@
 mod common;
 
 use std::ffi::OsString;
-use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, set_permissions, write};
+use std::fs::{
+    File, FileTimes, create_dir, create_dir_all, hard_link, read_dir, remove_dir_all,
+    set_permissions, write,
+};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use common::{FLAT_FILES, assert_holes_are_kept, make_tree, scratch};
-use testfs::{Aspects, Costs, SlowFs, stderr, tree_differences};
+use testfs::{Aspects, Costs, SlowFs, random_bytes, stderr, tree_differences};
 
 /// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
 fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
@@ -462,6 +465,79 @@ fn two_hosts_copy_one_tree() {
             assert!(told > 200, "{ranks} ranks: {host} copied {told} files");
         }
         remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}
+
+/// A tree of files, directories and hard links between them, which a store can have.
+fn make_plain_tree(root: &Path) {
+    create_dir(root).expect("a directory");
+    for number in 0..24_u64 {
+        let dir = root.join(format!("d{number}/below"));
+        create_dir_all(&dir).expect("directories");
+        for file in 0..8 {
+            write(dir.join(file.to_string()), random_bytes(3000, number * 100 + file))
+                .expect("a file");
+        }
+        // Of the directory before it, so that different ranks come to the names.
+        if number > 0 {
+            for file in 0..4 {
+                let other = root.join(format!("d{}/below/{file}", number - 1));
+                hard_link(other, dir.join(format!("link {file}"))).expect("a link");
+            }
+        }
+    }
+    for number in 0..24 {
+        let top = root.join(format!("d{number}"));
+        for (dir, seconds) in [(top.join("below"), 1_000_000_000), (top, 1_100_000_000)] {
+            set_permissions(&dir, PermissionsExt::from_mode(0o750)).expect("a mode");
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + number);
+            let times = FileTimes::new().set_modified(time).set_accessed(time);
+            File::open(&dir).and_then(|dir| dir.set_times(times)).expect("times");
+        }
+    }
+}
+
+/// Two ranks as on two hosts that mount one store: each sees for a second what its own mount has seen
+/// before, names that are missing included.
+#[test]
+fn ranks_with_mounts_of_their_own_copy_one_tree() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "only root can mount");
+    }
+    let latency = Duration::from_millis(1);
+    let costs = Costs { latency, caches_for: Duration::from_secs(1), ..Costs::default() };
+    let Some(first) = SlowFs::mount(costs) else { return };
+    let Some(second) = first.mount_again() else { return };
+    make_plain_tree(&first.path().join("src"));
+    let here = scratch();
+    let shared = here.path().join("store");
+    create_dir(&shared).expect("a directory");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    for turn in 0..2 {
+        let dst = format!("dst{turn}");
+        // Each rank enters a mount namespace in which the store has the same name. Its mount learns
+        // there that the copy does not exist.
+        let rank = |mount: &SlowFs| {
+            let script = format!(
+                "mount --bind '{}' '{}' && cd '{}' && ls {dst} 2>/dev/null; exec '{program}' cp -a --jobs=1 src {dst}",
+                mount.path().display(),
+                shared.display(),
+                shared.display(),
+            );
+            ["unshare", "--mount", "sh", "-c"].map(str::to_owned).into_iter().chain([script])
+        };
+        let output = mpirun(here.path(), 1, &[])
+            .args(rank(&first))
+            .args([":", "-n", "1"])
+            .args(rank(&second))
+            .output()
+            .expect("mpirun runs");
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(messages(&output), Vec::<String>::new(), "{output:?}");
+        // A mount that has seen nothing yet.
+        let Some(third) = first.mount_again() else { return };
+        let (src, dst) = (third.path().join("src"), third.path().join(&dst));
+        assert_equal(&src, &dst, &format!("turn {turn}"));
     }
 }
 

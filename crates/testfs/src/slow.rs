@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileHandle, FileType,
-    Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr,
-    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
-    ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr, FileHandle,
+    FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags,
+    ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek,
+    ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::lies::{Liar, Lies};
-use crate::nodes::{Change, Node, Nodes, Owner, TTL, offset_of, reply_attr, reply_entry};
+use crate::nodes::{Change, Node, Nodes, Owner, offset_of};
 use crate::skip::{skip, test_name};
 
 /// The time of requests, and which requests are not supported. All others take only the round trip
@@ -42,11 +42,16 @@ pub struct Costs {
     pub rename_loses_race: bool,
     /// Hard links fail with EPERM.
     pub no_hard_links: bool,
+    /// How long the kernel trusts names and attributes that it has seen, and that a name is missing.
+    /// A second mount of the same store may show what was true so long ago, as network file systems
+    /// do. Data is read again after each open(2).
+    pub caches_for: Duration,
 }
 
 /// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct SlowFs {
+    costs: Costs,
     session: Option<BackgroundSession>,
     writes: Arc<AtomicU64>,
     served_bytes: Arc<AtomicU64>,
@@ -62,9 +67,30 @@ impl SlowFs {
     /// If no directory can be created to mount it on.
     #[must_use]
     pub fn mount(costs: Costs) -> Option<SlowFs> {
-        let dir = tempfile::tempdir().expect("a directory");
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new())), Arc::default());
+        SlowFs::mount_store(costs, writes, served_bytes, (nodes, liar))
+    }
+
+    /// Another mount of the same store, with caches of its own, as another host has it. `None` after a
+    /// reported skip.
+    ///
+    /// # Panics
+    /// If no directory can be created to mount it on.
+    #[must_use]
+    pub fn mount_again(&self) -> Option<SlowFs> {
+        let (writes, served_bytes) = (self.writes.clone(), self.served_bytes.clone());
+        let store = (self.nodes.clone(), self.liar.clone());
+        SlowFs::mount_store(self.costs, writes, served_bytes, store)
+    }
+
+    fn mount_store(
+        costs: Costs,
+        writes: Arc<AtomicU64>,
+        served_bytes: Arc<AtomicU64>,
+        (nodes, liar): (Arc<Mutex<Nodes>>, Arc<Mutex<Liar>>),
+    ) -> Option<SlowFs> {
+        let dir = tempfile::tempdir().expect("a directory");
         let slow = Slow {
             costs,
             race_is_due: AtomicBool::new(costs.rename_loses_race),
@@ -79,7 +105,8 @@ impl SlowFs {
         }
         match fuser::spawn_mount(slow, dir.path(), &config) {
             Ok(session) => {
-                Some(SlowFs { session: Some(session), writes, served_bytes, nodes, liar, dir })
+                let session = Some(session);
+                Some(SlowFs { costs, session, writes, served_bytes, nodes, liar, dir })
             }
             Err(error) => {
                 skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
@@ -158,10 +185,24 @@ impl Slow {
     }
 
     fn flags(&self) -> FopenFlags {
-        if self.costs.direct_io {
-            FopenFlags::FOPEN_DIRECT_IO
-        } else {
-            FopenFlags::FOPEN_KEEP_CACHE
+        match self.costs {
+            Costs { direct_io: true, .. } => FopenFlags::FOPEN_DIRECT_IO,
+            Costs { caches_for, .. } if !caches_for.is_zero() => FopenFlags::empty(),
+            _ => FopenFlags::FOPEN_KEEP_CACHE,
+        }
+    }
+
+    fn reply_attr(&self, attr: Option<FileAttr>, reply: ReplyAttr) {
+        match attr {
+            Some(attr) => reply.attr(&self.costs.caches_for, &attr),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn reply_entry(&self, attr: Option<FileAttr>, reply: ReplyEntry) {
+        match attr {
+            Some(attr) => reply.entry(&self.costs.caches_for, &attr, Generation(0)),
+            None => reply.error(Errno::ENOENT),
         }
     }
 }
@@ -171,13 +212,21 @@ impl Filesystem for Slow {
         self.travel();
         let nodes = self.nodes();
         let attr = nodes.find(parent, name).and_then(|ino| nodes.attr(ino));
-        reply_entry(attr.map(|attr| self.liar().entry_attr(attr)), reply);
+        if attr.is_none()
+            && !self.costs.caches_for.is_zero()
+            && let Some(none) = nodes.attr(INodeNo::ROOT)
+        {
+            // The kernel remembers that there is no such name.
+            let none = FileAttr { ino: INodeNo(0), ..none };
+            return reply.entry(&self.costs.caches_for, &none, Generation(0));
+        }
+        self.reply_entry(attr.map(|attr| self.liar().entry_attr(attr)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.travel();
         let attr = self.nodes().attr(ino);
-        reply_attr(attr.map(|attr| self.liar().attr(attr)), reply);
+        self.reply_attr(attr.map(|attr| self.liar().attr(attr)), reply);
     }
 
     fn setattr(
@@ -205,7 +254,7 @@ impl Filesystem for Slow {
         }
         let mut nodes = self.nodes();
         nodes.change(ino, Change { mode, uid, gid, size, atime, mtime });
-        reply_attr(nodes.attr(ino).map(|attr| self.liar().attr(attr)), reply);
+        self.reply_attr(nodes.attr(ino).map(|attr| self.liar().attr(attr)), reply);
     }
 
     fn mkdir(
@@ -221,7 +270,7 @@ impl Filesystem for Slow {
         let mut nodes = self.nodes();
         let attrs = (mode, Owner::of(request));
         match nodes.add(parent, name, Node::Dir(BTreeMap::new()), attrs) {
-            Ok(ino) => reply_entry(nodes.attr(ino), reply),
+            Ok(ino) => self.reply_entry(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
     }
@@ -242,7 +291,13 @@ impl Filesystem for Slow {
         let created = nodes.add(parent, name, Node::File(Vec::new()), attrs);
         match created.map(|ino| nodes.attr(ino).expect("it was just created")) {
             Ok(attr) => {
-                reply.created(&TTL, &attr, Generation(0), FileHandle(0), self.flags());
+                reply.created(
+                    &self.costs.caches_for,
+                    &attr,
+                    Generation(0),
+                    FileHandle(0),
+                    self.flags(),
+                );
             }
             Err(errno) => reply.error(errno),
         }
@@ -304,7 +359,7 @@ impl Filesystem for Slow {
             return reply.error(Errno::EPERM);
         }
         match nodes.link(ino, newparent, newname) {
-            Ok(()) => reply_entry(nodes.attr(ino), reply),
+            Ok(()) => self.reply_entry(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
     }
