@@ -196,7 +196,7 @@ impl Adaptive {
                 let len = if known_left > 0 { piece_bytes.min(known_left) } else { left.len };
                 let piece = Span { len, ..left };
                 let workers = workers(variant);
-                let is_shared = workers > 1 && known_left > 0 && len > SHARED_BYTES_MIN;
+                let is_shared = workers > 1 && known_left > 0 && len >= SHARED_BYTES_MIN;
                 if is_shared && let Some(helpers) = helpers.take() {
                     team = Some(Team::start(scope, pair, variants, helpers));
                 }

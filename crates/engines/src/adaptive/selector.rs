@@ -9,8 +9,8 @@
 //!    pieces of the start are the first candidate's first round.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
 //!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
-//!    first round only finds the length of later pieces: its pieces are short, and the first use of
-//!    threads, buffers and pipes is part of them.
+//!    first round finds the length of later pieces, and candidates whose calls are very slow: its pieces are
+//!    short, and the first use of threads, buffers and pipes is part of them.
 //! 2. **Use.** The best remaining candidate copies larger pieces.
 //! 3. **Watch.** A new trial of all candidates starts when the candidate in use becomes slower or faster than
 //!    it was in the trial, and from time to time while trials have cost little. What slow pieces cost a
@@ -31,33 +31,37 @@ pub(crate) struct PieceSizes {
     /// How long a later piece of a trial takes, in seconds, by the candidate's rate: the first figure for the
     /// shortest copies with a trial, the second for long ones, and [`TRIAL_SHARE`] of the rest between.
     pub(crate) trial_seconds: (f64, f64),
-    /// The pieces of the start as multiples of `first_bytes`. The last one tells how long the copy takes, so it
-    /// is longer than what comes only once: the start of threads, and the first requests of readahead. After
-    /// an earlier one a trial starts only if it took [`SLOW_START`].
-    start_pieces: &'static [u64],
+    /// Bytes of the pieces of the start. The last one tells how long the copy takes, so it is longer than what
+    /// comes only once: the start of threads, and the first requests of readahead. After an earlier one a
+    /// trial starts only if it took [`SLOW_START`].
+    start_bytes: &'static [u64],
     /// A trial starts if the rest of the copy takes at least this long, in seconds,
     rest_seconds_min: f64,
     /// and has at least these bytes.
     rest_bytes_min: u64,
     /// The margin of the first round, as in [`MARGINS`].
     first_margin: f64,
+    /// After the first trial of a copy whose rest takes less than [`SHORT_SECONDS`], another candidate replaces
+    /// the one in use only if that takes this many times as long.
+    short_switch_gain: f64,
 }
 
 impl PieceSizes {
-    /// For a source in the page cache. A candidate that is ten times slower than the best loses some
-    /// milliseconds with 1 MiB. A piece of 1 ms is ten times as long as the start of a thread, and several
-    /// times as long as what another virtual machine takes when it gets the processor.
+    /// For a source in the page cache. The first pieces are short because each call of a candidate may take
+    /// milliseconds: two workers of `read_write` then make two calls each. They tell only such gross
+    /// differences. On a Zen 5, where 1 MiB takes 0.1 ms, as long as the start of a thread, a first margin of
+    /// 0.6 dropped the best candidate in four of ten copies.
     ///
-    /// Shorter pieces in a short copy are for the first candidate's gross failures: see [`SHORT_SWITCH_GAIN`]. The
-    /// first margin is for the grossly slow too: on a Zen 5, where 1 MiB takes 0.1 ms, a margin of 0.6 dropped the
-    /// best candidate in four of ten copies.
+    /// Shorter pieces in a short copy are for the first candidate's gross failures too: one short piece of each
+    /// candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be noticed too late.
     pub(crate) const CACHED: PieceSizes = PieceSizes {
-        first_bytes: 1 << 20,
+        first_bytes: 512 << 10,
         trial_seconds: (0.3e-3, 1e-3),
-        start_pieces: &[1, 4],
+        start_bytes: &[512 << 10, (4 << 20) + (512 << 10)],
         rest_seconds_min: 0.02,
         rest_bytes_min: 32 << 20,
         first_margin: 3.0,
+        short_switch_gain: 1.35,
     };
 
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
@@ -69,10 +73,11 @@ impl PieceSizes {
     pub(crate) const COLD: PieceSizes = PieceSizes {
         first_bytes: 16 << 20,
         trial_seconds: (4e-3, 4e-3),
-        start_pieces: &[2],
+        start_bytes: &[32 << 20],
         rest_seconds_min: 0.03,
         rest_bytes_min: 192 << 20,
         first_margin: 0.5,
+        short_switch_gain: 1.35,
     };
 }
 
@@ -80,6 +85,10 @@ impl PieceSizes {
 /// threads explains. Where each call of the first candidate is slow, four MiB more would cost as much as
 /// the rest of the copy by another one.
 const SLOW_START: f64 = 2e-9;
+
+/// A candidate is not dropped by its first piece if that took up to this longer than by the best one, in
+/// seconds: threads, buffers and pipes are used there for the first time.
+const SETUP_SECONDS: f64 = 0.3e-3;
 
 /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
 const USE_SECONDS: f64 = 10e-3;
@@ -129,10 +138,6 @@ const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
 /// splice@2 was as fast as read_write@2 on a Zen 5, and took twice as long in a whole copy.
 const SWITCH_GAIN: f64 = 1.12;
 
-/// The same after the first trial of a copy whose rest takes less than [`SHORT_SECONDS`]. One short piece of each
-/// candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be noticed too late.
-const SHORT_SWITCH_GAIN: f64 = 1.35;
-
 /// The rest of a copy is short below this, in seconds. Above it a trial of pieces of 1 ms costs a percent of the
 /// rest, and there is time to correct a wrong choice.
 const SHORT_SECONDS: f64 = 0.3;
@@ -166,10 +171,6 @@ pub(crate) struct Selector {
     regret: f64,
     /// Regret of the last trial, in seconds.
     last_regret: f64,
-    /// How long a later piece of this trial takes, in seconds.
-    trial_seconds: f64,
-    /// The candidate in use is replaced only by one that is faster by this factor.
-    switch_gain: f64,
     /// No new trial starts before `elapsed` has reached this.
     rest_until: f64,
     /// A trial is repeated when `elapsed` has reached this.
@@ -207,6 +208,15 @@ struct Candidate {
     penalty: f64,
 }
 
+/// What a trial compares by.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    /// How long a piece takes after the first round, in seconds.
+    piece_seconds: f64,
+    /// The candidate in use is replaced only by one that is faster by this factor.
+    switch_gain: f64,
+}
+
 #[derive(Clone, Debug)]
 enum Phase {
     /// The first candidate copies.
@@ -221,6 +231,7 @@ enum Phase {
         queue: Vec<usize>,
         /// All pieces of this trial.
         cost: Cost,
+        terms: Terms,
     },
     Use {
         candidate: usize,
@@ -274,8 +285,6 @@ impl Selector {
             elapsed: 0.0,
             regret: 0.0,
             last_regret: 0.0,
-            trial_seconds: sizes.trial_seconds.1,
-            switch_gain: SWITCH_GAIN,
             rest_until: 0.0,
             repeat_at: f64::INFINITY,
             repeat_after: REPEAT_SECONDS.0,
@@ -305,8 +314,8 @@ impl Selector {
                     (0, USE_SECONDS)
                 }
                 Phase::Use { candidate, .. } => (*candidate, USE_SECONDS),
-                Phase::Trial { queue, .. } => match queue.last() {
-                    Some(&candidate) => (candidate, self.trial_seconds),
+                Phase::Trial { queue, terms, .. } => match queue.last() {
+                    Some(&candidate) => (candidate, terms.piece_seconds),
                     None => {
                         if self.lowest().is_some() {
                             self.end_round(bytes_left);
@@ -421,7 +430,7 @@ impl Selector {
 
     /// Whether it is known, from that many pieces of the start, that a trial pays.
     fn ends_start(&self, start: Cost, pieces: usize, bytes_left: u64) -> bool {
-        let is_known = pieces >= self.sizes.start_pieces.len()
+        let is_known = pieces >= self.sizes.start_bytes.len()
             || start.bytes > 0.0 && start.per_byte() > SLOW_START;
         is_known && self.pays(start, bytes_left)
     }
@@ -450,26 +459,26 @@ impl Selector {
             (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
             candidate.penalty *= PENALTY_DECAY;
         }
-        (self.trial_seconds, self.switch_gain) = (self.sizes.trial_seconds.1, SWITCH_GAIN);
+        let terms = Terms { piece_seconds: self.sizes.trial_seconds.1, switch_gain: SWITCH_GAIN };
         let mut queue = self.shuffled();
         queue.retain(|&candidate| candidate != first);
         queue.push(first);
-        self.phase = Phase::Trial { round: 0, queue, cost: Cost::default() };
+        self.phase = Phase::Trial { round: 0, queue, cost: Cost::default(), terms };
     }
 
     /// Starts the first trial. The pieces of the start are the first candidate's first round. They are no cost
     /// of the trial: without it the first candidate had copied them too.
     fn end_start(&mut self, start: Cost, bytes_left: u64) {
         self.start_trial(0);
+        self.candidates[0].first = start;
         let rest_seconds = bytes_left as f64 * start.per_byte();
         let (least, most) = self.sizes.trial_seconds;
-        self.trial_seconds = (TRIAL_SHARE * rest_seconds).clamp(least, most);
-        if rest_seconds < SHORT_SECONDS {
-            self.switch_gain = SHORT_SWITCH_GAIN;
-        }
-        self.candidates[0].first = start;
-        if let Phase::Trial { queue, .. } = &mut self.phase {
+        if let Phase::Trial { queue, terms, .. } = &mut self.phase {
             queue.pop();
+            terms.piece_seconds = (TRIAL_SHARE * rest_seconds).clamp(least, most);
+            if rest_seconds < SHORT_SECONDS {
+                terms.switch_gain = self.sizes.short_switch_gain;
+            }
         }
     }
 
@@ -485,8 +494,7 @@ impl Selector {
 
     /// Ends a round: drops candidates, and starts the next round or the use of the best.
     fn end_round(&mut self, bytes_left: u64) {
-        let Phase::Trial { round, cost, .. } = &self.phase else { return };
-        let (round, cost) = (*round, *cost);
+        let &Phase::Trial { round, cost, terms, .. } = &self.phase else { return };
         if round == 1 {
             self.penalise();
         }
@@ -497,14 +505,16 @@ impl Selector {
             later => MARGINS[later - 1],
         };
         for candidate in &mut self.candidates {
-            candidate.in_trial &= candidate.per_byte() <= lowest * (1.0 + margin);
+            let is_close = candidate.per_byte() <= lowest * (1.0 + margin);
+            let lost = candidate.first.seconds - candidate.first.bytes * lowest;
+            candidate.in_trial &= is_close || round == 0 && lost <= SETUP_SECONDS;
         }
         let fastest = self.candidates[best].measured().per_byte();
         let regret = (cost.seconds - cost.bytes * fastest).max(0.0);
         let whole_seconds = self.elapsed + bytes_left as f64 * fastest;
         let allowed = REGRET_SHARE * whole_seconds + REGRET_SECONDS;
         let remaining = self.candidates.iter().filter(|it| it.in_trial).count();
-        let next_round_bytes = self.trial_seconds / fastest * remaining as f64;
+        let next_round_bytes = terms.piece_seconds / fastest * remaining as f64;
         let is_over = remaining < 2
             || round == MARGINS.len()
             || round > 0 && self.regret + regret >= allowed
@@ -512,7 +522,7 @@ impl Selector {
             || (bytes_left as f64) < 2.0 * next_round_bytes;
         if !is_over {
             let queue = self.shuffled();
-            self.phase = Phase::Trial { round: round + 1, queue, cost };
+            self.phase = Phase::Trial { round: round + 1, queue, cost, terms };
             return;
         }
         self.regret += regret;
@@ -521,7 +531,7 @@ impl Selector {
         self.rest_until = self.elapsed + (REST_FACTOR * regret).clamp(least, most);
         let in_use = self.last_used.0;
         let incumbent = &self.candidates[in_use];
-        let keeps = !incumbent.refused && incumbent.per_byte() <= self.switch_gain * lowest;
+        let keeps = !incumbent.refused && incumbent.per_byte() <= terms.switch_gain * lowest;
         let chosen = if keeps { in_use } else { best };
         self.start_use(chosen, self.candidates[chosen].measured().per_byte());
     }
@@ -572,9 +582,9 @@ impl Selector {
         let known = if in_use && is_unknown { found.before } else { found.measured() };
         let first = self.sizes.first_bytes;
         if let Phase::Start { pieces, .. } = self.phase
-            && let Some(multiple) = self.sizes.start_pieces.get(pieces)
+            && let Some(&bytes) = self.sizes.start_bytes.get(pieces)
         {
-            return multiple * first;
+            return bytes;
         }
         let per_byte = known.per_byte();
         if !per_byte.is_finite() || per_byte <= 0.0 {
