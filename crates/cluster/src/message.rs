@@ -7,7 +7,7 @@ use crate::source_links::{InodeId, Ticket};
 
 /// What a message carries, which the protocol does not look into.
 pub trait Payload {
-    /// Work that a rank gives away: names in one directory, or ranges of one large file.
+    /// Work that a rank gives away: names in one directory, or a part in the copy of one large file.
     type Work: Debug;
     /// The name of a copied file, to which another rank makes a hard link.
     type Name: Clone + Debug;
@@ -73,6 +73,11 @@ pub enum Message<P: Payload> {
     Copied(InodeId, Option<P::Name>),
     /// The answer to `Copied`.
     CopyKnown,
+    /// The sender takes part in the copy of a file of the receiver. It tells what became of its last
+    /// range, and asks for another. There is exactly one answer, `Grant`.
+    Claim(Ticket, P::Work),
+    /// The answer to a `Claim`: a range, or that there is none.
+    Grant(Ticket, P::Work),
     /// For rank 0.
     Report(P::Report),
     /// The run is to end early. To rank 0 a request, from rank 0 an order.

@@ -43,6 +43,10 @@ pub enum Command<P: Payload> {
     CopyFirst(InodeId, Ticket),
     /// Make the name that has this ticket a hard link to the other.
     LinkTo(Ticket, P::Name),
+    /// The rank asks for a range of a file of this rank. Call [`Protocol::grant`] with the ticket.
+    Claimed(RankId, Ticket, P::Work),
+    /// The answer to the [`Protocol::claim`] with this ticket.
+    Granted(Ticket, P::Work),
     /// On rank 0: tell the user.
     Tell(RankId, P::Report),
     /// Leave out all names that are not copied yet.
@@ -95,6 +99,8 @@ pub struct Protocol<P: Payload> {
     links: SourceLinks<P::Name>,
     /// Names of this rank that wait for an answer.
     tickets: u64,
+    /// Claims of this rank that wait for an answer.
+    claims: u64,
     /// Copies of files with several names that the rank which decides about them may not know yet.
     copies_unknown: u64,
     cancelled: bool,
@@ -151,6 +157,7 @@ impl<P: Payload> Protocol<P> {
             taken: 0,
             links: SourceLinks::new(),
             tickets: 0,
+            claims: 0,
             copies_unknown: 0,
             cancelled: false,
             farewells_missing: ranks - 1,
@@ -250,6 +257,18 @@ impl<P: Payload> Protocol<P> {
         self.send(inode.owner(self.ranks), Message::Copied(inode, name), out);
     }
 
+    /// Asks the rank that owns a file for a range of it, as part of a share that this rank has.
+    /// [`Command::Granted`] has the answer.
+    pub fn claim(&mut self, owner: RankId, ticket: Ticket, work: P::Work, out: &mut Commands<P>) {
+        self.claims += 1;
+        self.send(owner, Message::Claim(ticket, work), out);
+    }
+
+    /// Answers a [`Command::Claimed`] of the rank `to`.
+    pub fn grant(&mut self, to: RankId, ticket: Ticket, work: P::Work, out: &mut Commands<P>) {
+        self.send(to, Message::Grant(ticket, work), out);
+    }
+
     /// Rank 0 tells the user.
     pub fn report(&mut self, report: P::Report, out: &mut Commands<P>) {
         self.send(0, Message::Report(report), out);
@@ -340,6 +359,11 @@ impl<P: Payload> Protocol<P> {
             Message::LinkTo(ticket, name) => {
                 self.tickets -= 1;
                 out.push(Command::LinkTo(ticket, name));
+            }
+            Message::Claim(ticket, work) => out.push(Command::Claimed(from, ticket, work)),
+            Message::Grant(ticket, work) => {
+                self.claims -= 1;
+                out.push(Command::Granted(ticket, work));
             }
             Message::Report(report) => out.push(Command::Tell(from, report)),
             Message::Cancel => self.cancelled(out),
@@ -508,7 +532,8 @@ impl<P: Payload> Protocol<P> {
             matches!(self.state, State::Busy | State::Idle)
                 && self.given.is_empty()
                 && self.taken == 0
-                && self.tickets == 0,
+                && self.tickets == 0
+                && self.claims == 0,
             "the run ends when nothing is left on any rank"
         );
         self.state = State::Finishing;
@@ -669,6 +694,24 @@ mod tests {
         let asks =
             |it: &Command<Plain>| matches!(it, Command::Send(3, Message::Ask(Request::Standing)));
         assert!(out.iter().any(asks), "{out:?}");
+    }
+
+    #[test]
+    fn a_claim_is_answered_with_its_ticket_on_another_rank_and_on_the_same() {
+        for owner in [0, 1] {
+            let mut ranks = [0, 1].map(|rank| Protocol::<Plain>::new(rank, 2, 0));
+            let mut out = Vec::new();
+            ranks[1].claim(owner, 5, (), &mut out);
+            if let Some(Command::Send(0, claim)) = out.pop_if(|_| owner == 0) {
+                ranks[0].receive(1, claim, &mut out);
+            }
+            assert!(matches!(out.pop(), Some(Command::Claimed(1, 5, ()))), "of rank {owner}");
+            ranks[owner as usize].grant(1, 5, (), &mut out);
+            if let Some(Command::Send(1, grant)) = out.pop_if(|_| owner == 0) {
+                ranks[1].receive(0, grant, &mut out);
+            }
+            assert!(matches!(out[..], [Command::Granted(5, ())]), "of rank {owner}: {out:?}");
+        }
     }
 
     #[test]

@@ -20,12 +20,18 @@ pub struct Range {
     pub end: u64,
 }
 
-/// The ranges of a file of `file_bytes`, in order and without gaps. Their bounds are multiples of
+/// The bytes of each range of a file of `file_bytes` but the last. They are a multiple of
 /// `stripe_bytes`, where the file system tells it (otherwise 0 or 1), so that no two ranks write
 /// to one stripe.
-pub fn ranges(file_bytes: u64, stripe_bytes: u64) -> impl Iterator<Item = Range> {
+#[must_use]
+pub fn range_bytes(file_bytes: u64, stripe_bytes: u64) -> u64 {
     let range_bytes = (file_bytes / RANGES).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX);
-    let each = range_bytes.next_multiple_of(stripe_bytes.clamp(1, RANGE_BYTES_MAX));
+    range_bytes.next_multiple_of(stripe_bytes.clamp(1, RANGE_BYTES_MAX))
+}
+
+/// The ranges of a file of `file_bytes`, in order and without gaps, each of [`range_bytes`].
+pub fn ranges(file_bytes: u64, stripe_bytes: u64) -> impl Iterator<Item = Range> {
+    let each = range_bytes(file_bytes, stripe_bytes);
     (0..file_bytes.div_ceil(each)).map(move |index| {
         let start = index * each;
         Range { start, end: start.saturating_add(each).min(file_bytes) }

@@ -257,6 +257,10 @@ fn facts(diagnostic: &Diagnostic) -> Facts<'_> {
             Facts { verb: "complete", ..of(Op::Write, dst, Errno::IO) },
             format!("it has {bytes} of {bytes_expected} bytes"),
         ),
+        Diagnostic::RangeFailed { dst } => with_reason(
+            Facts { verb: "complete", ..of(Op::Write, dst, Errno::IO) },
+            "another rank failed at a range of it",
+        ),
         Diagnostic::Shrank { src, bytes, bytes_expected } => with_reason(
             of(Op::Read, src, Errno::IO),
             format!("it became shorter: {bytes} of {bytes_expected} bytes were copied"),

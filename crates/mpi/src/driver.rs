@@ -197,6 +197,12 @@ impl Driver {
             Event::AskLink(inode, ticket) => {
                 self.protocol.ask_link(inode, ticket, &mut self.commands);
             }
+            Event::Claim { owner, ticket, claim } => {
+                self.protocol.claim(owner, ticket, claim, &mut self.commands);
+            }
+            Event::Grant { to, ticket, grant } => {
+                self.protocol.grant(to, ticket, grant, &mut self.commands);
+            }
             Event::Copied(inode, name) => self.protocol.copied(inode, name, &mut self.commands),
             Event::Message(lines) => self.protocol.report(lines, &mut self.commands),
             Event::Interrupted => self.protocol.cancel(&mut self.commands),
@@ -363,6 +369,10 @@ impl Driver {
             }
             Command::CopyFirst(_, ticket) => self.shared.answer_link(ticket, None),
             Command::LinkTo(ticket, name) => self.shared.answer_link(ticket, Some(name)),
+            Command::Claimed(from, ticket, claim) => {
+                self.shared.inbox.claim(&*self.shared, (from, ticket), &claim);
+            }
+            Command::Granted(ticket, grant) => self.shared.answer_claim(ticket, grant),
             Command::Tell(_, lines) => self.shared.tell(&lines),
             Command::Cancel => self.shared.cancelled.store(true, Ordering::Relaxed),
             Command::Summarize => self.summarize(transport),

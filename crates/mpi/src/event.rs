@@ -22,6 +22,16 @@ pub(crate) enum Event {
     },
     AskLink(InodeId, Ticket),
     Copied(InodeId, Option<Vec<u8>>),
+    Claim {
+        owner: u32,
+        ticket: Ticket,
+        claim: Vec<u8>,
+    },
+    Grant {
+        to: u32,
+        ticket: Ticket,
+        grant: Vec<u8>,
+    },
     Message(Vec<u8>),
     Interrupted,
     /// On rank 0: the operands are copied.

@@ -116,6 +116,8 @@ fn parts(message: Message<Bytes>) -> (u8, Vec<u64>, Vec<u8>) {
         Message::Exit => (16, vec![], vec![]),
         Message::TakesNone => (17, vec![], vec![]),
         Message::LeaveKnown => (18, vec![], vec![]),
+        Message::Claim(ticket, work) => (19, vec![ticket], work),
+        Message::Grant(ticket, work) => (20, vec![ticket], work),
     }
 }
 
@@ -165,6 +167,8 @@ fn message(tag: u8, bytes: &[u8]) -> Option<Message<Bytes>> {
         16 => Message::Exit,
         17 => Message::TakesNone,
         18 => Message::LeaveKnown,
+        19 => return Some(Message::Claim(number()?, rest.into())),
+        20 => return Some(Message::Grant(number()?, rest.into())),
         _ => return None,
     };
     rest.is_empty().then_some(message)
@@ -198,6 +202,8 @@ mod tests {
             Message::Exit,
             Message::TakesNone,
             Message::LeaveKnown,
+            Message::Claim(1 << 40, bytes()),
+            Message::Grant(11, bytes()),
         ];
         for message in messages {
             let sent = Frame::Protocol(message);
@@ -221,7 +227,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_not_taken_for_one() {
-        let few = [&b""[..], &[19], &[1], &[1, 9, 0, 0, 0, 0, 0, 0, 0], &[13, 0], &[4, 1]];
+        let few = [&b""[..], &[21], &[19], &[1], &[1, 9, 0, 0, 0, 0, 0, 0, 0], &[13, 0], &[4, 1]];
         let of_counts = [&[PROGRESS; 32][..], &[PROGRESS; 33], &[RECEIPTS_WRITTEN, 0]];
         for bytes in few.into_iter().chain(of_counts) {
             assert!(Frame::decode(bytes).is_none(), "{bytes:?}");

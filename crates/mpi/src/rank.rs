@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cluster::{InodeId, Ticket};
+use engines::{Moved, Span, Variant};
 use haulage::events::Announcement;
 use haulage::events::{Diagnostic, FileId, Observer, Outcome, ProgressTracker, Question, Receipt};
 use haulage::options::{Options, Request};
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     told_interrupt: AtomicBool,
     next_ticket: AtomicU64,
     links: Mutex<HashMap<Ticket, SyncSender<Option<Vec<u8>>>>>,
+    claims: Mutex<HashMap<Ticket, SyncSender<Vec<u8>>>>,
     ready: Answer<bool>,
     finished: Answer<u64>,
     /// Once the copy has a terminal to write to.
@@ -94,6 +96,7 @@ impl Shared {
             told_interrupt: AtomicBool::new(false),
             next_ticket: AtomicU64::new(0),
             links: Mutex::default(),
+            claims: Mutex::default(),
             ready: Answer::new(),
             finished: Answer::new(),
             collector: Mutex::default(),
@@ -143,6 +146,13 @@ impl Shared {
     pub(crate) fn answer_link(&self, ticket: Ticket, copy: Option<Vec<u8>>) {
         if let Some(answer) = lock(&self.links).remove(&ticket) {
             let _ = answer.send(copy);
+        }
+    }
+
+    /// The answer to [`Ranks::claim`].
+    pub(crate) fn answer_claim(&self, ticket: Ticket, grant: Vec<u8>) {
+        if let Some(answer) = lock(&self.claims).remove(&ticket) {
+            let _ = answer.send(grant);
         }
     }
 
@@ -265,6 +275,22 @@ impl Ranks for Shared {
         self.send(Event::Copied(InodeId { dev: inode.dev, ino: inode.ino }, name));
     }
 
+    fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<u64> {
+        (self.ranks > 1).then(|| cluster::range_bytes(file_bytes, stripe_bytes))
+    }
+
+    fn claim(&self, owner: u32, claim: Vec<u8>) -> Vec<u8> {
+        let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = sync_channel(1);
+        lock(&self.claims).insert(ticket, sender);
+        self.send(Event::Claim { owner, ticket, claim });
+        answer.recv().unwrap_or_default()
+    }
+
+    fn grant(&self, to: u32, ticket: u64, grant: Vec<u8>) {
+        self.send(Event::Grant { to, ticket, grant });
+    }
+
     fn finish(&self) -> u64 {
         self.send(Event::Finish);
         self.finished.wait().unwrap_or(1)
@@ -370,6 +396,10 @@ impl Observer for CancelledObserver<'_> {
 
     fn finished(&self, receipt: Receipt) {
         self.observer.finished(receipt);
+    }
+
+    fn moved(&self, variant: &Variant, span: Span, moved: Moved) {
+        self.observer.moved(variant, span, moved);
     }
 
     fn progress(&self) -> Option<&ProgressTracker> {

@@ -189,6 +189,9 @@ impl Rank {
                 tally.check_linked(rank, first);
                 self.jobs.push_back(Job::Link(ticket));
             }
+            Command::Claimed(..) | Command::Granted(..) => {
+                unreachable!("here a share has the ranges themselves")
+            }
             Command::Tell(_, entry) => tally.tell(entry),
             Command::Cancel => self.cancelled = true,
             Command::Summarize => {

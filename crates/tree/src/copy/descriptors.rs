@@ -92,6 +92,7 @@ fn try_copy(
             new: cx.options.reflink == Reflink::Always,
             atomic: false,
             opened_here: false,
+            shared: None,
         };
         let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);

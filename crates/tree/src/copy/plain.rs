@@ -139,6 +139,7 @@ fn fill(
         new: dst.new,
         atomic: false,
         opened_here: true,
+        shared: None,
     };
     copy_data(cx, worker, &files, None)?;
     close(src.fd).map_err(failed(Action::Close, src_place))?;

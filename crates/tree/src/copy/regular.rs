@@ -12,9 +12,11 @@ use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat, openat};
 use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
+use super::range_owner::{OwnedFile, may_share};
 use crate::data::copy::copy_data;
-use crate::data::files::Files;
+use crate::data::files::{Files, Shared};
 use crate::data::journal::Journal;
+use crate::data::ranges::verify_ranges;
 use crate::data::verify::verify;
 use crate::destination::atomic::{self, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
@@ -58,8 +60,10 @@ pub(crate) fn copy_file(
     };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
+    let is_shared = may_share(cx, entry, &state, &src_now);
     // In this order: the file is closed before the lock is released.
-    let (_write_lock, mut dst) = open_or_create(cx, worker, entry, &mut state, (&src_now, mode))?;
+    let (_write_lock, mut dst) =
+        open_or_create(cx, worker, entry, &mut state, (&src_now, mode, is_shared))?;
     if let Some(atomic) = &dst.atomic {
         mode.initial = atomic.created_mode(mode.initial);
     }
@@ -72,7 +76,9 @@ pub(crate) fn copy_file(
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
     let is_locked = lock_among_ranks(cx, entry, &state, &mut dst)?;
-    let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
+    let owned = is_shared.then(|| OwnedFile::new(cx, entry, &src_now, (&dst, journal.as_ref())));
+    let files = (&dst, journal.as_mut(), owned.flatten());
+    let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), files, mode);
     if is_locked {
         // The descriptor may stay open for longer.
         let _ = flock(&dst.fd, FlockOperation::Unlock);
@@ -109,13 +115,13 @@ fn open_or_create<'c, 'j>(
     worker: &CopyWorker,
     entry: &'j Entry<'_>,
     state: &mut DestinationState,
-    (src_now, mode): (&Stat, NewMode),
+    (src_now, mode, is_shared): (&Stat, NewMode, bool),
 ) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
     if let Some(fd) = state.created.take() {
         return Ok((None, look_at_created(&entry.dst, fd, src_now)?));
     }
     if is_atomic(cx.destination, entry, state) {
-        let (fd, atomic) = open_atomic(cx.destination, entry, state, (src_now, mode))?;
+        let (fd, atomic) = open_atomic(cx.destination, entry, state, (src_now, mode, is_shared))?;
         let opened = look_at_created(&entry.dst, fd, src_now)?;
         return Ok((None, Opened { atomic: Some(atomic), ..opened }));
     }
@@ -208,11 +214,12 @@ fn fill(
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
     (src, src_stat): (BorrowedFd<'_>, &Stat),
-    (dst, journal): (&Opened<'_>, Option<&mut Journal>),
+    (dst, journal, owned): (&Opened<'_>, Option<&mut Journal>, Option<OwnedFile<'_>>),
     mode: NewMode,
 ) -> Result<(Option<DataReport>, Vec<Loss>)> {
     let mut data = None;
     if cx.options.make != Make::AttributesOnly {
+        let look = || owned.iter().for_each(OwnedFile::look);
         let files = Files {
             src,
             src_stat,
@@ -223,12 +230,18 @@ fn fill(
             new: dst.new,
             atomic: dst.atomic.is_some(),
             opened_here: true,
+            shared: owned.as_ref().map(|owned| Shared { owned: Some(&owned.file), look: &look }),
         };
         let mut copied = copy_data(cx.data, &mut worker.data, &files, journal)?;
         if cx.options.verify {
             // Before the attributes, because reading changes the access time. With `--atomic` the
             // old file still has its name.
-            copied.verified = verify(cx.report, &files)?;
+            match (files.shared, &owned) {
+                (Some(shared), Some(owned)) if owned.has_ranges(&copied) => {
+                    verify_ranges(cx.report, &files, (shared, &owned.file))?;
+                }
+                _ => copied.verified = verify(cx.report, &files)?,
+            }
         }
         cx.report.announce_debug(|| Announcement::Data(copied.offload));
         if let Some(chosen) = &copied.chosen {
@@ -241,6 +254,8 @@ fn fill(
         }
         data = Some(copied);
     }
+    // Nothing more of it is copied by others.
+    drop(owned);
     if !is_regular(&dst.stat) {
         // A device keeps its own attributes.
         return Ok((data, Vec::new()));

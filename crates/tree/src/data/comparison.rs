@@ -3,6 +3,7 @@
 //! What is a hole of both is not read, if both are on reliable file systems (`holes.rs`). A hole of
 //! one against data of the other is read.
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use engines::pread_full;
@@ -44,19 +45,46 @@ pub(super) fn compare(
     dst: Named<'_>,
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared> {
+    // Only a receipt shows the digest. Holes take no time without it.
+    let hash = report.keeps_receipts().then(Xxh3::new);
+    // The lengths of other file systems may be wrong. The end is where both reads return nothing.
+    compare_with(report, (src, dst), 0..u64::MAX, hash, interrupted)
+}
+
+/// Compares a range of both files, whose end may be [`u64::MAX`]. Returns the offset of the first
+/// difference.
+///
+/// # Errors
+/// As [`compare`].
+pub(super) fn compare_range(
+    report: &Reporter<'_>,
+    files: (Named<'_>, Named<'_>),
+    range: Range<u64>,
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Option<u64>> {
+    Ok(match compare_with(report, files, range, None, interrupted)? {
+        Compared::Equal(_) => None,
+        Compared::Differ(at) => Some(at),
+    })
+}
+
+fn compare_with(
+    report: &Reporter<'_>,
+    (src, dst): (Named<'_>, Named<'_>),
+    range: Range<u64>,
+    hash: Option<Xxh3>,
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Compared> {
     let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
         .map_err(|_| failed(Action::Read, src.1)(Errno::NOMEM))?;
     let buffers = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
     let go_on = || if report.interrupted() { Err(interrupted()) } else { Ok(()) };
     let skips_holes = has_reliable_holes(src.0) && has_reliable_holes(dst.0);
-    // Only a receipt shows the digest. Holes take no time without it.
-    let hash = report.keeps_receipts().then(Xxh3::new);
-    let mut comparison = Comparison { src, dst, buffers, at: 0, hash, go_on };
-    if skips_holes && let Some(compared) = comparison.compare_extents()? {
+    let mut comparison = Comparison { src, dst, buffers, at: range.start, hash, go_on };
+    if skips_holes && let Some(compared) = comparison.compare_extents(range.end)? {
         return Ok(compared);
     }
-    // The lengths of other file systems may be wrong. The end is where both reads return nothing.
-    let compared = comparison.compare_to(u64::MAX)?;
+    let compared = comparison.compare_to(range.end)?;
     Ok(compared.unwrap_or_else(|| comparison.equal()))
 }
 
@@ -84,11 +112,17 @@ enum Next {
 }
 
 impl<G: Fn() -> Result<()>> Comparison<'_, G> {
-    /// Compares what is data of either file. `None` once a file system does not support SEEK_DATA.
-    fn compare_extents(&mut self) -> Result<Option<Compared>> {
+    /// Compares what is data of either file before `end`. `None` once a file system does not support
+    /// SEEK_DATA.
+    fn compare_extents(&mut self, end: u64) -> Result<Option<Compared>> {
         loop {
-            let data = match self.next_data()? {
+            let data = match self.next_data(end)? {
                 Next::Data(data) => data,
+                // The hole may go on after the end.
+                Next::Hole { .. } if end != u64::MAX => {
+                    self.pass_hole(end)?;
+                    return Ok(Some(self.equal()));
+                }
                 Next::Hole { src_end, dst_end } if src_end == dst_end => {
                     self.pass_hole(src_end)?;
                     return Ok(Some(self.equal()));
@@ -105,11 +139,11 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
         }
     }
 
-    /// The extent of either file that begins first.
-    fn next_data(&self) -> Result<Next> {
+    /// The extent of either file that begins first, up to `end`.
+    fn next_data(&self, end: u64) -> Result<Next> {
         let mut first: Option<Extent> = None;
         for (fd, place) in [self.src, self.dst] {
-            match next_data(fd, self.at, i64::MAX.unsigned_abs()) {
+            match next_data(fd, self.at, end.min(i64::MAX.unsigned_abs())) {
                 Ok(Some(data)) if first.is_none_or(|first| data.at < first.at) => {
                     first = Some(data);
                 }

@@ -36,21 +36,65 @@ fn copy_with_engines(
     files: &Files<'_>,
     journal: Option<&mut Journal>,
 ) -> Result<DataReport> {
+    let counters = worker.progress.counters();
+    let meter = counters.as_ref().map(|counters| &counters.meter);
+    let mut copy = start(cx, worker, files, meter);
+    let (endpoints, may_clone) = (copy.endpoints, copy.chains.clone.is_some());
+    copy.old_contents =
+        files.truncate_or_keep(cx.options, endpoints, may_clone, copy.clone_over)?;
+    copy.at = journal.as_ref().map_or(0, |journal| journal.at);
+    copy.journal = journal;
+    if !copy.reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
+        cx.report.deferred_init();
+    }
+    let copied = copy.run_steps();
+    let copied = copy.cut_old_contents(copied);
+    let DataCopy { report, footprint, at, old_contents, by_others, .. } = copy;
+    worker.progress.leave_to_others(by_others);
+    if let Some(footprint) = footprint {
+        worker.pending_drops.add(cx.report, files, footprint, at);
+    }
+    let Err(diagnostic) = copied else {
+        if report.offload.reflink != "yes" {
+            worker.moved_bytes += report.data_bytes.saturating_sub(by_others);
+        }
+        return Ok(report);
+    };
+    if cx.report.keeps_receipts() {
+        let diagnostic = diagnostic.clone();
+        worker.failed_data = Some(FailedData { data: report, diagnostic });
+    }
+    let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
+    let has_old = old_contents != OldContents::Gone;
+    if has_count || !is_regular(files.dst_stat) || files.atomic || has_old {
+        return Err(diagnostic);
+    }
+    // Another rank has reported its own error.
+    if !matches!(diagnostic, Diagnostic::RangeFailed { .. }) {
+        cx.report.report(diagnostic);
+    }
+    let bytes_expected = file_bytes(files.src_stat);
+    Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
+}
+
+/// The state for a file of which nothing is copied yet, whose old contents were truncated.
+pub(super) fn start<'c, 'r, 'f>(
+    cx: &'c DataContext<'r>,
+    worker: &'c mut DataWorker,
+    files: &'c Files<'f>,
+    meter: Option<&'c Meter>,
+) -> DataCopy<'c, 'r, 'f> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let src = worker.endpoint(files.src, src_dev);
     let dst = worker.endpoint(files.dst, dst_dev);
     let reliable = src.fs_type.is_some_and(is_reliable);
     let helpers = worker.processors.helpers();
-    let counters = worker.progress.counters();
-    let meter = counters.as_ref().map(|counters| &counters.meter);
     let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
     let FsPair { chains, clone_over } = pair;
-    let may_clone = chains.clone.is_some();
-    let old_contents = files.truncate_or_keep(cx.options, (src, dst), may_clone, clone_over)?;
-    let mut copy = DataCopy {
+    DataCopy {
         cx,
         files,
-        old_contents,
+        old_contents: OldContents::Gone,
         chains,
         clone_over,
         endpoints: (src, dst),
@@ -65,37 +109,12 @@ fn copy_with_engines(
         meter,
         metered_before: meter.map_or(0, Meter::get),
         fine_grained: cx.report.observer.progress().is_some_and(ProgressTracker::is_fine_grained),
-        at: journal.as_ref().map_or(0, |journal| journal.at),
-        journal,
+        at: 0,
+        journal: None,
+        range_records: None,
+        by_others: 0,
         report: DataReport::new(),
-    };
-    if !reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
-        cx.report.deferred_init();
     }
-    let copied = copy.run_steps();
-    let copied = copy.cut_old_contents(copied);
-    let DataCopy { report, footprint, at, old_contents, .. } = copy;
-    if let Some(footprint) = footprint {
-        worker.pending_drops.add(cx.report, files, footprint, at);
-    }
-    let Err(diagnostic) = copied else {
-        if report.offload.reflink != "yes" {
-            worker.moved_bytes += report.data_bytes;
-        }
-        return Ok(report);
-    };
-    if cx.report.keeps_receipts() {
-        let diagnostic = diagnostic.clone();
-        worker.failed_data = Some(FailedData { data: report, diagnostic });
-    }
-    let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-    let has_old = old_contents != OldContents::Gone;
-    if has_count || !is_regular(files.dst_stat) || files.atomic || has_old {
-        return Err(diagnostic);
-    }
-    cx.report.report(diagnostic);
-    let bytes_expected = file_bytes(files.src_stat);
-    Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
 }
 
 impl DataCopy<'_, '_, '_> {
@@ -120,14 +139,19 @@ impl DataCopy<'_, '_, '_> {
         if !regular {
             return self.copy_stream();
         }
-        self.copy_by_options(size)?;
-        self.extend_to_end()?;
+        match self.files.shared.and_then(|shared| shared.owned) {
+            Some(file) => self.copy_ranges(file)?,
+            None => {
+                self.copy_by_options(size)?;
+                self.extend_to_end()?;
+            }
+        }
         self.complete(size)
     }
 
     /// Copies by extents, without zeros, or as a whole, by `--sparse` and the holes of the source.
     /// Holes are trusted on reliable file systems only.
-    fn copy_by_options(&mut self, size: u64) -> Result<()> {
+    pub(super) fn copy_by_options(&mut self, size: u64) -> Result<()> {
         let sparse = self.cx.options.sparse;
         let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
         if looks_sparse && self.reliable {

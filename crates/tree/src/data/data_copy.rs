@@ -11,7 +11,7 @@ use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
 use super::engine_choice::chains::{ChainId, VariantChains};
 use super::files::Files;
-use super::journal::Journal;
+use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
 use crate::concurrency::{Helpers, Permit};
 use crate::fs::{BTRFS, EXT4, Endpoint, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular};
@@ -54,6 +54,7 @@ pub(super) enum OldContents {
 /// | the order of the steps | `copy.rs` |
 /// | clone of the whole file | `clone.rs` |
 /// | clone or write over old contents | `overwrite.rs` |
+/// | ranges of a file that several ranks copy | `ranges.rs` |
 /// | transfer of extents, nonzero blocks, streams | `transfer.rs` |
 /// | check for a source that changed | `completion.rs` |
 /// | facts of the file, such as its bytes to move | this file |
@@ -89,6 +90,10 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) at: u64,
     /// Records the offset for `--resume`.
     pub(super) journal: Option<&'c mut Journal>,
+    /// The same for a range of a file that several ranks copy.
+    pub(super) range_records: Option<RangeRecords>,
+    /// Bytes of data and of holes that other ranks have copied. The report has them as well.
+    pub(super) by_others: u64,
     pub(super) report: DataReport,
 }
 

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use crate::fs::Place;
 use crate::report::Diagnostic;
+use crate::shared::SharedFile;
 
 /// Both open files, with their attributes when they were opened.
 pub(crate) struct Files<'f> {
@@ -23,6 +24,17 @@ pub(crate) struct Files<'f> {
     pub(crate) atomic: bool,
     /// This run opened the destination, which it never does with O_APPEND.
     pub(crate) opened_here: bool,
+    /// Other ranks copy parts of the file as well.
+    pub(crate) shared: Option<Shared<'f>>,
+}
+
+/// What a rank has to know of a file that others copy as well.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'f> {
+    /// The account of the owner; `None` on a rank that helps.
+    pub(crate) owned: Option<&'f SharedFile>,
+    /// Called before each piece: tells ranks that wait of the file.
+    pub(crate) look: &'f dyn Fn(),
 }
 
 impl Files<'_> {
@@ -35,5 +47,14 @@ impl Files<'_> {
     /// The error of a clone.
     pub(super) fn clone_error(&self, errno: Errno) -> Diagnostic {
         Diagnostic::Clone { src: self.src_place.path(), dst: self.dst_place.path(), errno }
+    }
+
+    /// The run was interrupted while the copy was verified.
+    pub(super) fn interrupted_unverified(&self) -> Diagnostic {
+        let dst = self.dst_place.path();
+        match self.atomic {
+            true => Diagnostic::InterruptedBefore { dst },
+            false => Diagnostic::InterruptedUnverified { dst },
+        }
     }
 }

@@ -13,6 +13,7 @@ use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::fs::{FileId, ctime, file_bytes, mtime};
+use crate::shared::shared_file::ChunkRecord;
 
 /// A shorter file gets no journal: it is copied again in milliseconds.
 pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
@@ -107,20 +108,81 @@ impl Journal {
         HEADER_BYTES as u64 + self.records * RECORD_BYTES as u64
     }
 
+    /// Adds records of chunks that follow what is recorded, and that other ranks may have written.
+    pub(crate) fn append(&mut self, records: &[ChunkRecord]) {
+        for &(at, hash) in records {
+            if !self.broken {
+                let written = self.write(at, hash);
+                self.broken = written.is_err();
+            }
+        }
+    }
+
+    fn write(&mut self, at: u64, hash: u128) -> io::Result<()> {
+        let record = [&at.to_le_bytes()[..], &hash.to_le_bytes()].concat();
+        pwrite_all(self.file.as_fd(), &record, self.end()).1?;
+        (self.at, self.records) = (at, self.records + 1);
+        Ok(())
+    }
+
     /// Records that the partial file is valid up to `at`, if that is a chunk more.
     pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64) {
         if self.broken || at < self.at + self.chunk_bytes {
             return;
         }
-        let written = hash_of(partial, self.at, at).and_then(|hash| {
-            let record = [&at.to_le_bytes()[..], &hash.to_le_bytes()].concat();
-            pwrite_all(self.file.as_fd(), &record, self.end()).1
-        });
-        match written {
-            Ok(()) => (self.at, self.records) = (at, self.records + 1),
-            // The copy continues without a journal; the next run would copy more.
+        let written = hash_of(partial, self.at, at).and_then(|hash| self.write(at, hash));
+        // After an error the copy continues without a journal; the next run would copy more.
+        self.broken = written.is_err();
+    }
+}
+
+/// What a journal will record of a range that one of several ranks copies.
+#[derive(Debug, Default)]
+pub(super) struct RangeRecords {
+    at: u64,
+    /// 0 without a journal.
+    pub(super) chunk_bytes: u64,
+    records: Vec<ChunkRecord>,
+    /// Those before this offset were taken.
+    taken_to: u64,
+    broken: bool,
+}
+
+impl RangeRecords {
+    /// For a range from `at`; `chunk_bytes` are those of the journal, 0 if there is none.
+    pub(super) fn new(at: u64, chunk_bytes: u64) -> RangeRecords {
+        RangeRecords { at, chunk_bytes, records: Vec::new(), taken_to: at, broken: false }
+    }
+
+    /// The range is copied up to `at`, to its end if `is_last`.
+    pub(super) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, is_last: bool) {
+        let is_due = at > self.at && (is_last || at >= self.at + self.chunk_bytes);
+        if self.chunk_bytes == 0 || self.broken || !is_due {
+            return;
+        }
+        match hash_of(partial, self.at, at) {
+            Ok(hash) => {
+                self.records.push((at, hash));
+                self.at = at;
+            }
             Err(_) => self.broken = true,
         }
+    }
+
+    /// Whether the records that were not taken follow the offset `at`.
+    pub(super) fn follows(&self, at: u64) -> bool {
+        self.taken_to == at
+    }
+
+    /// Everything before this offset is recorded.
+    pub(super) fn recorded_to(&self) -> u64 {
+        self.at
+    }
+
+    /// The records since the last call.
+    pub(super) fn take(&mut self) -> Vec<ChunkRecord> {
+        self.taken_to = self.at;
+        std::mem::take(&mut self.records)
     }
 }
 

@@ -5,6 +5,7 @@
 //! | the order: clone, extents, blocks of zeros, plain copy | `copy.rs` |
 //! | when a hole is trusted | `copy.rs` (`copy_by_options`), `holes.rs`, [`crate::fs::fs_type`] |
 //! | which engine is used | `engine_choice/` |
+//! | what other ranks copy of a large file | `ranges.rs` |
 //! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |
 //! | when old contents are truncated | `overwrite.rs` |
 //! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs` and `comparison.rs`, `page_cache.rs` |
@@ -22,6 +23,7 @@ mod holes;
 pub(crate) mod journal;
 mod overwrite;
 pub(crate) mod page_cache;
+pub(crate) mod ranges;
 pub(crate) mod sync;
 mod transfer;
 pub(crate) mod verify;

@@ -43,9 +43,13 @@ impl DataCopy<'_, '_, '_> {
     }
 
     fn record_progress(&mut self) {
-        if let Some(journal) = &mut self.journal {
-            journal.record(self.files.dst, self.at);
-        }
+        let Some(records) = &mut self.range_records else {
+            return self.journal.iter_mut().for_each(|journal| {
+                journal.record(self.files.dst, self.at);
+            });
+        };
+        records.record(self.files.dst, self.at, false);
+        self.append_records();
     }
 
     /// Copies data up to the offset `end` by the chain for its length.
@@ -251,7 +255,8 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn advance(&mut self, bytes: u64) {
         self.at += bytes;
         if let Some(meter) = self.meter {
-            meter.set(self.metered_before + self.at);
+            // The bytes of a rank that begins in the middle of a file are counted from there.
+            meter.set(self.metered_before.wrapping_add(self.at));
         }
     }
 
@@ -332,8 +337,15 @@ impl DataCopy<'_, '_, '_> {
             piece_bytes = piece_bytes.min(rate_limit.piece_bytes());
         }
         self.check_interrupt()?;
+        if let Some(shared) = &self.files.shared {
+            (shared.look)();
+        }
         if let Some(journal) = &self.journal {
             piece_bytes = piece_bytes.min(journal.chunk_bytes);
+        }
+        if let Some(records) = self.range_records.as_ref().filter(|records| records.chunk_bytes > 0)
+        {
+            piece_bytes = piece_bytes.min(records.chunk_bytes);
         }
         let mut len = (end - self.at).min(piece_bytes);
         if let Some(footprint) = &mut self.footprint {
@@ -355,14 +367,19 @@ impl DataCopy<'_, '_, '_> {
 
     fn check_interrupt(&self) -> Result<()> {
         if self.cx.report.interrupted() {
-            let dst = self.files.dst_place.path();
-            let is_as_before = self.old_contents == OldContents::UntilWritten && self.at == 0;
-            return Err(match self.files.atomic || is_as_before {
-                true => Diagnostic::InterruptedBefore { dst },
-                false => Diagnostic::Interrupted { dst, bytes: self.at },
-            });
+            return Err(self.interrupted());
         }
         Ok(())
+    }
+
+    /// The run was interrupted, with the copy complete up to here.
+    pub(super) fn interrupted(&self) -> Diagnostic {
+        let dst = self.files.dst_place.path();
+        let is_as_before = self.old_contents == OldContents::UntilWritten && self.at == 0;
+        match self.files.atomic || is_as_before {
+            true => Diagnostic::InterruptedBefore { dst },
+            false => Diagnostic::Interrupted { dst, bytes: self.at },
+        }
     }
 }
 

@@ -4,16 +4,18 @@
 //! cachestat(2) tells whether all pages are gone. If not, as on tmpfs, or if that is not known, as
 //! before Linux 6.5, the cached copy is compared and the receipt says so.
 
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::cachestat;
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
 use rustix::io::{self, retry_on_intr};
 
-use super::comparison::{Compared, compare};
+use super::comparison::{Compared, compare, compare_range};
 use super::files::Files;
-use crate::fs::{Handle, Place, TMPFS, fs_type_of, is_regular};
+use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
+use crate::shared::shared_file::ByteRange;
 
 /// Reads both files again and compares them. `None` if no receipt shows what was compared.
 ///
@@ -27,10 +29,7 @@ pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Option<
     }
     let past_cache = drop_cache(files.dst).map_err(failed(Action::Sync, files.dst_place))?;
     let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
-    let interrupted = || match files.atomic {
-        true => Diagnostic::InterruptedBefore { dst: files.dst_place.path() },
-        false => Diagnostic::InterruptedUnverified { dst: files.dst_place.path() },
-    };
+    let interrupted = || files.interrupted_unverified();
     let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
     match compare(report, src, dst, interrupted)? {
         Compared::Equal(digest) => Ok(digest.map(|digest| Verified { digest, past_cache })),
@@ -39,6 +38,26 @@ pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Option<
             Err(Diagnostic::Differs { src, dst, at })
         }
     }
+}
+
+/// Reads a range of both files again and compares it. The range was written and synced, maybe by another
+/// rank. Returns the offset of the first difference.
+///
+/// # Errors
+/// Failures to read.
+pub(crate) fn verify_range(
+    report: &Reporter<'_>,
+    files: &Files<'_>,
+    range: ByteRange,
+) -> Result<Option<u64>> {
+    // Hints. What another host has written is not cached here, or is old once the file is opened anew.
+    let _ =
+        fadvise(files.dst, range.start, NonZeroU64::new(range.end - range.start), Advice::DontNeed);
+    let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
+    let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
+    let is_last = range.end == file_bytes(files.src_stat);
+    let end = if is_last { u64::MAX } else { range.end };
+    compare_range(report, (src, dst), range.start..end, || files.interrupted_unverified())
 }
 
 /// Compares the source `src` with the existing destination `dst`, which this run has not written.

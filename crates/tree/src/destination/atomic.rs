@@ -103,12 +103,13 @@ pub(crate) fn is_atomic(
         && state.found.as_deref().is_none_or(is_file)
 }
 
-/// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
+/// Creates a file for the copy of `entry`, which already has a name if it `is_named`.
+/// [`AtomicFile::commit`] gives it its own.
 pub(crate) fn open_atomic<'j>(
     cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
-    (src, mode): (&Stat, NewMode),
+    (src, mode, is_named): (&Stat, NewMode, bool),
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
@@ -128,7 +129,11 @@ pub(crate) fn open_atomic<'j>(
     // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
     let (dir, name) = atomic.final_name.parts();
-    let opened = openat(dir, c".", FLAGS | OFlags::TMPFILE, mode).or_else(|errno| {
+    let unnamed = match is_named {
+        false => openat(dir, c".", FLAGS | OFlags::TMPFILE, mode),
+        true => Err(Errno::OPNOTSUPP),
+    };
+    let opened = unnamed.or_else(|errno| {
         // EISDIR: kernels before 3.11 do not know O_TMPFILE, and refuse to open a directory for
         // writing.
         if !matches!(errno, Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) {
@@ -233,6 +238,14 @@ impl<'j> AtomicFile<'j> {
             journal: None,
             replaced,
             old,
+        }
+    }
+
+    /// The name that it has until then beside the destination; `None` if it has none there.
+    pub(crate) fn name_beside_destination(&self) -> Option<&CStr> {
+        match &self.final_name {
+            FinalName::AtDestination(_) => self.temp_name.as_deref(),
+            FinalName::LinkTarget(..) => None,
         }
     }
 

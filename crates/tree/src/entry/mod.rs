@@ -1,9 +1,11 @@
 //! One entry to copy, as the walk finds it, and its open source.
 
 mod filtered;
+mod range_place;
 mod source;
 
 pub(crate) use filtered::{is_left_out, is_path_left_out};
+pub(crate) use range_place::RangePlace;
 pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_regular, open_source};
 
 use std::ffi::OsStr;
@@ -42,6 +44,8 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) private: bool,
     /// A file of at least as many bytes is not copied, but given to another worker.
     pub(crate) give_from_bytes: u64,
+    /// Where other ranks find a large file of which they copy ranges.
+    pub(crate) range_place: Option<&'a dyn RangePlace>,
     /// When the copy of the entry started, if receipts are kept.
     pub(crate) started: Option<Instant>,
 }

@@ -30,6 +30,8 @@ pub enum Diagnostic {
     /// The destination has only the first `bytes` of the data, after an error that was reported
     /// before. The source had `bytes_expected` when it was opened.
     Incomplete { dst: PathBuf, bytes: u64, bytes_expected: u64 },
+    /// Another rank of a job could not copy or verify a range of the file, which it has reported.
+    RangeFailed { dst: PathBuf },
     /// The source became shorter, or ended before its own length, while it was copied. `bytes` were
     /// copied; it had `bytes_expected` when it was opened.
     Shrank { src: PathBuf, bytes: u64, bytes_expected: u64 },

@@ -183,6 +183,11 @@ impl WorkerProgress {
         self.started_at = self.counters.as_ref().map_or(0, |(_, counters)| counters.meter.get());
     }
 
+    /// Other ranks have copied so many bytes of the entry, and count them.
+    pub(crate) fn leave_to_others(&mut self, bytes: u64) {
+        self.due_bytes = self.due_bytes.saturating_sub(bytes);
+    }
+
     /// Finishes the entry. Bytes that were not copied count as skipped.
     pub(crate) fn finish_entry(&mut self) {
         let Some((_, counters)) = &self.counters else { return };

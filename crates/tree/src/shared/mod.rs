@@ -5,8 +5,10 @@ pub(crate) mod creation_locks;
 pub(crate) mod destination_locks;
 pub(crate) mod hard_links;
 pub(crate) mod operands;
+pub(crate) mod range_offer;
 pub(crate) mod ranks;
 pub(crate) mod rate_limit;
+pub(crate) mod shared_file;
 pub(crate) mod wire;
 
 pub(crate) use copied_inodes::FirstCopy;
@@ -16,3 +18,4 @@ pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use operands::Operands;
 pub(crate) use ranks::{Event, LOCAL, RankContext, ReceivedShare, Sender, Surplus, TopMessage};
 pub(crate) use rate_limit::RateLimit;
+pub(crate) use shared_file::SharedFile;

@@ -7,6 +7,7 @@
 //! Device numbers differ between hosts. So each rank has a number for each device that it sees,
 //! which is the same on all ranks that know the device ([`Devices`]).
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -14,11 +15,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::FirstCopy;
+use super::shared_file::{SharedFile, SharedFiles};
 use super::wire::{Reader, Writer};
 use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{Anchor, DirPath, FileId, SEARCH, c_name};
@@ -26,7 +30,7 @@ use crate::hash::HashMap;
 use crate::lock::lock;
 
 /// What one rank's copy asks of the others. Any worker calls it. Only [`ready`](Ranks::ready),
-/// [`ask_link`](Ranks::ask_link) and [`finish`](Ranks::finish) wait.
+/// [`ask_link`](Ranks::ask_link), [`claim`](Ranks::claim) and [`finish`](Ranks::finish) wait.
 pub trait Ranks: Send + Sync {
     /// This rank knows when the run started, which decides what existed before. On the rank that has
     /// the operands: waits for the others. Returns whether the job can start.
@@ -67,6 +71,17 @@ pub trait Ranks: Send + Sync {
 
     /// The source is copied to `name`, or could not be copied.
     fn copied(&self, inode: FileId, name: Option<Vec<u8>>);
+
+    /// The bytes of the ranges of a file of `file_bytes` in stripes of `stripe_bytes`. `None` if there
+    /// is no other rank.
+    fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<u64>;
+
+    /// Asks the rank `owner` for a range of a file that it owns. Waits for the answer, which the owner
+    /// gives by [`grant`](Ranks::grant).
+    fn claim(&self, owner: u32, claim: Vec<u8>) -> Vec<u8>;
+
+    /// Answers the claim `ticket` of the rank `to`.
+    fn grant(&self, to: u32, ticket: u64, grant: Vec<u8>);
 
     /// On the rank that has the operands: all of them are copied. Waits until the other ranks have
     /// ended, and returns the number of their failures.
@@ -132,20 +147,40 @@ pub struct Inbox {
     events: Mutex<VecDeque<Event>>,
     /// Wakes workers that wait.
     waker: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
+    pub(crate) files: SharedFiles,
 }
 
 impl Inbox {
     /// Adds an event. It is for the first worker that has nothing else to do.
     pub fn push(&self, event: Event) {
         lock(&self.events).push_back(event);
+        self.wake();
+    }
+
+    fn wake(&self) {
         let waker = lock(&self.waker).clone();
         if let Some(wake) = waker {
             wake();
         }
     }
 
+    /// The rank `from` has called [`Ranks::claim`]. It is answered now or later, by
+    /// [`Ranks::grant`] with this `ticket`.
+    pub fn claim(&self, ranks: &dyn Ranks, (from, ticket): (u32, u64), claim: &[u8]) {
+        if let Some(grant) = self.files.claim((from, ticket), claim) {
+            ranks.grant(from, ticket, grant);
+        }
+    }
+
     pub(crate) fn take(&self) -> Option<Event> {
         lock(&self.events).pop_front()
+    }
+
+    /// Takes the first event that `is_wanted`.
+    fn take_if(&self, is_wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+        let mut events = lock(&self.events);
+        let at = events.iter().position(is_wanted)?;
+        events.remove(at)
     }
 
     /// `waker` is called after each event from now on.
@@ -168,8 +203,12 @@ impl Drop for ReceivedShare {
     }
 }
 
+/// How often to look whether other ranks have returned their parts in copies of files.
+const OFFER_WAIT: Duration = Duration::from_millis(1);
+
 /// What the copy of one rank knows of the job.
 pub(crate) struct RankContext {
+    pub(crate) number: u32,
     pub(crate) ranks: Arc<dyn Ranks>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) devices: Devices,
@@ -177,6 +216,8 @@ pub(crate) struct RankContext {
     /// Destinations of operands, by their paths, for hard links to files below them.
     tops: Mutex<HashMap<Box<[u8]>, DirPath>>,
     next_given: AtomicU64,
+    /// Parts in the copy of large files that other ranks have, by the number of the share.
+    offers: Mutex<HashMap<u64, Offered>>,
     has_finished: AtomicBool,
     /// Attempts in a row to open an operand that failed in a way that may pass.
     passing_failures: AtomicU32,
@@ -196,20 +237,32 @@ impl<'m> TopMessage<'m> {
     }
 }
 
+/// A part in the copy of a file that another rank has.
+pub(crate) struct Offered {
+    /// The file, if this rank owns it.
+    pub(crate) file: Option<Arc<SharedFile>>,
+    /// Is dropped when the part comes back: the directory of the file, or the share of which this is a
+    /// part.
+    #[expect(dead_code, reason = "it is kept, and dropped")]
+    pub(crate) kept: Box<dyn Any + Send + Sync>,
+}
+
 impl RankContext {
     pub(crate) fn new(rank: Rank) -> RankContext {
         let Rank { number, ranks, inbox, boot_id } = rank;
         let devices = Devices { rank: number, known: Mutex::default() };
         let (tops, next_given) = (Mutex::default(), AtomicU64::new(0));
         let has_finished = AtomicBool::new(false);
-        let passing_failures = AtomicU32::new(0);
+        let (offers, passing_failures) = (Mutex::default(), AtomicU32::new(0));
         RankContext {
+            number,
             ranks,
             inbox,
             devices,
             boot_id,
             tops,
             next_given,
+            offers,
             has_finished,
             passing_failures,
         }
@@ -228,7 +281,44 @@ impl RankContext {
 
     /// [`Ranks::finish`], the first time.
     pub(crate) fn finish(&self) -> Option<u64> {
-        (!self.has_finished.swap(true, Ordering::Relaxed)).then(|| self.ranks.finish())
+        if self.has_finished.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        // Of operands that are files: their copies have ended, and the other ranks will soon know.
+        while self.has_offers() {
+            self.ranks.no_surplus();
+            sleep(OFFER_WAIT);
+        }
+        Some(self.ranks.finish())
+    }
+
+    /// Gives another rank a part in the copy of a large file. `work` says which.
+    pub(crate) fn offer(&self, owner: u32, work: Vec<u8>, offered: Offered) {
+        let number = self.next_given();
+        offered.file.iter().for_each(|file| file.offered());
+        lock(&self.offers).insert(number, offered);
+        self.ranks.give(number, Some(owner), work);
+    }
+
+    /// Whether `event` is about a part in the copy of a file. If it came back, that is noted.
+    pub(crate) fn is_about_offer(&self, event: &Event) -> bool {
+        let (number, refused) = match event {
+            Event::Returned(number) => (number, false),
+            Event::NotTaken { number, refused, .. } => (number, *refused),
+            Event::Share { .. } | Event::End => return false,
+        };
+        let Some(offered) = lock(&self.offers).remove(number) else { return false };
+        offered.file.iter().for_each(|file| file.returned(refused));
+        true
+    }
+
+    /// Notes which parts in copies of files have come back. Returns whether others have some.
+    pub(crate) fn has_offers(&self) -> bool {
+        while self.inbox.take_if(|event| self.is_about_offer(event)).is_some() {
+            // A worker may wait for the directory to come back.
+            self.inbox.wake();
+        }
+        !lock(&self.offers).is_empty()
     }
 
     /// A number for work that is given.

@@ -8,6 +8,7 @@
 //! | when a second worker starts | `single_worker.rs` |
 //! | how workers divide a tree | `work_pool.rs`, `tree.rs` |
 //! | how names pass to other ranks of a job | `rank_shares.rs`, `opened_places.rs` |
+//! | the same for ranges of large files | `range_shares.rs` |
 //! | how many directories stay open | `resource_limits.rs`, `stack.rs` |
 //! | how many files are created before the first is filled | `batch.rs` |
 
@@ -17,6 +18,7 @@ mod opened_places;
 mod operands;
 mod parallel_operands;
 pub(crate) mod pre_scan;
+mod range_shares;
 mod rank_shares;
 mod resource_limits;
 mod resumed_operand;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::{self, Errno};
 
-use super::share_message::{self, Facts, decode_below, decode_operand};
+use super::share_message::{self, Facts, Work, decode_below, decode_operand};
 use super::work_pool::{Incoming, WorkShare};
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
@@ -37,13 +37,13 @@ const KEPT_OPEN: usize = 8;
 pub(super) struct OpenedPlaces(Mutex<VecDeque<(Vec<u8>, Arc<OpenedPlace>)>>);
 
 /// A directory that another rank entered, opened here.
-struct OpenedPlace {
-    src: OwnedFd,
-    dst: OwnedFd,
+pub(super) struct OpenedPlace {
+    pub(super) src: OwnedFd,
+    pub(super) dst: OwnedFd,
     src_stat: Stat,
     dst_stat: Stat,
-    src_path: DirPath,
-    dst_path: DirPath,
+    pub(super) src_path: DirPath,
+    pub(super) dst_path: DirPath,
     operand: Arc<Operand>,
     facts: Facts,
 }
@@ -77,7 +77,9 @@ impl OpenedPlaces {
         rank: &RankContext,
         incoming: &Incoming,
     ) -> Result<WorkShare, Refused> {
-        let message = share_message::decode(&incoming.work).ok_or(Refused::Directory)?;
+        let Some(Work::Names(message)) = share_message::decode(&incoming.work) else {
+            return Err(Refused::Directory);
+        };
         let opened = self.open(cx, rank, message.place)?;
         let fds = opened.duplicate().map_err(|_| Refused::Directory)?;
         // From here on it is not handed back any more.
@@ -88,7 +90,7 @@ impl OpenedPlaces {
     }
 
     /// Opens what [`encode_place`](share_message::encode_place) described, unless it is open.
-    fn open(
+    pub(super) fn open(
         &self,
         cx: &CopyContext<'_>,
         rank: &RankContext,

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::contexts::with_context;
 use super::parallel_operands::copy_each;
+use super::range_shares::OfOperand;
 use super::tree::walk;
 use super::worker::Worker;
 use crate::copy::context::CopyContext;
@@ -250,8 +251,10 @@ impl OperandEntry<'_> {
         };
         let src_shown = DisplayPath::Operand(&operand.src);
         let dst_shown = DisplayPath::Operand(&operand.dst);
+        let place = OfOperand { cx, operand: &operand, dst_dir: self.dir };
         let entry = ListedEntry {
             give_from_bytes: u64::MAX,
+            range_place: Some(&place),
             src: Place::new(CWD, &src_name, src_shown, Trust::Operand),
             dst: Place::new(self.dir, &dst_name, dst_shown, self.trust),
             dst_dir: self.dst_dir,

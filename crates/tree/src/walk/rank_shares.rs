@@ -133,7 +133,7 @@ fn may_give(frame: &Frame<'_>) -> bool {
 }
 
 /// Whether names of the directory may be given to other ranks.
-fn is_given(pair: &DirectoryPair) -> bool {
+pub(super) fn is_given(pair: &DirectoryPair) -> bool {
     pair.operand.shareable.load(Ordering::Relaxed) && !pair.returned.load(Ordering::Relaxed)
 }
 

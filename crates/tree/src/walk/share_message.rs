@@ -15,6 +15,7 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
 use crate::fs::{FileId, Listing};
 use crate::shared::RankContext;
+use crate::shared::range_offer::RangeOffer;
 use crate::shared::wire::{Reader, Writer};
 
 /// What is known of a directory that is being copied.
@@ -29,6 +30,7 @@ pub(super) struct Facts {
 /// A message with `names` in the directory that [`encode_place`] has described.
 pub(super) fn encode(place: &[u8], names: &Listing, is_large_file: bool) -> Vec<u8> {
     let mut out = Writer::default();
+    out.flag(false);
     out.bytes(place);
     out.flag(is_large_file);
     let names = names.names();
@@ -48,9 +50,19 @@ pub(super) struct Names<'m> {
     pub(super) is_large_file: bool,
 }
 
-/// What [`encode`] has written; `None` if the message is not one.
-pub(super) fn decode(message: &[u8]) -> Option<Names<'_>> {
+/// What another rank has given.
+pub(super) enum Work<'m> {
+    Names(Names<'m>),
+    /// A part in the copy of a large file.
+    File(RangeOffer),
+}
+
+/// What [`encode`] or [`RangeOffer::encode`] has written; `None` if the message is neither.
+pub(super) fn decode(message: &[u8]) -> Option<Work<'_>> {
     let mut reader = Reader::new(message);
+    if reader.flag()? {
+        return RangeOffer::decode(message).map(Work::File);
+    }
     let (place, is_large_file) = (reader.bytes()?, reader.flag()?);
     let mut names = Vec::new();
     for _ in 0..reader.count()? {
@@ -58,7 +70,7 @@ pub(super) fn decode(message: &[u8]) -> Option<Names<'_>> {
         names.push((reader.component()?, kind));
     }
     let names = Listing::of_names(names);
-    reader.is_at_end().then_some(Names { place, names, is_large_file })
+    reader.is_at_end().then_some(Work::Names(Names { place, names, is_large_file }))
 }
 
 /// The directory of `pair`, as another rank can open it; `None` if it cannot.

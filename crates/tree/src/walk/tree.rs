@@ -16,8 +16,10 @@ use std::thread::{self, Scope};
 use rustix::fs::FileType;
 
 use super::opened_places::OpenedPlaces;
+use super::range_shares::InDirectory;
 use super::rank_shares::is_shareable;
 use super::resource_limits::{ResourceLimits, worker_limits};
+use super::share_message::{Work, decode};
 use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
@@ -27,7 +29,7 @@ use crate::concurrency::Permit;
 use crate::copy::context::CopyContext;
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
-use crate::entry::is_left_out;
+use crate::entry::{ListedEntry, is_left_out};
 use crate::fs::{BTRFS, FileId, Listing, XFS, fs_type_of};
 use crate::report::{Action, Diagnostic};
 use crate::request::{Make, Options, Reflink};
@@ -232,8 +234,12 @@ impl<'w> TreeWalk<'w> {
             }
             Some(Taken::Incoming(incoming, guard)) => {
                 if let (Some(places), Some(rank)) = (self.places, self.cx.rank()) {
-                    let received = self.open_received(places, rank, incoming, guard);
-                    received.into_iter().for_each(|frame| stack.push(frame, self.open_levels));
+                    if let Some(Work::File(offer)) = decode(&incoming.work) {
+                        self.help_with_file(worker, (places, rank), (incoming, &offer));
+                    } else {
+                        let received = self.open_received(places, rank, incoming, guard);
+                        received.into_iter().for_each(|frame| stack.push(frame, self.open_levels));
+                    }
                 }
             }
         }
@@ -257,7 +263,9 @@ impl<'w> TreeWalk<'w> {
                 self.leave_directory(worker, stack);
                 continue;
             };
+            let place = InDirectory { cx: self.cx, pair: &frame.pair };
             let entry = self.child_to_copy(frame, &name, listed_as);
+            let entry = ListedEntry { range_place: Some(&place), ..entry };
             if is_left_out(self.cx.options, self.cx.report, &entry) {
                 continue;
             }
@@ -337,7 +345,10 @@ impl<'w> TreeWalk<'w> {
     fn copy_given(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
         let GivenFile { pair, name, listed_as } = file;
         // It is not given again.
-        let next = self.copy_one(worker, &self.child(&pair, &name, listed_as), None);
+        let place = InDirectory { cx: self.cx, pair: &pair };
+        let entry = self.child(&pair, &name, listed_as);
+        let entry = ListedEntry { range_place: Some(&place), ..entry };
+        let next = self.copy_one(worker, &entry, None);
         self.proceed(worker, stack, &pair, next);
     }
 

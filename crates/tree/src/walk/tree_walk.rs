@@ -92,6 +92,7 @@ impl TreeWalk<'_> {
             inherits_acl: pair.children_inherit_acl,
             private: pair.private,
             give_from_bytes: u64::MAX,
+            range_place: None,
             started: self.cx.report.keeps_receipts().then(Instant::now),
         }
     }

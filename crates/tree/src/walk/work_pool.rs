@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
-use super::share_message::decode;
+use super::share_message::{Work, decode};
 use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::Listing;
@@ -131,6 +131,10 @@ impl WorkPool {
     fn receive_locked(&self, state: &mut State) {
         let Some(rank) = &self.rank else { return };
         while let Some(event) = rank.inbox.take() {
+            if rank.is_about_offer(&event) {
+                self.changed.notify_all();
+                continue;
+            }
             match event {
                 Event::Share { share, home, work } => {
                     state.incoming.push_back(Incoming { share, home, work });
@@ -146,7 +150,9 @@ impl WorkPool {
                         // The next rank would have to refuse it as well.
                         pair.returned.store(true, Ordering::Relaxed);
                     }
-                    let message = decode(&work).expect("it is as this process wrote it");
+                    let Some(Work::Names(message)) = decode(&work) else {
+                        unreachable!("it is as this process wrote it");
+                    };
                     let (names, is_large_file) = (message.names, message.is_large_file);
                     state.ready.push(WorkShare { pair, names, is_large_file });
                     state.outstanding += 1;

@@ -74,6 +74,9 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::Incomplete { dst, bytes, bytes_expected } => {
             fill(&format!("{{}} is incomplete: {bytes} of {bytes_expected} bytes"), &[dst])
         }
+        Diagnostic::RangeFailed { dst } => {
+            fill("cannot complete {}: another rank failed at a range of it", &[dst])
+        }
         Diagnostic::Shrank { src, bytes, bytes_expected } => fill(
             &format!("{{}} shrank while being copied: {bytes} of {bytes_expected} bytes"),
             &[src],

@@ -1,0 +1,149 @@
+//! A large file that this rank of a job copies together with others.
+//!
+//! This rank creates the file and gives it its attributes and its name. Ranks that wait for work are
+//! told of it between two pieces, and claim ranges ([`crate::shared::shared_file`]).
+
+use std::cell::OnceCell;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use rustix::fs::{Stat, fstat, ftruncate};
+use rustix::io::retry_on_intr;
+
+use super::context::CopyContext;
+use crate::data::journal::Journal;
+use crate::destination::open::Opened;
+use crate::destination::state::DestinationState;
+use crate::entry::{Entry, RangePlace};
+use crate::fs::{FileId, data_bytes, file_bytes, is_component, is_regular};
+use crate::report::DataReport;
+use crate::request::{Make, Reflink};
+use crate::shared::range_offer::{RangeOffer, SourceVersion};
+use crate::shared::ranks::Offered;
+use crate::shared::shared_file::Cut;
+use crate::shared::{RankContext, SharedFile};
+
+/// A file with more holes than this is not shared: most ranges would have no data.
+const FILE_BYTES_FOR_DATA_BYTE: u64 = 64;
+
+/// A large file of this rank. Until it is dropped other ranks may claim ranges of it.
+pub(crate) struct OwnedFile<'o> {
+    pub(crate) file: Arc<SharedFile>,
+    rank: &'o Arc<RankContext>,
+    place: &'o dyn RangePlace,
+    dst: &'o Opened<'o>,
+    /// Without the directories.
+    offer: RangeOffer,
+    /// What other ranks are told, once the file has its whole length; `None` if they cannot be.
+    message: OnceCell<Option<Vec<u8>>>,
+}
+
+/// Whether ranges of the file may be copied by other ranks.
+pub(crate) fn may_share(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    state: &DestinationState,
+    src: &Stat,
+) -> bool {
+    let options = cx.options;
+    let bytes = file_bytes(src);
+    let range_bytes = cx.rank().and_then(|rank| rank.ranks.range_bytes(bytes, 0));
+    let is_long = range_bytes.is_some_and(|range_bytes| bytes > range_bytes);
+    is_long
+        && entry.range_place.is_some()
+        && is_regular(src)
+        && bytes / FILE_BYTES_FOR_DATA_BYTE <= data_bytes(src)
+        && options.make == Make::Copy
+        && options.reflink != Reflink::Always
+        // It clones files as a whole.
+        && options.engine.as_ref().is_none_or(|variant| variant.engine.name != "reflink")
+        // It tells pages of this copy from others by their order.
+        && !options.no_cache
+        // A receipt has one hash of the whole file, which is read in order.
+        && !(options.verify && cx.report.keeps_receipts())
+        && !state.dangling
+        && state.found.as_deref().is_none_or(|found| !found.through_link)
+        && is_component(entry.dst.name)
+}
+
+impl<'o> OwnedFile<'o> {
+    /// The file that was opened for `entry`, of which [`may_share`] is true. `None` if others cannot
+    /// open it.
+    pub(crate) fn new(
+        cx: &'o CopyContext<'_>,
+        entry: &'o Entry<'_>,
+        src: &Stat,
+        (dst, journal): (&'o Opened<'_>, Option<&Journal>),
+    ) -> Option<OwnedFile<'o>> {
+        let (rank, place) = (cx.rank()?, entry.range_place?);
+        if !is_regular(&dst.stat) {
+            return None;
+        }
+        let dst_name: &CStr = match &dst.atomic {
+            Some(atomic) => atomic.name_beside_destination()?,
+            None => entry.dst.name,
+        };
+        let stripe_bytes = u64::try_from(dst.stat.st_blksize).unwrap_or(0);
+        let bytes = file_bytes(src);
+        let range_bytes = rank.ranks.range_bytes(bytes, stripe_bytes)?;
+        let from = journal.map_or(0, |journal| journal.at);
+        let cut = Cut { from, file_bytes: bytes, range_bytes, verifies: cx.options.verify };
+        let ranks = rank.ranks.clone();
+        let grants = move |to, ticket, grant| ranks.grant(to, ticket, grant);
+        let file = rank.inbox.files.add(rank.number, cut, Box::new(grants));
+        let offer = RangeOffer {
+            owner: rank.number,
+            file: file.number,
+            place: Vec::new(),
+            in_directory: place.is_in_directory(),
+            src_name: entry.src.name.into(),
+            dst_name: dst_name.into(),
+            dst_shown: entry.dst.name.into(),
+            src_id: rank.devices.common(FileId::of(src)),
+            dst_id: rank.devices.common(FileId::of(&dst.stat)),
+            version: SourceVersion::of(src),
+            atomic: dst.atomic.is_some(),
+            chunk_bytes: journal.map_or(0, |journal| journal.chunk_bytes),
+        };
+        Some(OwnedFile { file, rank, place, dst, offer, message: OnceCell::new() })
+    }
+
+    /// Whether the data was copied in ranges, and is that of the source: it was not cloned, and the source
+    /// has not changed.
+    pub(crate) fn has_ranges(&self, copied: &DataReport) -> bool {
+        copied.offload.reflink != "yes" && !copied.changed
+    }
+
+    /// Tells ranks that wait of the file, if there is something to do for them.
+    pub(crate) fn look(&self) {
+        self.rank.has_offers();
+        let mut is_told = false;
+        while self.rank.ranks.waiting() > 0
+            && self.file.wants_help()
+            && let Some(message) = self.message.get_or_init(|| self.prepare())
+        {
+            let offered = Offered { file: Some(self.file.clone()), kept: self.place.keep() };
+            self.rank.offer(self.offer.owner, message.clone(), offered);
+            is_told = true;
+        }
+        if !is_told {
+            self.rank.ranks.no_surplus();
+        }
+    }
+
+    /// Gives the file its length, so that no rank has to extend it, and describes it.
+    fn prepare(&self) -> Option<Vec<u8>> {
+        let bytes = self.offer.version.file_bytes;
+        let place = self.place.encode()?;
+        if file_bytes(&fstat(&self.dst.fd).ok()?) < bytes {
+            retry_on_intr(|| ftruncate(&self.dst.fd, bytes)).ok()?;
+        }
+        Some(RangeOffer { place, ..self.offer.clone() }.encode())
+    }
+}
+
+impl Drop for OwnedFile<'_> {
+    fn drop(&mut self) {
+        self.rank.inbox.files.remove(&self.file);
+    }
+}
