@@ -320,6 +320,53 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
 }
 
 #[test]
+fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let file = std::fs::File::create(&src).expect("a file");
+    for at in (0..400).step_by(4) {
+        let bytes = testfs::random_bytes(4 << 20, at);
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, at << 20).expect("written");
+    }
+    let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=300M", "src", "dst"];
+    for victim in [0, 2, 1] {
+        let mut child = haulage(dir.path(), 3, &args)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("mpirun runs");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // Bytes that each rank has written, by write(2) and the like, or that the kernel has for it.
+        let written = || -> Vec<u64> {
+            let of = |pid: u32| {
+                let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+                let number = |line: &str| line.split_once(": ").and_then(|(_, n)| n.parse().ok());
+                text.lines().find(|line| line.starts_with("wchar")).and_then(number).unwrap_or(0)
+            };
+            ranks_of(&child).into_iter().map(of).collect()
+        };
+        let journal = dir.path().join(".dst.haulage-journal");
+        let are_at_it = || {
+            let written = written();
+            written.len() == 3 && written.iter().all(|&bytes| bytes > 5 << 20)
+        };
+        while !are_at_it() || journal.metadata().is_ok_and(|found| found.len() < 200) {
+            assert!(Instant::now() < deadline, "not all ranks copy: {:?}", written());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let victim = rustix::process::Pid::from_raw(ranks_of(&child)[victim].cast_signed());
+        let victim = victim.expect("a process");
+        rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+        assert!(!child.wait().expect("mpirun ends").success());
+        assert!(!dst.exists(), "it has no name yet");
+    }
+    let output = run(dir.path(), 3, &["cp", "-a", "--resume", "--verify", "src", "dst"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_equal(&src, &dst, "after the last run");
+    assert_eq!(testfs::names_in(dir.path()), ["dst", "src"], "nothing stays beside the copy");
+}
+
+#[test]
 fn a_signal_ends_the_job_in_order() {
     let dir = scratch();
     make_tree(&dir.path().join("src"), 6);
@@ -565,15 +612,8 @@ fn store(dirs: usize) -> Option<SlowFs> {
 
 /// Seconds of a copy by that many ranks of one worker each. The start of the ranks is left out.
 fn seconds_on_the_store(store: &SlowFs, ranks: usize) -> f64 {
-    let timed = |args: &[&str]| {
-        let start = Instant::now();
-        let output = run(store.path(), ranks, args);
-        assert!(output.status.success(), "{ranks} ranks: {output:?}");
-        start.elapsed().as_secs_f64()
-    };
-    let start = timed(&["--version"]);
     let dst = format!("dst{ranks}");
-    let all = timed(&["cp", "-r", "--jobs=1", "src", &dst]);
+    let seconds = seconds_of(store, ranks, &["cp", "-r", "--jobs=1", "src", &dst]);
     let contents = store.contents();
     let below = |top: &str| -> Vec<_> {
         let inside = |(path, data): (&PathBuf, &Option<Vec<u8>>)| {
@@ -582,6 +622,19 @@ fn seconds_on_the_store(store: &SlowFs, ranks: usize) -> f64 {
         contents.iter().filter_map(inside).collect()
     };
     assert!(below("src").len() > STORE_FILES && below("src") == below(&dst), "{ranks} ranks");
+    seconds
+}
+
+/// Seconds of a command of the program without the start of the ranks.
+fn seconds_of(store: &SlowFs, ranks: usize, args: &[&str]) -> f64 {
+    let timed = |args: &[&str]| {
+        let start = Instant::now();
+        let output = run(store.path(), ranks, args);
+        assert!(output.status.success(), "{ranks} ranks: {output:?}");
+        start.elapsed().as_secs_f64()
+    };
+    let start = timed(&["--version"]);
+    let all = timed(args);
     (all - start).max(f64::EPSILON)
 }
 
@@ -603,5 +656,22 @@ fn print_speed_up_on_a_slow_store() {
     for ranks in [2, 4, 8] {
         let seconds = seconds_on_the_store(&store, ranks);
         println!("{ranks} ranks: {seconds:.2} s, speed-up {:.2}", one / seconds);
+    }
+}
+
+#[test]
+#[ignore = "prints the table of docs/scale.md, and takes 4 GiB of memory"]
+fn print_speed_up_of_one_large_file() {
+    let Some(store) = store(0) else { return };
+    let (src, dst) = (store.path().join("src"), store.path().join("dst"));
+    write(&src, testfs::random_bytes(1 << 30, 5)).expect("a file");
+    let mut one = None;
+    for ranks in [1, 2, 4, 8] {
+        let seconds = seconds_of(&store, ranks, &["cp", "--jobs=1", "src", "dst"]);
+        let one = *one.get_or_insert(seconds);
+        println!("{ranks} ranks: {seconds:.2} s, speed-up {:.2}", one / seconds);
+        let read = |path| std::fs::read(path).expect("a file");
+        assert!(read(&src) == read(&dst), "{ranks} ranks");
+        std::fs::remove_file(&dst).expect("removed");
     }
 }

@@ -1,0 +1,411 @@
+//! Ranks that are threads of this process copy ranges of one large file.
+
+use std::collections::VecDeque;
+use std::fs::{File, create_dir, write};
+use std::num::NonZeroU64;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use haulage::events::{Diagnostic, Observer, Receipt};
+use haulage::options::{Destination, Options, Request};
+use haulage_mpi::driver;
+use haulage_mpi::transport::{Threads, Transport};
+use rustix::io::Errno;
+use testfs::{Aspects, Costs, Faults, FaultyFs, SlowFs, random_bytes, tree_differences};
+
+const MIB: u64 = 1 << 20;
+
+/// What one rank has done.
+#[derive(Default)]
+struct Done {
+    receipts: Mutex<Vec<Receipt>>,
+    failed: Mutex<Vec<Diagnostic>>,
+    moved_bytes: AtomicU64,
+    keeps_receipts: bool,
+    stops_at: Option<Instant>,
+    stops_after_bytes: Option<u64>,
+}
+
+impl Observer for Done {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.failed.lock().expect("no panic").push(diagnostic);
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        self.keeps_receipts
+    }
+
+    fn finished(&self, receipt: Receipt) {
+        self.receipts.lock().expect("no panic").push(receipt);
+    }
+
+    fn moved(&self, _: &engines::Variant, _: engines::Span, moved: engines::Moved) {
+        self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
+    }
+
+    fn interrupted(&self) -> bool {
+        let moved_bytes = self.moved_bytes.load(Ordering::Relaxed);
+        self.stops_at.is_some_and(|at| Instant::now() >= at)
+            || self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
+    }
+}
+
+/// Messages and receipts of other ranks go nowhere.
+struct Ignored;
+
+impl haulage_cli::Collector for Ignored {
+    fn tell(&self, _: &[u8]) {}
+
+    fn add_receipts(&self, _: &[u8]) {}
+
+    fn flush_receipts(&self) {}
+}
+
+/// The messages of a rank that arrive late.
+struct Late {
+    transport: Threads,
+    by: Duration,
+    arrived: VecDeque<(Instant, (u32, Vec<u8>))>,
+}
+
+impl Transport for Late {
+    fn rank(&self) -> u32 {
+        self.transport.rank()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.transport.ranks()
+    }
+
+    fn host(&self) -> String {
+        self.transport.host()
+    }
+
+    fn send(&mut self, messages: Vec<(u32, Vec<u8>)>) {
+        self.transport.send(messages);
+    }
+
+    fn receive(&mut self) -> Option<(u32, Vec<u8>)> {
+        while let Some(message) = self.transport.receive() {
+            self.arrived.push_back((Instant::now() + self.by, message));
+        }
+        let is_due = self.arrived.front().is_some_and(|(due, _)| *due <= Instant::now());
+        is_due.then(|| self.arrived.pop_front().expect("there is one").1)
+    }
+
+    fn abort(&self) -> ! {
+        self.transport.abort();
+    }
+}
+
+/// Copies `src` with so many ranks. Returns what each has done, and the exit status of rank 0.
+fn copy(ranks: u32, paths: (&Path, &Path), options: &Options) -> (Vec<Arc<Done>>, u8) {
+    let done: Vec<Arc<Done>> = (0..ranks).map(|_| Arc::default()).collect();
+    let status = run(&done, paths, options, Duration::ZERO);
+    (done, status)
+}
+
+/// The same with a rank for each of `done`, whose messages arrive late.
+fn run(done: &[Arc<Done>], (src, dst): (&Path, &Path), options: &Options, by: Duration) -> u8 {
+    let request = Request { sources: vec![src.into()], destination: Destination::Last(dst.into()) };
+    let threads: Vec<_> = Threads::connected(done.len().try_into().expect("few ranks"))
+        .into_iter()
+        .zip(done.to_vec())
+        .map(|(transport, done)| {
+            let (request, options) = (request.clone(), options.clone());
+            let mut transport = Late { transport, by, arrived: VecDeque::new() };
+            std::thread::spawn(move || {
+                driver::run_with(&mut transport, move |job| {
+                    let collector: Arc<dyn haulage_cli::Collector> = Arc::new(Ignored);
+                    let observer: Arc<dyn Observer + Send> = done;
+                    let outcome = job.copy(request, options, &observer, &collector);
+                    if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+                })
+            })
+        })
+        .collect();
+    let statuses: Vec<u8> =
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    statuses[0]
+}
+
+/// A directory in memory, or an ordinary one.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory")
+}
+
+fn failures(done: &[Arc<Done>]) -> Vec<Diagnostic> {
+    done.iter().flat_map(|rank| rank.failed.lock().expect("no panic").clone()).collect()
+}
+
+fn moved(done: &[Arc<Done>]) -> Vec<u64> {
+    done.iter().map(|rank| rank.moved_bytes.load(Ordering::Relaxed)).collect()
+}
+
+fn with_jobs(jobs: usize) -> Options {
+    Options { jobs: jobs.try_into().ok(), ..Options::archive() }
+}
+
+/// A file of `bytes` whose data differs from block to block.
+fn make_dense(path: &Path, bytes: u64) {
+    let file = File::create(path).expect("a file");
+    let piece = random_bytes(1 << 20, 7);
+    let mut at = 0;
+    while at < bytes {
+        let len = usize::try_from(MIB.min(bytes - at)).expect("small");
+        file.write_all_at(&piece[..len], at).expect("written");
+        file.write_all_at(&at.to_le_bytes()[..len.min(8)], at).expect("written");
+        at += MIB;
+    }
+}
+
+/// A file with 4 MiB of data in each 20 MiB.
+fn make_sparse(path: &Path, bytes: u64) {
+    let file = File::create(path).expect("a file");
+    file.set_len(bytes).expect("a length");
+    let mut piece = random_bytes(4 << 20, 3);
+    for at in (3 * MIB..bytes - 4 * MIB).step_by(20 << 20) {
+        piece[..8].copy_from_slice(&at.to_le_bytes());
+        file.write_all_at(&piece, at).expect("written");
+    }
+}
+
+fn assert_equal(src: &Path, dst: &Path, shown: &str) {
+    let differences = tree_differences(src, dst, Aspects::ALL).expect("both are read");
+    assert_eq!(differences, Vec::<String>::new(), "{shown}");
+}
+
+/// A tree with one large file.
+fn make_tree(src: &Path, make: fn(&Path, u64), bytes: u64) {
+    create_dir(src).expect("a directory");
+    make(&src.join("large"), bytes);
+}
+
+/// How many ranks have moved data.
+fn at_work(done: &[Arc<Done>]) -> usize {
+    done.iter().filter(|rank| rank.moved_bytes.load(Ordering::Relaxed) > 0).count()
+}
+
+#[test]
+fn ranks_copy_ranges_of_one_file() {
+    for (ranks, jobs, make, bytes) in [
+        (2, 1, make_dense as fn(&Path, u64), 64 * MIB + 1),
+        (3, 2, make_sparse, 200 * MIB + 5),
+        (4, 1, make_dense, 130 * MIB),
+        (7, 1, make_sparse, 460 * MIB),
+    ] {
+        let shown = format!("{ranks} ranks, {jobs} workers, {bytes} bytes");
+        let dir = scratch();
+        let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+        make_tree(&src, make, bytes);
+        let done: Vec<Arc<Done>> = (0..ranks)
+            .map(|_| Arc::new(Done { keeps_receipts: true, ..Done::default() }))
+            .collect();
+        let status = run(&done, (&src, &dst), &with_jobs(jobs), Duration::ZERO);
+        assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
+        assert_equal(&src, &dst, &shown);
+        let blocks = |path: &Path| path.join("large").metadata().expect("a file").blocks();
+        assert!(blocks(&dst) <= blocks(&src), "{shown}: holes are kept");
+        assert!(at_work(&done) > 1, "{shown}: one rank has copied all");
+        let receipts = done.iter().flat_map(|rank| rank.receipts.lock().expect("no panic").clone());
+        let receipts: Vec<Receipt> = receipts.collect();
+        assert_eq!(receipts.len(), 2, "{shown}: the file and its directory");
+        let file = receipts.iter().find(|receipt| receipt.dst.ends_with("large")).expect("it");
+        assert_eq!(file.data_bytes + file.hole_bytes, bytes, "{shown}");
+    }
+}
+
+#[test]
+fn an_operand_that_is_a_file_is_shared_as_well() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_dense(&src, 130 * MIB);
+    for options in [
+        with_jobs(1),
+        Options { atomic: true, ..with_jobs(2) },
+        Options { atomic: true, resume: true, ..with_jobs(1) },
+        Options { verify: true, ..with_jobs(1) },
+    ] {
+        let (done, status) = copy(3, (&src, &dst), &options);
+        assert_eq!((failures(&done), status), (vec![], 0), "{options:?}");
+        assert_equal(&src, &dst, "an operand");
+        assert!(at_work(&done) > 1, "{options:?}");
+        assert_eq!(testfs::names_in(dir.path()), ["dst", "src"], "no temporary stays");
+        std::fs::remove_file(&dst).expect("removed");
+    }
+}
+
+#[test]
+fn ranks_that_all_own_files_help_each_other() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    create_dir(&src).expect("a directory");
+    for number in 0..6 {
+        make_sparse(&src.join(number.to_string()), (66 + number * 14) * MIB);
+    }
+    // Names of one file are copied by one rank, and wait for it on the others.
+    std::fs::hard_link(src.join("5"), src.join("again")).expect("a link");
+    for verify in [false, true] {
+        let options = Options { verify, ..with_jobs(1) };
+        let (done, status) = copy(4, (&src, &dst), &options);
+        assert_eq!((failures(&done), status), (vec![], 0), "verify: {verify}");
+        assert_equal(&src, &dst, "many large files");
+        assert!(at_work(&done) > 1, "verify: {verify}");
+        std::fs::remove_dir_all(&dst).expect("removed");
+    }
+}
+
+#[test]
+fn a_rank_writes_to_no_other_file_than_the_owner() {
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    make_tree(&path("src"), make_dense, 160 * MIB);
+    create_dir(path("outside")).expect("a directory");
+    let victim = "what nobody may touch".repeat(9 << 20);
+    write(path("outside/large"), &victim).expect("a file");
+    // Between the offer and its arrival, another process moves the copy away.
+    let attack = [path("dst"), path("moved"), path("outside")];
+    let attacker = std::thread::spawn(move || {
+        let [dst, moved, outside] = attack;
+        let until = Instant::now() + Duration::from_secs(20);
+        while !dst.join("large").exists() && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        std::fs::rename(&dst, moved).expect("moved");
+        std::os::unix::fs::symlink(outside, dst).expect("a link");
+    });
+    let options = Options { limit_rate: NonZeroU64::new(600 << 20), ..with_jobs(1) };
+    let done = [(); 3].map(|()| Arc::default());
+    run(&done, (&path("src"), &path("dst")), &options, Duration::from_millis(100));
+    attacker.join().expect("no panic");
+    let found = std::fs::read(path("outside/large")).expect("the file");
+    assert!(found == victim.as_bytes(), "a file outside was written to");
+    assert_equal(&path("src/large"), &path("moved/large"), "the owner copies it");
+    assert_eq!(at_work(&done), 1, "nobody else writes to it");
+}
+
+#[test]
+fn a_source_that_changed_is_copied_by_its_owner() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, make_dense, 160 * MIB);
+    let (large, copied) = (src.join("large"), dst.join("large"));
+    let changing = std::thread::spawn(move || {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !copied.exists() && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        let file = File::options().write(true).open(large).expect("the source");
+        file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+    });
+    let options = Options { limit_rate: NonZeroU64::new(600 << 20), ..with_jobs(1) };
+    let done = [(); 2].map(|()| Arc::default());
+    let status = run(&done, (&src, &dst), &options, Duration::from_millis(100));
+    changing.join().expect("no panic");
+    assert_eq!(status, 0);
+    assert_eq!(failures(&done), [Diagnostic::Changed { src: src.join("large") }]);
+    assert_eq!(at_work(&done), 1, "the other rank does not copy another version");
+}
+
+/// Copies 140 MiB into the directory `store`, with an error. Returns what the ranks have done.
+fn copy_into(store: &Path, options: &Options) -> Vec<Arc<Done>> {
+    let dir = scratch();
+    make_dense(&dir.path().join("large"), 140 * MIB);
+    let (done, status) = copy(3, (&dir.path().join("large"), &store.join("dst")), options);
+    assert_eq!(status, 1);
+    done
+}
+
+fn assert_told_once(failures: &[Diagnostic]) {
+    let is_full =
+        |failure: &&Diagnostic| matches!(failure, Diagnostic::Failed { errno: Errno::NOSPC, .. });
+    assert_eq!(failures.iter().filter(is_full).count(), 1, "{failures:?}");
+    assert!(failures.len() <= 2, "{failures:?}");
+}
+
+#[test]
+fn a_range_that_fails_is_told_once_and_the_file_fails() {
+    let faults = Faults { write_error: Some((70 * MIB, Errno::NOSPC)), ..Faults::default() };
+    let Some(store) = FaultyFs::mount(Vec::new(), faults) else { return };
+    let failures = failures(&copy_into(store.path(), &with_jobs(1)));
+    assert_told_once(&failures);
+    assert!(failures.iter().any(|failure| matches!(failure, Diagnostic::Incomplete { .. })));
+    let bytes = store.path().join("dst").metadata().expect("a part").len();
+    assert!(bytes <= 70 * MIB, "{bytes} bytes stay, with a gap");
+}
+
+#[test]
+fn a_full_disk_is_told_once_by_all_ranks_that_meet_it() {
+    let costs = Costs { full_after_writes: Some(100), ..Costs::default() };
+    let Some(store) = SlowFs::mount(costs) else { return };
+    let failures = failures(&copy_into(store.path(), &Options { atomic: true, ..with_jobs(1) }));
+    assert_told_once(&failures);
+    assert_eq!(testfs::names_in(store.path()), Vec::<String>::new(), "nothing stays");
+}
+
+#[test]
+fn a_wrong_byte_is_noticed_by_the_ranks_that_verify() {
+    for at in [3 * MIB, 132 * MIB + 77] {
+        let faults = Faults { wrong_write: Some(at), ..Faults::default() };
+        let options = Options { verify: true, ..with_jobs(1) };
+        let Some(store) = FaultyFs::mount(Vec::new(), faults) else { return };
+        let done = copy_into(store.path(), &options);
+        let failures = failures(&done);
+        let [Diagnostic::Differs { at: found, .. }] = failures[..] else { panic!("{failures:?}") };
+        assert_eq!(found, at);
+        assert!(at_work(&done) > 1, "{at}");
+    }
+}
+
+#[test]
+fn an_interrupted_copy_goes_on_where_nothing_is_missing() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let bytes = 200 * MIB;
+    make_dense(&src, bytes);
+    let slow = |rate| Options {
+        atomic: true,
+        resume: true,
+        limit_rate: NonZeroU64::new(rate),
+        ..with_jobs(1)
+    };
+    // Rank 0 is in its second range.
+    let stops_after_bytes = Some(66 * MIB);
+    let done = [(); 3].map(|()| Arc::new(Done { stops_after_bytes, ..Done::default() }));
+    let status = run(&done, (&src, &dst), &slow(600 << 20), Duration::ZERO);
+    assert_eq!(
+        (failures(&done), status),
+        (vec![Diagnostic::InterruptedBefore { dst: dst.clone() }], 1)
+    );
+    assert!(!dst.exists());
+    let (again, status) = copy(3, (&src, &dst), &slow(8 << 30));
+    assert_eq!((failures(&again), status), (vec![], 0));
+    assert_equal(&src, &dst, "after the second run");
+    let moved: Vec<u64> = moved(&again);
+    assert!(moved.iter().sum::<u64>() < bytes, "{moved:?}: all was copied again");
+    assert_eq!(testfs::names_in(dir.path()), ["dst", "src"]);
+}
+
+#[test]
+fn an_interrupted_file_ends_after_what_is_complete() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_dense(&src, 300 * MIB);
+    let options = Options { limit_rate: NonZeroU64::new(150 << 20), ..with_jobs(1) };
+    let stops_at = Some(Instant::now() + Duration::from_millis(800));
+    let done = [0, 1, 2].map(|rank| {
+        let stops_at = stops_at.filter(|_| rank == 1);
+        Arc::new(Done { stops_at, ..Done::default() })
+    });
+    let status = run(&done, (&src, &dst), &options, Duration::ZERO);
+    let failures = failures(&done);
+    let [Diagnostic::Interrupted { bytes, .. }] = failures[..] else { panic!("{failures:?}") };
+    assert_eq!((dst.metadata().expect("a part").len(), status), (bytes, 1));
+    let copied = std::fs::read(&dst).expect("the part");
+    let all = std::fs::read(&src).expect("the source");
+    assert!(all.starts_with(&copied), "there is no gap");
+}
