@@ -91,8 +91,7 @@ impl Place {
     fn ready(&self, variant: &str) -> Box<dyn ReadyVariant> {
         let row = workload::by_name(&self.cell.workload).expect("a workload");
         let setting = Setting { cell: &self.cell, dirs: &self.dirs, nth: 0 };
-        let started = (row.start)(&setting, variant).expect("no error");
-        started.unwrap_or_else(|why| panic!("{variant}: {why}"))
+        (row.start)(&setting, variant).unwrap_or_else(|why| panic!("{variant}: {why:?}"))
     }
 
     fn order(&self, variants: &[&str], rounds: usize) -> Order {

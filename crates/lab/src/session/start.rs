@@ -28,7 +28,7 @@ pub(crate) fn start_variants(
     let setting = Setting { cell: &order.cell, dirs, nth };
     let wanted: Vec<usize> = order.rounds.iter().flatten().copied().collect();
     let start = |(index, variant): (usize, &String)| match wanted.contains(&index) {
-        true => (workload.start)(&setting, without_label(variant)),
+        true => workload.start_variant(&setting, without_label(variant)),
         false => Ok(Err(String::new())),
     };
     order.variants.iter().enumerate().map(start).collect()

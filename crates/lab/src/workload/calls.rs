@@ -10,7 +10,7 @@ use engines::Errno;
 use engines::sys::Buffer;
 
 use super::cached_source::CachedSource;
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;
 use super::parameters;
 use crate::clock::{Clock, Spent, now_ns};
@@ -90,25 +90,19 @@ impl Times {
     }
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let parsed = parameters::one_file(setting.cell)
-        .and_then(|()| parameters::bytes_of(text, BUFFER_BYTES_MAX));
-    let buffer_bytes = match parsed {
-        Ok(buffer_bytes) => buffer_bytes,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    parameters::one_file(setting.cell)?;
+    let buffer_bytes = parameters::bytes_of(text, BUFFER_BYTES_MAX)?;
     let bytes = setting.cell.file_bytes;
     let calls = bytes.div_ceil(buffer_bytes as u64);
     if calls > CALLS_MAX {
-        return Ok(Err(format!("{calls} reads are more than the {CALLS_MAX} that are recorded")));
+        let why = format!("{calls} reads are more than the {CALLS_MAX} that are recorded");
+        return Err(why.into());
     }
     let calls = usize::try_from(calls).expect("no more than CALLS_MAX");
-    let buffer = match parameters::touched(buffer_bytes) {
-        Ok(buffer) => buffer,
-        Err(why) => return Ok(Err(why)),
-    };
+    let buffer = parameters::touched(buffer_bytes)?;
     let cached = CachedSource::open(setting)?;
-    Ok(Ok(Box::new(Calls {
+    Ok(Box::new(Calls {
         text: text.to_owned(),
         expected: Digests::of(&cached.source, &cached.load)?,
         cached,
@@ -117,7 +111,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         reads: Times::with_room_for(calls),
         writes: Times::with_room_for(calls),
         last: None,
-    })))
+    }))
 }
 
 /// Copies until the source ends and notes what each call took. An error comes with the word for its

@@ -15,7 +15,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use rustix::fs::{Access, MemfdFlags};
 
 use super::cached_source::{CachedSource, StartedRun};
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::tree::Tree;
 use crate::clock::{Clock, Spent, now_ns};
 use crate::definition::cell::{Cell, Destination};
@@ -101,11 +101,8 @@ struct Commanding {
     durable: bool,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let line = match Line::parse(text) {
-        Ok(line) => line,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    let line = Line::parse(text)?;
     let cached = CachedSource::open(setting)?;
     let name = format!("command-{}-{}", std::process::id(), fastrand::u32(..));
     let dst = setting.dirs.dst.path().join(name);
@@ -117,9 +114,9 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         words[0] = myself.into_os_string();
     }
     if !is_there(&words[0]) {
-        return Ok(Err(no_such_program(&words[0])));
+        return Err(no_such_program(&words[0]).into());
     }
-    Ok(Ok(Box::new(Commanding {
+    Ok(Box::new(Commanding {
         text: text.to_owned(),
         words,
         tree: Tree::of(&cached)?,
@@ -128,7 +125,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         dir: WorkDir::open(setting.dirs.dst.path())?,
         destination: setting.cell.destination,
         durable: setting.cell.durable,
-    })))
+    }))
 }
 
 fn no_such_program(program: &OsStr) -> String {

@@ -2,7 +2,7 @@
 
 use engines::Variant;
 
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::source_facts;
 use crate::clock::Clock;
 use crate::definition::cell::{Cell, Destination};
@@ -48,15 +48,9 @@ struct Copy {
     durable: bool,
 }
 
-fn start(setting: &Setting<'_>, variant: &str) -> Result<Started, Error> {
-    let variant: Variant = match variant.parse() {
-        Ok(variant) => variant,
-        Err(error) => return Ok(Err(format!("{error}"))),
-    };
-    let runner = match Runner::start(&variant) {
-        Ok(runner) => runner,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    let variant = text.parse::<Variant>().map_err(|error| error.to_string())?;
+    let runner = Runner::start(&variant)?;
     let Setting { cell, dirs, nth } = *setting;
     let source = Source::open(&dirs.source(cell, nth)?)?;
     let load = source.whole();
@@ -65,7 +59,7 @@ fn start(setting: &Setting<'_>, variant: &str) -> Result<Started, Error> {
     // A directory of its own, since the files in it are called by numbers.
     let path = dirs.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
     std::fs::create_dir(&path).map_err(crate::scratch::files::failed("cannot create", &path))?;
-    Ok(Ok(Box::new(Copy {
+    Ok(Box::new(Copy {
         runner: Some(runner),
         source,
         task,
@@ -74,7 +68,7 @@ fn start(setting: &Setting<'_>, variant: &str) -> Result<Started, Error> {
         state: cell.state,
         destination: cell.destination,
         durable: cell.durable,
-    })))
+    }))
 }
 
 impl Copy {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::Errno;
 use engines::sys::{Buffer, Guard, Window};
 
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;
 use super::parameters;
 use super::pattern;
@@ -78,29 +78,22 @@ struct Creating {
     expected: Digests,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let parsed = parameters::one_file(setting.cell).and_then(|()| Method::parse(text));
-    let method = match parsed {
-        Ok(method) => method,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    parameters::one_file(setting.cell)?;
+    let method = Method::parse(text)?;
     let buffer = parameters::touched(match method {
         Method::Write { buffer_bytes } => buffer_bytes,
         Method::Mmap { .. } => 0,
-    });
-    let buffer = match buffer {
-        Ok(buffer) => buffer,
-        Err(why) => return Ok(Err(why)),
-    };
+    })?;
     let bytes = setting.cell.file_bytes;
-    Ok(Ok(Box::new(Creating {
+    Ok(Box::new(Creating {
         text: text.to_owned(),
         method,
         bytes,
         buffer,
         output: Output::new(setting, bytes)?,
         expected: Digests::of_made(bytes, pattern::fill),
-    })))
+    }))
 }
 
 /// Computes and writes piece after piece. Returns the number of calls.

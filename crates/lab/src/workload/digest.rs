@@ -11,7 +11,7 @@ use engines::sys::{Buffer, Leased};
 use md5::Digest as _;
 
 use super::cached_source::CachedSource;
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::{Clock, Spent};
 use crate::definition::cell::Cell;
@@ -202,28 +202,21 @@ struct Digesting {
     buffer: Buffer,
 }
 
-fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> Result<Started, Error> {
-    let variant = match Variant::parse(text, purpose) {
-        Ok(variant) => variant,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> StartResult {
+    let variant = Variant::parse(text, purpose)?;
     let cached = CachedSource::open(setting)?;
     if matches!(variant.by, By::Mmap { .. })
         && let Err(errno) = Leased::take(cached.source.open_file(cached.load.parts[0].file)?)
     {
         let why = engines::describe(errno);
-        return Ok(Err(format!("no lease on the file keeps its bytes as they are: {why}")));
+        return Err(format!("no lease on the file keeps its bytes as they are: {why}").into());
     }
     let buffer = parameters::touched(match variant.by {
         By::Read { buffer_bytes } => buffer_bytes,
         By::Mmap { .. } => 0,
-    });
-    let buffer = match buffer {
-        Ok(buffer) => buffer,
-        Err(why) => return Ok(Err(why)),
-    };
+    })?;
     let expected = expected(&cached.source, &cached.load, variant.digest)?;
-    Ok(Ok(Box::new(Digesting { text: text.to_owned(), variant, cached, expected, buffer })))
+    Ok(Box::new(Digesting { text: text.to_owned(), variant, cached, expected, buffer }))
 }
 
 fn expected(source: &Source, load: &Load, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {

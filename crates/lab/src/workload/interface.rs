@@ -19,7 +19,7 @@ pub struct Workload {
     /// Why a text is no variant of it, in words.
     pub check: fn(&str) -> Result<(), String>,
     /// Starts a variant in this process: buffers, rings and sockets are made, and sources too.
-    pub start: fn(&Setting<'_>, &str) -> Result<Started, Error>,
+    pub start: fn(&Setting<'_>, &str) -> StartResult,
     /// What one run at a time needs.
     pub needs: fn(&Cell) -> Needs,
     /// Whether it reads a file, so that the state of the page cache means something.
@@ -28,6 +28,48 @@ pub struct Workload {
     pub can_be_durable: bool,
     /// The number of calls of a run, if the time of one call is reported.
     pub calls_of_run: Option<u64>,
+}
+
+/// A variant that is ready to run, or why it is not started.
+pub type StartResult = Result<Box<dyn ReadyVariant>, NotStarted>;
+
+/// Why a variant is not started.
+#[derive(Debug)]
+pub enum NotStarted {
+    /// It does not work here; why, in words.
+    Refused(String),
+    /// Something other than the variant failed.
+    Failed(Error),
+}
+
+impl From<String> for NotStarted {
+    fn from(why: String) -> NotStarted {
+        NotStarted::Refused(why)
+    }
+}
+
+impl From<Error> for NotStarted {
+    fn from(error: Error) -> NotStarted {
+        NotStarted::Failed(error)
+    }
+}
+
+impl Workload {
+    /// Starts a variant, see [`Workload::start`].
+    ///
+    /// # Errors
+    /// When something other than the variant fails.
+    pub(crate) fn start_variant(
+        &self,
+        setting: &Setting<'_>,
+        text: &str,
+    ) -> Result<Started, Error> {
+        match (self.start)(setting, text) {
+            Ok(ready) => Ok(Ok(ready)),
+            Err(NotStarted::Refused(why)) => Ok(Err(why)),
+            Err(NotStarted::Failed(error)) => Err(error),
+        }
+    }
 }
 
 /// A variant that is ready to run; or why it does not work here, in words.

@@ -5,7 +5,7 @@
 
 use engines::{Floor, Kind, Variant};
 
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
@@ -45,17 +45,14 @@ struct Copying {
     bytes: u64,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let started =
-        parameters::one_file(setting.cell).and_then(|()| parse(text)).and_then(|variant| {
-            match variant.engine.kind {
-                Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error)),
-                Kind::Copier { .. } => unreachable!("parse has refused it"),
-            }
-        });
-    Ok(started.map(|floor| {
-        Box::new(Copying { floor, bytes: setting.cell.file_bytes }) as Box<dyn ReadyVariant>
-    }))
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    parameters::one_file(setting.cell)?;
+    let variant = parse(text)?;
+    let floor = match variant.engine.kind {
+        Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error))?,
+        Kind::Copier { .. } => unreachable!("parse has refused it"),
+    };
+    Ok(Box::new(Copying { floor, bytes: setting.cell.file_bytes }))
 }
 
 impl ReadyVariant for Copying {

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::sys::Window;
 use engines::{Errno, Pair, Pos, Span, Variant};
 
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::{Opened, Output};
 use super::parameters;
 use super::peer::{self, Peer, Role};
@@ -91,27 +91,21 @@ struct Receiving {
     expected: Digests,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let method =
-        parameters::one_file(setting.cell).and_then(|()| Parsed::of(text)).and_then(|parsed| {
-            Ok(match parsed {
-                Parsed::Mmap { window_bytes, populate } => Method::Mmap { window_bytes, populate },
-                Parsed::Engine(variant) => Method::Engine(SocketCopy::start(&variant)?),
-            })
-        });
-    let method = match method {
-        Ok(method) => method,
-        Err(why) => return Ok(Err(why)),
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    parameters::one_file(setting.cell)?;
+    let method = match Parsed::of(text)? {
+        Parsed::Mmap { window_bytes, populate } => Method::Mmap { window_bytes, populate },
+        Parsed::Engine(variant) => Method::Engine(SocketCopy::start(&variant)?),
     };
     let bytes = setting.cell.file_bytes;
-    Ok(Ok(Box::new(Receiving {
+    Ok(Box::new(Receiving {
         text: text.to_owned(),
         method,
         bytes,
         sender: Peer::start(Role::Sender, bytes)?,
         output: Output::new(setting, bytes)?,
         expected: Digests::of_made(bytes, peer::stream),
-    })))
+    }))
 }
 
 /// Reads the socket into window after window of the file. Returns the number of reads.

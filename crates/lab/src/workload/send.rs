@@ -12,7 +12,7 @@ use engines::{Meter, Pair, Pos, Span, Variant};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cached_source::CachedSource;
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use super::peer::{Peer, Received, Role};
 use super::socket_copy::SocketCopy;
@@ -60,22 +60,17 @@ struct Sending {
     expected: Received,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let chained = parameters::one_file(setting.cell)
-        .and_then(|()| parse(text))
-        .and_then(|variant| SocketCopy::start(&variant));
-    let chained = match chained {
-        Ok(chained) => chained,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    parameters::one_file(setting.cell)?;
+    let chained = SocketCopy::start(&parse(text)?)?;
     let cached = CachedSource::open(setting)?;
-    Ok(Ok(Box::new(Sending {
+    Ok(Box::new(Sending {
         text: text.to_owned(),
         expected: expected(&cached)?,
         receiver: Peer::start(Role::Receiver, cached.load.bytes)?,
         cached,
         chained,
-    })))
+    }))
 }
 
 fn expected(cached: &CachedSource) -> Result<Received, Error> {

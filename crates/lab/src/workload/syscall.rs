@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::error::Error;
@@ -54,17 +54,14 @@ struct Calling {
     file: OwnedFd,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let call = match Call::parse(text) {
-        Ok(call) => call,
-        Err(why) => return Ok(Err(why)),
-    };
+fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+    let call = Call::parse(text)?;
     let dst = &setting.dirs.dst;
     let name = format!("syscall-{}-{}", std::process::id(), fastrand::u32(..));
     let file = dst.create_file(&name)?;
     dst.remove_file(&name)?;
     rustix::io::pwrite(&file, &[1; 100], 0).map_err(Error::path("cannot write in", dst.path()))?;
-    Ok(Ok(Box::new(Calling { call, file })))
+    Ok(Box::new(Calling { call, file }))
 }
 
 impl Calling {

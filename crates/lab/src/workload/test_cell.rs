@@ -48,7 +48,7 @@ impl TestCell {
 
     pub(crate) fn started(&self, variant: &str) -> Box<dyn ReadyVariant> {
         assert_eq!((self.workload.check)(variant), Ok(()), "{variant}");
-        let started = (self.workload.start)(&self.setting(), variant).expect("no error");
+        let started = self.workload.start_variant(&self.setting(), variant).expect("no error");
         started.unwrap_or_else(|why| panic!("{variant}: {why}"))
     }
 
@@ -75,7 +75,7 @@ impl TestCell {
 
     /// Why a variant is refused, when it starts or when it runs.
     pub(crate) fn refusal(&mut self, variant: &str) -> String {
-        match (self.workload.start)(&self.setting(), variant).expect("no error") {
+        match self.workload.start_variant(&self.setting(), variant).expect("no error") {
             Err(why) => why,
             Ok(mut started) => match started.run(Clock::default()).expect("no error") {
                 Outcome::Refused(why) => why,
