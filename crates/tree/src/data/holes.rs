@@ -1,6 +1,5 @@
 //! The extents and holes of a file, by lseek(2). `copy_by_options` in `copy.rs` decides whether they
-//! are used: on reliable file systems only, whose types are the constant `RELIABLE` in
-//! `fs/fs_type.rs` (docs/design/holes.md).
+//! are used: on file systems of [`engines::fs_types::Storage::Reliable`] only (docs/design/holes.md).
 
 use std::os::fd::BorrowedFd;
 

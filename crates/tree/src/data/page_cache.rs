@@ -27,7 +27,7 @@ use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Reporter};
 
 /// Bytes after which pages are dropped. Large enough for several workers to share.
-pub(crate) const PIECE_BYTES: u64 = 32 << 20;
+pub(crate) const DROP_EVERY_BYTES: u64 = 32 << 20;
 
 /// How far ahead of the reader residency is recorded: farther than the kernel reads ahead, so that
 /// pages read ahead for this copy do not count as resident before.
@@ -124,7 +124,7 @@ impl<'f> Footprint<'f> {
     /// Writeback errors of the destination.
     pub(crate) fn passed(&mut self, at: u64) -> io::Result<()> {
         let at = at / UNIT_BYTES * UNIT_BYTES;
-        if at.saturating_sub(self.writeback_to) < PIECE_BYTES {
+        if at.saturating_sub(self.writeback_to) < DROP_EVERY_BYTES {
             return Ok(());
         }
         if let Some(src) = self.src {

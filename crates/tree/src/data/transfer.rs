@@ -350,7 +350,7 @@ impl DataCopy<'_, '_, '_> {
         let mut len = (end - self.at).min(piece_bytes);
         if let Some(footprint) = &mut self.footprint {
             footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;
-            len = len.min(page_cache::PIECE_BYTES);
+            len = len.min(page_cache::DROP_EVERY_BYTES);
             footprint.before_reading(self.at + len);
         }
         Ok(len)
