@@ -125,29 +125,38 @@ fn why_no_ring(errno: Errno, disabled: &str, filtered: bool) -> String {
 
 fn cachestat() -> Result<(), String> {
     let (src, _) = files_in_memory()?;
-    match engines::sys::cachestat(src.as_fd(), 0, 0) {
-        Ok(_) => Ok(()),
-        Err(Errno::NOSYS) => Err("this kernel lacks it, or a seccomp filter hides it".to_owned()),
-        Err(Errno::PERM) => Err("a seccomp filter forbids it".to_owned()),
-        Err(errno) => Err(in_words(errno)),
-    }
+    engines::sys::cachestat(src.as_fd(), 0, 0).map(|_| ()).map_err(why_no_call)
 }
 
 /// Files in memory have no alignment. The program's own file is on a file system that usually has one.
 fn alignment() -> Result<(), String> {
     let program = File::open("/proc/self/exe").map_err(|error| error.to_string())?;
-    match offset_alignment_bytes(program.as_fd()) {
-        Some(_) => Ok(()),
-        None => Err("the file system of the program does not report it".to_owned()),
+    match reported_alignment(program) {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err("the file system of the program does not report it".to_owned()),
+        Err(errno) => Err(why_no_call(errno)),
+    }
+}
+
+/// Why a call failed that no file can refuse.
+fn why_no_call(errno: Errno) -> String {
+    match errno {
+        Errno::NOSYS => "this kernel lacks it, or a seccomp filter hides it".to_owned(),
+        Errno::PERM => "a seccomp filter forbids it".to_owned(),
+        errno => in_words(errno),
     }
 }
 
 /// The alignment of offsets that direct I/O on a file needs, in bytes; 0 if the file has no direct I/O.
 /// `None` if the kernel or the file system does not report it: statx(2), Linux 6.1.
 pub(crate) fn offset_alignment_bytes(fd: impl AsFd) -> Option<u32> {
-    let stat = statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    reported_alignment(fd).ok().flatten()
+}
+
+fn reported_alignment(fd: impl AsFd) -> Result<Option<u32>, Errno> {
+    let stat = statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
     let reported = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN);
-    reported.then_some(stat.stx_dio_offset_align)
+    Ok(reported.then_some(stat.stx_dio_offset_align))
 }
 
 fn in_words(errno: Errno) -> String {

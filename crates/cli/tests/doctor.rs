@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use rustix::io::Errno;
 use serde_json::Value;
 use testfs::{FsKind, is_root, names_in, on_terminal, skip, stderr, stdout, test_name};
 
@@ -245,4 +246,66 @@ fn the_fields_are_described() {
             assert!(named.iter().any(|it| document.contains(it)), "{name}: {field}");
         }
     }
+}
+
+/// Runs a command under a seccomp filter that answers the calls of numbers 425 and 451 with an errno:
+/// io_uring_setup(2) and cachestat(2), on every architecture but alpha.
+const FILTERED: &str = r#"
+import ctypes, os, struct, sys
+step = lambda code, yes, no, value: struct.pack("HBBI", code, yes, no, value)
+program = b"".join([
+    step(0x20, 0, 0, 0),                                 # the number of the call
+    step(0x15, 2, 0, 425),
+    step(0x15, 1, 0, 451),
+    step(0x06, 0, 0, 0x7FFF0000),                        # SECCOMP_RET_ALLOW
+    step(0x06, 0, 0, 0x00050000 | int(sys.argv[1])),     # SECCOMP_RET_ERRNO
+])
+class Program(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0                   # PR_SET_NO_NEW_PRIVS
+assert libc.prctl(22, 2, ctypes.byref(Program(5, program)), 0, 0) == 0, ctypes.get_errno()
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+#[test]
+fn a_seccomp_filter_is_told_and_copies_go_on() {
+    let home = tempfile::tempdir().expect("a directory");
+    std::fs::write(home.path().join("a"), testfs::random_bytes(3_000_000, 1)).expect("written");
+    let run = |errno: Errno, args: &[&str]| {
+        let mut command = testfs::command("python3");
+        command.args(["-c", FILTERED, &errno.raw_os_error().to_string(), PROGRAM]).args(args);
+        command.current_dir(home.path()).env_remove("HAULAGE_PROFILE").output()
+    };
+    for errno in [Errno::PERM, Errno::NOSYS] {
+        let output = match run(errno, &["doctor", "--json"]) {
+            Ok(output) => output,
+            Err(why) => return skip(&test_name(), &format!("python3: {why}")),
+        };
+        assert!(output.status.success(), "{}", stderr(&output));
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        for engine in ["io_uring", "direct_read"] {
+            assert_eq!(verdict(&found, engine), "no", "{errno}");
+        }
+        assert_eq!(verdict(&found, "read_write"), "yes", "{errno}");
+        for call in ["io_uring", "cachestat"] {
+            let calls = found["kernel"]["calls"].as_array().expect("an array");
+            let call = calls.iter().find(|it| it["name"] == call).expect("a row");
+            let reason = call["reason"].as_str().unwrap_or_default();
+            assert!(
+                call["found"] == false && reason.contains("a seccomp filter"),
+                "{errno}: {call}"
+            );
+        }
+        assert!(advice(&found).contains("There is no io_uring: "), "{errno}: {found}");
+
+        let copy =
+            run(errno, &["cp", "--engine=io_uring", "--verify", "a", "b"]).expect("python3 ran");
+        assert!(copy.status.success(), "{}", stderr(&copy));
+        assert_eq!(std::fs::read(home.path().join("b")).expect("a copy").len(), 3_000_000);
+        let race = run(errno, &["race", "a", ".", "--time", "1", "--json", "race.json"])
+            .expect("python3 ran");
+        assert!(race.status.success(), "{}", stderr(&race));
+    }
+    assert_eq!(names_in(home.path()), ["a", "b", "race.json"]);
 }
