@@ -157,15 +157,7 @@ mod tests {
 
     use super::*;
     use crate::fs::{DisplayPath, Trust, c_name};
-    use crate::report::Reporter;
-
-    struct Silent;
-
-    impl Observer for Silent {
-        fn diagnose(&self, diagnostic: crate::report::Diagnostic) {
-            panic!("{diagnostic:?}");
-        }
-    }
+    use crate::report::{Reporter, Silent};
 
     #[test]
     fn usual_files_are_copied_here_and_others_are_left_as_they_are() {

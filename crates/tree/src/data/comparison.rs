@@ -103,9 +103,9 @@ struct Comparison<'f, G> {
 
 /// What follows in two files.
 enum Next {
-    /// Of one file or of both.
+    /// Of one file or of both, before the end of either.
     Data(Extent),
-    /// Only a hole, in both, up to their ends.
+    /// Only a hole, in both, up to the end of one of them.
     Hole { src_end: u64, dst_end: u64 },
     /// A file system does not support SEEK_DATA.
     Unknown,
@@ -119,7 +119,7 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
             let data = match self.next_data(end)? {
                 Next::Data(data) => data,
                 // The hole may go on after the end.
-                Next::Hole { .. } if end != u64::MAX => {
+                Next::Hole { src_end, dst_end } if src_end.min(dst_end) >= end => {
                     self.pass_hole(end)?;
                     return Ok(Some(self.equal()));
                 }
@@ -139,11 +139,16 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
         }
     }
 
-    /// The extent of either file that begins first, up to `end`.
+    /// The extent of either file that begins first, up to `end`. What is behind the end of one file differs
+    /// from its end on, and is no extent.
     fn next_data(&self, end: u64) -> Result<Next> {
+        let end_of = |(fd, place): Named<'_>| {
+            fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
+        };
+        let (src_end, dst_end) = (end_of(self.src)?, end_of(self.dst)?);
         let mut first: Option<Extent> = None;
         for (fd, place) in [self.src, self.dst] {
-            match next_data(fd, self.at, end.min(i64::MAX.unsigned_abs())) {
+            match next_data(fd, self.at, end.min(src_end).min(dst_end)) {
                 Ok(Some(data)) if first.is_none_or(|first| data.at < first.at) => {
                     first = Some(data);
                 }
@@ -152,13 +157,7 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
                 Err(errno) => return Err(failed(Action::Read, place)(errno)),
             }
         }
-        if let Some(data) = first {
-            return Ok(Next::Data(data));
-        }
-        let end = |(fd, place): Named<'_>| {
-            fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
-        };
-        Ok(Next::Hole { src_end: end(self.src)?, dst_end: end(self.dst)? })
+        Ok(first.map_or(Next::Hole { src_end, dst_end }, Next::Data))
     }
 
     /// Continues at `end`, up to which both files have a hole.
@@ -214,4 +213,86 @@ fn block_bytes(left: u64) -> usize {
 fn read_block<'b>((fd, place): Named<'_>, buffer: &'b mut [u8], at: u64) -> Result<&'b [u8]> {
     let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
     Ok(&buffer[..filled])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, read};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    use rustix::fs::CWD;
+
+    use super::*;
+    use crate::fs::{DisplayPath, Trust};
+    use crate::report::Silent;
+
+    /// Its length, and where it has data.
+    type Shape = (u64, &'static [u64]);
+
+    fn make(path: &Path, (len, data_at): Shape) -> File {
+        let file = File::create_new(path).expect("a file");
+        file.set_len(len).expect("a length");
+        for &at in data_at {
+            file.write_all_at(b"x", at).expect("a write");
+        }
+        File::open(path).expect("it is there")
+    }
+
+    /// As cmp(1): the first byte that differs, or that only one of them has.
+    fn first_difference(one: &[u8], other: &[u8]) -> Option<u64> {
+        let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+        (one != other).then_some(same as u64)
+    }
+
+    #[test]
+    fn the_first_difference_is_found_wherever_a_file_ends() {
+        const LEN: u64 = 1 << 20;
+        testfs::each_fs(|kind, dir| {
+            let shapes: &[Shape] = &[
+                (0, &[]),
+                (LEN, &[]),
+                (LEN, &[0]),
+                (LEN, &[LEN - 1]),
+                (2 * LEN, &[]),
+                (2 * LEN, &[0]),
+                (2 * LEN, &[LEN]),
+                (2 * LEN, &[LEN - 1, LEN + 70_000]),
+                (2 * LEN, &[2 * LEN - 1]),
+                (3 * LEN - 7, &[0, LEN + 300_000]),
+            ];
+            for (number, (src, dst)) in
+                shapes.iter().flat_map(|src| shapes.iter().map(move |dst| (src, dst))).enumerate()
+            {
+                let [src_path, dst_path] =
+                    ["s", "d"].map(|name| dir.join(format!("{name}{number}")));
+                let (src_file, dst_file) = (make(&src_path, *src), make(&dst_path, *dst));
+                let place = Place::new(
+                    CWD,
+                    c"name",
+                    DisplayPath::Operand(Path::new("name")),
+                    Trust::Operand,
+                );
+                let report = Reporter::new(&Silent, false, false);
+                let compared = compare(
+                    &report,
+                    (src_file.as_fd(), &place),
+                    (dst_file.as_fd(), &place),
+                    || panic!("nothing interrupts it"),
+                );
+                let found = match compared.expect("both can be read") {
+                    Compared::Equal(_) => None,
+                    Compared::Differ(at) => Some(at),
+                };
+                let [src_bytes, dst_bytes] = [src_path, dst_path].map(|path| {
+                    let bytes = read(&path).expect("a file");
+                    std::fs::remove_file(path).expect("it is there");
+                    bytes
+                });
+                let due = first_difference(&src_bytes, &dst_bytes);
+                assert_eq!(found, due, "{kind}: {src:?} {dst:?}");
+            }
+        });
+    }
 }

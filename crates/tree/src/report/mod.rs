@@ -9,6 +9,8 @@ pub(crate) mod reporter;
 
 pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute, Result, failed, failed_at};
 pub(crate) use message_order::PendingMessages;
+#[cfg(test)]
+pub(crate) use observer::Silent;
 pub(crate) use observer::{Announcement, Observer, Question};
 pub(crate) use progress::{ProgressTracker, WorkerProgress};
 pub(crate) use receipt::{

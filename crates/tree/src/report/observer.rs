@@ -103,3 +103,14 @@ pub enum Announcement {
     /// Which engines copied it: the variant that was chosen, and all attempts. `--debug` only.
     Engine { src: PathBuf, dst: PathBuf, chosen: Chosen, attempts: Vec<Attempt> },
 }
+
+/// Receives nothing, for tests: a diagnostic ends them.
+#[cfg(test)]
+pub(crate) struct Silent;
+
+#[cfg(test)]
+impl Observer for Silent {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        panic!("{diagnostic:?}");
+    }
+}
