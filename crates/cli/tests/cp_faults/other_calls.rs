@@ -182,6 +182,40 @@ fn a_file_of_its_own_that_cannot_be_removed_is_named() {
     assert!(said.contains("Disk quota exceeded"), "{said}");
 }
 
+/// A hard link over an existing name is made under a temporary one.
+#[test]
+fn the_temporary_of_a_hard_link_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    write(dir.join("s/a"), "new").expect("a file");
+    std::fs::hard_link(dir.join("s/a"), dir.join("s/b")).expect("a link");
+    for (t, fault, words) in [
+        ("t1", "renameat:error=EDQUOT", "hard link 't1/b' to 't1/a': Disk quota exceeded\n"),
+        // Nobody can tell whether the link is one of the right file.
+        ("t2", "newfstatat:error=ESTALE", "hard link 't2/b' to 't2/a': Input/output error\n"),
+    ] {
+        create_dir(dir.join(t)).expect("a directory");
+        for name in ["a", "b"] {
+            write(dir.join(t).join(name), "old").expect("a file");
+        }
+        let mut command = Command::new("strace");
+        command.args(["-f", "-o", "trace", "-P", ".b.haulage-new"]);
+        command.args(["-e", &format!("inject={fault}"), "-e", "inject=unlinkat:error=EIO"]);
+        command.args([haulage(), "cp", "-a", "--atomic", "s/a", "s/b", t]);
+        let Ok(output) = command.current_dir(dir).output() else {
+            return skip(&test_name(), "strace cannot be run here");
+        };
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let left = format!("cp: warning: cannot remove '{t}/.b.haulage-new', which is left over");
+        assert!(said.contains(&left), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert_eq!(read(dir.join(t).join("b")).expect("b"), b"old", "{t}");
+        assert!(dir.join(t).join(".b.haulage-new").exists(), "{t}");
+    }
+}
+
 /// Fifos, sockets and devices have no descriptor that could be written to. Their modes are set through
 /// /proc, or without it where the kernel can do that.
 #[test]

@@ -80,11 +80,13 @@ fn link_to_earlier(
                     remove(cx.destination, entry)?;
                 }
             } else if cx.options.atomic {
-                replace_by(cx.security(), &entry.src, &entry.dst, |temp| made.link_to(temp, from))
-                    .map_err(error)?;
+                replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| {
+                    made.link_to(cx.report, temp, from)
+                })
+                .map_err(error)?;
             } else {
                 remove(cx.destination, entry)?;
-                made.link_to(&entry.dst, from).map_err(error)?;
+                made.link_to(cx.report, &entry.dst, from).map_err(error)?;
             }
         }
         result => result.map_err(error)?,
@@ -104,7 +106,7 @@ fn link_to_copy(
     old: NameState,
 ) -> io::Result<()> {
     match (cx.options.dry_run, old) {
-        (false, _) => made.link_to(&entry.dst, from),
+        (false, _) => made.link_to(cx.report, &entry.dst, from),
         (true, NameState::Vacant) => Ok(()),
         (true, NameState::Occupied | NameState::Replaceable) => Err(Errno::EXIST),
     }

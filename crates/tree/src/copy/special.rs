@@ -152,7 +152,7 @@ fn create_or_replace(
         Err(Errno::EXIST) if may_replace => {}
         result => return result,
     }
-    replace_by(cx.security(), &entry.src, &entry.dst, |temp| make(temp.name))
+    replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| make(temp.name))
 }
 
 /// Whether `place` is in the working directory. Also true if its directory does not exist: then

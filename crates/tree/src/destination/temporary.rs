@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat, unlinkat,
+    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat,
 };
 use rustix::io::{self, Errno};
 
 use super::own_file::{self, LeftOver};
 use crate::fs::{FileId, Place, c_name, is_directory, is_regular, split};
+use crate::report::Reporter;
 use crate::security::Security;
 
 /// Creates a file with `make` under a temporary name beside `name` in `dir`, which becomes the copy
@@ -52,21 +53,25 @@ pub(crate) fn create_temporary<T>(
 }
 
 /// Replaces `dst`, the copy of `src`, in one step: creates a file with `make` under a temporary
-/// name and renames it.
+/// name and renames it. A temporary that stays is reported.
 pub(crate) fn replace_by(
-    security: &Security,
+    (security, report): (&Security, &Reporter<'_>),
     src: &Place<'_>,
     dst: &Place<'_>,
     make: impl Fn(&Place<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
+    let dst_name = (dst.dir, dst.name);
     let (temp, ()) =
-        create_temporary(security, src, (dst.dir, dst.name), |name| make(&Place { name, ..*dst }))?;
+        create_temporary(security, src, dst_name, |name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
-    match unlinkat(dst.dir, &*temp, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => renamed,
-        Err(errno) => renamed.and(Err(errno)),
+    if let Err(left_over) = own_file::remove(dst.dir, &temp)
+        // After a rename there is mostly nothing that could be left over.
+        && !matches!(statat(dst.dir, &*temp, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+    {
+        left_over.report(report, &dst.path());
     }
+    renamed
 }
 
 /// Removes the temporary that a killed run left for `name` in `dir`, for which none is created now.

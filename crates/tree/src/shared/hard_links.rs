@@ -3,8 +3,9 @@
 //! In a job of several ranks one of them decides for each source which rank copies it, and is asked
 //! about each of its names.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -13,9 +14,10 @@ use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
 use super::ranks::RankContext;
-use crate::fs::{DirPath, FileId, Place};
+use crate::fs::{DirPath, FileId, Place, split};
 use crate::hash::HashSet;
 use crate::lock::lock;
+use crate::report::{Diagnostic, Reporter};
 
 /// The sources with several hard links. The first worker that finds one claims and copies it. A
 /// worker that finds it later waits for that copy and links to it.
@@ -163,16 +165,30 @@ impl FirstCopy {
     ///
     /// # Errors
     /// Those of linkat(2); ESTALE, without a link, when the name of the copy belongs to another
-    /// file.
-    pub(crate) fn link_to(&self, dst: &Place<'_>, from: BorrowedFd<'_>) -> io::Result<()> {
+    /// file. A link that cannot be removed is reported.
+    pub(crate) fn link_to(
+        &self,
+        report: &Reporter<'_>,
+        dst: &Place<'_>,
+        from: BorrowedFd<'_>,
+    ) -> io::Result<()> {
         linkat(from, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
-        let linked = statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileId::of(&linked) == self.id {
-            return Ok(());
+        let wrong = match statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(linked) if FileId::of(&linked) == self.id => return Ok(()),
+            Ok(_) => Errno::STALE,
+            Err(errno) => errno,
+        };
+        // Another process exchanged the first copy, or may have. A link to its file must not stay.
+        match unlinkat(dst.dir, dst.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Err(wrong),
+            Err(errno) => {
+                // The name may be a temporary one, beside that of the destination.
+                let (_, name) = split(dst.name);
+                let path = dst.path().with_file_name(OsStr::from_bytes(name));
+                report.report(Diagnostic::LeftOver { path, errno });
+                Err(errno)
+            }
         }
-        // Another process exchanged the first copy. A link to its file must not stay.
-        unlinkat(dst.dir, dst.name, AtFlags::empty())?;
-        Err(Errno::STALE)
     }
 }
 
@@ -220,12 +236,13 @@ mod tests {
             let dir_path = DirPath::top(dir.path(), None, None);
             FirstCopy { dir: dir_path, name: name.into(), id: FileId::of(&stat) }
         };
+        let report = Reporter::new(&crate::report::Silent, false, false);
         let copy = made(c"copy");
-        assert_eq!(copy.link_to(&dst, open.as_fd()), Ok(()));
+        assert_eq!(copy.link_to(&report, &dst, open.as_fd()), Ok(()));
         dst.unlink().expect("the link");
         made(c"secret");
         std::fs::rename(dir.path().join("secret"), dir.path().join("copy")).expect("exchanged");
-        assert_eq!(copy.link_to(&dst, open.as_fd()), Err(Errno::STALE));
+        assert_eq!(copy.link_to(&report, &dst, open.as_fd()), Err(Errno::STALE));
         assert_eq!(dst.stat(false).err(), Some(Errno::NOENT), "no link stays");
     }
 

@@ -124,9 +124,12 @@ pub(crate) fn back_up(
                 BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
                 BackupMethod::DryRun => {}
                 BackupMethod::Link => {
-                    replace_by(&cx.security, src, &Place { name: &name, ..*dst }, |temp| {
-                        linkat(dst.dir, dst.name, dst.dir, temp.name, AtFlags::empty())
-                    })?;
+                    replace_by(
+                        (&cx.security, cx.report),
+                        src,
+                        &Place { name: &name, ..*dst },
+                        |temp| linkat(dst.dir, dst.name, dst.dir, temp.name, AtFlags::empty()),
+                    )?;
                 }
             }
             cx.created.insert(id);
