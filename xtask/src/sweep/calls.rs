@@ -6,21 +6,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::bail;
 use testfs::Aspects;
 
-use super::copies::{self, Copies, OptionSet};
-use super::counts::{Group, Verdict};
+use super::copies::{Copies, OptionSet};
+use super::counts::Verdict;
+use super::grid::{self, Cell, Grid, Place, Point};
 use super::process;
-use super::run::{Run, Sweep};
+use super::run::Sweep;
 use super::strace::{self, Injection, Occurrences};
-use super::turns::in_turns;
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "calls",
     about: "each system call fails once, or from then on, with each of many errors (strace)",
-    try_cases,
-    repeat,
+    try_cases: grid::try_cases::<Calls>,
+    repeat: grid::repeat::<Calls>,
 };
 
 /// How long a copy may take under strace, on a busy machine. It takes a fraction of a second alone.
@@ -109,84 +108,123 @@ const POSSIBLE: &[(&str, &[&str])] = &[
     ("umask", &[]),
 ];
 
-/// One case. Its text is these, separated by `; `.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Case {
-    kind: String,
-    options: String,
+/// One failure. Its text is these, separated by `; `.
+struct Failure {
     call: String,
     /// `3`, or `3+` for the third call and all after it.
     when: String,
     error: String,
 }
 
-impl Case {
-    fn text(&self) -> String {
-        let Case { kind, options, call, when, error } = self;
-        [kind, options, call, when, error].map(String::as_str).join("; ")
+impl Point for Failure {
+    fn parts(&self) -> Vec<String> {
+        [&self.call, &self.when, &self.error].map(String::clone).to_vec()
     }
 
-    fn parse(text: &str) -> anyhow::Result<Case> {
-        let parts: Vec<&str> = text.split("; ").collect();
-        let [kind, options, call, when, error] = parts[..] else {
-            bail!("'{text}' is not of the form FILE-SYSTEM; OPTIONS; CALL; WHEN; ERROR");
+    fn of(parts: &[&str]) -> Option<Failure> {
+        let &[call, when, error] = parts else { return None };
+        let [call, when, error] = [call, when, error].map(str::to_owned);
+        Some(Failure { call, when, error })
+    }
+}
+
+struct Calls;
+
+impl Grid for Calls {
+    type Setting = &'static OptionSet;
+    type Point = Failure;
+
+    fn new() -> anyhow::Result<Calls> {
+        Ok(Calls)
+    }
+
+    fn settings(_: &str) -> Vec<&'static OptionSet> {
+        OPTION_SETS.iter().collect()
+    }
+
+    /// Only that nothing fails if the copy is wrong then.
+    fn points(&self, cell: &mut Cell<'_, Self::Setting>) -> anyhow::Result<Vec<Failure>> {
+        let failure = |call: &str, when: String, error: &str| Failure {
+            call: call.to_owned(),
+            when,
+            error: error.to_owned(),
         };
-        let [kind, options, call, when, error] =
-            [kind, options, call, when, error].map(str::to_owned);
-        Ok(Case { kind, options, call, when, error })
+        let none = failure(NO_CALL, "0".to_owned(), "none");
+        if let Verdict::Wrong(_) = self.attempt(cell, &none)? {
+            return Ok(vec![none]);
+        }
+        let Cell { run, place: Place { copies, .. }, setting: set } = cell;
+        copies.prepare(set)?;
+        let trace = strace::trace_in(copies.dir());
+        let calls = strace::occurrences(&copies.command(run.cp(), set), &trace, LIMIT)?;
+        Ok(every_case(&calls).map(|(call, when, error)| failure(call, when, error)).collect())
     }
 
-    fn group(&self) -> Group {
-        Group::new(&self.kind, &self.options, &self.call)
+    fn attempt(
+        &self,
+        cell: &mut Cell<'_, Self::Setting>,
+        failure: &Failure,
+    ) -> anyhow::Result<Verdict> {
+        let Cell { run, place: Place { copies, .. }, setting: set } = cell;
+        copies.prepare(set)?;
+        let command = copies.command(run.cp(), set);
+        let (ended, took_effect) = if failure.call == NO_CALL {
+            (process::run(&mut { command }, LIMIT)?, false)
+        } else {
+            let rule = format!("error={}:when={}", failure.error, failure.when);
+            let trace = strace::trace_in(copies.dir());
+            strace::inject(&command, &Injection { call: &failure.call, rule }, &trace, LIMIT)?
+        };
+        if let Some(crash) = ended.crash() {
+            return Ok(Verdict::Wrong(crash));
+        }
+        let mut found = copies.damage()?;
+        if ended.success() {
+            found.extend(copies.differences(set, demanded(set, failure))?);
+            found.extend(copies.missing_backups(set)?);
+            found.extend(copies.leftovers()?);
+        } else {
+            if !took_effect {
+                found.push(format!("no fault took effect, and it fails: {}", ended.said()));
+            }
+            if !Copies::is_named_in(&ended.stderr) && !ended.stderr.contains("memory exhausted") {
+                found.push(format!("no file is named: {}", ended.said()));
+            }
+            if set.is_atomic() && set.existing {
+                found.extend(copies.torn()?);
+            }
+            found.extend(copies.missing_backups(set)?);
+            // --resume keeps what the next run continues.
+            if set.is_atomic() && !set.has("--resume") {
+                found.extend(copies.leftovers()?);
+            }
+        }
+        // What cannot be removed is left over.
+        if is_removal(&failure.call) {
+            found.retain(|line| !Copies::is_of_leftover(line));
+        }
+        Ok(match found.first() {
+            Some(first) => {
+                let more = if found.len() > 1 {
+                    format!(" and {} more", found.len() - 1)
+                } else {
+                    String::new()
+                };
+                let status = ended.status.map(|status| status.to_string()).unwrap_or_default();
+                Verdict::Wrong(format!(
+                    "{} {}: {status}: {first}{more}",
+                    failure.error, failure.when
+                ))
+            }
+            None if !took_effect => Verdict::Missed,
+            None if ended.success() => Verdict::Right,
+            None => Verdict::Loud,
+        })
     }
-}
 
-fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
-    let places = copies::on_each(run)?;
-    let groups =
-        places.iter().flat_map(|place| OPTION_SETS.iter().map(move |set| (place, set))).collect();
-    in_turns(
-        run,
-        groups,
-        |run, ((kind, copies), set)| cases_of(run, kind, copies, set),
-        |run, ((_, copies), set), case| {
-            let verdict = attempt(run, copies, set, case)?;
-            run.record(&case.text(), case.group(), verdict);
-            Ok(())
-        },
-    )
-}
-
-fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
-    let case = Case::parse(text)?;
-    let set = OptionSet::named(OPTION_SETS, &case.options)?;
-    let copies = Copies::new(run.place(&case.kind)?.path())?;
-    let verdict = attempt(run, &copies, set, &case)?;
-    run.record(text, case.group(), verdict);
-    Ok(())
-}
-
-/// Every case of one file system and one option set. None, after it is recorded, if the copy is wrong without a fault.
-fn cases_of(
-    run: &mut Run<'_>,
-    kind: &str,
-    copies: &Copies,
-    set: &OptionSet,
-) -> anyhow::Result<Vec<Case>> {
-    let case = |call: &str, when: String, error: &str| {
-        let [kind, options, call, error] = [kind, set.text, call, error].map(str::to_owned);
-        Case { kind, options, call, when, error }
-    };
-    let faultless = case(NO_CALL, "0".to_owned(), "none");
-    let verdict = attempt(run, copies, set, &faultless)?;
-    if let Verdict::Wrong(_) = verdict {
-        run.record(&faultless.text(), faultless.group(), verdict);
-        return Ok(Vec::new());
+    fn subject(_: Self::Setting, failure: &Failure) -> String {
+        failure.call.clone()
     }
-    copies.prepare(set)?;
-    let trace = strace::trace_in(copies.dir());
-    let calls = strace::occurrences(&copies.command(run.cp(), set), &trace, LIMIT)?;
-    Ok(every_case(&calls).map(|(call, when, error)| case(call, when, error)).collect())
 }
 
 /// Each call, when it fails, and the error.
@@ -207,67 +245,8 @@ fn every_case(
     })
 }
 
-fn attempt(
-    run: &Run<'_>,
-    copies: &Copies,
-    set: &OptionSet,
-    case: &Case,
-) -> anyhow::Result<Verdict> {
-    copies.prepare(set)?;
-    let command = copies.command(run.cp(), set);
-    let (ended, took_effect) = if case.call == NO_CALL {
-        (process::run(&mut { command }, LIMIT)?, false)
-    } else {
-        let rule = format!("error={}:when={}", case.error, case.when);
-        let trace = strace::trace_in(copies.dir());
-        strace::inject(&command, &Injection { call: &case.call, rule }, &trace, LIMIT)?
-    };
-    if let Some(crash) = ended.crash() {
-        return Ok(Verdict::Wrong(crash));
-    }
-    let mut found = copies.damage()?;
-    if ended.success() {
-        found.extend(copies.differences(set, demanded(set, case))?);
-        found.extend(copies.missing_backups(set)?);
-        found.extend(copies.leftovers()?);
-    } else {
-        if !took_effect {
-            found.push(format!("no fault took effect, and it fails: {}", ended.said()));
-        }
-        if !Copies::is_named_in(&ended.stderr) && !ended.stderr.contains("memory exhausted") {
-            found.push(format!("no file is named: {}", ended.said()));
-        }
-        if set.is_atomic() && set.existing {
-            found.extend(copies.torn()?);
-        }
-        found.extend(copies.missing_backups(set)?);
-        // --resume keeps what the next run continues.
-        if set.is_atomic() && !set.has("--resume") {
-            found.extend(copies.leftovers()?);
-        }
-    }
-    // What cannot be removed is left over.
-    if is_removal(&case.call) {
-        found.retain(|line| !Copies::is_of_leftover(line));
-    }
-    Ok(match found.first() {
-        Some(first) => {
-            let more = if found.len() > 1 {
-                format!(" and {} more", found.len() - 1)
-            } else {
-                String::new()
-            };
-            let status = ended.status.map(|status| status.to_string()).unwrap_or_default();
-            Verdict::Wrong(format!("{} {}: {status}: {first}{more}", case.error, case.when))
-        }
-        None if !took_effect => Verdict::Missed,
-        None if ended.success() => Verdict::Right,
-        None => Verdict::Loud,
-    })
-}
-
 /// What a successful copy must have kept. As with GNU cp, `-a` loses extended attributes without failing.
-fn demanded(set: &OptionSet, case: &Case) -> Aspects {
+fn demanded(set: &OptionSet, case: &Failure) -> Aspects {
     let aspects = set.aspects();
     Aspects { xattrs: aspects.xattrs && !case.call.contains("xattr"), ..aspects }
 }
@@ -283,11 +262,7 @@ mod tests {
 
     #[test]
     fn a_case_is_read_as_it_is_written() {
-        let text = "ext4; -a --atomic; openat; 12+; EIO";
-        let case = Case::parse(text).expect("a case");
-        assert_eq!((case.options.as_str(), case.when.as_str()), ("-a --atomic", "12+"));
-        assert_eq!(case.text(), text);
-        assert!(Case::parse("ext4; -a; openat").is_err());
+        grid::check_texts::<Calls>("ext4; -a --atomic; openat; 12+; EIO", "ext4; -a; openat");
     }
 
     #[test]

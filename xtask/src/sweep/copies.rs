@@ -15,8 +15,6 @@ use anyhow::{Context, ensure};
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mkfifoat, mknodat, setxattr};
 use testfs::{Aspects, Tree, random_bytes};
 
-use super::run::Run;
-
 /// Options of `cp`, and how the destination begins.
 #[derive(Debug)]
 pub(crate) struct OptionSet {
@@ -27,18 +25,6 @@ pub(crate) struct OptionSet {
 }
 
 impl OptionSet {
-    /// The one of `sets` with this text.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub(crate) fn named(
-        sets: &'static [OptionSet],
-        text: &str,
-    ) -> anyhow::Result<&'static OptionSet> {
-        let set = sets.iter().find(|set| set.text == text);
-        set.with_context(|| format!("no option set is '{text}'"))
-    }
-
     /// The words of the command line after `cp` but for the destination, for the working directory of
     /// `Copies`.
     fn args(&self) -> Vec<&'static str> {
@@ -93,12 +79,6 @@ pub(crate) struct Copies {
     source: Tree,
     /// Size and times of change by path, to see that a copy leaves its source alone.
     stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
-}
-
-/// A source on each file system, with its kind.
-pub(crate) fn on_each(run: &Run<'_>) -> anyhow::Result<Vec<(&'static str, Copies)>> {
-    let kinds = run.kinds().into_iter();
-    kinds.map(|kind| Ok((kind, Copies::new(run.place(kind)?.path())?))).collect()
 }
 
 impl Copies {

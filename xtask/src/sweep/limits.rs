@@ -7,21 +7,21 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use rustix::fs::{Mode, OFlags};
 use testfs::{Aspects, tree_differences};
 
 use super::copies::{self, Copies, OptionSet};
-use super::counts::{Group, Verdict};
+use super::counts::Verdict;
+use super::grid::{self, Cell, Grid, Place, Point, Setting};
 use super::process::{self, Ended};
 use super::run::{Run, Sweep};
-use super::turns::in_turns;
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "limits",
     about: "little memory, few descriptors, full disks, missing parts of the system, huge trees",
-    try_cases,
-    repeat,
+    try_cases: grid::try_cases::<Limits>,
+    repeat: grid::repeat::<Limits>,
 };
 
 /// How long a copy may take on a busy machine. It takes a fraction of a second alone.
@@ -43,7 +43,7 @@ struct Scarcity {
     long_values: &'static [u64],
     /// Kinds of file system that it applies to; none for all.
     kinds: &'static [&'static str],
-    attempt: fn(&Run<'_>, &mut Place<'_>, &OptionSet, u64) -> anyhow::Result<Verdict>,
+    attempt: fn(&Run<'_>, &mut Place, &OptionSet, u64) -> anyhow::Result<Verdict>,
 }
 
 impl Scarcity {
@@ -53,18 +53,10 @@ impl Scarcity {
     }
 }
 
-/// Where a case is tried.
-struct Place<'a> {
-    kind: &'static str,
-    /// A directory on that file system.
-    dir: &'a Path,
-    copies: &'a mut Copies,
-}
-
 const fn scarcity(
     name: &'static str,
     values: &'static [u64],
-    attempt: fn(&Run<'_>, &mut Place<'_>, &OptionSet, u64) -> anyhow::Result<Verdict>,
+    attempt: fn(&Run<'_>, &mut Place, &OptionSet, u64) -> anyhow::Result<Verdict>,
 ) -> Scarcity {
     Scarcity { name, values, long_values: &[], kinds: &[], attempt }
 }
@@ -122,92 +114,69 @@ const OPTION_SETS: &[OptionSet] = &[
     OptionSet { text: "-r -v", existing: false },
 ];
 
-/// One case. Its text is these, separated by `; `.
-struct Case {
-    kind: String,
-    options: String,
-    scarcity: String,
-    value: u64,
+/// A limit with options of `cp`.
+#[derive(Clone, Copy)]
+struct Limited {
+    set: &'static OptionSet,
+    scarcity: &'static Scarcity,
 }
 
-impl Case {
+impl Setting for Limited {
     fn text(&self) -> String {
-        let Case { kind, options, scarcity, value } = self;
-        format!("{kind}; {options}; {scarcity}; {value}")
+        format!("{}; {}", self.set.text, self.scarcity.name)
     }
 
-    fn parse(text: &str) -> anyhow::Result<Case> {
-        let parts: Vec<&str> = text.split("; ").collect();
-        let [kind, options, scarcity, value] = parts[..] else {
-            bail!("'{text}' is not of the form FILE-SYSTEM; OPTIONS; LIMIT; VALUE");
-        };
-        let value = value.parse().context("VALUE is no number")?;
-        let [kind, options, scarcity] = [kind, options, scarcity].map(str::to_owned);
-        Ok(Case { kind, options, scarcity, value })
-    }
-
-    fn group(&self) -> Group {
-        Group::new(&self.kind, &self.options, &self.scarcity)
+    fn options(&self) -> String {
+        self.set.text.to_owned()
     }
 }
 
-fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
-    let mut places = copies::on_each(run)?;
-    let mut groups = Vec::new();
-    for (index, &(kind, _)) in places.iter().enumerate() {
-        for scarcity in
-            SCARCITIES.iter().filter(|it| it.kinds.is_empty() || it.kinds.contains(&kind))
-        {
+/// The value of a limit.
+impl Point for u64 {
+    fn parts(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+
+    fn of(parts: &[&str]) -> Option<u64> {
+        let &[value] = parts else { return None };
+        value.parse().ok()
+    }
+}
+
+struct Limits;
+
+impl Grid for Limits {
+    type Setting = Limited;
+    type Point = u64;
+
+    fn new() -> anyhow::Result<Limits> {
+        Ok(Limits)
+    }
+
+    fn settings(kind: &str) -> Vec<Limited> {
+        let applies = |it: &&Scarcity| it.kinds.is_empty() || it.kinds.contains(&kind);
+        let settings = SCARCITIES.iter().filter(applies).flat_map(|scarcity| {
             let sets = OPTION_SETS.iter().filter(|set| !scarcity.is_too_long_for(set));
-            groups.extend(sets.map(|set| (index, scarcity, set)));
-        }
+            sets.map(move |set| Limited { set, scarcity })
+        });
+        settings.collect()
     }
-    let kinds = run.kinds();
-    in_turns(
-        run,
-        groups,
-        |run, (index, scarcity, set)| {
-            let long: &[u64] = if run.tries_all() { scarcity.long_values } else { &[] };
-            let case = |&value| Case {
-                kind: kinds[*index].to_owned(),
-                options: set.text.to_owned(),
-                scarcity: scarcity.name.to_owned(),
-                value,
-            };
-            Ok(scarcity.values.iter().chain(long).map(case).collect())
-        },
-        |run, (index, scarcity, set), case| {
-            let (kind, copies) = &mut places[*index];
-            let verdict = attempt(run, kind, copies, scarcity, set, case.value)?;
-            run.record(&case.text(), case.group(), verdict);
-            Ok(())
-        },
-    )
-}
 
-fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
-    let case = Case::parse(text)?;
-    let set = OptionSet::named(OPTION_SETS, &case.options)?;
-    let scarcity = SCARCITIES.iter().find(|scarcity| scarcity.name == case.scarcity);
-    let scarcity = scarcity.with_context(|| format!("no limit is '{}'", case.scarcity))?;
-    let place = run.place(&case.kind)?;
-    let mut copies = Copies::new(place.path())?;
-    let verdict = attempt(run, place.kind, &mut copies, scarcity, set, case.value)?;
-    run.record(text, case.group(), verdict);
-    Ok(())
-}
+    fn points(&self, cell: &mut Cell<'_, Self::Setting>) -> anyhow::Result<Vec<u64>> {
+        let Scarcity { values, long_values, .. } = cell.setting.scarcity;
+        let long: &[u64] = if cell.run.tries_all() { long_values } else { &[] };
+        Ok(values.iter().chain(long).copied().collect())
+    }
 
-fn attempt(
-    run: &Run<'_>,
-    kind: &'static str,
-    copies: &mut Copies,
-    scarcity: &Scarcity,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let dir = run.place(kind)?.path();
-    (scarcity.attempt)(run, &mut Place { kind, dir, copies }, set, value)
-        .with_context(|| format!("{kind}; {}; {}; {value}", set.text, scarcity.name))
+    fn attempt(&self, cell: &mut Cell<'_, Self::Setting>, &value: &u64) -> anyhow::Result<Verdict> {
+        let Limited { set, scarcity } = cell.setting;
+        (scarcity.attempt)(cell.run, cell.place, set, value)
+            .with_context(|| format!("{}; {}; {value}", cell.place.kind, cell.setting.text()))
+    }
+
+    fn subject(limited: Self::Setting, _: &u64) -> String {
+        limited.scarcity.name.to_owned()
+    }
 }
 
 /// `program ARGS... haulage cp`, with the environment of `cp`.
@@ -229,7 +198,7 @@ fn through(cp: &Command, program: &str, args: &[&str]) -> Command {
 /// Runs `cp` of the copies' source through another program, and judges it.
 fn copy_through(
     run: &Run<'_>,
-    place: &Place<'_>,
+    place: &Place,
     set: &OptionSet,
     (program, args): (&str, &[&str]),
     is_heard: bool,
@@ -241,12 +210,7 @@ fn copy_through(
 }
 
 /// Right, or loud. `is_heard` tells whether standard error was there to be written to.
-fn judge(
-    ended: &Ended,
-    place: &Place<'_>,
-    set: &OptionSet,
-    is_heard: bool,
-) -> anyhow::Result<Verdict> {
+fn judge(ended: &Ended, place: &Place, set: &OptionSet, is_heard: bool) -> anyhow::Result<Verdict> {
     if let Some(crash) = ended.crash() {
         return Ok(Verdict::Wrong(crash));
     }
@@ -277,7 +241,7 @@ fn is_explained(words: &str) -> bool {
 
 fn few_descriptors(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -287,7 +251,7 @@ fn few_descriptors(
 
 fn little_address_space(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -317,7 +281,7 @@ fn start_mib(run: &Run<'_>) -> anyhow::Result<u64> {
 
 fn small_files_only(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -330,7 +294,7 @@ fn small_files_only(
 /// As an ordinary user, since root has no such limit.
 fn few_processes(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -350,7 +314,7 @@ fn few_processes(
     for name in ["", "src", "src/d"] {
         chown(home.join(name), Some(USER), Some(USER))?;
     }
-    std::fs::set_permissions(place.dir, Permissions::from_mode(0o755))?;
+    std::fs::set_permissions(&place.dir, Permissions::from_mode(0o755))?;
     let user = USER.to_string();
     let mut cp = testfs::command(&program);
     cp.arg("cp").args(set.text.split_whitespace()).args(["-T", "src", "dst"]).current_dir(&home);
@@ -387,7 +351,7 @@ fn judge_trees(ended: &Ended, src: &Path, dst: &Path, aspects: Aspects) -> anyho
 
 fn closed_streams(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -397,7 +361,7 @@ fn closed_streams(
 
 fn closed_streams_without_dev(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -414,7 +378,7 @@ fn closings(value: u64) -> String {
 
 fn full_streams(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -430,12 +394,7 @@ fn full_streams(
     )
 }
 
-fn no_proc(
-    run: &Run<'_>,
-    place: &mut Place<'_>,
-    set: &OptionSet,
-    _: u64,
-) -> anyhow::Result<Verdict> {
+fn no_proc(run: &Run<'_>, place: &mut Place, set: &OptionSet, _: u64) -> anyhow::Result<Verdict> {
     let script = "mount -t tmpfs none /proc && exec \"$@\"";
     let args = ["--mount", "--propagation", "private", "sh", "-c", script, "sh"];
     copy_through(run, place, set, ("unshare", &args), true)
@@ -444,7 +403,7 @@ fn no_proc(
 /// The profile of the user is looked for, where there is no home or none that can be used.
 fn odd_home(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -465,7 +424,7 @@ fn odd_home(
 /// A destination of another file system that becomes full.
 fn little_space(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -480,7 +439,7 @@ fn little_space(
 
 fn few_inodes(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
@@ -499,7 +458,7 @@ fn few_inodes(
 
 fn copy_elsewhere(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     destination: &Path,
 ) -> anyhow::Result<Verdict> {
@@ -514,11 +473,11 @@ fn copy_elsewhere(
 /// `value` directories within each other, with a file in each tenth.
 fn deep_tree(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
-    let home = fresh(place.dir, "deep")?;
+    let home = fresh(&place.dir, "deep")?;
     // A path of all names would be too long.
     let mut dir = rustix::fs::open(&home, OFlags::DIRECTORY | OFlags::PATH, Mode::empty())?;
     for level in 0..=value {
@@ -537,11 +496,11 @@ fn deep_tree(
 /// One directory with `value` names: files, a directory for every hundredth.
 fn many_names(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
-    let home = fresh(place.dir, "names")?;
+    let home = fresh(&place.dir, "names")?;
     let src = home.join("src");
     std::fs::create_dir(&src)?;
     for number in 0..value {
@@ -566,11 +525,11 @@ fn own_source(run: &Run<'_>, set: &OptionSet, home: &Path) -> anyhow::Result<Ver
 /// A file of many TiB with some data, which must stay where it is, and few blocks.
 fn large_sparse_file(
     run: &Run<'_>,
-    place: &mut Place<'_>,
+    place: &mut Place,
     set: &OptionSet,
     value: u64,
 ) -> anyhow::Result<Verdict> {
-    let home = fresh(place.dir, "sparse")?;
+    let home = fresh(&place.dir, "sparse")?;
     let bytes = (value << 40) - 5;
     let places = [0, 12_345, bytes / 3, bytes / 2 + 1, bytes - 4096];
     let data = testfs::random_bytes(4096, value);
@@ -622,10 +581,7 @@ mod tests {
     #[test]
     fn a_case_is_read_as_it_is_written() {
         let text = "tmpfs; -a --jobs=3; RLIMIT_AS, MiB over the start; 12";
-        let case = Case::parse(text).expect("a case");
-        assert_eq!((case.text().as_str(), case.value), (text, 12));
-        assert!(SCARCITIES.iter().any(|scarcity| scarcity.name == case.scarcity));
-        assert!(Case::parse("tmpfs; -a; RLIMIT_AS; much").is_err());
+        grid::check_texts::<Limits>(text, "tmpfs; -a; RLIMIT_NOFILE; much");
     }
 
     #[test]

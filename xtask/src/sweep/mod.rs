@@ -17,6 +17,7 @@ use run::{Run, Settings, Sweep};
 mod calls;
 mod copies;
 mod counts;
+mod grid;
 mod kills;
 mod liars;
 mod limits;
@@ -26,7 +27,6 @@ mod run;
 mod short;
 mod strace;
 mod test_programs;
-mod turns;
 
 /// All sweeps, in the order of `--list`.
 const SWEEPS: &[Sweep] = &[

@@ -5,23 +5,24 @@
 //! through the C library's functions is not seen: io_uring's ring, memory that is mapped, and the C library's
 //! own reads and writes for fread(3) and fwrite(3).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
+use tempfile::TempDir;
 
-use super::copies::{self, Copies, OptionSet};
-use super::counts::{Group, Verdict};
+use super::copies::OptionSet;
+use super::counts::Verdict;
+use super::grid::{self, Cell, Grid, Place, Point};
 use super::process::{self, Ended};
-use super::run::{Run, Sweep};
-use super::turns::in_turns;
+use super::run::Sweep;
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "short",
     about: "reads, writes and kernel copies that are short or interrupted (a shim of libc)",
-    try_cases,
-    repeat,
+    try_cases: grid::try_cases::<Shim>,
+    repeat: grid::repeat::<Shim>,
 };
 
 /// How long a copy may take on a busy machine, with thousands of short calls.
@@ -83,10 +84,8 @@ struct Way {
     until_end: bool,
 }
 
-/// One case. Its text is these, separated by `; `.
-struct Case {
-    kind: String,
-    options: String,
+/// A change of one call, or of those from it on. Its text is these, separated by `; `.
+struct Change {
     /// One of `KINDS`.
     call: String,
     /// The number of the call among those of its kind, from 1.
@@ -95,26 +94,18 @@ struct Case {
     way: String,
 }
 
-impl Case {
-    fn text(&self) -> String {
-        let Case { kind, options, call, number, way } = self;
-        format!("{kind}; {options}; {call}; {number}; {way}")
+impl Point for Change {
+    fn parts(&self) -> Vec<String> {
+        vec![self.call.clone(), self.number.to_string(), self.way.clone()]
     }
 
-    fn parse(text: &str) -> anyhow::Result<Case> {
-        let parts: Vec<&str> = text.split("; ").collect();
-        let [kind, options, call, number, way] = parts[..] else {
-            bail!("'{text}' is not of the form FILE-SYSTEM; OPTIONS; CALL; NUMBER; HOW");
-        };
-        let number = number.parse().context("NUMBER is no number")?;
-        let [kind, options, call, way] = [kind, options, call, way].map(str::to_owned);
-        Ok(Case { kind, options, call, number, way })
+    fn of(parts: &[&str]) -> Option<Change> {
+        let &[call, number, way] = parts else { return None };
+        Some(Change { call: call.to_owned(), number: number.parse().ok()?, way: way.to_owned() })
     }
+}
 
-    fn group(&self) -> Group {
-        Group::new(&self.kind, &self.options, &format!("{}, {}", self.call, self.way))
-    }
-
+impl Change {
     /// The rule for the shim.
     fn rule(&self) -> anyhow::Result<String> {
         let way = WAYS.iter().find(|way| way.name == self.way);
@@ -128,6 +119,8 @@ impl Case {
 struct Shim {
     library: PathBuf,
     counts: PathBuf,
+    /// Holds both.
+    _dir: TempDir,
 }
 
 /// How often the shim saw each kind of call, and how many calls it changed.
@@ -138,8 +131,9 @@ struct Seen {
 
 impl Shim {
     /// Compiles it with `cc`, which Rust needs for linking anyway.
-    fn compile(dir: &Path) -> anyhow::Result<Shim> {
-        let (source, library) = (dir.join("shim.c"), dir.join("shim.so"));
+    fn compile() -> anyhow::Result<Shim> {
+        let dir = tempfile::tempdir()?;
+        let (source, library) = (dir.path().join("shim.c"), dir.path().join("shim.so"));
         std::fs::write(&source, SHIM)?;
         let output = Command::new("cc")
             .args(["-std=gnu11", "-O1", "-shared", "-fPIC", "-o"])
@@ -148,7 +142,7 @@ impl Shim {
             .output()
             .context("cc")?;
         ensure!(output.status.success(), "cc: {}", testfs::stderr(&output));
-        Ok(Shim { library, counts: dir.join("counts") })
+        Ok(Shim { library, counts: dir.path().join("counts"), _dir: dir })
     }
 
     fn run(&self, command: &mut Command, rule: &str) -> anyhow::Result<(Ended, Seen)> {
@@ -166,84 +160,67 @@ impl Shim {
     }
 }
 
-fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
-    let dir = tempfile::tempdir()?;
-    let shim = Shim::compile(dir.path())?;
-    let places = copies::on_each(run)?;
-    let groups =
-        places.iter().flat_map(|place| OPTION_SETS.iter().map(move |set| (place, set))).collect();
-    in_turns(
-        run,
-        groups,
-        |run, ((kind, copies), set)| cases_of(run, &shim, kind, copies, set),
-        |run, ((_, copies), set), case| {
-            let verdict = attempt(run, &shim, copies, set, case)?;
-            run.record(&case.text(), case.group(), verdict);
-            Ok(())
-        },
-    )
-}
+impl Grid for Shim {
+    type Setting = &'static OptionSet;
+    type Point = Change;
 
-fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
-    let case = Case::parse(text)?;
-    let set = OptionSet::named(OPTION_SETS, &case.options)?;
-    let dir = tempfile::tempdir()?;
-    let shim = Shim::compile(dir.path())?;
-    let copies = Copies::new(run.place(&case.kind)?.path())?;
-    let verdict = attempt(run, &shim, &copies, set, &case)?;
-    run.record(text, case.group(), verdict);
-    Ok(())
-}
+    fn new() -> anyhow::Result<Shim> {
+        Shim::compile()
+    }
 
-/// Every case of one file system and one option set.
-fn cases_of(
-    run: &Run<'_>,
-    shim: &Shim,
-    kind: &str,
-    copies: &Copies,
-    set: &OptionSet,
-) -> anyhow::Result<Vec<Case>> {
-    copies.prepare(set)?;
-    let (_, seen) = shim.run(&mut copies.command(run.cp(), set), "")?;
-    ensure!(seen.calls.iter().sum::<u64>() > 0, "the shim sees no call: is the program static?");
-    let mut cases = Vec::new();
-    for (call, &count) in KINDS.iter().zip(&seen.calls) {
-        for number in 1..=count {
-            // What changes all later calls is tried from the first call and from the middle.
-            let from = [1, count.div_ceil(2)].contains(&number);
-            for way in WAYS.iter().filter(|way| from || !way.until_end) {
-                let [kind, options, call, way] =
-                    [kind, set.text, call, way.name].map(str::to_owned);
-                cases.push(Case { kind, options, call, number, way });
+    fn settings(_: &str) -> Vec<&'static OptionSet> {
+        OPTION_SETS.iter().collect()
+    }
+
+    fn points(&self, cell: &mut Cell<'_, Self::Setting>) -> anyhow::Result<Vec<Change>> {
+        let Cell { run, place: Place { copies, .. }, setting: set } = cell;
+        copies.prepare(set)?;
+        let (_, seen) = self.run(&mut copies.command(run.cp(), set), "")?;
+        ensure!(
+            seen.calls.iter().sum::<u64>() > 0,
+            "the shim sees no call: is the program static?"
+        );
+        let mut changes = Vec::new();
+        for (call, &count) in KINDS.iter().zip(&seen.calls) {
+            for number in 1..=count {
+                // What changes all later calls is tried from the first call and from the middle.
+                let from = [1, count.div_ceil(2)].contains(&number);
+                for way in WAYS.iter().filter(|way| from || !way.until_end) {
+                    let [call, way] = [call, way.name].map(str::to_owned);
+                    changes.push(Change { call, number, way });
+                }
             }
         }
+        Ok(changes)
     }
-    Ok(cases)
-}
 
-fn attempt(
-    run: &Run<'_>,
-    shim: &Shim,
-    copies: &Copies,
-    set: &OptionSet,
-    case: &Case,
-) -> anyhow::Result<Verdict> {
-    copies.prepare(set)?;
-    let (ended, seen) = shim.run(&mut copies.command(run.cp(), set), &case.rule()?)?;
-    if let Some(crash) = ended.crash() {
-        return Ok(Verdict::Wrong(crash));
+    fn attempt(
+        &self,
+        cell: &mut Cell<'_, Self::Setting>,
+        change: &Change,
+    ) -> anyhow::Result<Verdict> {
+        let Cell { run, place: Place { copies, .. }, setting: set } = cell;
+        copies.prepare(set)?;
+        let (ended, seen) = self.run(&mut copies.command(run.cp(), set), &change.rule()?)?;
+        if let Some(crash) = ended.crash() {
+            return Ok(Verdict::Wrong(crash));
+        }
+        if !ended.success() {
+            return Ok(Verdict::Wrong(format!("fails: {}", ended.said())));
+        }
+        let mut found = copies.differences(set, set.aspects())?;
+        found.extend(copies.leftovers()?);
+        found.extend(copies.damage()?);
+        Ok(match found.first() {
+            Some(first) => Verdict::Wrong(format!("exit status 0: {first}")),
+            None if seen.changed == 0 => Verdict::Missed,
+            None => Verdict::Right,
+        })
     }
-    if !ended.success() {
-        return Ok(Verdict::Wrong(format!("fails: {}", ended.said())));
+
+    fn subject(_: Self::Setting, change: &Change) -> String {
+        format!("{}, {}", change.call, change.way)
     }
-    let mut found = copies.differences(set, set.aspects())?;
-    found.extend(copies.leftovers()?);
-    found.extend(copies.damage()?);
-    Ok(match found.first() {
-        Some(first) => Verdict::Wrong(format!("exit status 0: {first}")),
-        None if seen.changed == 0 => Verdict::Missed,
-        None => Verdict::Right,
-    })
 }
 
 #[cfg(test)]
@@ -253,19 +230,21 @@ mod tests {
     #[test]
     fn a_case_is_read_as_it_is_written() {
         let text = "ext4; -a --reflink=never; pread; 7; all half";
-        let case = Case::parse(text).expect("a case");
-        assert_eq!((case.text().as_str(), case.number), (text, 7));
-        assert_eq!(case.rule().expect("a way"), "pread 7 0 half");
-        let once = Case::parse("ext4; -a; write; 2; eintr").expect("a case");
-        assert_eq!(once.rule().expect("a way"), "write 2 2 eintr");
-        assert!(Case::parse("ext4; -a; write; 2; never").expect("a case").rule().is_err());
+        grid::check_texts::<Shim>(text, "ext4; -a; write; two; eintr");
+        let rule = |text: &str| {
+            let parts: Vec<&str> = text.split("; ").collect();
+            Change::of(&parts).expect("a change").rule()
+        };
+        assert_eq!(rule("pread; 7; all half").expect("a way"), "pread 7 0 half");
+        assert_eq!(rule("write; 2; eintr").expect("a way"), "write 2 2 eintr");
+        assert!(rule("write; 2; never").is_err());
     }
 
     /// The shim cuts what other programs move, and they see how much that was.
     #[test]
     fn the_shim_shortens_and_counts() {
         let dir = tempfile::tempdir().expect("a directory");
-        let shim = Shim::compile(dir.path()).expect("a compiler");
+        let shim = Shim::compile().expect("a compiler");
         let copy = dir.path().join("copy");
         std::fs::write(dir.path().join("file"), vec![1; 10_000]).expect("a file");
         // One read and one write, however much that is.
