@@ -21,6 +21,7 @@ mod grid;
 mod kills;
 mod liars;
 mod limits;
+mod model;
 mod power;
 mod process;
 mod run;
@@ -37,7 +38,8 @@ const SWEEPS: &[Sweep] = &[
     power::SWEEP,
     liars::SWEEP,
     test_programs::ATTACK,
-    test_programs::MODEL,
+    model::SWEEP,
+    test_programs::DIFFERENTIAL,
 ];
 
 /// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.

@@ -14,8 +14,8 @@ pub(super) const ATTACK: Sweep = Sweep {
     repeat: |run, case| repeat(run, &CP_ATTACK, case),
 };
 
-pub(super) const MODEL: Sweep = Sweep {
-    name: "model",
+pub(super) const DIFFERENTIAL: Sweep = Sweep {
+    name: "differential",
     about: "random trees and command lines beside GNU cp, made as small as can be where they differ",
     try_cases: |run| try_cases(run, &CP_DIFFERENTIAL),
     repeat: |run, case| repeat(run, &CP_DIFFERENTIAL, case),

@@ -1,0 +1,75 @@
+//! Where GNU cp differs from the model, and is known to: one table with the reasons. haulage differs nowhere.
+
+use super::case::Case;
+use super::meaning::Meaning;
+use super::options::Existing;
+use super::outcome::{Outcome, Program, Release};
+use super::tree::Tree;
+
+/// A known difference. GNU cp is not compared in a case that it concerns.
+pub(super) struct Known {
+    /// Why GNU cp differs.
+    pub(super) reason: &'static str,
+    /// The first release of GNU cp that does as the model says; `None` if there is none.
+    pub(super) until: Option<Release>,
+    pub(super) concerns: fn(&Case, due: &Meaning, found: &Outcome) -> bool,
+}
+
+/// The reason why `program` may differ in `case`. `None` for haulage.
+pub(super) fn known(
+    program: &Program,
+    case: &Case,
+    due: &Meaning,
+    found: &Outcome,
+) -> Option<&'static str> {
+    let release = program.release?;
+    let is_of = |known: &&Known| known.until.is_none_or(|until| release < until);
+    let mut of_program = KNOWN.iter().filter(is_of);
+    of_program.find(|known| (known.concerns)(case, due, found)).map(|known| known.reason)
+}
+
+static KNOWN: &[Known] = &[
+    Known {
+        reason: "a simple backup of what is in another directory was put into the current one",
+        until: Some(Release(9, 5)),
+        concerns: |case, due, found| {
+            let backups = |tree: &Tree| {
+                let paths = tree.by_path().into_keys();
+                paths.filter(|path| path.ends_with(case.options().suffix)).collect::<Vec<_>>()
+            };
+            backups(&due.tree) != backups(&found.tree)
+        },
+    },
+    Known {
+        reason: "with a backup, what is in the way of a directory was not renamed",
+        until: Some(Release(9, 5)),
+        concerns: |case, _, found| {
+            case.options().backup.is_some() && found.says("cannot overwrite non-directory")
+        },
+    },
+    Known {
+        reason: "a directory is not copied onto itself, even if each file in it were to be kept",
+        until: None,
+        concerns: |case, due, found| {
+            let options = case.options();
+            let keeps = options.existing == Existing::Keep;
+            options.is_recursive && keeps && due.fails && found.is_silent()
+        },
+    },
+    Known {
+        reason: "a destination gives way only to a source that could be opened",
+        until: None,
+        concerns: |case, _, found| {
+            let options = case.options();
+            let gives_way =
+                options.backup.is_some() || options.removes_destination || options.preserve.links;
+            gives_way && found.says("for reading: Permission denied")
+        },
+    },
+    Known {
+        reason: "once --parents has made a directory GNU takes it that nothing stands where the \
+                 operands after it go",
+        until: None,
+        concerns: |case, _, found| case.options().has_parents && found.says(": File exists"),
+    },
+];
