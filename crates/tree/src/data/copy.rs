@@ -1,17 +1,12 @@
 //! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
-use engines::Meter;
-
 use super::context::DataContext;
-use super::data_copy::{DataCopy, OldContents, is_sparse};
-use super::engine_choice::rule::may_offload;
+use super::data_copy::{DataCopy, OldContents};
 use super::files::Files;
 use super::journal::Journal;
-use super::page_cache::Footprint;
-use super::worker::{DataWorker, FailedData, FsPair};
-use crate::fs::{FileId, file_bytes, is_regular, is_reliable};
-use crate::report::{DataReport, Diagnostic, ProgressTracker, Result, SparseDetection};
-use crate::request::Sparse;
+use super::worker::{DataWorker, FailedData};
+use crate::fs::{file_bytes, is_regular};
+use crate::report::{DataReport, Diagnostic, Result};
 
 /// Copies all data from `files.src` to `files.dst`.
 ///
@@ -38,7 +33,7 @@ fn copy_with_engines(
 ) -> Result<DataReport> {
     let counters = worker.progress.counters();
     let meter = counters.as_ref().map(|counters| &counters.meter);
-    let mut copy = start(cx, worker, files, meter);
+    let mut copy = DataCopy::start(cx, worker, files, meter);
     let (endpoints, may_clone) = (copy.endpoints, copy.chains.clone.is_some());
     copy.old_contents =
         files.truncate_or_keep(cx.options, endpoints, may_clone, copy.clone_over)?;
@@ -77,46 +72,6 @@ fn copy_with_engines(
     Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
 }
 
-/// The state for a file of which nothing is copied yet, whose old contents were truncated.
-pub(super) fn start<'c, 'r, 'f>(
-    cx: &'c DataContext<'r>,
-    worker: &'c mut DataWorker,
-    files: &'c Files<'f>,
-    meter: Option<&'c Meter>,
-) -> DataCopy<'c, 'r, 'f> {
-    let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
-    let src = worker.endpoint(files.src, src_dev);
-    let dst = worker.endpoint(files.dst, dst_dev);
-    let reliable = src.fs_type.is_some_and(is_reliable);
-    let helpers = worker.processors.helpers();
-    let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
-    let FsPair { chains, clone_over } = pair;
-    DataCopy {
-        cx,
-        files,
-        old_contents: OldContents::Gone,
-        chains,
-        clone_over,
-        endpoints: (src, dst),
-        by_line: None,
-        adaptive: None,
-        buffer,
-        permit,
-        reliable,
-        may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
-        helpers,
-        footprint: cx.options.no_cache.then(|| Footprint::of(files)),
-        meter,
-        metered_before: meter.map_or(0, Meter::get),
-        fine_grained: cx.report.observer.progress().is_some_and(ProgressTracker::is_fine_grained),
-        at: 0,
-        journal: None,
-        range_records: None,
-        by_others: 0,
-        report: DataReport::new(),
-    }
-}
-
 impl DataCopy<'_, '_, '_> {
     fn run_steps(&mut self) -> Result<()> {
         let size = file_bytes(self.files.src_stat);
@@ -147,26 +102,5 @@ impl DataCopy<'_, '_, '_> {
             }
         }
         self.complete(size)
-    }
-
-    /// Copies by extents, without zeros, or as a whole, by `--sparse` and the holes of the source.
-    /// Holes are trusted on reliable file systems only.
-    pub(super) fn copy_by_options(&mut self, size: u64) -> Result<()> {
-        let sparse = self.cx.options.sparse;
-        let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
-        if looks_sparse && self.reliable {
-            self.report.offload.sparse = SparseDetection::SeekHole;
-            return self.copy_extents(size);
-        }
-        if sparse == Sparse::Always || (sparse == Sparse::Auto && looks_sparse) {
-            self.report.offload.sparse = SparseDetection::Zeros;
-            return self.copy_nonzero_to(size);
-        }
-        if !may_offload(self.cx.options) {
-            self.report.offload.offload = "avoided";
-        } else if size == 0 && self.is_pseudo() {
-            self.report.offload.offload = "unsupported";
-        }
-        self.copy_data_to(size)
     }
 }

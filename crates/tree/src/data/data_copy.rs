@@ -13,9 +13,13 @@ use super::engine_choice::chains::{ChainId, VariantChains};
 use super::files::Files;
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
+use super::worker::{DataWorker, FsPair};
 use crate::concurrency::{Helpers, Permit};
-use crate::fs::{BTRFS, EXT4, Endpoint, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular};
-use crate::report::{Attempt, DataReport, Reporter};
+use crate::fs::{
+    BTRFS, EXT4, Endpoint, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
+    is_reliable,
+};
+use crate::report::{Attempt, DataReport, ProgressTracker, Reporter};
 use crate::request::Sparse;
 
 /// Bytes of a worker's buffer.
@@ -95,6 +99,52 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     /// Bytes of data and of holes that other ranks have copied. The report has them as well.
     pub(super) by_others: u64,
     pub(super) report: DataReport,
+}
+
+impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
+    /// The state for a file of which nothing is copied yet, whose old contents were truncated.
+    pub(super) fn start(
+        cx: &'c DataContext<'r>,
+        worker: &'c mut DataWorker,
+        files: &'c Files<'f>,
+        meter: Option<&'c Meter>,
+    ) -> Self {
+        let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
+        let src = worker.endpoint(files.src, src_dev);
+        let dst = worker.endpoint(files.dst, dst_dev);
+        let reliable = src.fs_type.is_some_and(is_reliable);
+        let helpers = worker.processors.helpers();
+        let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
+        let FsPair { chains, clone_over } = pair;
+        DataCopy {
+            cx,
+            files,
+            old_contents: OldContents::Gone,
+            chains,
+            clone_over,
+            endpoints: (src, dst),
+            by_line: None,
+            adaptive: None,
+            buffer,
+            permit,
+            reliable,
+            may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
+            helpers,
+            footprint: cx.options.no_cache.then(|| Footprint::of(files)),
+            meter,
+            metered_before: meter.map_or(0, Meter::get),
+            fine_grained: cx
+                .report
+                .observer
+                .progress()
+                .is_some_and(ProgressTracker::is_fine_grained),
+            at: 0,
+            journal: None,
+            range_records: None,
+            by_others: 0,
+            report: DataReport::new(),
+        }
+    }
 }
 
 impl DataCopy<'_, '_, '_> {

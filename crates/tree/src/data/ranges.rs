@@ -10,7 +10,6 @@ use rustix::fs::{fdatasync, ftruncate};
 use rustix::io::retry_on_intr;
 
 use super::context::DataContext;
-use super::copy::start;
 use super::data_copy::DataCopy;
 use super::files::{Files, Shared};
 use super::journal::RangeRecords;
@@ -143,7 +142,7 @@ pub(crate) fn copy_range(
 ) -> Result<CopiedRange> {
     let counters = worker.progress.counters();
     let meter = counters.as_ref().map(|counters| &counters.meter);
-    let mut copy = start(cx, worker, files, meter);
+    let mut copy = DataCopy::start(cx, worker, files, meter);
     copy.permit.release_if_limited();
     let copied = copy.copy_range(range, chunk_bytes);
     let copied = copied.and_then(|copied| copy.show_to_others().map(|()| copied));

@@ -5,7 +5,7 @@ use engines::{Moved, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, observer};
+use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
 use super::engine_choice::chains::{ChainId, File};
 use super::engine_choice::profiles::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
@@ -33,6 +33,27 @@ const ALONE_PIECE_BYTES: u64 = 16 << 20;
 const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
 
 impl DataCopy<'_, '_, '_> {
+    /// Copies by extents, without zeros, or as a whole, by `--sparse` and the holes of the source.
+    /// Holes are trusted on reliable file systems only.
+    pub(super) fn copy_by_options(&mut self, size: u64) -> Result<()> {
+        let sparse = self.cx.options.sparse;
+        let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
+        if looks_sparse && self.reliable {
+            self.report.offload.sparse = SparseDetection::SeekHole;
+            return self.copy_extents(size);
+        }
+        if sparse == Sparse::Always || (sparse == Sparse::Auto && looks_sparse) {
+            self.report.offload.sparse = SparseDetection::Zeros;
+            return self.copy_nonzero_to(size);
+        }
+        if !may_offload(self.cx.options) {
+            self.report.offload.offload = "avoided";
+        } else if size == 0 && self.is_pseudo() {
+            self.report.offload.offload = "unsupported";
+        }
+        self.copy_data_to(size)
+    }
+
     /// Copies the next piece of data that ends at the offset `end`.
     fn copy_piece(&mut self, end: u64, chain: ChainId) -> Result<Ended> {
         let len = self.next_piece(end, chain)?;
