@@ -134,6 +134,9 @@ impl Grid for Calls {
     type Setting = &'static OptionSet;
     type Point = Failure;
 
+    // Several workers make the n-th call at another moment each time.
+    const REPEATS: u32 = 10;
+
     fn new() -> anyhow::Result<Calls> {
         Ok(Calls)
     }

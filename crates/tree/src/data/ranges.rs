@@ -108,15 +108,6 @@ impl DataCopy<'_, '_, '_> {
         })
     }
 
-    /// Passes the records of a range on to the journal, if the range follows what it has.
-    pub(super) fn append_records(&mut self) {
-        if let (Some(journal), Some(records)) = (&mut self.journal, &mut self.range_records)
-            && records.follows(journal.at)
-        {
-            journal.append(&records.take());
-        }
-    }
-
     /// Makes sure that other hosts see what was written.
     fn show_to_others(&self) -> Result<()> {
         // A file system of one host is the same for all ranks. On another, data that is not synced may be

@@ -214,7 +214,7 @@ mod tests {
             let text = case.text();
             assert_eq!(
                 (meaning.named.join(" "), meaning.fails),
-                (named.to_owned(), named != ""),
+                (named.to_owned(), !named.is_empty()),
                 "{text}"
             );
             let mut found = tree_after(after, case.persona.id()).differences(&meaning.tree);

@@ -366,10 +366,12 @@ impl<'a> Copier<'a> {
         if !copied && keeps_links {
             self.copies.remove(&src_id);
         }
-        if copied && is_operand && self.command.sources.len() > 1 {
-            if let Ok(Found { id: Some(id), .. }) = self.tree.find(dst, false) {
-                self.created.push((dst.to_owned(), id));
-            }
+        if copied
+            && is_operand
+            && self.command.sources.len() > 1
+            && let Ok(Found { id: Some(id), .. }) = self.tree.find(dst, false)
+        {
+            self.created.push((dst.to_owned(), id));
         }
         Ok(copied)
     }
