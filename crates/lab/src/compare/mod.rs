@@ -352,9 +352,9 @@ mod tests {
         assert!(change.slower() && change.environment.is_empty());
         assert_eq!(change.probe_ratio, Some(1.0));
         let said = change.sentence();
-        let expected = "splice for files of 1 MiB in the page cache takes 0.8";
+        let expected = "most of all splice for files of 1 MiB in the page cache: 0.8";
         assert!(
-            said.starts_with("2 of 3 comparisons changed; ") && said.contains(expected),
+            said.starts_with("2 of 3 comparisons changed, ") && said.contains(expected),
             "{said}"
         );
         let expected = " 1 is faster now, 1 slower, 1 the same as far as it matters and 0 too close to \

@@ -26,7 +26,7 @@ impl Change {
         }
         let verb = if faster == 1 { "is" } else { "are" };
         format!(
-            "{} of {all} comparisons changed; {}. {faster} {verb} faster now, {slower} slower, {} the \
+            "{} of {all} comparisons changed, {}. {faster} {verb} faster now, {slower} slower, {} the \
              same as far as it matters and {open} too close to call.",
             faster + slower,
             self.largest().unwrap_or_default(),
@@ -41,7 +41,7 @@ impl Change {
         let of_all = self.cells.iter().filter(shown).max_by(|a, b| size(a).total_cmp(&size(b)))?;
         let (ratio, low, high) = (of_all.ratio?, of_all.low?, of_all.high?);
         Some(format!(
-            "the most, {} takes {} of its time in the first run, {}",
+            "most of all {}: {} of its time in the first run, {}",
             of_all.plain,
             ratio_digits(ratio),
             sure_of(ratio, low, high)

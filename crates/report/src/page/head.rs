@@ -19,6 +19,9 @@ use crate::machine;
 use crate::report::Report;
 use crate::summary::Summary;
 
+/// More differences between two runs than these are folded, so that the first screen has a figure.
+const AROUND_MAX: usize = 6;
+
 pub(super) fn title(report: &Report<'_>) -> String {
     let mut titles: Vec<&str> = Vec::new();
     if !report.tuned.is_empty() {
@@ -88,12 +91,29 @@ fn changed(change: &Change) -> String {
     if let Some(first) = sentences.next() {
         let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&first));
     }
-    html.push_str("<ul class=\"around\">");
-    for sentence in sentences {
-        let _ = write!(html, "<li>{}</li>", escaped(&sentence));
+    let sentences: Vec<String> = sentences.map(|it| format!("<li>{}</li>", escaped(&it))).collect();
+    let shown = if sentences.len() > AROUND_MAX { 1 } else { sentences.len() };
+    let (shown, folded) = sentences.split_at(shown);
+    let _ = write!(html, "<ul class=\"around\">{}</ul>", shown.concat());
+    if !folded.is_empty() {
+        let _ = write!(
+            html,
+            "<details class=\"trust\"><summary>{} more differences between the runs</summary><ul>{}</ul>\
+             </details>",
+            folded.len(),
+            folded.concat()
+        );
     }
-    html.push_str("</ul></div>\n");
+    html.push_str("</div>\n");
     html
+}
+
+/// A command, which is broken between its words before it is within one. A browser would break it after
+/// the hyphens of an option.
+fn command_line(command: &str) -> String {
+    let word = |word: &str| format!("<span>{}</span>", escaped(word));
+    let words: Vec<String> = command.split(' ').map(word).collect();
+    format!("<code>{}</code>", words.join(" "))
 }
 
 fn of_run(summary: &Summary<'_>, first: bool) -> String {
@@ -125,7 +145,7 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         let _ = write!(html, "<p class=\"note\">{}", escaped(&open.sentence()));
         if let Some(further) = open.further {
             let command = resolve::command(&source.run, further);
-            let _ = write!(html, " <code>{}</code>", escaped(&command));
+            let _ = write!(html, " {}", command_line(&command));
         }
         html.push_str("</p>\n");
     }
@@ -294,6 +314,41 @@ fn percent_encoded(name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_differences_of_two_runs_are_folded() {
+        for (fields, folded) in [(0, None), (AROUND_MAX, None), (AROUND_MAX + 1, Some(AROUND_MAX))]
+        {
+            let difference = |field| lab::compare::Difference {
+                field: format!("field{field}"),
+                first: "1".to_owned(),
+                second: "<2>".to_owned(),
+            };
+            let html = changed(&Change {
+                environment: (0..fields).map(difference).collect(),
+                probe_ratio: None,
+                cells: Vec::new(),
+                only_in_first: Vec::new(),
+                only_in_second: Vec::new(),
+                deltas: lab::definition::deltas::Deltas { warm: 0.02, cold: 0.02 },
+            });
+            assert_eq!(html.matches("<li>").count(), fields, "{html}");
+            assert_eq!(html.matches("&lt;2&gt;").count(), fields, "{html}");
+            let summary = folded.map(|count| format!("<summary>{count} more differences"));
+            assert_eq!(html.contains("<details"), folded.is_some(), "{html}");
+            assert!(summary.is_none_or(|summary| html.contains(&summary)), "{html}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_broken_between_its_words() {
+        let html = command_line("haulage bench '<a b>' --part x");
+        assert_eq!(
+            html,
+            "<code><span>haulage</span> <span>bench</span> <span>&#39;&lt;a</span> \
+             <span>b&gt;&#39;</span> <span>--part</span> <span>x</span></code>"
+        );
+    }
 
     #[test]
     fn links_are_relative_to_the_page() {
