@@ -39,7 +39,7 @@ fn attributes_that_cannot_be_listed_are_counted() {
             _ => "cp: ",
         };
         assert_eq!(messages, format!("{prefix}{said}"), "{what}");
-        let counted = "attributes lost              1 entry\n";
+        let counted = "attributes lost           1 entry\n";
         assert!(stderr.contains(counted), "{what}: {stderr}");
         let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
         let lines: Vec<serde_json::Value> =
@@ -157,7 +157,7 @@ fn a_file_of_its_own_that_cannot_be_removed_is_named() {
     let Some(output) = with_faults(dir, &[unlink], args) else { return };
     let stats = [&output.stdout[..], &output.stderr[..]].concat();
     let stats = String::from_utf8_lossy(&stats);
-    assert!(stats.contains("left over                    1 file\n"), "{stats}");
+    assert!(stats.contains("left over                 1 file\n"), "{stats}");
     // A partial file that got its name by a hard link, where the file system has no RENAME_NOREPLACE.
     let faults = [unlink, "inject=renameat2:error=EINVAL"];
     for (name, journal_is_named) in [("y", true), ("z", false)] {
