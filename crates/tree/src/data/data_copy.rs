@@ -148,15 +148,6 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
 }
 
 impl DataCopy<'_, '_, '_> {
-    /// Passes the records of a range on to the journal, if the range follows what it has.
-    pub(super) fn append_records(&mut self) {
-        if let (Some(journal), Some(records)) = (&mut self.journal, &mut self.range_records)
-            && records.follows(journal.at)
-        {
-            journal.append(&records.take());
-        }
-    }
-
     pub(super) fn is_regular(&self) -> bool {
         is_regular(self.files.src_stat) && is_regular(self.files.dst_stat)
     }

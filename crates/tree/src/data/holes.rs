@@ -1,4 +1,4 @@
-//! The extents and holes of a file, by lseek(2). `copy_by_options` in `copy.rs` decides whether they
+//! The extents and holes of a file, by lseek(2). `copy_by_options` in `transfer.rs` decides whether they
 //! are used: on file systems of [`engines::fs_types::Storage::Reliable`] only (docs/design/holes.md).
 
 use std::os::fd::BorrowedFd;

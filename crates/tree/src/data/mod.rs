@@ -3,7 +3,7 @@
 //! | question | file |
 //! |---|---|
 //! | the order: clone, extents, blocks of zeros, plain copy | `copy.rs` |
-//! | when a hole is trusted | `copy.rs` (`copy_by_options`), `holes.rs`, [`crate::fs::fs_type`] |
+//! | when a hole is trusted | `transfer.rs` (`copy_by_options`), `holes.rs`, [`crate::fs::fs_type`] |
 //! | which engine is used | `engine_choice/` |
 //! | what other ranks copy of a large file | `ranges.rs` |
 //! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |

@@ -73,6 +73,15 @@ impl DataCopy<'_, '_, '_> {
         self.append_records();
     }
 
+    /// Passes the records of a range on to the journal, if the range follows what it has.
+    fn append_records(&mut self) {
+        if let (Some(journal), Some(records)) = (&mut self.journal, &mut self.range_records)
+            && records.follows(journal.at)
+        {
+            journal.append(&records.take());
+        }
+    }
+
     /// Copies data up to the offset `end` by the chain for its length.
     pub(super) fn copy_data_to(&mut self, end: u64) -> Result<()> {
         let bytes = end.saturating_sub(self.at);
