@@ -110,9 +110,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "hole-on-fuse",
         wrong: "The holes that a FUSE file system reports are believed.",
-        file: "crates/tree/src/data/copy.rs",
-        old: "    let reliable = src.fs_type.is_some_and(is_reliable);",
-        new: "    let reliable = src.fs_type.is_some_and(is_reliable) || src.fs_type.is_some();",
+        file: "crates/tree/src/data/data_copy.rs",
+        old: "        let reliable = src.fs_type.is_some_and(is_reliable);",
+        new: "        let reliable = src.fs_type.is_some_and(is_reliable) || src.fs_type.is_some();",
         noticed_by: LIES,
     },
     Mutant {
