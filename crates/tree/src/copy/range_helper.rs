@@ -9,8 +9,8 @@ use crate::data::verify::verify_range;
 use crate::data::worker::DataWorker;
 use crate::report::Diagnostic;
 use crate::shared::RankContext;
+use crate::shared::range_claim::{Claim, Done, Grant, Task};
 use crate::shared::range_offer::RangeOffer;
-use crate::shared::shared_file::{Claim, Done, Grant, Task};
 
 /// Claims ranges of the file until its owner has none. `more` says whether it has some for other ranks.
 pub(crate) fn help(

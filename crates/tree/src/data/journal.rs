@@ -13,7 +13,7 @@ use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::fs::{FileId, ctime, file_bytes, mtime};
-use crate::shared::shared_file::ChunkRecord;
+use crate::shared::range_claim::ChunkRecord;
 
 /// A shorter file gets no journal: it is copied again in milliseconds.
 pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;

@@ -19,7 +19,8 @@ use super::worker::DataWorker;
 use crate::fs::is_reliable;
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::shared::SharedFile;
-use crate::shared::shared_file::{ByteRange, CopiedRange, Done, Failure, Next, Task};
+use crate::shared::range_claim::{ByteRange, CopiedRange, Done, Task};
+use crate::shared::shared_file::{Failure, Next};
 
 /// How long the owner waits for other ranks before it looks again for ranks that want work and for an
 /// interrupt.
@@ -31,7 +32,10 @@ impl DataCopy<'_, '_, '_> {
         let chunk_bytes = self.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
         let (mut failure, mut begun) = (None, None);
         loop {
-            match file.next() {
+            let next = file.next();
+            // After the last range, too: nothing is recorded once all is over.
+            self.journal.iter_mut().for_each(|journal| journal.append(&file.take_records()));
+            match next {
                 Next::Task(task @ Task::Copy(range)) => match self.copy_range(range, chunk_bytes) {
                     Ok(copied) => file.done(task, Done::Copied(copied)),
                     Err(diagnostic) => {
@@ -50,9 +54,7 @@ impl DataCopy<'_, '_, '_> {
                 }
                 Next::Over => break,
             }
-            self.journal.iter_mut().for_each(|journal| journal.append(&file.take_records()));
         }
-        self.journal.iter_mut().for_each(|journal| journal.append(&file.take_records()));
         let complete_to = file.complete_to();
         // A part of a range may follow what is complete.
         self.go_to(match begun {

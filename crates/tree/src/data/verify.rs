@@ -15,7 +15,7 @@ use super::comparison::{Compared, compare, compare_range};
 use super::files::Files;
 use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
-use crate::shared::shared_file::ByteRange;
+use crate::shared::range_claim::ByteRange;
 
 /// Reads both files again and compares them. `None` if no receipt shows what was compared.
 ///

@@ -5,6 +5,7 @@ pub(crate) mod creation_locks;
 pub(crate) mod destination_locks;
 pub(crate) mod hard_links;
 pub(crate) mod operands;
+pub(crate) mod range_claim;
 pub(crate) mod range_offer;
 pub(crate) mod ranks;
 pub(crate) mod rate_limit;
