@@ -446,14 +446,15 @@ impl<'a> Copier<'a> {
         }
         let what = What::File(content.unwrap_or_else(|| Content::Text(String::new())));
         // Nothing is written through a link that leads nowhere.
+        self.make_new(pair, what)
+    }
+
+    /// Makes a new entry with the attributes of the source.
+    fn make_new(&mut self, pair: &Pair<'_>, what: What) -> Copied {
         let node = self.new_node(&pair.src_node, what);
-        match self.name_new(dst, node) {
-            Some(id) => {
-                self.give_attributes(&pair.src_node, id);
-                Ok(true)
-            }
-            None => self.complain(dst),
-        }
+        let Some(id) = self.name_new(pair.dst, node) else { return self.complain(pair.dst) };
+        self.give_attributes(&pair.src_node, id);
+        Ok(true)
     }
 
     /// Makes a symbolic link or a fifo like the source.
@@ -464,14 +465,7 @@ impl<'a> Copier<'a> {
         if old.is_some() && !(gives_way && self.unlink(dst)) {
             return self.complain(dst);
         }
-        let node = self.new_node(&pair.src_node, what);
-        match self.name_new(dst, node) {
-            Some(id) => {
-                self.give_attributes(&pair.src_node, id);
-                Ok(true)
-            }
-            None => self.complain(dst),
-        }
+        self.make_new(pair, what)
     }
 
     fn make_hard_link(&mut self, pair: &Pair<'_>, old: Option<Id>) -> Copied {
@@ -494,14 +488,7 @@ impl<'a> Copier<'a> {
         if !is_here || (old.is_some() && !(self.options.forces && self.unlink(dst))) {
             return self.complain(dst);
         }
-        let node = self.new_node(&pair.src_node, What::Symlink(src.to_owned()));
-        match self.name_new(dst, node) {
-            Some(id) => {
-                self.give_attributes(&pair.src_node, id);
-                Ok(true)
-            }
-            None => self.complain(dst),
-        }
+        self.make_new(pair, What::Symlink(src.to_owned()))
     }
 
     /// The copy of the same file under another name, which this one is to be a hard link of.
