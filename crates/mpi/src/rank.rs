@@ -35,8 +35,8 @@ pub(crate) struct Shared {
     pub(crate) cancelled: AtomicBool,
     told_interrupt: AtomicBool,
     next_ticket: AtomicU64,
-    links: Mutex<HashMap<Ticket, SyncSender<Option<Vec<u8>>>>>,
-    claims: Mutex<HashMap<Ticket, SyncSender<Vec<u8>>>>,
+    links: Answers<Option<Vec<u8>>>,
+    claims: Answers<Vec<u8>>,
     ready: Answer<bool>,
     finished: Answer<u64>,
     /// Once the copy has a terminal to write to.
@@ -72,6 +72,29 @@ impl<T> Answer<T> {
     }
 }
 
+/// Answers for which workers wait, by the tickets of their questions.
+struct Answers<T>(Mutex<HashMap<Ticket, SyncSender<T>>>);
+
+impl<T> Answers<T> {
+    fn new() -> Answers<T> {
+        Answers(Mutex::default())
+    }
+
+    /// Where the answer to a question that is about to be sent arrives.
+    fn expect(&self, ticket: Ticket) -> Receiver<T> {
+        let (sender, answer) = sync_channel(1);
+        lock(&self.0).insert(ticket, sender);
+        answer
+    }
+
+    fn give(&self, ticket: Ticket, answer: T) {
+        if let Some(worker) = lock(&self.0).remove(&ticket) {
+            // It may no longer wait.
+            let _ = worker.send(answer);
+        }
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -95,8 +118,8 @@ impl Shared {
             cancelled: AtomicBool::new(false),
             told_interrupt: AtomicBool::new(false),
             next_ticket: AtomicU64::new(0),
-            links: Mutex::default(),
-            claims: Mutex::default(),
+            links: Answers::new(),
+            claims: Answers::new(),
             ready: Answer::new(),
             finished: Answer::new(),
             collector: Mutex::default(),
@@ -144,16 +167,12 @@ impl Shared {
 
     /// The answer to [`Ranks::ask_link`].
     pub(crate) fn answer_link(&self, ticket: Ticket, copy: Option<Vec<u8>>) {
-        if let Some(answer) = lock(&self.links).remove(&ticket) {
-            let _ = answer.send(copy);
-        }
+        self.links.give(ticket, copy);
     }
 
     /// The answer to [`Ranks::claim`].
     pub(crate) fn answer_claim(&self, ticket: Ticket, grant: Vec<u8>) {
-        if let Some(answer) = lock(&self.claims).remove(&ticket) {
-            let _ = answer.send(grant);
-        }
+        self.claims.give(ticket, grant);
     }
 
     /// Writes messages of a rank to standard error. On rank 0.
@@ -265,8 +284,7 @@ impl Ranks for Shared {
 
     fn ask_link(&self, inode: FileId) -> Option<Vec<u8>> {
         let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
-        let (sender, answer) = sync_channel(1);
-        lock(&self.links).insert(ticket, sender);
+        let answer = self.links.expect(ticket);
         self.send(Event::AskLink(InodeId { dev: inode.dev, ino: inode.ino }, ticket));
         answer.recv().ok().flatten()
     }
@@ -281,8 +299,7 @@ impl Ranks for Shared {
 
     fn claim(&self, owner: u32, claim: Vec<u8>) -> Vec<u8> {
         let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
-        let (sender, answer) = sync_channel(1);
-        lock(&self.claims).insert(ticket, sender);
+        let answer = self.claims.expect(ticket);
         self.send(Event::Claim { owner, ticket, claim });
         answer.recv().unwrap_or_default()
     }
