@@ -39,6 +39,12 @@ fn run(dir: &Path, ranks: usize, args: &[&str]) -> Output {
     haulage(dir, ranks, args).output().expect("mpirun runs")
 }
 
+/// Starts a copy that will be killed. What it says then is not looked at.
+fn start_quietly(dir: &Path, ranks: usize, args: &[&str]) -> Child {
+    let mut command = haulage(dir, ranks, args);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun runs")
+}
+
 fn assert_equal(src: &Path, dst: &Path, shown: &str) {
     let differences = tree_differences(src, dst, Aspects::ALL).expect("both are read");
     assert_eq!(differences, Vec::<String>::new(), "{shown}");
@@ -241,11 +247,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     let args = ["cp", "-a", "--resume", "--jobs=1", "--receipt=r"];
     let slow = [&args[..], &["--limit-rate=4M", "src", "dst"]].concat();
     write(dir.path().join("r"), "of an older job\n").expect("a file");
-    let mut child = haulage(dir.path(), 3, &slow)
-        .stderr(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("mpirun runs");
+    let mut child = start_quietly(dir.path(), 3, &slow);
     let part = || {
         let names = testfs::names_in(dir.path());
         names.into_iter().find(|name| name.starts_with("r.part-"))
@@ -257,9 +259,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
         assert!(Instant::now() < deadline, "no receipts are written");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let victim = rustix::process::Pid::from_raw(ranks_of(&child)[1].cast_signed());
-    let victim = victim.expect("a process");
-    rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+    kill_one(&ranks_of(&child), 1);
     assert!(!child.wait().expect("mpirun ends").success());
     let left = part().expect("what is left");
     let text = std::fs::read_to_string(dir.path().join("r")).expect("the older receipts");
@@ -287,6 +287,12 @@ fn ranks_of(mpirun: &Child) -> Vec<u32> {
     children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(is_rank).collect()
 }
 
+/// Kills the process of this index.
+fn kill_one(ranks: &[u32], victim: usize) {
+    let victim = rustix::process::Pid::from_raw(ranks[victim].cast_signed()).expect("a process");
+    rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+}
+
 #[test]
 fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
     let dir = scratch();
@@ -294,11 +300,7 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
     make_tree(&src, 5);
     let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=4M", "src", "dst"];
     for (turn, victim) in [0, 2, 1].into_iter().enumerate() {
-        let mut child = haulage(dir.path(), 3, &args)
-            .stderr(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("mpirun runs");
+        let mut child = start_quietly(dir.path(), 3, &args);
         let deadline = Instant::now() + Duration::from_secs(30);
         let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
         while ranks_of(&child).len() < 3 || !is_under_way() {
@@ -306,9 +308,7 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
             std::thread::sleep(Duration::from_millis(5));
         }
         std::thread::sleep(Duration::from_millis(100 * turn as u64));
-        let victim = rustix::process::Pid::from_raw(ranks_of(&child)[victim].cast_signed());
-        let victim = victim.expect("a process");
-        rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+        kill_one(&ranks_of(&child), victim);
         let status = child.wait().expect("mpirun ends");
         assert!(!status.success(), "turn {turn}");
     }
@@ -330,11 +330,7 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
     }
     let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=300M", "src", "dst"];
     for victim in [0, 2, 1] {
-        let mut child = haulage(dir.path(), 3, &args)
-            .stderr(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("mpirun runs");
+        let mut child = start_quietly(dir.path(), 3, &args);
         let deadline = Instant::now() + Duration::from_secs(30);
         // Bytes that each rank has written, by write(2) and the like, or that the kernel has for it.
         let written = || -> Vec<u64> {
@@ -354,9 +350,7 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
             assert!(Instant::now() < deadline, "not all ranks copy: {:?}", written());
             std::thread::sleep(Duration::from_millis(5));
         }
-        let victim = rustix::process::Pid::from_raw(ranks_of(&child)[victim].cast_signed());
-        let victim = victim.expect("a process");
-        rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+        kill_one(&ranks_of(&child), victim);
         assert!(!child.wait().expect("mpirun ends").success());
         assert!(!dst.exists(), "it has no name yet");
     }

@@ -1,19 +1,20 @@
 //! Ranks that are threads of this process copy ranges of one large file.
 
+mod in_process;
+
 use std::collections::VecDeque;
 use std::fs::{File, create_dir, write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use haulage::events::{Diagnostic, Observer, Receipt};
 use haulage::options::{Destination, Options, Request};
-use haulage_mpi::driver;
 use haulage_mpi::transport::{Threads, Transport};
+use in_process::run_ranks;
 use rustix::io::Errno;
 use testfs::{Aspects, Costs, Faults, FaultyFs, SlowFs, random_bytes, tree_differences};
 
@@ -52,17 +53,6 @@ impl Observer for Done {
         self.stops_at.is_some_and(|at| Instant::now() >= at)
             || self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
     }
-}
-
-/// Messages and receipts of other ranks go nowhere.
-struct Ignored;
-
-impl haulage_cli::Collector for Ignored {
-    fn tell(&self, _: &[u8]) {}
-
-    fn add_receipts(&self, _: &[u8]) {}
-
-    fn flush_receipts(&self) {}
 }
 
 /// The messages of a rank that arrive late.
@@ -112,25 +102,10 @@ fn copy(ranks: u32, paths: (&Path, &Path), options: &Options) -> (Vec<Arc<Done>>
 /// The same with a rank for each of `done`, whose messages arrive late.
 fn run(done: &[Arc<Done>], (src, dst): (&Path, &Path), options: &Options, by: Duration) -> u8 {
     let request = Request { sources: vec![src.into()], destination: Destination::Last(dst.into()) };
-    let threads: Vec<_> = Threads::connected(done.len().try_into().expect("few ranks"))
-        .into_iter()
-        .zip(done.to_vec())
-        .map(|(transport, done)| {
-            let (request, options) = (request.clone(), options.clone());
-            let mut transport = Late { transport, by, arrived: VecDeque::new() };
-            std::thread::spawn(move || {
-                driver::run_with(&mut transport, move |job| {
-                    let collector: Arc<dyn haulage_cli::Collector> = Arc::new(Ignored);
-                    let observer: Arc<dyn Observer + Send> = done;
-                    let outcome = job.copy(request, options, &observer, &collector);
-                    if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-                })
-            })
-        })
-        .collect();
-    let statuses: Vec<u8> =
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
-    statuses[0]
+    let late = |transport| Late { transport, by, arrived: VecDeque::new() };
+    let transports =
+        Threads::connected(done.len().try_into().expect("few ranks")).into_iter().map(late);
+    run_ranks(transports.zip(done.to_vec()), &request, options, |_| true)
 }
 
 /// A directory in memory, or an ordinary one.

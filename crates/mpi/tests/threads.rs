@@ -2,12 +2,12 @@
 //! `cp -a` keeps.
 
 mod common;
+mod in_process;
 
 use std::collections::BTreeMap;
 use std::fs::{create_dir, read, write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use common::{FLAT_FILES, assert_holes_are_kept, make_tree};
 use haulage::events::{Diagnostic, Observer, Receipt};
 use haulage::options::{Destination, Existing, Filter, Options, Request, Rule};
-use haulage_mpi::driver;
 use haulage_mpi::transport::Threads;
+use in_process::run_ranks;
 use testfs::{Aspects, tree_differences};
 
 /// What one rank has done.
@@ -53,17 +53,6 @@ impl Observer for Done {
         let is_late = self.stops_at.is_some_and(|at| Instant::now() >= at);
         is_late || self.stopped.load(Ordering::Relaxed)
     }
-}
-
-/// What other ranks send is not looked at.
-struct Ignored;
-
-impl haulage_cli::Collector for Ignored {
-    fn tell(&self, _: &[u8]) {}
-
-    fn add_receipts(&self, _: &[u8]) {}
-
-    fn flush_receipts(&self) {}
 }
 
 fn request(sources: &[&Path], dst: &Path) -> Request {
@@ -112,27 +101,7 @@ fn run_between(
     request: &Request,
     options: &Options,
 ) -> u8 {
-    let threads: Vec<_> = ranks
-        .into_iter()
-        .zip(done.to_vec())
-        .map(|(mut transport, done)| {
-            let (request, options) = (request.clone(), options.clone());
-            std::thread::spawn(move || {
-                driver::run_with(&mut transport, move |job| {
-                    if done.takes_none {
-                        return ExitCode::FAILURE;
-                    }
-                    let collector: Arc<dyn haulage_cli::Collector> = Arc::new(Ignored);
-                    let observer: Arc<dyn Observer + Send> = done;
-                    let outcome = job.copy(request, options, &observer, &collector);
-                    if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-                })
-            })
-        })
-        .collect();
-    let statuses: Vec<u8> =
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
-    statuses[0]
+    run_ranks(ranks.into_iter().zip(done.to_vec()), request, options, |done| !done.takes_none)
 }
 
 /// The paths of all ranks, with how often each was copied.
