@@ -145,7 +145,7 @@ fn a_lease_on_either_file_is_waited_for() {
         write(dir.path().join("a"), "new").expect("a file");
         write(dir.path().join("b"), "old").expect("a file");
         let mut command = Command::new("strace");
-        // What an open with O_NONBLOCK says of a file that somebody has a lease on.
+        // What open(2) with O_NONBLOCK returns while another process has a lease on the file.
         command.args([
             "-f",
             "-o",

@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,7 +23,7 @@ use crate::cp::messages::errno_name::errno_name;
 use crate::cp::messages::quote;
 use crate::cp::messages::wording;
 use crate::cp::receipt::clock::Cost;
-use crate::cp::receipt::part_file::{PartFile, directory_above, left_over};
+use crate::cp::receipt::part_file::{PartFile, directory_above, id_of, left_over};
 
 /// The file that receipts go to. Workers share it; each writes whole lines.
 pub(crate) struct Receipts {
@@ -129,7 +128,7 @@ impl Receipts {
         Receipts {
             name: quote::name(name),
             // If it exists before the job.
-            file: found.map(|found| FileId { dev: found.dev(), ino: found.ino() }),
+            file: found.as_ref().map(id_of),
             began: SystemTime::now(),
             out: Mutex::new(Out { writer: Some(Writer::Rank0(job.clone())) }),
             part: None,
@@ -258,12 +257,12 @@ fn is_operand(quoted: &[u8]) -> Vec<u8> {
 /// Device and inode of a regular file.
 fn identity(file: &File) -> Option<FileId> {
     let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
-    Some(FileId { dev: metadata.dev(), ino: metadata.ino() })
+    Some(id_of(&metadata))
 }
 
 fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(file), Ok(other)) = (file.metadata(), path.metadata()) else { return false };
-    file.is_file() && (file.dev(), file.ino()) == (other.dev(), other.ino())
+    file.is_file() && id_of(&file) == id_of(&other)
 }
 
 fn line(record: &impl Serialize) -> Vec<u8> {

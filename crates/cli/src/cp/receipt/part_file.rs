@@ -1,7 +1,7 @@
 //! A file that is written under another name beside it, and gets its name once it is complete.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -31,7 +31,7 @@ impl PartFile {
     pub(crate) fn create(target: &Path) -> io::Result<(PartFile, File)> {
         let target = resolved(target)?;
         let old = target.metadata().ok();
-        if old.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        if old.as_ref().is_some_and(Metadata::is_dir) {
             return Err(Errno::ISDIR.into());
         }
         let random = engines::sys::process_random().unwrap_or_default();
@@ -43,10 +43,10 @@ impl PartFile {
         // Without locks a second run takes this one for one that was killed, and says so.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         if let Some(old) = &old {
-            // It may belong to somebody else; then the new file has the usual mode.
+            // Some file systems have no modes. There the file is as they make it.
             let _ = file.set_permissions(Permissions::from_mode(old.mode() & 0o7777));
         }
-        let replaced = old.map(|old| FileId { dev: old.dev(), ino: old.ino() });
+        let replaced = old.as_ref().map(id_of);
         Ok((PartFile { path, target, replaced }, file))
     }
 
@@ -75,7 +75,7 @@ impl PartFile {
             },
             Some(replaced) => {
                 let now = to.symlink_metadata()?;
-                if (FileId { dev: now.dev(), ino: now.ino() }) != replaced {
+                if id_of(&now) != replaced {
                     return Err(Errno::EXIST.into());
                 }
             }
@@ -104,6 +104,10 @@ fn is_locked(path: &Path) -> bool {
     let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return false };
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+pub(crate) fn id_of(metadata: &Metadata) -> FileId {
+    FileId { dev: metadata.dev(), ino: metadata.ino() }
 }
 
 /// The absolute path of `target`, which need not exist.
