@@ -41,9 +41,6 @@ pub(crate) struct PieceSizes {
     rest_bytes_min: u64,
     /// The margin of the first round, as in [`MARGINS`].
     first_margin: f64,
-    /// After the first trial of a copy whose rest takes less than [`SHORT_SECONDS`], another candidate replaces
-    /// the one in use only if that takes this many times as long.
-    short_switch_gain: f64,
 }
 
 impl PieceSizes {
@@ -52,8 +49,8 @@ impl PieceSizes {
     /// differences. On a Zen 5, where 1 MiB takes 0.1 ms, as long as the start of a thread, a first margin of
     /// 0.6 dropped the best candidate in four of ten copies.
     ///
-    /// Shorter pieces in a short copy are for the first candidate's gross failures too: one short piece of each
-    /// candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be noticed too late.
+    /// Shorter pieces in a short copy are for the first candidate's gross failures too: see
+    /// [`SHORT_SWITCH_GAIN`].
     pub(crate) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 512 << 10,
         trial_seconds: (0.3e-3, 1e-3),
@@ -61,7 +58,6 @@ impl PieceSizes {
         rest_seconds_min: 0.02,
         rest_bytes_min: 32 << 20,
         first_margin: 3.0,
-        short_switch_gain: 1.35,
     };
 
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
@@ -77,7 +73,6 @@ impl PieceSizes {
         rest_seconds_min: 0.03,
         rest_bytes_min: 192 << 20,
         first_margin: 0.5,
-        short_switch_gain: 1.35,
     };
 }
 
@@ -137,6 +132,10 @@ const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
 /// Another candidate replaces the one in use only if that takes this many times as long. In pieces of 1 ms
 /// splice@2 was as fast as read_write@2 on a Zen 5, and took twice as long in a whole copy.
 const SWITCH_GAIN: f64 = 1.12;
+
+/// The same after the first trial of a copy whose rest takes less than [`SHORT_SECONDS`]. One short piece of each
+/// candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be noticed too late.
+const SHORT_SWITCH_GAIN: f64 = 1.35;
 
 /// The rest of a copy is short below this, in seconds. Above it a trial of pieces of 1 ms costs a percent of the
 /// rest, and there is time to correct a wrong choice.
@@ -477,7 +476,7 @@ impl Selector {
             queue.pop();
             terms.piece_seconds = (TRIAL_SHARE * rest_seconds).clamp(least, most);
             if rest_seconds < SHORT_SECONDS {
-                terms.switch_gain = self.sizes.short_switch_gain;
+                terms.switch_gain = SHORT_SWITCH_GAIN;
             }
         }
     }
