@@ -42,6 +42,9 @@ pub(super) struct Console {
     failures: AtomicU64,
 }
 
+/// How long the last report waits for the lock: less than the time that it has in all.
+const REPORT_WITHOUT_LOCK_AFTER: Duration = Duration::from_millis(200);
+
 struct Out {
     writer: BufWriter<Stdout>,
     error: Option<OutputError>,
@@ -239,6 +242,21 @@ impl Console {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The lock, if it is free within `timeout`. The thread that holds it may be blocked in a write to
+    /// a full pipe. Usually it draws the progress, and would draw over a line that another thread
+    /// writes without the lock.
+    fn lock_within(&self, timeout: Duration) -> Option<MutexGuard<'_, Out>> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            match self.out.try_lock() {
+                Ok(out) => return Some(out),
+                Err(TryLockError::Poisoned(_)) => return None,
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
     /// Writes to standard error, after all buffered output.
     fn report(&self, bytes: &[u8]) {
         self.lock().report(bytes);
@@ -295,13 +313,12 @@ impl SignalActions for Console {
         if lines.is_empty() {
             lines = b"cp: interrupted\n".into();
         }
-        // The thread that holds the lock may be blocked in a write to a full pipe.
-        match self.out.try_lock() {
-            Ok(mut out) => {
+        match self.lock_within(REPORT_WITHOUT_LOCK_AFTER) {
+            Some(mut out) => {
                 out.paused = true;
                 out.report(&lines);
             }
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => sink::put(&lines),
+            None => sink::put(&lines),
         }
         self.close_recorder(self.failures.load(Ordering::Relaxed), false, sink::put);
     }
@@ -452,5 +469,27 @@ impl Out {
         let words = wording::error_words(&error);
         sink::put(format!("cp: write error: {words}\n").as_bytes());
         self.error = Some(OutputError::Reported);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_report_waits_for_the_lock_but_not_for_ever() {
+        let options = ConsoleOptions { shown: ShownProgress::No, shows_notices: false };
+        let console = Console::new(Interrupts::default(), None, options, None, None);
+        std::thread::scope(|scope| {
+            let held = console.lock();
+            let waiting = scope.spawn(|| console.lock_within(Duration::from_secs(60)).is_some());
+            std::thread::sleep(Duration::from_millis(20));
+            drop(held);
+            assert!(waiting.join().expect("it ends"));
+
+            let _held = console.lock();
+            let waiting = scope.spawn(|| console.lock_within(Duration::from_millis(20)).is_some());
+            assert!(!waiting.join().expect("it ends"));
+        });
     }
 }
