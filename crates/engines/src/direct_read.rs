@@ -42,7 +42,7 @@ pub(crate) static DIRECT_READ: Engine = Engine {
             about: "reads in flight at once",
         },
     ],
-    lab_variants: &["direct_read:1M,depth=4", "direct_read:512K,depth=8"],
+    lab_variants: &["direct_read:2M,depth=4", "direct_read:512K,depth=8"],
     kind: Kind::Copier { probe: |pair| probe_by_copy(&DIRECT_READ, pair), start },
 };
 

@@ -24,7 +24,7 @@ const PLACES: &str = "ext4,tmpfs,xfs,btrfs,xfs:ext4,tmpfs:ext4";
 /// machines that were measured.
 const VARIANTS: &str = "read_write:256K read_write:256K@2 read_write:1M@2 splice:1M,pipe=1M \
                         splice:1M,pipe=1M@2 copy_file_range copy_file_range@2 sendfile \
-                        direct_read:1M,depth=4 io_uring:256K,depth=4";
+                        direct_read:2M,depth=4 io_uring:256K,depth=4";
 
 /// What a call takes longer with `--slow`, in microseconds: ten times as long as a copy of 1 MiB.
 const SLOW_MICROS: u32 = 1000;

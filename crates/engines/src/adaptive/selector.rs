@@ -28,9 +28,14 @@ pub(crate) struct PieceSizes {
     /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
     /// piece is not measured.
     pub(crate) first_bytes: u64,
+    /// The first piece of a candidate is copied in parts of these bytes. It ends as soon as the rest of it cannot
+    /// change that the candidate is dropped.
+    pub(crate) part_bytes: u64,
     /// How long a later piece of a trial takes, in seconds, by the candidate's rate: the first figure for the
     /// shortest copies with a trial, the second for long ones, and [`TRIAL_SHARE`] of the rest between.
     pub(crate) trial_seconds: (f64, f64),
+    /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
+    use_seconds: f64,
     /// Bytes of the pieces of the start. The last one tells how long the copy takes, so it is longer than what
     /// comes only once: the start of threads, and the first requests of readahead. After an earlier one a
     /// trial starts only if it took [`SLOW_START`].
@@ -53,7 +58,9 @@ impl PieceSizes {
     /// [`SHORT_SWITCH_GAIN`].
     pub(crate) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 512 << 10,
+        part_bytes: 512 << 10,
         trial_seconds: (0.3e-3, 1e-3),
+        use_seconds: 10e-3,
         start_bytes: &[512 << 10, (4 << 20) + (512 << 10)],
         rest_seconds_min: 0.02,
         rest_bytes_min: 32 << 20,
@@ -63,15 +70,22 @@ impl PieceSizes {
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
     /// disks, for the candidate before: a piece is twice that, so that half of it is the candidate's own.
     ///
-    /// Candidates that read a device in another way differ by up to a factor of two in either direction
+    /// Candidates that read a device in another way differ by up to a factor of four in either direction
     /// (docs/design/engine-selection.md). So a trial of two candidates repays its one piece of the slower
-    /// one within a few of the faster, and a candidate that is half as fast again is dropped after that piece.
+    /// one within a few of the faster, and a candidate that is half as fast again is dropped after that piece,
+    /// or after a part of it.
+    ///
+    /// A shorter rest has no trial: where it is short although it is long in bytes, the device is as fast as
+    /// memory, and there direct reads were the fastest on every processor that was measured. `direct_read` waits for
+    /// all of its reads at the end of a piece, so pieces in use are long.
     pub(crate) const COLD: PieceSizes = PieceSizes {
         first_bytes: 16 << 20,
+        part_bytes: 4 << 20,
         trial_seconds: (4e-3, 4e-3),
-        start_bytes: &[32 << 20],
-        rest_seconds_min: 0.03,
-        rest_bytes_min: 192 << 20,
+        use_seconds: 40e-3,
+        start_bytes: &[16 << 20],
+        rest_seconds_min: 0.08,
+        rest_bytes_min: 32 << 20,
         first_margin: 0.5,
     };
 }
@@ -84,9 +98,6 @@ const SLOW_START: f64 = 2e-9;
 /// A candidate is not dropped by its first piece if that took up to this longer than by the best one, in
 /// seconds: threads, buffers and pipes are used there for the first time.
 const SETUP_SECONDS: f64 = 0.3e-3;
-
-/// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
-const USE_SECONDS: f64 = 10e-3;
 
 /// The largest piece. A rate is not known well enough to plan further ahead.
 const PIECE_BYTES_MAX: u64 = 64 << 20;
@@ -310,9 +321,9 @@ impl Selector {
                         self.end_start(start, bytes_left);
                         continue;
                     }
-                    (0, USE_SECONDS)
+                    (0, self.sizes.use_seconds)
                 }
-                Phase::Use { candidate, .. } => (*candidate, USE_SECONDS),
+                Phase::Use { candidate, .. } => (*candidate, self.sizes.use_seconds),
                 Phase::Trial { queue, terms, .. } => match queue.last() {
                     Some(&candidate) => (candidate, terms.piece_seconds),
                     None => {
@@ -338,17 +349,18 @@ impl Selector {
         }
     }
 
-    /// Records that `candidate` copied `bytes` in `seconds`. A piece of less than half of the first is not
+    /// Records that `candidate` copied `bytes` in `seconds`. A piece of less than half of a part is not
     /// compared: the cost of calls and threads is a large part of it.
     pub(crate) fn record(&mut self, candidate: usize, bytes: u64, seconds: f64) {
         self.elapsed += seconds;
-        if bytes < self.sizes.first_bytes / 2 {
+        if bytes < self.sizes.part_bytes / 2 {
             return;
         }
         let bytes = bytes as f64;
         let measured = &mut self.candidates[candidate];
         let is_first = matches!(self.phase, Phase::Trial { round: 0, .. });
         if is_first { &mut measured.first } else { &mut measured.cost }.add(bytes, seconds);
+        let is_complete = !is_first || self.first_piece_is_over(candidate);
         match &mut self.phase {
             Phase::Start { cost, pieces } => {
                 cost.add(bytes, seconds);
@@ -356,7 +368,7 @@ impl Selector {
             }
             Phase::Trial { queue, cost, .. } => {
                 cost.add(bytes, seconds);
-                if queue.last() == Some(&candidate) {
+                if is_complete && queue.last() == Some(&candidate) {
                     queue.pop();
                 }
             }
@@ -438,6 +450,17 @@ impl Selector {
     fn pays(&self, start: Cost, bytes_left: u64) -> bool {
         let rest_seconds = bytes_left as f64 * start.per_byte();
         bytes_left >= self.sizes.rest_bytes_min && rest_seconds >= self.sizes.rest_seconds_min
+    }
+
+    /// Whether the first piece of `candidate` is copied, or has already taken longer than it may.
+    fn first_piece_is_over(&self, candidate: usize) -> bool {
+        let first_bytes = self.sizes.first_bytes as f64;
+        let Cost { bytes, seconds } = self.candidates[candidate].first;
+        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
+        let lowest = others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min);
+        // Half of a part less was not measured.
+        bytes + 0.5 * self.sizes.part_bytes as f64 > first_bytes
+            || seconds > (1.0 + self.sizes.first_margin) * first_bytes * lowest
     }
 
     fn has_others(&self, candidate: usize) -> bool {
@@ -580,6 +603,10 @@ impl Selector {
         let is_unknown = found.measured().bytes == 0.0;
         let known = if in_use && is_unknown { found.before } else { found.measured() };
         let first = self.sizes.first_bytes;
+        if matches!(self.phase, Phase::Trial { round: 0, .. }) {
+            // In a new trial the old rate may be that of another time: the first piece is short again.
+            return self.sizes.part_bytes;
+        }
         if let Phase::Start { pieces, .. } = self.phase
             && let Some(&bytes) = self.sizes.start_bytes.get(pieces)
         {
@@ -587,7 +614,6 @@ impl Selector {
         }
         let per_byte = known.per_byte();
         if !per_byte.is_finite() || per_byte <= 0.0 {
-            // In a new trial the old rate may be that of another time: the first piece is short again.
             return first;
         }
         let pieces = (seconds / per_byte / first as f64).round();
