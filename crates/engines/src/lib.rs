@@ -40,7 +40,7 @@ mod until_done;
 mod variant;
 mod variant_text;
 
-pub use adaptive::{Adaptive, CandidateSet};
+pub use adaptive::{AcrossFiles, Adaptive, CandidateSet};
 pub use bytes::Bytes;
 pub use chain::{Chain, FileCopy, Observer};
 pub use engine::{Copier, Ends, Engine, Facts, Floor, Kind, StatusFlags, Verdict};

@@ -24,13 +24,6 @@ impl CandidateSet {
     /// direct reads by one from storage.
     #[must_use]
     pub fn variants(&self) -> Vec<Variant> {
-        let with = |engine: &'static Engine, values: &[(&str, u64)]| {
-            let mut variant = Variant::plain(engine);
-            for &(name, value) in values {
-                variant.tuning = variant.tuning.with(name, value);
-            }
-            variant
-        };
         let by_all = |variant: Variant| variant.shared_by(self.workers);
         let read_write = by_all(with(&READ_WRITE, &[("buffer", 256 << 10)]));
         if self.is_cold {
@@ -55,6 +48,25 @@ impl CandidateSet {
         }
         variants
     }
+
+    /// The variants for files that are too short for a trial each. `first` copies until a trial pays.
+    #[must_use]
+    pub fn across_files(first: Variant, may_share: bool) -> Vec<Variant> {
+        let splice = with(&SPLICE, &[("chunk", 512 << 10), ("pipe", 512 << 10)]);
+        let others = [with(&READ_WRITE, &[("buffer", 256 << 10)]), splice];
+        let copy_file_range = may_share.then(|| Variant::plain(&COPY_FILE_RANGE));
+        let others = others.into_iter().chain(copy_file_range).filter(|other| *other != first);
+        std::iter::once(first.clone()).chain(others).collect()
+    }
+}
+
+/// The variant of `engine` with these parameters.
+fn with(engine: &'static Engine, values: &[(&str, u64)]) -> Variant {
+    let mut variant = Variant::plain(engine);
+    for &(name, value) in values {
+        variant.tuning = variant.tuning.with(name, value);
+    }
+    variant
 }
 
 #[cfg(test)]
@@ -76,6 +88,10 @@ mod tests {
         check(4, true, true, &format!("{direct} read_write:256K@4 {direct}@4"));
         check(1, false, true, "read_write:256K splice:1M,pipe=1M copy_file_range");
         check(1, false, false, "read_write:256K splice:1M,pipe=1M");
+        let first = Variant::plain(&SPLICE);
+        let texts: Vec<_> =
+            CandidateSet::across_files(first, true).iter().map(ToString::to_string).collect();
+        assert_eq!(texts.join(" "), "splice read_write:256K splice:512K,pipe=512K copy_file_range");
         check(1, true, false, &format!("{direct} read_write:256K"));
     }
 }

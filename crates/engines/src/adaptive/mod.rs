@@ -20,11 +20,13 @@ use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning, Variant, refuses_for_good};
+pub use across_files::AcrossFiles;
 pub use candidates::CandidateSet;
 use copiers::{WorkerCopiers, workers};
 use selector::{Piece, PieceSizes, Selector};
 use team::Team;
 
+mod across_files;
 mod candidates;
 mod copiers;
 mod selector;

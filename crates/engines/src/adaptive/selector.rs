@@ -46,6 +46,9 @@ pub(crate) struct PieceSizes {
     rest_bytes_min: u64,
     /// The margin of the first round, as in [`MARGINS`].
     first_margin: f64,
+    /// Where the rest of the copy takes less than [`SHORT_SECONDS`], another candidate replaces the one in use only
+    /// if that takes this many times as long.
+    short_switch_gain: f64,
 }
 
 impl PieceSizes {
@@ -55,16 +58,19 @@ impl PieceSizes {
     /// 0.6 dropped the best candidate in four of ten copies.
     ///
     /// Shorter pieces in a short copy are for the first candidate's gross failures too: see
-    /// [`SHORT_SWITCH_GAIN`].
+    /// `short_switch_gain`.
     pub(crate) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 512 << 10,
         part_bytes: 512 << 10,
-        trial_seconds: (0.3e-3, 1e-3),
+        trial_seconds: (0.3e-3, 5e-3),
         use_seconds: 10e-3,
         start_bytes: &[512 << 10, (4 << 20) + (512 << 10)],
         rest_seconds_min: 0.02,
         rest_bytes_min: 32 << 20,
         first_margin: 3.0,
+        // One short piece of each candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be
+        // noticed too late.
+        short_switch_gain: 1.35,
     };
 
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
@@ -87,6 +93,21 @@ impl PieceSizes {
         rest_seconds_min: 0.08,
         rest_bytes_min: 32 << 20,
         first_margin: 0.5,
+        short_switch_gain: 1.35,
+    };
+
+    /// For groups of files. A group of 4 MiB has some thirty files of 128 KiB, or one of 4 MiB. The first trial
+    /// starts after 32 MiB of files.
+    pub(crate) const FILES: PieceSizes = PieceSizes {
+        first_bytes: 4 << 20,
+        part_bytes: 4 << 20,
+        trial_seconds: (3e-3, 3e-3),
+        use_seconds: 20e-3,
+        start_bytes: &[8 << 20],
+        rest_seconds_min: 0.01,
+        rest_bytes_min: 32 << 20,
+        first_margin: 1.0,
+        short_switch_gain: SWITCH_GAIN,
     };
 }
 
@@ -112,8 +133,7 @@ const REGRET_SHARE: f64 = 0.02;
 /// The regret that is allowed for a copy of any length, in seconds.
 const REGRET_SECONDS: f64 = 0.7e-3;
 
-/// A new trial starts when the recent mean time for a byte is this many times that of the last trial, or its
-/// reciprocal.
+/// A new trial starts when the recent mean time for a byte is this many times that of the last trial.
 const CHANGE: f64 = 1.3;
 
 /// A single piece that takes this many times as long starts a new trial at once.
@@ -144,15 +164,11 @@ const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
 /// splice@2 was as fast as read_write@2 on a Zen 5, and took twice as long in a whole copy.
 const SWITCH_GAIN: f64 = 1.12;
 
-/// The same after the first trial of a copy whose rest takes less than [`SHORT_SECONDS`]. One short piece of each
-/// candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be noticed too late.
-const SHORT_SWITCH_GAIN: f64 = 1.35;
-
-/// The rest of a copy is short below this, in seconds. Above it a trial of pieces of 1 ms costs a percent of the
-/// rest, and there is time to correct a wrong choice.
+/// The rest of a copy is short below this, in seconds. Above it a piece of a trial takes 3 ms and more, and there is
+/// time to correct a wrong choice.
 const SHORT_SECONDS: f64 = 0.3;
 
-/// How long a later piece of the first trial takes, as a share of the rest of the copy.
+/// How long a later piece of a trial takes, as a share of the rest of the copy.
 const TRIAL_SHARE: f64 = 0.01;
 
 /// What a candidate lost by slow pieces counts less in each later trial by this factor.
@@ -177,6 +193,8 @@ pub(crate) struct Selector {
     random: fastrand::Rng,
     /// Seconds of all pieces.
     elapsed: f64,
+    /// Bytes that were left when the last piece was chosen.
+    bytes_left: f64,
     /// Regret of all trials, in seconds.
     regret: f64,
     /// Regret of the last trial, in seconds.
@@ -293,6 +311,7 @@ impl Selector {
             phase: Phase::Start { cost: Cost::default(), pieces: 0 },
             random: fastrand::Rng::with_seed(seed),
             elapsed: 0.0,
+            bytes_left: 0.0,
             regret: 0.0,
             last_regret: 0.0,
             rest_until: 0.0,
@@ -314,11 +333,12 @@ impl Selector {
 
     /// The next piece of a copy with `bytes_left` bytes left. `None` when every candidate was refused.
     pub(crate) fn next(&mut self, bytes_left: u64) -> Option<Piece> {
+        self.bytes_left = bytes_left as f64;
         loop {
             let (candidate, seconds) = match &self.phase {
                 &Phase::Start { cost: start, pieces } => {
                     if self.ends_start(start, pieces, bytes_left) && self.has_others(0) {
-                        self.end_start(start, bytes_left);
+                        self.end_start(start);
                         continue;
                     }
                     (0, self.sizes.use_seconds)
@@ -328,11 +348,11 @@ impl Selector {
                     Some(&candidate) => (candidate, terms.piece_seconds),
                     None => {
                         if self.lowest().is_some() {
-                            self.end_round(bytes_left);
+                            self.end_round();
                         } else {
                             // All candidates of the trial were refused. Others may have been admitted since.
                             let admitted = self.candidates.iter().position(|it| !it.refused)?;
-                            self.start_trial(admitted);
+                            self.start_trial(admitted, self.last_used.1);
                         }
                         continue;
                     }
@@ -377,20 +397,23 @@ impl Selector {
                 *recent += RECENT_WEIGHT * (last - *recent);
                 cost.add(bytes, seconds);
                 *pieces += 1;
+                if *recent * CHANGE < *expected {
+                    // That is no reason to try others: its pieces in the trial had been slow.
+                    *expected = *recent;
+                }
                 let expected = *expected;
                 let is_slower = *recent > CHANGE * expected || last > SUDDEN_CHANGE * expected;
-                let is_faster = *recent * CHANGE < expected;
                 let is_slower_on_average =
                     *pieces >= USE_PIECES_MIN && cost.per_byte() > MEAN_CHANGE * expected;
-                let has_changed = (is_slower || is_faster || is_slower_on_average)
-                    && self.elapsed >= self.rest_until;
+                let has_changed =
+                    (is_slower || is_slower_on_average) && self.elapsed >= self.rest_until;
                 let budget = 0.5 * (REGRET_SHARE * self.elapsed + REGRET_SECONDS);
                 let is_repeated =
                     self.elapsed >= self.repeat_at && self.regret + self.last_regret < budget;
-                let in_use = *cost;
+                let (in_use, recent) = (*cost, *recent);
                 if (has_changed || is_repeated) && self.has_others(candidate) {
                     self.watched = Some((candidate, in_use));
-                    self.start_trial(candidate);
+                    self.start_trial(candidate, recent);
                 }
             }
         }
@@ -467,8 +490,8 @@ impl Selector {
         self.candidates.iter().enumerate().any(|(index, it)| index != candidate && !it.refused)
     }
 
-    /// Starts a trial of all candidates, `first` first.
-    fn start_trial(&mut self, first: usize) {
+    /// Starts a trial of all candidates, `first` first, whose recent time for a byte is `per_byte`.
+    fn start_trial(&mut self, first: usize, per_byte: f64) {
         #[cfg(test)]
         {
             self.trials += 1;
@@ -481,26 +504,30 @@ impl Selector {
             (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
             candidate.penalty *= PENALTY_DECAY;
         }
-        let terms = Terms { piece_seconds: self.sizes.trial_seconds.1, switch_gain: SWITCH_GAIN };
+        let terms = self.terms(self.bytes_left * per_byte);
         let mut queue = self.shuffled();
         queue.retain(|&candidate| candidate != first);
         queue.push(first);
         self.phase = Phase::Trial { round: 0, queue, cost: Cost::default(), terms };
     }
 
+    /// What a trial compares by before a rest of the copy that takes that long.
+    fn terms(&self, rest_seconds: f64) -> Terms {
+        let (least, most) = self.sizes.trial_seconds;
+        let is_short = rest_seconds < SHORT_SECONDS;
+        Terms {
+            piece_seconds: (TRIAL_SHARE * rest_seconds).clamp(least, most),
+            switch_gain: if is_short { self.sizes.short_switch_gain } else { SWITCH_GAIN },
+        }
+    }
+
     /// Starts the first trial. The pieces of the start are the first candidate's first round. They are no cost
     /// of the trial: without it the first candidate had copied them too.
-    fn end_start(&mut self, start: Cost, bytes_left: u64) {
-        self.start_trial(0);
+    fn end_start(&mut self, start: Cost) {
+        self.start_trial(0, start.per_byte());
         self.candidates[0].first = start;
-        let rest_seconds = bytes_left as f64 * start.per_byte();
-        let (least, most) = self.sizes.trial_seconds;
-        if let Phase::Trial { queue, terms, .. } = &mut self.phase {
+        if let Phase::Trial { queue, .. } = &mut self.phase {
             queue.pop();
-            terms.piece_seconds = (TRIAL_SHARE * rest_seconds).clamp(least, most);
-            if rest_seconds < SHORT_SECONDS {
-                terms.switch_gain = SHORT_SWITCH_GAIN;
-            }
         }
     }
 
@@ -515,7 +542,8 @@ impl Selector {
     }
 
     /// Ends a round: drops candidates, and starts the next round or the use of the best.
-    fn end_round(&mut self, bytes_left: u64) {
+    fn end_round(&mut self) {
+        let bytes_left = self.bytes_left;
         let &Phase::Trial { round, cost, terms, .. } = &self.phase else { return };
         if round == 1 {
             self.penalise();
@@ -533,7 +561,7 @@ impl Selector {
         }
         let fastest = self.candidates[best].measured().per_byte();
         let regret = (cost.seconds - cost.bytes * fastest).max(0.0);
-        let whole_seconds = self.elapsed + bytes_left as f64 * fastest;
+        let whole_seconds = self.elapsed + bytes_left * fastest;
         let allowed = REGRET_SHARE * whole_seconds + REGRET_SECONDS;
         let remaining = self.candidates.iter().filter(|it| it.in_trial).count();
         let next_round_bytes = terms.piece_seconds / fastest * remaining as f64;
@@ -541,7 +569,7 @@ impl Selector {
             || round == MARGINS.len()
             || round > 0 && self.regret + regret >= allowed
             // The rest of the copy could not repay another round.
-            || (bytes_left as f64) < 2.0 * next_round_bytes;
+            || bytes_left < 2.0 * next_round_bytes;
         if !is_over {
             let queue = self.shuffled();
             self.phase = Phase::Trial { round: round + 1, queue, cost, terms };
@@ -592,7 +620,7 @@ impl Selector {
             Phase::Trial { queue, .. } => queue.retain(|&candidate| candidate != refused),
             Phase::Start { .. } | Phase::Use { .. } => {
                 let next = self.candidates.iter().position(|it| !it.refused).unwrap_or(refused);
-                self.start_trial(next);
+                self.start_trial(next, self.last_used.1);
             }
         }
     }

@@ -103,13 +103,13 @@ impl DataCopy<'_, '_, '_> {
         if let Some(chain) = self.adaptive_chain(bytes) {
             return chain;
         }
-        let line = self.line_chain();
-        if let Some(chain) = line.filter(|&chain| self.is_long_enough(chain, bytes)) {
-            return chain;
-        }
-        let jobs = file_workers(&self.cx.engines, &self.helpers);
-        let others_busy = self.others_busy();
-        self.chains.by_rule(bytes, WorkerLoad { others_busy, jobs: &jobs })
+        let line = self.line_chain().filter(|&chain| self.is_long_enough(chain, bytes));
+        let chain = line.unwrap_or_else(|| {
+            let jobs = file_workers(&self.cx.engines, &self.helpers);
+            let others_busy = self.others_busy();
+            self.chains.by_rule(bytes, WorkerLoad { others_busy, jobs: &jobs })
+        });
+        self.chains.across_files(self.cx.engines.options(), chain, bytes)
     }
 
     /// Takes processors that other workers do not use for an extent of `bytes`, or returns them.

@@ -1,5 +1,7 @@
 //! Whether the copy of a file measures its engines, and among which candidates.
 
+use std::ops::Range;
+
 use engines::{CandidateSet, Variant};
 
 use super::profiles::processors;
@@ -9,6 +11,10 @@ use crate::request::Options;
 /// A file with less data is copied by one variant: it takes a fast processor less time than a trial pays for
 /// (docs/design/engine-selection.md).
 const MEASURED_BYTES_MIN: u64 = 64 << 20;
+
+/// Files of this length are compared across files. The data of a shorter one takes less time than its system calls,
+/// and workers may share a longer one.
+const ACROSS_FILES_BYTES: Range<u64> = 64 << 10..16 << 20;
 
 /// What the candidates of a file depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +66,22 @@ impl Candidates {
     }
 }
 
-/// Whether `bytes` of a file are enough to measure its engine, and the options leave the choice. It is measured
-/// on local file systems only: the rate at which a server takes data into a cache is not the rate of a copy.
+/// Whether `bytes` of a file are enough to measure its engine, and the options leave the choice.
 pub(crate) fn are_measured(options: &Options, rule: &RuleVariants, bytes: u64) -> bool {
-    bytes >= MEASURED_BYTES_MIN
-        && rule.is_local
-        && options.engine.is_none()
-        && !options.no_cache
-        && options.limit_rate.is_none()
+    bytes >= MEASURED_BYTES_MIN && may_measure(options, rule)
+}
+
+/// Whether engines are compared across files of `bytes`, and the options leave the choice.
+pub(crate) fn are_compared_across_files(
+    options: &Options,
+    rule: &RuleVariants,
+    bytes: u64,
+) -> bool {
+    ACROSS_FILES_BYTES.contains(&bytes) && may_measure(options, rule)
+}
+
+/// Engines are measured on local file systems only: the rate at which a server takes data into a cache is not the
+/// rate of a copy.
+fn may_measure(options: &Options, rule: &RuleVariants) -> bool {
+    rule.is_local && options.engine.is_none() && !options.no_cache && options.limit_rate.is_none()
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use engines::profile::Residency;
-use engines::{Adaptive, Chain, Moved, Observer, Pair, Span, Variant};
+use engines::profile::{Residency, SizeClass};
+use engines::{AcrossFiles, Adaptive, CandidateSet, Chain, Moved, Observer, Pair, Span, Variant};
 
-use super::candidates::{Candidates, are_measured};
+use super::candidates::{Candidates, are_compared_across_files, are_measured};
 use super::profile_lines::{LineChoice, ProfileLines};
 use super::profiles::EngineContext;
-use super::rule::{EARLY_VARIANTS, RuleVariants, WorkerLoad, read_write};
+use super::rule::{EARLY_VARIANTS, RuleVariants, WorkerLoad, may_offload, read_write};
 use crate::fs::Endpoint;
 use crate::report::{Chosen, ChosenBy, MeasuredRate};
 use crate::request::Options;
@@ -34,6 +34,9 @@ pub(crate) struct VariantChains {
     by_line: Vec<(LineChoice, VariantChain)>,
     /// Candidates that are measured during the copy.
     adaptive: Vec<(Candidates, VariantChain)>,
+    /// Candidates that are compared across files, by the chain that was chosen otherwise and the class of the
+    /// files.
+    across_files: Vec<((ChainId, SizeClass), VariantChain)>,
 }
 
 /// What copies data, and why it was chosen.
@@ -49,6 +52,8 @@ enum Mover {
     Chain(Chain),
     /// Variants of which the fastest is measured.
     Adaptive(Box<Adaptive>),
+    /// Variants of which the fastest is measured with whole files.
+    AcrossFiles(Box<AcrossFiles>),
 }
 
 /// One of the chains.
@@ -63,6 +68,8 @@ pub(crate) enum ChainId {
     Line(usize),
     /// By its index among the candidates that are measured.
     Adaptive(usize),
+    /// By its index among the candidates that are compared across files.
+    AcrossFiles(usize),
 }
 
 /// The properties of a file by which its variant is chosen.
@@ -92,6 +99,7 @@ impl VariantChains {
             lines: None,
             by_line: Vec::new(),
             adaptive: Vec::new(),
+            across_files: Vec::new(),
         }
     }
 
@@ -160,6 +168,32 @@ impl VariantChains {
         Some(ChainId::Adaptive(at))
     }
 
+    /// The candidates that are compared across files for `bytes` of data, of which `chain`, the chain that was
+    /// chosen otherwise, is the first; else `chain`. Before profiles are read there are no trials.
+    pub(crate) fn across_files(
+        &mut self,
+        options: &Options,
+        chain: ChainId,
+        bytes: u64,
+    ) -> ChainId {
+        if self.lines.is_none() || !are_compared_across_files(options, &self.rule, bytes) {
+            return chain;
+        }
+        let key = (chain, SizeClass::of(bytes));
+        if let Some(at) = self.across_files.iter().position(|(known, _)| *known == key) {
+            return ChainId::AcrossFiles(at);
+        }
+        let chosen = self.get(chain).chosen.clone();
+        // One worker copies each file. What reads past the page cache was chosen for files that are not in it.
+        if chosen.variant.workers > 1 || chosen.variant.reads_past_cache() {
+            return chain;
+        }
+        let variants = CandidateSet::across_files(chosen.variant.clone(), may_offload(options));
+        let mover = Mover::AcrossFiles(Box::new(AcrossFiles::new(variants, seed())));
+        self.across_files.push((key, VariantChain { mover, chosen, offloads: false }));
+        ChainId::AcrossFiles(self.across_files.len() - 1)
+    }
+
     /// The chain for `bytes` of data if nothing was measured or no profile was read.
     pub(crate) fn by_rule(&mut self, bytes: u64, load: WorkerLoad<'_>) -> ChainId {
         if self.lines.is_none()
@@ -189,6 +223,7 @@ impl VariantChains {
             ChainId::ReadWrite => &mut self.read_write,
             ChainId::Line(at) => &mut self.by_line[at].1,
             ChainId::Adaptive(at) => &mut self.adaptive[at].1,
+            ChainId::AcrossFiles(at) => &mut self.across_files[at].1,
         }
     }
 }
@@ -202,11 +237,9 @@ impl VariantChain {
     }
 
     fn adaptive(candidates: &Candidates) -> VariantChain {
-        // The order of the candidates differs from run to run.
-        let seed = u64::from(std::process::id());
         let variants = candidates.variants();
         let variant = variants.first().expect("there is always a candidate").clone();
-        let adaptive = Adaptive::new(variants, candidates.set.is_cold, seed);
+        let adaptive = Adaptive::new(variants, candidates.set.is_cold, seed());
         let mover = Mover::Adaptive(Box::new(adaptive));
         let chosen = Chosen { variant, by: ChosenBy::Trial(Arc::new([])) };
         VariantChain { mover, chosen, offloads: false }
@@ -222,23 +255,34 @@ impl VariantChain {
         match &mut self.mover {
             Mover::Chain(chain) => chain.file_after(pair, bytes_before).copy(span, observe),
             Mover::Adaptive(adaptive) => adaptive.copy(pair, span, observe),
+            Mover::AcrossFiles(files) => files.copy(pair, (bytes_before, span), observe),
         }
     }
 
     /// The variant that was chosen, and why; with the rates so far, if it is measured.
     pub(crate) fn chosen(&self) -> Chosen {
+        let rate = |(variant, bytes_per_second)| MeasuredRate { variant, bytes_per_second };
         match &self.mover {
             Mover::Chain(_) => self.chosen.clone(),
             Mover::Adaptive(adaptive) => {
-                let rate = |(variant, bytes_per_second)| MeasuredRate { variant, bytes_per_second };
                 let rates = adaptive.rates().map(rate).collect();
                 Chosen { variant: adaptive.best().clone(), by: ChosenBy::Trial(rates) }
+            }
+            Mover::AcrossFiles(files) if !files.has_compared() => self.chosen.clone(),
+            Mover::AcrossFiles(files) => {
+                let rates = files.rates().map(rate).collect();
+                Chosen { variant: files.last().clone(), by: ChosenBy::Trial(rates) }
             }
         }
     }
 
     /// Whether the choice changes while it copies.
     pub(crate) fn is_adaptive(&self) -> bool {
-        matches!(self.mover, Mover::Adaptive(_))
+        !matches!(self.mover, Mover::Chain(_))
     }
+}
+
+/// The order of the candidates differs from run to run.
+fn seed() -> u64 {
+    u64::from(std::process::id())
 }
