@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
 
-use crate::sample_files::{directory_of, scratch_file, source, tried};
+use crate::sample_files::{directory_of, empty_file, source, tried};
 use crate::terminal::output::{DIM, GOOD, REFUSED, SLOWER, styled_lines};
 use crate::terminal::text::wrapped_behind;
 use crate::terminal::{command, output};
@@ -63,8 +63,8 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         [both] => (both, both),
         [src, dst, ..] => (src, dst),
     };
-    let advice = "name a directory that you may write to; haulage doctor needs none";
-    let dst = scratch_file(&directory_of(dst_path)?);
+    let advice = "name a directory that takes new files; haulage doctor needs none";
+    let dst = empty_file(&directory_of(dst_path)?);
     let dst = dst.map_err(|error| anyhow!("{error:#}; {advice}"))?;
     let src = source(src_path)?;
     let pair = Pair::new(src.as_fd(), dst.as_fd());

@@ -69,8 +69,7 @@ fn write_all(pages: &[Page], dir: &Path) -> anyhow::Result<()> {
     for Page { command, text } in pages {
         let name = command.map_or("haulage.1".to_owned(), |name| format!("haulage-{name}.1"));
         let file = dir.join(name);
-        std::fs::write(&file, text)
-            .with_context(|| format!("cannot write '{}'", file.display()))?;
+        output::write_file(&file, text.as_bytes())?;
     }
     eprintln!("haulage man: wrote {} pages to '{}'", pages.len(), dir.display());
     Ok(())

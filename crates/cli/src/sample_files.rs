@@ -30,8 +30,7 @@ pub(crate) fn source(path: &Path) -> anyhow::Result<File> {
         let file = File::open(path);
         return file.with_context(|| format!("cannot open '{}' for reading", path.display()));
     }
-    let sample = scratch_file(path).and_then(|file| write_sample(&file, path).map(|()| file));
-    let error = match sample {
+    let error = match sample_file(path) {
         Ok(file) => return Ok(file),
         Err(error) => error,
     };
@@ -48,14 +47,24 @@ pub(crate) fn source(path: &Path) -> anyhow::Result<File> {
     }
 }
 
-/// Writes the sample to `file`, which is in the directory `dir`.
-pub(crate) fn write_sample(file: &File, dir: &Path) -> anyhow::Result<()> {
+/// An unnamed file in `dir` with the sample.
+pub(crate) fn sample_file(dir: &Path) -> anyhow::Result<File> {
+    let file = scratch_file(dir)?;
     engines::write_sample(file.as_fd(), SAMPLE_BYTES)
-        .with_context(|| format!("cannot write a sample in '{}'", dir.display()))
+        .with_context(|| format!("cannot write a sample in '{}'", dir.display()))?;
+    Ok(file)
+}
+
+/// An unnamed empty file in `dir`, where there is room for the sample. Without room every engine would
+/// fail, and seem not to work.
+pub(crate) fn empty_file(dir: &Path) -> anyhow::Result<File> {
+    let file = sample_file(dir)?;
+    file.set_len(0)?;
+    Ok(file)
 }
 
 /// A file without a name. It cannot be left behind.
-pub(crate) fn scratch_file(directory: &Path) -> anyhow::Result<File> {
+fn scratch_file(directory: &Path) -> anyhow::Result<File> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let unnamed = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode);

@@ -123,6 +123,27 @@ pub(crate) fn run<T>(
     finish(&conducted)
 }
 
+/// Refuses if the file systems of the two directories have not the room that is needed. `option` makes
+/// the files smaller.
+pub(crate) fn require_space(
+    needed: &SpaceNeeded,
+    how: &HowRun,
+    option: Option<&str>,
+) -> anyhow::Result<()> {
+    let (src, dst) = (&how.src_dir, &how.dst_dir);
+    // Two directories may share one file system and its room.
+    let enough = if device_of(src)? == device_of(dst)? {
+        scratch::require_space(dst, needed.src_bytes + needed.dst_bytes)
+    } else {
+        let for_sources = scratch::require_space(src, needed.src_bytes);
+        for_sources.and_then(|()| scratch::require_space(dst, needed.dst_bytes))
+    };
+    enough.map_err(|error| match option {
+        Some(option) => anyhow!("{error}; {option} makes the files smaller"),
+        None => error.into(),
+    })
+}
+
 /// The scratch directories of sources and copies: one directory if both are measured in the same.
 struct ScratchPair {
     src: Scratch,
@@ -150,19 +171,10 @@ impl ScratchPair {
             src: create(src)?,
             dst: if src == dst { None } else { Some(create(dst)?) },
         };
-        let room = SpaceNeeded::of(definition);
-        // Two directories may share one file system and its room.
-        let enough = if device_of(src)? == device_of(dst)? {
-            scratch.src.require_space(room.src_bytes + room.dst_bytes)
-        } else {
-            let for_sources = scratch.src.require_space(room.src_bytes);
-            for_sources.and_then(|()| scratch.dst().require_space(room.dst_bytes))
-        };
-        enough.map_err(|error| match definition.parts.iter().any(|part| part.scaled) {
-            true => anyhow!("{error}; --scale makes the files smaller"),
-            false => error.into(),
-        })?;
-        plan::require_memory(&room)?;
+        let needed = SpaceNeeded::of(definition);
+        let scaled = definition.parts.iter().any(|part| part.scaled);
+        require_space(&needed, how, scaled.then_some("--scale"))?;
+        plan::require_memory(&needed)?;
         Ok(scratch)
     }
 

@@ -14,6 +14,7 @@ use lab::certificate::Certificate;
 use lab::certificate::known_comparisons::{self, Choice};
 use lab::certificate::prover_check::{self, ProverCheck};
 use lab::certificate::store::{StoredCertificate, Subject};
+use lab::experiment::space::SpaceNeeded;
 use lab::page_cache::prover::Prover;
 use lab::run_dir::{self, HowRun};
 
@@ -43,13 +44,19 @@ fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertifica
     require_a_place_to_keep_it()?;
     let mut how = experiment::new_run(&args.dirs, args.seed)?;
     how.seconds = Some(args.time.as_secs_f64());
+    let with_cold = |cold| {
+        known_comparisons::experiment(&Choice {
+            cold,
+            file_bytes_max: args.max_size,
+            cells_max: args.cells.map_or(usize::MAX, usize::from),
+            minutes: args.time.as_secs_f64() / 60.0,
+        })
+    };
+    // The prover needs room too, before the experiment is known.
+    let needed = SpaceNeeded::of(&with_cold(false));
+    experiment::require_space(&needed, &how, Some("--max-size"))?;
     let (prover, checks) = try_prover(&how, guard)?;
-    let definition = known_comparisons::experiment(&Choice {
-        cold: prover.counts_pages && prover.drops_pages,
-        file_bytes_max: args.max_size,
-        cells_max: args.cells.map_or(usize::MAX, usize::from),
-        minutes: args.time.as_secs_f64() / 60.0,
-    });
+    let definition = with_cold(prover.counts_pages && prover.drops_pages);
     let start = Start::New { runs: &args.runs };
     let started = Instant::now();
     experiment::run(&definition, &how, start, &Purpose::Certificate, guard, |conducted| {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::error_text::{one_line, printable};
 use crate::kernel::{files_in_memory, offset_alignment_bytes};
-use crate::sample_files::{self, scratch_file, tried};
+use crate::sample_files::{self, tried};
 
 /// A directory.
 #[derive(Clone, Debug, Serialize)]
@@ -50,7 +50,7 @@ impl Place {
         let space = space.with_context(|| format!("cannot ask about '{}'", path.display()))?;
         let found = lab::environment::FileSystem::of(path);
         let text = |text: Option<String>| text.map(|text| printable(&text));
-        let sample = written_sample(path);
+        let sample = sample_files::sample_file(path);
         Ok(Place {
             path: printable(&path.display().to_string()),
             fs_type: text(found.fs_type),
@@ -73,19 +73,11 @@ pub(super) fn open_dir(path: &Path) -> anyhow::Result<OwnedFd> {
         .with_context(|| format!("cannot open the directory '{}'", path.display()))
 }
 
-/// An unnamed file in the directory with a sample.
-fn written_sample(dir: &Path) -> anyhow::Result<File> {
-    let file = scratch_file(dir)?;
-    sample_files::write_sample(&file, dir)?;
-    Ok(file)
-}
-
 /// Tries all engines that copy files from `src` to `dst`. If no file can be made there, between files in
 /// memory; then only what works is certain.
 pub(super) fn engines_between(src: &Path, dst: &Path) -> Vec<EngineFound> {
     let files = || -> anyhow::Result<(File, File)> {
-        let empty = written_sample(dst)?;
-        empty.set_len(0)?;
+        let empty = sample_files::empty_file(dst)?;
         Ok((sample_files::source(src)?, empty))
     };
     match files() {

@@ -12,7 +12,7 @@ use engines::profile::{
 
 use super::profile_text::edited;
 use crate::error_text::printable;
-use crate::terminal::output::{is_same_file, is_stream, print};
+use crate::terminal::output::{is_same_file, is_stream, print, write_file};
 use crate::terminal::text::counted;
 
 #[derive(Debug)]
@@ -121,7 +121,7 @@ pub(super) fn export(path: &Path) -> anyhow::Result<()> {
     if is_same_file(path, &file.path) {
         bail!("'{}' is the profile itself", path.display());
     }
-    std::fs::write(path, text).with_context(|| format!("cannot write '{}'", path.display()))
+    write_file(path, text.as_bytes())
 }
 
 /// `--import`: `-` is standard input.

@@ -84,6 +84,24 @@ pub fn remove_left_by(run: &Path, dst_dir: &Path) {
     }
 }
 
+/// Refuses when the file system of `dir` has not room for `needed_bytes` more.
+///
+/// # Errors
+/// `NoSpace`, in words.
+pub fn require_space(dir: &Path, needed_bytes: u64) -> Result<(), Error> {
+    let stat =
+        rustix::fs::statvfs(dir).map_err(Error::path("cannot ask for the free space of", dir))?;
+    // Some file systems without a fixed size report none at all.
+    if stat.f_blocks == 0 {
+        return Ok(());
+    }
+    let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if free_bytes < needed_bytes {
+        return Err(Error::NoSpace { dir: dir.to_owned(), needed_bytes, free_bytes });
+    }
+    Ok(())
+}
+
 /// The owner of the directory can be told as long as it exists, even if something fails.
 fn remove_with_owner_last(dir: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
@@ -247,18 +265,7 @@ impl WorkDir {
     /// # Errors
     /// `NoSpace`, in words.
     pub fn require_space(&self, needed_bytes: u64) -> Result<(), Error> {
-        let dir = self.path.parent().unwrap_or(&self.path).to_owned();
-        let stat = rustix::fs::fstatvfs(&self.dir)
-            .map_err(Error::path("cannot ask for the free space of", &dir))?;
-        // Some file systems without a fixed size report none at all.
-        if stat.f_blocks == 0 {
-            return Ok(());
-        }
-        let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
-        if free_bytes < needed_bytes {
-            return Err(Error::NoSpace { dir, needed_bytes, free_bytes });
-        }
-        Ok(())
+        require_space(self.path.parent().unwrap_or(&self.path), needed_bytes)
     }
 
     /// Opens a file for reading and writing, and creates it when it is not there.

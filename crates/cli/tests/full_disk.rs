@@ -1,0 +1,51 @@
+//! The commands on a file system without room: they say what to do, and leave nothing behind.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+
+use testfs::{FsKind, names_in, stderr};
+
+/// Runs haulage in `dir`, with its profile and its state in `home`.
+fn haulage(args: &[&str], dir: &Path, home: &Path) -> Output {
+    let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), args, dir);
+    command.env_remove("HAULAGE_PROFILE");
+    command.env("XDG_STATE_HOME", home).env("XDG_CONFIG_HOME", home);
+    command.output().expect("haulage runs")
+}
+
+#[test]
+fn a_full_file_system_is_named_with_a_way_out() {
+    let home = tempfile::tempdir().expect("a directory");
+    for kind in FsKind::ALL {
+        let Some(fs) = testfs::small_fs(kind) else { continue };
+        let dir = fs.join("");
+        std::fs::write(fs.join("haulage-cp.1"), "an old page").expect("written");
+        let mut rest = File::create(fs.join("rest")).expect("a file");
+        fs.leave_room(0);
+        while rest.write_all(&[1; 4096]).is_ok() {}
+        let before = names_in(&dir);
+        for (line, way_out) in [
+            ("race", "make room"),
+            ("tune . --time 5", "make room"),
+            ("bench engines --time 5", "make room"),
+            (
+                "certify --time 5",
+                "make room, or name a directory on another file system; --max-size",
+            ),
+            ("engines", "name a directory that takes new files; haulage doctor needs none"),
+            ("man --all .", "cannot write './haulage"),
+        ] {
+            let args: Vec<&str> = line.split(' ').collect();
+            let output = haulage(&args, &dir, home.path());
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{kind}: {line}: {output:?}");
+            assert!(said.contains(way_out), "{kind}: {line}: {said}");
+            assert_eq!(said.lines().count(), 1, "{kind}: {line}: {said}");
+            assert_eq!(names_in(&dir), before, "{kind}: {line}");
+        }
+        let page = std::fs::read_to_string(fs.join("haulage-cp.1")).expect("a page");
+        assert_eq!(page, "an old page", "{kind}");
+    }
+}
