@@ -27,7 +27,7 @@ mod version;
 
 pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
 use docs::completions::{self, Completed, Shell};
-use docs::roff::see_also;
+use docs::roff::{filled, see_also};
 use docs::table::{Argument, Table};
 use docs::{of_clap, overview};
 use man_command::Page;
@@ -133,8 +133,8 @@ impl Command {
                 let others = COMMANDS.iter().filter(|other| other.name != self.name);
                 let others = others.map(|other| format!("haulage-{}", other.name));
                 let others = std::iter::once("haulage".to_owned()).chain(others);
-                of_clap::page(self.name, self.about, with_color(arguments()))
-                    + &see_also(&others.map(|page| (page, 1)).collect::<Vec<_>>())
+                let text = of_clap::page(self.name, self.about, with_color(arguments()));
+                filled(&(text + &see_also(&others.map(|page| (page, 1)).collect::<Vec<_>>())))
             }
             None => cp::page(),
         };

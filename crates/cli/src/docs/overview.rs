@@ -1,6 +1,6 @@
 //! The manual page of haulage itself.
 
-use super::roff::{dashes, paragraph, see_also, title};
+use super::roff::{dashes, filled, paragraph, see_also, title};
 
 const DESCRIPTION: &str = r#".SH SYNOPSIS
 .B haulage
@@ -70,7 +70,7 @@ pub(crate) fn page(commands: &[(&str, &str)]) -> String {
     page.push_str(OPTIONS);
     let others = commands.iter().map(|(name, _)| (format!("haulage-{name}"), 1));
     page.push_str(&see_also(&others.chain([("cp".to_owned(), 1)]).collect::<Vec<_>>()));
-    page
+    filled(&page)
 }
 
 /// A phrase in lower case as a sentence.

@@ -42,9 +42,74 @@ pub(crate) fn dashes(text: &str) -> String {
     text.replace('-', "\\-").replace(" .", " \\&.")
 }
 
+/// The bytes of a line of text, which mandoc's lint allows.
+const LINE_BYTES: usize = 80;
+
+/// `page` with its long lines of text broken: after each sentence, and where a line is full. Requests and
+/// what is printed as it is keep their lines.
+pub(crate) fn filled(page: &str) -> String {
+    let mut filled = String::with_capacity(page.len());
+    let (mut as_it_is, mut is_tag) = (false, false);
+    for line in page.lines() {
+        as_it_is = line == ".nf" || as_it_is && line != ".fi";
+        if line.len() <= LINE_BYTES || line.starts_with('.') || as_it_is || is_tag {
+            filled.push_str(line);
+        } else {
+            filled.push_str(&broken(line));
+        }
+        filled.push('\n');
+        is_tag = line == ".TP";
+    }
+    filled
+}
+
+/// `line` as several lines, none of which roff takes for a request.
+fn broken(line: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut current = String::new();
+    for word in line.split(' ') {
+        let begins_sentence =
+            current.ends_with('.') && word.starts_with(|c: char| c.is_uppercase());
+        let is_full = current.len() + 1 + word.len() > LINE_BYTES;
+        if !current.is_empty() && (begins_sentence || is_full) {
+            lines.push(std::mem::take(&mut current));
+            if word.starts_with(['.', '\'']) {
+                current.push_str("\\&");
+            }
+        } else if !current.is_empty() {
+            current.push(' ');
+        }
+        current.push_str(word);
+    }
+    lines.push(current);
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_broken_where_roff_reads_the_same() {
+        let word = "word ".repeat(15);
+        let word = word.trim_end();
+        for (page, expected) in [
+            (format!("{word}. A b."), format!("{word}. A b.\n")),
+            (format!("{word}. A b. And so on"), format!("{word}.\nA b.\nAnd so on\n")),
+            (format!("{word} 'x y' and more text"), format!("{word} 'x y'\nand more text\n")),
+            (format!("{word} long 'x y' more"), format!("{word} long\n\\&'x y' more\n")),
+            (
+                format!(".TP\n{word} of a tag that is long"),
+                format!(".TP\n{word} of a tag that is long\n"),
+            ),
+            (
+                format!(".nf\n{word} of an example\n.fi"),
+                format!(".nf\n{word} of an example\n.fi\n"),
+            ),
+        ] {
+            assert_eq!(filled(&page), expected, "{page}");
+        }
+    }
 
     #[test]
     fn text_is_never_a_request_or_an_escape() {

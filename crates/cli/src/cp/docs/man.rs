@@ -2,7 +2,7 @@
 
 use crate::cp::flags::flag::Flag;
 use crate::cp::flags::{gnu_in_help_order, own};
-use crate::docs::roff::{dashes, see_also, title};
+use crate::docs::roff::{dashes, filled, see_also, title};
 
 const HEAD: &str = r#".SH NAME
 @PAGE@ \- copy files and directories
@@ -71,7 +71,7 @@ pub(crate) fn page(is_called_cp: bool, others: &[&str]) -> String {
     let others = others.iter().map(|page| ((*page).to_owned(), 1));
     let calls = ["copy_file_range", "ioctl_ficlone"].map(|page| (page.to_owned(), 2));
     page.push_str(&see_also(&others.chain(calls).collect::<Vec<_>>()));
-    page
+    filled(&page)
 }
 
 fn entry(flag: &Flag) -> String {
