@@ -1,7 +1,7 @@
 //! The progress of a search: a few lines that are redrawn on a terminal, and otherwise a line for each
-//! situation.
+//! situation, and one with the time left where a situation takes long.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstyle::Style;
 use engines::profile::FileSystems;
@@ -15,6 +15,9 @@ use crate::terminal::text::stage_in_words;
 
 const REDRAW_AFTER: Duration = Duration::from_millis(100);
 
+/// The time without a line after which the time left is printed, if standard error is no terminal.
+const LINE_AFTER: Duration = Duration::from_secs(10);
+
 /// The most leading candidates that are shown.
 const LEADERS_MAX: usize = 6;
 
@@ -25,26 +28,34 @@ pub(super) struct ProgressView {
     headline: String,
     live: LiveLines,
     findings: Vec<String>,
+    printed_at: Instant,
 }
 
 impl ProgressView {
     pub(super) fn new(file_systems: &FileSystems) -> ProgressView {
         let headline = format!("haulage tune: {}", file_systems.in_words());
-        ProgressView { headline, live: LiveLines::new(REDRAW_AFTER), findings: Vec::new() }
+        let live = LiveLines::new(REDRAW_AFTER);
+        ProgressView { headline, live, findings: Vec::new(), printed_at: Instant::now() }
     }
 
     pub(super) fn show(&mut self, event: &Event<'_>) {
         match event {
-            Event::Run(progress) => {
+            Event::Run(progress) if self.live.are_shown() => {
                 let (headline, findings) = (&self.headline, &self.findings);
                 self.live.draw(|rows| lines(headline, findings, progress, rows));
             }
+            Event::Run(progress) if self.printed_at.elapsed() >= LINE_AFTER => {
+                eprintln!("haulage tune: {}", time_left(progress));
+                self.printed_at = Instant::now();
+            }
+            Event::Run(_) => {}
             Event::Found { finding, number, of } => {
                 let line = in_words(finding);
                 if self.live.are_shown() {
                     self.findings.push(line);
                 } else {
                     eprintln!("haulage tune: {number} of {of}: {line}");
+                    self.printed_at = Instant::now();
                 }
             }
         }
@@ -70,6 +81,11 @@ fn rate(megabytes_per_second: Option<f64>) -> String {
     format!("{} MB/s", words::grouped(&rate))
 }
 
+fn time_left(progress: &Progress<'_>) -> String {
+    let left = progress.left.as_secs_f64().ceil();
+    format!("{} of {}, {left} s left: {}", progress.number, progress.of, progress.case.words())
+}
+
 fn lines(
     headline: &str,
     findings: &[String],
@@ -84,10 +100,7 @@ fn lines(
     for line in &findings[findings.len() - shown..] {
         lines.push((DIM, format!("  {line}")));
     }
-    let left = progress.left.as_secs_f64().ceil();
-    let (number, of) = (progress.number, progress.of);
-    let case = progress.case.words();
-    lines.push((Style::new(), format!("{number} of {of}, {left} s left: {case}")));
+    lines.push((Style::new(), time_left(progress)));
     let stage = stage_in_words(progress.stage, progress.round);
     // At a later visit the number starts again, and an answer may change.
     let stage = match progress.visit {
