@@ -53,7 +53,7 @@ const COLD_MACHINES: &[Machine] = &[
     cold("a virtual disk, Zen 3", &[0.80, 0.36]),
     cold("a virtual disk, Intel", &[0.45, 1.19]),
     cold("an image in memory, Zen 5", &[0.15, 0.275]),
-    cold("an image in memory, Intel", &[0.22, 0.80]),
+    cold("an image in memory, Intel", &[0.21, 0.44]),
     cold("storage without a difference", &[0.4, 0.4]),
 ];
 
