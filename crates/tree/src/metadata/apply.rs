@@ -119,10 +119,12 @@ fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
     {
         names = handle.list().unwrap_or_else(|errno| {
             // A file system without extended attributes has none that could be lost.
-            if errno != Errno::OPNOTSUPP {
-                lose_all_xattrs(losses, keeps_acl, errno);
+            if errno == Errno::OPNOTSUPP {
+                return Vec::new();
             }
-            Vec::new()
+            lose_all_xattrs(losses, errno);
+            // Without its list the mode of the copy might grant the group what the source denies.
+            if keeps_acl { unlisted_acls(losses, handle, kind(source.stat)) } else { Vec::new() }
         });
     }
     let found = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
@@ -192,19 +194,30 @@ fn remove_other_acl(losses: &mut Losses<'_>, acl: &CStr, names: &[CString]) {
     }
 }
 
-/// Records that the extended attributes of the source are unknown: one loss for each kind that the
-/// options ask for, and one message for all of them.
-fn lose_all_xattrs(losses: &mut Losses<'_>, keeps_acl: bool, errno: Errno) {
+/// The access control lists of a source whose attributes cannot be listed: they have known names.
+/// One that cannot be read is a failure.
+fn unlisted_acls(losses: &mut Losses<'_>, source: Handle<'_>, of: FileType) -> Vec<CString> {
+    let lists: &[&CStr] = match of {
+        FileType::Directory => &[ACL_ACCESS, ACL_DEFAULT],
+        _ => &[ACL_ACCESS],
+    };
+    let has = |losses: &mut Losses<'_>, list: &CStr| match source.get(list) {
+        Ok(_) => true,
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => false,
+        Err(errno) => {
+            losses.report(Action::Permissions, Loss::Permissions(errno));
+            false
+        }
+    };
+    lists.iter().filter(|list| has(losses, list)).map(|list| (*list).to_owned()).collect()
+}
+
+/// Records that the extended attributes of the source are unknown, and its security context: one
+/// loss for each that the options ask for.
+fn lose_all_xattrs(losses: &mut Losses<'_>, errno: Errno) {
     let preserve = &losses.cx.options.preserve;
     if preserve.xattr != Keep::No {
         lose_xattr(losses, b"", errno);
-    } else if preserve.context != Keep::Required && !matches!(errno, Errno::PERM | Errno::ACCESS) {
-        // Missing rights are expected here: only the lists of files that have one are asked for.
-        let (name, dst) = (Vec::new(), losses.target.place.path());
-        losses.cx.report.report(Diagnostic::Xattr { name, dst, errno, required: false });
-    }
-    if keeps_acl {
-        losses.list.push(Loss::Permissions(errno));
     }
     match preserve.context {
         Keep::No => {}
