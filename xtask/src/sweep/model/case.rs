@@ -106,6 +106,12 @@ impl Case {
         self.words.iter().any(|word| word.group == group)
     }
 
+    /// Whether there is a file that the user who copies may not read.
+    pub(super) fn has_unreadable_file(&self) -> bool {
+        let is_unreadable = |item: &Item| item.mode.is_some_and(|mode| mode & 0o400 == 0);
+        self.persona != Persona::Root && self.items.iter().any(is_unreadable)
+    }
+
     pub(super) fn options(&self) -> Options {
         Options::new(&self.words)
     }
@@ -187,6 +193,17 @@ mod tests {
             ("root 022 | a=one; b=two | -b a b", "a=one; b=one now; b~=two", ""),
             ("root 022 | a=1; b=2 | --backup=numbered a b", "a=1; b=1 now; b.~1~=2", ""),
             ("root 022 | a=one; b=two | -n a b", "a=one; b=two", ""),
+            ("root 022 | d/; t->gone | -r d/. t/", "d/; t->gone", "t/"),
+            ("root 022 | a=one | -b a a", "a=one", "a"),
+            ("root 022 | a=one | -f -b a a", "a=one; a~=one now", ""),
+            ("root 022 | a=one; t/ | -f -S.k ./a ./a", "a=one; a.k=one now; t/", ""),
+            ("root 022 | a=one; b->a | -b b b", "a=one; b->a", "b"),
+            ("root 022 | a=one; b->a | --remove-destination -l b b", "a=one; b->a", "b"),
+            (
+                "root 022 | a=; t/ | --backup=numbered a ./a t",
+                "a=; t/ now; t/a= now; t/a.~1~= now",
+                "",
+            ),
             ("root 022 | a=1; b=2 | --update=none-fail a b", "a=1; b=2", "b"),
             ("root 022 | a=one t=2000; b=two | -u a b", "a=one t=2000; b=one now", ""),
             ("root 022 | a=one; b=two t=2000 | -u a b", "a=one; b=two t=2000", ""),
@@ -225,10 +242,18 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_on_the_order_of_a_directory_is_not_specified() {
+    fn what_is_left_to_the_program_is_not_specified() {
         for case in [
             // The copy of one goes through a link that the other has made.
             "root 022 | d/a=1; d/b=2; t/a->b | -r d/. t",
+            // The link through which the destination is named is removed.
+            "root 022 | d/a=; t/a->../t | --remove-destination d/a t/a",
+            // The directory that --parents has made is the one to copy into.
+            "root 022 | d/a=; t/ | -r --parents d/. t",
+            // -f may replace a link that leads to itself.
+            "root 022 | a=; b->b | -f a b",
+            // A link of another user in the destination.
+            "root 022 | d/a=; t/e/; t/d->e own=1 | --parents d/a t",
             // A copy of a directory in itself.
             "root 022 | d/a=1 | -r d d/d",
         ] {

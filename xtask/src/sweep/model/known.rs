@@ -1,8 +1,9 @@
 //! Where GNU cp differs from the model, and is known to: one table with the reasons. haulage differs nowhere.
 
 use super::case::Case;
+use super::item::Kind;
 use super::meaning::Meaning;
-use super::options::Existing;
+use super::options::{Existing, Follow, Make, Sparse};
 use super::outcome::{Outcome, Program, Release};
 use super::tree::Tree;
 
@@ -53,7 +54,54 @@ static KNOWN: &[Known] = &[
         concerns: |case, due, found| {
             let options = case.options();
             let keeps = options.existing == Existing::Keep;
-            options.is_recursive && keeps && due.fails && found.is_silent()
+            options.is_recursive && keeps && due.fails && !found.says("are the same file")
+        },
+    },
+    Known {
+        reason: "a name in a directory that a symbolic link leads to counts as another one, and a \
+                 file is not copied onto itself without a word",
+        until: None,
+        concerns: |case, due, found| {
+            let options = case.options();
+            let leaves_it =
+                options.follow() == Follow::Nothing || options.existing == Existing::ReplaceOlder;
+            let is_unchanged = due.tree.differences(&found.tree).is_empty();
+            leaves_it && due.fails && found.is_silent() && is_unchanged
+        },
+    },
+    Known {
+        reason: "a symbolic link that is copied onto itself is removed before it is read",
+        until: None,
+        concerns: |case, due, found| {
+            let options = case.options();
+            let is_removed = options.backup.is_some() || options.removes_destination;
+            let is_lost = found.says("No such file or directory") || found.is_silent();
+            let has_link = case.items.iter().any(|item| matches!(item.kind, Kind::Symlink(_)));
+            is_removed && due.fails && is_lost && has_link
+        },
+    },
+    Known {
+        reason: "a link of -s belongs to the caller, even if owners are preserved",
+        until: None,
+        concerns: |case, due, found| {
+            let options = case.options();
+            let differences = due.tree.differences(&found.tree);
+            let is_of_owner = |line: &String| line.contains(": owner ");
+            options.make == Make::Symlink
+                && options.preserve.ownership
+                && !differences.is_empty()
+                && differences.iter().all(is_of_owner)
+        },
+    },
+    Known {
+        reason: "--sparse=never makes a clone, which has the holes of the source",
+        until: None,
+        concerns: |case, due, found| {
+            let differences = due.tree.differences(&found.tree);
+            let is_of_holes = |line: &String| line.ends_with("not the sparse file without holes");
+            case.options().sparse == Sparse::Never
+                && !differences.is_empty()
+                && differences.iter().all(is_of_holes)
         },
     },
     Known {

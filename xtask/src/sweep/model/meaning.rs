@@ -160,11 +160,36 @@ impl<'a> Copier<'a> {
             } else if into {
                 let base = src.trim_end_matches('/').rsplit('/').next().unwrap_or(src);
                 self.copy(src, &joined(destination, base), true)?;
+            } else if options.forces && options.backup.is_some() && src == destination {
+                self.copy_to_backup(src)?;
             } else {
                 self.copy(src, destination, true)?;
             }
         }
         Ok(())
+    }
+
+    /// With -f and a backup, a file that is copied onto itself is copied to its backup.
+    fn copy_to_backup(&mut self, name: &str) -> Result<(), Unspecified> {
+        let mut command = self.command.clone();
+        let there = self.tree.find(name, true).ok().filter(|it| self.is_found_file(it));
+        if let (Some(_), Some(backup)) = (there, command.options.backup.take()) {
+            let (dir, base) = name.rsplit_once('/').map_or(("", name), |(dir, base)| (dir, base));
+            let parent = self.tree.find(name, false).map_err(|_| Unspecified)?.parent();
+            let backup = self.backup_name(parent, base, backup);
+            command.destination = if dir.is_empty() { backup } else { joined(dir, &backup) };
+        } else {
+            command = self.command.clone();
+            command.options.forces = false;
+        }
+        let made = Copier::new(&self.tree, &command, self.user, self.lists_backwards).run()?;
+        (self.tree, self.fails) = (made.tree, made.fails);
+        self.named.extend(made.named);
+        Ok(())
+    }
+
+    fn is_found_file(&self, found: &Found) -> bool {
+        found.id.is_some_and(|id| self.tree.is_file(id))
     }
 
     /// Makes the directories of the source's path in the destination first.
@@ -174,9 +199,15 @@ impl<'a> Copier<'a> {
         let mut made = Vec::new();
         for (end, _) in path.match_indices('/') {
             let (src_dir, dst_dir) = (&path[..end], joined(destination, &path[..end]));
+            // haulage follows no link of another user there, and GNU cp does.
+            if self.is_others_symlink(&dst_dir) {
+                return Err(Unspecified);
+            }
             match self.tree.find(&dst_dir, true) {
                 Ok(Found { id: Some(id), .. }) if self.tree.is_directory(id) => continue,
                 Ok(Found { id: None, .. }) => {}
+                // Which of two reasons is told is left to the program.
+                _ if self.directory(src_dir).is_none() => return Err(Unspecified),
                 _ => return self.complain(&dst_dir),
             }
             let Some(src_id) = self.directory(src_dir) else {
@@ -187,11 +218,20 @@ impl<'a> Copier<'a> {
             let Some(id) = self.name_new(&dst_dir, node) else { return self.complain(&dst_dir) };
             made.push((src_node, id));
         }
+        // Whether a directory that was made for it is one to copy into is left to the program.
+        if path.ends_with("/.") && !made.is_empty() {
+            return Err(Unspecified);
+        }
         let copied = self.copy(src, &joined(destination, path), true)?;
         for (src_node, id) in made {
             self.give_attributes(&src_node, id);
         }
         Ok(copied)
+    }
+
+    fn is_others_symlink(&self, path: &str) -> bool {
+        let there = self.tree.find(path, false).ok().and_then(|found| found.id);
+        there.is_some_and(|id| self.tree.is_symlink(id) && self.tree.node(id).owner != self.user.id)
     }
 
     fn copy(&mut self, src: &str, dst: &str, is_operand: bool) -> Copied {
@@ -218,7 +258,14 @@ impl<'a> Copier<'a> {
             && options.make == Make::Copy
             && options.backup.is_none()
             && !options.removes_destination;
+        if writes_into && !is_operand && self.is_others_symlink(dst) {
+            return Err(Unspecified);
+        }
         let Ok(there) = self.tree.find(dst, writes_into) else {
+            // Whether -f replaces a link that leads to itself is left to the program.
+            if options.forces && self.tree.find(dst, false).is_ok() {
+                return Err(Unspecified);
+            }
             // Which of two reasons is told is left to the program.
             return if self.can_be_read(&pair) { self.complain(dst) } else { Err(Unspecified) };
         };
@@ -266,7 +313,9 @@ impl<'a> Copier<'a> {
             (true, false) if options.backup.is_none() => return self.complain(dst),
             _ => {}
         }
-        if self.created.iter().any(|(name, id)| name == dst && *id == old) {
+        if options.backup != Some(Backup::Numbered)
+            && self.created.iter().any(|(name, id)| name == dst && *id == old)
+        {
             return self.complain(dst);
         }
         if let Some(backup) = options.backup {
@@ -285,6 +334,10 @@ impl<'a> Copier<'a> {
         }
         if !self.unlink(dst) {
             return self.complain(dst);
+        }
+        // It may have been a link that leads to its own directory.
+        if self.tree.find(dst, false).is_err() {
+            return Err(Unspecified);
         }
         self.make(pair, None)
     }
@@ -385,6 +438,11 @@ impl<'a> Copier<'a> {
             Some(id) => id,
             None => {
                 let Ok(there) = self.tree.find(dst, false) else { return self.complain(dst) };
+                // mkdir(2) follows no link, a slash at the end or not.
+                let is_link = self.tree.find(dst.trim_end_matches('/'), false);
+                if is_link.is_ok_and(|found| found.id.is_some()) {
+                    return self.complain(dst);
+                }
                 // Into itself.
                 if self.tree.is_within(there.parent(), src_id) {
                     return Err(Unspecified);
@@ -602,6 +660,11 @@ impl<'a> Copier<'a> {
         let is_one = pair.src_id == old;
         if is_one && options.make == Make::HardLink {
             return Same::Done;
+        }
+        // The link through which the source is read would be gone.
+        let is_own_link = src_link == dst_link && has_same_name && links[0];
+        if is_own_link && (options.backup.is_some() || options.removes_destination) {
+            return Same::Refused;
         }
         if options.follow() == Follow::Nothing {
             if self.tree.is_symlink(pair.src_id) && self.tree.is_symlink(old) {

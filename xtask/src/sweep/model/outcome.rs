@@ -127,18 +127,65 @@ impl Outcome {
 
     /// Files that no message names, and messages besides.
     fn unnamed(&self, due: &[String]) -> Vec<String> {
-        let mut messages: Vec<&str> =
+        let messages: Vec<&str> =
             self.ended.stderr.lines().filter(|line| line.starts_with("cp: ")).collect();
-        let mut faults = Vec::new();
-        for name in due {
-            let forms = [format!("'{name}'"), format!("cp: {name}: ")];
-            let names = |line: &&str| forms.iter().any(|form| line.contains(form));
-            match messages.iter().position(names) {
-                Some(at) => drop(messages.remove(at)),
-                None => faults.push(format!("no message names '{name}': {}", self.ended.said())),
-            }
+        let names = assigned(due, &messages);
+        let lacking = (0..due.len()).filter(|index| !names.contains(&Some(*index)));
+        let said = self.ended.said();
+        let lacking = lacking.map(|index| format!("no message names '{}': {said}", due[index]));
+        let besides = messages.iter().zip(&names).filter(|(_, name)| name.is_none());
+        lacking.chain(besides.map(|(line, _)| format!("it says besides: {line}"))).collect()
+    }
+}
+
+/// For each message the index of the file in `due` that it stands for, so that as many files as
+/// possible have one: a message may name several.
+fn assigned(due: &[String], messages: &[&str]) -> Vec<Option<usize>> {
+    let mut names = vec![None; messages.len()];
+    for index in 0..due.len() {
+        assign(index, due, messages, &mut names, &mut vec![false; messages.len()]);
+    }
+    names
+}
+
+/// Finds a message for the file `index`, and others for files that had one before.
+fn assign(
+    index: usize,
+    due: &[String],
+    messages: &[&str],
+    names: &mut [Option<usize>],
+    seen: &mut [bool],
+) -> bool {
+    let forms = [format!("'{}'", due[index]), format!("cp: {}: ", due[index])];
+    for (at, message) in messages.iter().enumerate() {
+        if seen[at] || !forms.iter().any(|form| message.contains(form)) {
+            continue;
         }
-        faults.extend(messages.iter().map(|line| format!("it says besides: {line}")));
-        faults
+        seen[at] = true;
+        if names[at].is_none_or(|other| assign(other, due, messages, names, seen)) {
+            names[at] = Some(index);
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_gets_a_message_of_its_own() {
+        let both = "cp: 'a' and './a' are the same file";
+        let twice = "cp: warning: source file './a' specified more than once";
+        for (due, messages, names) in [
+            (&["./a", "a"][..], &[both, twice][..], &[Some(1), Some(0)][..]),
+            (&["a"], &[both, twice], &[Some(0), None]),
+            (&["b"], &[both], &[None]),
+            (&["a", "a"], &[both, "cp: a: gone"], &[Some(1), Some(0)]),
+        ] {
+            let due: Vec<String> = due.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(assigned(&due, messages), names, "{due:?}");
+        }
     }
 }
