@@ -87,7 +87,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
 fn rows(text: &mut String, answer: &Conclusion, columns: usize) {
     for row in &answer.rows {
         let mut row_text = String::new();
-        paragraph(&mut row_text, &format!("{}: {}.", row.files, row.said), columns - 2);
+        paragraph(&mut row_text, &format!("{}: {}.", row.files, row.text()), columns - 2);
         for (index, line) in row_text.lines().enumerate() {
             let _ = writeln!(text, "{} {line}", if index == 0 { "-" } else { " " });
         }

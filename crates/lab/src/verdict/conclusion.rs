@@ -28,15 +28,25 @@ pub struct Conclusion {
 pub struct Row {
     /// The files: `64 KiB to 1 MiB`.
     pub files: String,
-    /// What is said of them.
+    /// The fastest variants in plain words; empty if none is shown to be faster.
+    pub fastest: String,
+    /// What is said of them. It continues `fastest`.
     pub said: String,
+}
+
+impl Row {
+    /// What is said of the files.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}{}", self.fastest, self.said)
+    }
 }
 
 impl Conclusion {
     /// All of it in one paragraph.
     #[must_use]
     pub fn paragraph(&self) -> String {
-        let row = |row: &Row| format!("{}: {}", row.files, row.said);
+        let row = |row: &Row| format!("{}: {}", row.files, row.text());
         let rows: Vec<String> = self.rows.iter().map(row).collect();
         match rows.len() {
             0 => self.sentence.clone(),
@@ -65,14 +75,10 @@ impl PartVerdict {
             ranges.get(at + 1).is_none_or(|next| next.circumstances != range.circumstances)
         };
         if ranges.iter().all(|range| range.answer == CellAnswer::TooFew) {
-            return ranges
-                .first()
-                .map(|range| sentences.range(range, "", None))
-                .into_iter()
-                .collect();
+            return ranges.first().map(|range| sentences.range(range, "")).into_iter().collect();
         }
         let largest = ranges.iter().enumerate().filter(is_largest);
-        largest.map(|(_, range)| sentences.range(range, &range.place(part), None)).collect()
+        largest.map(|(_, range)| sentences.range(range, &range.place(part))).collect()
     }
 
     pub(super) fn concluded(&self, definition: &Definition, part: &Part) -> Conclusion {
@@ -85,10 +91,7 @@ impl PartVerdict {
         match ranges.as_slice() {
             [] => Conclusion::default(),
             [only] => Conclusion {
-                sentence: format!(
-                    "On this machine {}.",
-                    sentences.range(only, &only.place(part), None)
-                ),
+                sentence: format!("On this machine {}.", sentences.range(only, &only.place(part))),
                 rows: Vec::new(),
             },
             several => sentences.list(several),
@@ -122,21 +125,14 @@ impl Sentences<'_> {
                 (false, circumstances) if one_size => circumstances.to_owned(),
                 (false, circumstances) => format!("{}, {circumstances}", range.sizes()),
             };
-            let said = self.range(
-                range,
-                "",
-                Some(match self.measure {
-                    Measure::Elapsed => "that time",
-                    Measure::Durable => "that time until the copy is on the medium",
-                    Measure::Processor => "that processor time",
-                }),
-            );
-            Row { files, said }
+            let (fastest, said) = self.in_row(range);
+            Row { files, fastest, said: said + &self.sharing(range) }
         };
         let mut rows: Vec<Row> = Vec::new();
         if shown.len() < ranges.len() {
             rows.push(Row {
                 files: "other files".to_owned(),
+                fastest: String::new(),
                 said: "the answer changes from size to size; the table of ratios has it".to_owned(),
             });
         }
@@ -173,97 +169,156 @@ impl Sentences<'_> {
         Conclusion { sentence, rows }
     }
 
-    /// The answer of a range. `place` is what it is about, and `time` what the shares are of, if
-    /// that is not the baseline's time.
-    fn range(&self, range: &Range, place: &str, time: Option<&str>) -> String {
-        let name = |variant: &str| plain_name(self.part, variant);
+    /// The answer of a range as a clause. `place` is what it is about.
+    fn range(&self, range: &Range, place: &str) -> String {
         let baseline = self.baseline;
-        let of = match (time, self.measure) {
-            (Some(time), _) => time.to_owned(),
-            (None, Measure::Elapsed) => format!("the time of {baseline}"),
-            (None, Measure::Durable) => {
-                format!("the time of {baseline} until the copy is on the medium")
-            }
-            (None, Measure::Processor) => format!("the processor time of {baseline}"),
+        let of = match self.measure {
+            Measure::Elapsed => format!("the time of {baseline}"),
+            Measure::Durable => format!("the time of {baseline} until the copy is on the medium"),
+            Measure::Processor => format!("the processor time of {baseline}"),
         };
         let said = match &range.answer {
             CellAnswer::Fastest { leader, .. } => format!(
                 "{} is the fastest{place}: {} of {of}, {}",
-                name(&leader.variant),
+                self.name(leader),
                 leader.ratios(),
                 leader.sure()
             ),
             CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
-                let all: Vec<&Share> = [leader].into_iter().chain(others).collect();
-                let names: Vec<String> = all.iter().map(|it| name(&it.variant)).collect();
-                let shares: Vec<String> = all.iter().map(|it| it.ratios()).collect();
-                let widest = all.iter().max_by(|a, b| a.within.total_cmp(&b.within));
+                let close = self.close(leader, others);
                 format!(
                     "{} is the fastest{place}, too close to call: {} of {of}, {}",
-                    words::listed_with("or", &names),
-                    words::listed(&shares),
-                    widest.map_or_else(String::new, |it| it.sure())
+                    words::listed_with("or", &close.names),
+                    words::listed(&close.ratios),
+                    close.sure
                 )
             }
             CellAnswer::Close { leader, others, unknown, .. } => {
-                let leading = name(&leader.variant);
                 let others = match others.len() + unknown {
                     1 => "another one".to_owned(),
                     several => format!("one of {several} others"),
                 };
                 format!(
-                    "{leading} or {others} is the fastest{place}, too close to call: \
+                    "{} or {others} is the fastest{place}, too close to call: \
                      the first takes {} of {of}, {}",
+                    self.name(leader),
                     leader.ratios(),
                     leader.sure()
                 )
             }
             CellAnswer::Baseline { next, .. } => {
-                let (ratios, sure) = (next.ratios(), next.sure());
-                let next_to = match next.variant.as_str() {
-                    "" => {
-                        let least = ratio_digits(next.ratios[0]);
-                        format!("the others take at least {least} times its time")
-                    }
-                    variant => {
-                        format!("{} comes closest with {ratios} times its time", name(variant))
-                    }
-                };
-                format!("{baseline} is the fastest{place}; {next_to}, {sure}")
+                format!("{baseline} is the fastest{place}; {}", self.next_to_baseline(next))
             }
             CellAnswer::TooFew => format!("there were too few sessions to compare{place}"),
-            // In a list its sentence has the name of the baseline.
-            CellAnswer::NoneFaster { .. } if time.is_some() => {
-                "nothing is noticeably faster".to_owned()
-            }
             CellAnswer::NoneFaster { .. } => {
                 format!("nothing is noticeably faster than {baseline}{place}")
             }
-            CellAnswer::Open { unresolved, of, .. } => {
-                let than = match time {
-                    Some(_) => String::new(),
-                    None => format!(" than {baseline}{place}"),
-                };
-                let open = match (unresolved, of) {
-                    (_, 1) => "the comparison is".to_owned(),
-                    (1, all) => format!("1 of {all} comparisons is"),
-                    (open, all) => format!("{open} of {all} comparisons are"),
-                };
-                format!("nothing is shown to be faster{than}; {open} too close to call")
-            }
+            CellAnswer::Open { unresolved, of, .. } => format!(
+                "nothing is shown to be faster than {baseline}{place}; {} too close to call",
+                unresolved_of(*unresolved, *of)
+            ),
         };
-        let sharers: Vec<String> =
-            range.answer.sharers().iter().map(|variant| name(variant)).collect();
-        match sharers.len() {
-            0 => said,
-            count => {
-                let (verb, verb_again) =
-                    if count == 1 { ("shares", "moves") } else { ("share", "move") };
-                format!(
-                    "{said} ({} {verb} extents and {verb_again} no bytes)",
-                    words::listed(&sharers)
-                )
+        said + &self.sharing(range)
+    }
+
+    /// The answer of a range in a list, whose sentence has the baseline: the fastest variants, and what is
+    /// said of them.
+    fn in_row(&self, range: &Range) -> (String, String) {
+        let of = match self.measure {
+            Measure::Elapsed => "that time",
+            Measure::Durable => "that time until the copy is on the medium",
+            Measure::Processor => "that processor time",
+        };
+        match &range.answer {
+            CellAnswer::Fastest { leader, .. } => {
+                let said = format!(" takes {} of {of}, {}", leader.ratios(), leader.sure());
+                (self.name(leader), said)
+            }
+            CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
+                let close = self.close(leader, others);
+                let ratios = words::listed(&close.ratios);
+                let said = format!(" take {ratios} of {of}, {}: too close to call", close.sure);
+                (words::listed(&close.names), said)
+            }
+            CellAnswer::Close { leader, others, unknown, .. } => {
+                let others = match others.len() + unknown {
+                    1 => "another one is".to_owned(),
+                    several => format!("{several} others are"),
+                };
+                let said = format!(
+                    " takes {} of {of}, {}; {others} too close to call",
+                    leader.ratios(),
+                    leader.sure()
+                );
+                (self.name(leader), said)
+            }
+            CellAnswer::Baseline { next, .. } => {
+                let said = format!(" is the fastest; {}", self.next_to_baseline(next));
+                (self.baseline.to_owned(), said)
+            }
+            CellAnswer::TooFew => {
+                (String::new(), "there were too few sessions to compare".to_owned())
+            }
+            CellAnswer::NoneFaster { .. } => {
+                (String::new(), "nothing is noticeably faster".to_owned())
+            }
+            CellAnswer::Open { unresolved, of, .. } => {
+                let open = unresolved_of(*unresolved, *of);
+                (String::new(), format!("nothing is shown to be faster; {open} too close to call"))
             }
         }
+    }
+
+    fn name(&self, share: &Share) -> String {
+        plain_name(self.part, &share.variant)
+    }
+
+    /// The leader and those that are too close to it.
+    fn close(&self, leader: &Share, others: &[Share]) -> Close {
+        let all: Vec<&Share> = [leader].into_iter().chain(others).collect();
+        let widest = all.iter().max_by(|a, b| a.within.total_cmp(&b.within));
+        Close {
+            names: all.iter().map(|it| self.name(it)).collect(),
+            ratios: all.iter().map(|it| it.ratios()).collect(),
+            sure: widest.map_or_else(String::new, |it| it.sure()),
+        }
+    }
+
+    /// What is said of the variant that comes next to the baseline.
+    fn next_to_baseline(&self, next: &Share) -> String {
+        let (ratios, sure) = (next.ratios(), next.sure());
+        if next.variant.is_empty() {
+            let least = ratio_digits(next.ratios[0]);
+            return format!("the others take at least {least} times its time, {sure}");
+        }
+        format!("{} comes closest with {ratios} times its time, {sure}", self.name(next))
+    }
+
+    /// A remark on the variants that share extents. Empty if there is none.
+    fn sharing(&self, range: &Range) -> String {
+        let sharers: Vec<String> =
+            range.answer.sharers().iter().map(|variant| plain_name(self.part, variant)).collect();
+        let listed = words::listed(&sharers);
+        match sharers.len() {
+            0 => String::new(),
+            1 => format!(" ({listed} shares extents and moves no bytes)"),
+            _ => format!(" ({listed} share extents and move no bytes)"),
+        }
+    }
+}
+
+/// Variants that are too close to call.
+struct Close {
+    names: Vec<String>,
+    ratios: Vec<String>,
+    /// How sure the least certain of the ratios is.
+    sure: String,
+}
+
+fn unresolved_of(unresolved: usize, of: usize) -> String {
+    match (unresolved, of) {
+        (_, 1) => "the comparison is".to_owned(),
+        (1, all) => format!("1 of {all} comparisons is"),
+        (open, all) => format!("{open} of {all} comparisons are"),
     }
 }

@@ -181,13 +181,13 @@ fn sizes_with_the_same_answer_are_one_row() {
                   Compared with the time of read and write with 64 KiB buffers:";
     assert_eq!(found.sentence, common);
     let rows: Vec<(&str, String)> =
-        found.rows.iter().map(|row| (row.files.as_str(), without_digits(&row.said))).collect();
+        found.rows.iter().map(|row| (row.files.as_str(), without_digits(&row.text()))).collect();
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(rows[0].0, "4 KiB and 64 KiB");
     let expected = "read and write with # KiB buffers is the fastest; ";
     assert!(rows[0].1.starts_with(expected), "{rows:?}");
     assert_eq!(rows[1].0, "1 MiB to 64 MiB");
-    let expected = "sendfile is the fastest: #.# to #.# of that time, sure to within # %";
+    let expected = "sendfile takes #.# to #.# of that time, sure to within # %";
     assert!(rows[1].1.replace("#.# of", "#.# to #.# of").ends_with(expected), "{rows:?}");
     // In one paragraph: for the details of the page and for verdict.json.
     let paragraph = found.paragraph();

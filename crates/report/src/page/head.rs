@@ -63,8 +63,10 @@ fn answer(html: &mut String, conclusion: &Conclusion) {
         return;
     }
     html.push_str("<dl class=\"answer\">");
-    for Row { files, said } in &conclusion.rows {
-        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escaped(files), escaped(said));
+    for Row { files, fastest, said } in &conclusion.rows {
+        let [files, fastest, said] = [files, fastest, said].map(|text| escaped(text));
+        let fastest = if fastest.is_empty() { fastest } else { format!("<b>{fastest}</b>") };
+        let _ = write!(html, "<dt>{files}</dt><dd>{fastest}{said}</dd>");
     }
     html.push_str("</dl>\n");
 }
@@ -163,8 +165,8 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
             escaped(&part.question),
             escaped(&sentence)
         );
-        for Row { files, said } in rows {
-            let _ = write!(html, "<dd>{}: {}.</dd>", escaped(&files), escaped(&said));
+        for row in rows {
+            let _ = write!(html, "<dd>{}: {}.</dd>", escaped(&row.files), escaped(&row.text()));
         }
         if !part.counts().is_empty() {
             let of = format!("{}, compared with {}", part.counts(), part.baseline);
