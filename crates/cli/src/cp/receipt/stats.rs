@@ -1,5 +1,7 @@
 //! The text of `--stats`.
 
+use std::collections::BTreeSet;
+
 use haulage::{EngineTotals, Kind, Outcome, RunTotals};
 
 use crate::cp::receipt::clock::Cost;
@@ -56,16 +58,27 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
     text
 }
 
-/// The totals of all ranks of a job, and what each host did and how long its ranks had nothing to do.
+/// The columns of a host's name in the table of hosts.
+const HOST_COLUMNS: usize = 20;
+
+/// The totals of all ranks of a job, and what each host did and how long its ranks had nothing to do, in lines
+/// of less than 80 columns if no name of a host is longer.
 pub(crate) fn text_of_job(job: &JobSummary) -> String {
     let mut text = text(&job.totals, &job.cost);
     let elapsed = job.cost.elapsed.as_secs_f64().max(1e-9);
-    text.push_str("\nhost                   ranks     entries        data        rate   waited\n");
+    let shortens = may_shorten(job.hosts.keys());
+    let shown = |host| if shortens { without_domain(host) } else { host };
+    text.push_str("\nhost                  ranks        entries       data        rate  waited\n");
     for (host, of_host) in &job.hosts {
         let HostTotals { ranks, entries, data_bytes, waited } = *of_host;
         let share = 100.0 * waited.as_secs_f64() / (elapsed * ranks as f64);
+        let mut name = shown(host);
+        if name.chars().count() > HOST_COLUMNS {
+            text.push_str(&format!("{name}\n"));
+            name = "";
+        }
         text.push_str(&format!(
-            "{host:<20}{:>8}{:>12}{:>12}{:>12}{:>9}\n",
+            "{name:<HOST_COLUMNS$}{:>7}{:>15}{:>11}{:>12}{:>8}\n",
             count(ranks),
             count(entries),
             bytes(data_bytes),
@@ -74,14 +87,30 @@ pub(crate) fn text_of_job(job: &JobSummary) -> String {
         ));
     }
     let wait = &job.longest_wait;
+    let host = shown(&wait.host);
+    let name = format!("rank {} on {host}", wait.rank);
+    let between = if name.chars().count() > 2 * HOST_COLUMNS { "\n" } else { " " };
     text.push_str(&format!(
-        "rank {} on {} waited longest, {} of {}\n",
-        wait.rank,
-        wait.host,
+        "{name}{between}waited longest, {} of {}\n",
         seconds(wait.waited),
         seconds(job.cost.elapsed)
     ));
     text
+}
+
+/// Whether the hosts differ in their names without the domain.
+fn may_shorten<'h>(hosts: impl ExactSizeIterator<Item = &'h String>) -> bool {
+    let count = hosts.len();
+    let short: BTreeSet<&str> = hosts.map(|host| without_domain(host)).collect();
+    short.len() == count
+}
+
+/// The name of a host up to its first dot; an address as it is.
+fn without_domain(host: &str) -> &str {
+    match host.split_once('.') {
+        Some((name, _)) if name.contains(|c: char| !c.is_ascii_digit()) => name,
+        _ => host,
+    }
 }
 
 fn table_of_entries(totals: &RunTotals) -> String {
@@ -133,13 +162,42 @@ mod tests {
         let expected = "
 elapsed 10.00 s, 522 MiB/s; user 0.00 s, system 0.00 s
 
-host                   ranks     entries        data        rate   waited
-alpha                      2       5,120    5.00 GiB   512 MiB/s      2 %
-beta                       1         100     100 MiB  10.0 MiB/s     95 %
+host                  ranks        entries       data        rate  waited
+alpha                     2          5,120   5.00 GiB   512 MiB/s     2 %
+beta                      1            100    100 MiB  10.0 MiB/s    95 %
 rank 2 on beta waited longest, 9.50 s of 10.00 s
 ";
         assert!(text.ends_with(expected), "{text}");
-        assert!(text.lines().all(|line| line.len() < 80), "{text}");
+    }
+
+    #[test]
+    fn names_and_numbers_of_hosts_fit_80_columns() {
+        let text = |hosts: [&str; 2]| {
+            let own = |host: &str| {
+                let mut totals = RunTotals { data_bytes: 1023 << 40, ..RunTotals::default() };
+                totals.entries.insert((Kind::File, Outcome::Copied), 12_345_678_901);
+                let waited = Duration::from_secs(360_000);
+                RankSummary { host: host.to_owned(), totals, waited, ..RankSummary::default() }
+            };
+            let summary = own(hosts[1]).encode();
+            let others = [Ended { rank: 104_857, status: 0, summary }];
+            let job = JobSummary::of(own(hosts[0]), Duration::from_secs(400_000), &others);
+            let text = text_of_job(&job);
+            assert!(text.lines().all(|line| line.len() < 80), "{text}");
+            text
+        };
+        let long = "ip-10-0-113-207-eu-central-1-compute-internal-0";
+        for (hosts, shown) in [
+            (["cn0001.cluster.example.org", "cn0002.cluster.example.org"], "cn0001 "),
+            (["login.a.example", "login.b.example"], "login.a.example "),
+            (["10.0.0.1", "10.0.0.2"], "10.0.0.1 "),
+            ([long, "b"], &*format!("{long}\n   ")),
+            (["node", "n.example"], "node "),
+        ] {
+            let text = text(hosts);
+            let (_, table) = text.split_once("waited\n").expect("a table of hosts");
+            assert!(table.contains(shown), "{hosts:?}: {text}");
+        }
     }
 
     #[test]
