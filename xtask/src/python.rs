@@ -32,9 +32,9 @@ pub(crate) struct Args {
     #[arg(long, default_value = "python3")]
     python: OsString,
 
-    /// The cargo profile of the extension module
-    #[arg(long, default_value = "dev")]
-    profile: String,
+    /// The cargo profile of the extension module [default: dev, and dist for `--bench`]
+    #[arg(long)]
+    profile: Option<String>,
 
     /// The command `haulage` for the tests of the lab [default: target/debug/haulage; without it they
     /// are skipped]
@@ -64,7 +64,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     let python = environment.join("bin/python");
-    install(&root, &environment, &args.profile)?;
+    let usual = if args.bench { "dist" } else { "dev" };
+    install(&root, &environment, args.profile.as_deref().unwrap_or(usual))?;
     if args.bench {
         let script = root.join("crates/python/benches/against_shutil.py");
         return step(Command::new(&python).arg(script).args(&args.rest).current_dir(&root));
