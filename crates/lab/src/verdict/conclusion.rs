@@ -237,8 +237,8 @@ impl Sentences<'_> {
             CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
                 let close = self.close(leader, others);
                 let ratios = words::listed(&close.ratios);
-                let said = format!(" take {ratios} of {of}, {}: too close to call", close.sure);
-                (words::listed(&close.names), said)
+                let said = format!(", too close to call: {ratios} of {of}, {}", close.sure);
+                (words::listed_with("or", &close.names), said)
             }
             CellAnswer::Close { leader, others, unknown, .. } => {
                 let others = match others.len() + unknown {

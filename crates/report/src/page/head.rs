@@ -66,6 +66,7 @@ fn answer(html: &mut String, conclusion: &Conclusion) {
     for Row { files, fastest, said } in &conclusion.rows {
         let [files, fastest, said] = [files, fastest, said].map(|text| escaped(text));
         let fastest = if fastest.is_empty() { fastest } else { format!("<b>{fastest}</b>") };
+        let said = said.replace(" %", "&nbsp;%");
         let _ = write!(html, "<dt>{files}</dt><dd>{fastest}{said}</dd>");
     }
     html.push_str("</dl>\n");
