@@ -9,7 +9,7 @@
 pub use crate::ids::{RankId, ShareId};
 pub use crate::message::{Message, Payload, Request};
 pub use crate::protocol::{Command, Protocol, Taken};
-pub use crate::ranges::{Range, range_bytes, ranges};
+pub use crate::ranges::{RangeBytes, range_bytes};
 pub use crate::source_links::{InodeId, Ticket};
 pub use crate::surplus::Surplus;
 

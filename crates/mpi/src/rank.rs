@@ -12,7 +12,7 @@ use engines::{Moved, Span, Variant};
 use haulage::events::Announcement;
 use haulage::events::{Diagnostic, FileId, Observer, Outcome, ProgressTracker, Question, Receipt};
 use haulage::options::{Options, Request};
-use haulage::ranks::{Inbox, Rank, Ranks, Surplus};
+use haulage::ranks::{Inbox, RangeBytes, Rank, Ranks, Surplus};
 use haulage_cli::{Collector, Ended, Job, OtherRanks};
 
 use crate::event::Event;
@@ -293,8 +293,9 @@ impl Ranks for Shared {
         self.send(Event::Copied(InodeId { dev: inode.dev, ino: inode.ino }, name));
     }
 
-    fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<u64> {
-        (self.ranks > 1).then(|| cluster::range_bytes(file_bytes, stripe_bytes))
+    fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<RangeBytes> {
+        let cluster::RangeBytes { most, least } = cluster::range_bytes(file_bytes, stripe_bytes);
+        (self.ranks > 1).then_some(RangeBytes { most, least })
     }
 
     fn claim(&self, owner: u32, claim: Vec<u8>) -> Vec<u8> {

@@ -349,7 +349,7 @@ fn an_interrupted_copy_goes_on_where_nothing_is_missing() {
         ..with_jobs(1)
     };
     // Rank 0 is in its second range.
-    let stops_after_bytes = Some(66 * MIB);
+    let stops_after_bytes = Some(40 * MIB);
     let done = [(); 3].map(|()| Arc::new(Done { stops_after_bytes, ..Done::default() }));
     let status = run(&done, (&src, &dst), &slow(600 << 20), Duration::ZERO);
     assert_eq!(

@@ -40,6 +40,7 @@ pub use request::options::{
 };
 pub use request::paths::{Destination, Request};
 pub use shared::ranks::{Event, Inbox, Rank, Ranks, Surplus};
+pub use shared::shared_file::RangeBytes;
 pub use walk::contexts::Outcome;
 pub use walk::pre_scan::{PreScan, Totals};
 pub use walk::run::{copy, copy_as_rank, copy_descriptors};

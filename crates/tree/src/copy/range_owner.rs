@@ -48,7 +48,7 @@ pub(crate) fn may_share(
     let options = cx.options;
     let bytes = file_bytes(src);
     let range_bytes = cx.rank().and_then(|rank| rank.ranks.range_bytes(bytes, 0));
-    let is_long = range_bytes.is_some_and(|range_bytes| bytes > range_bytes);
+    let is_long = range_bytes.is_some_and(|range_bytes| bytes > range_bytes.most);
     is_long
         && entry.range_place.is_some()
         && is_regular(src)

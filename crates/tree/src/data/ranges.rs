@@ -31,6 +31,8 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn copy_ranges(&mut self, file: &SharedFile) -> Result<()> {
         let chunk_bytes = self.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
         let (mut failure, mut begun) = (None, None);
+        // The first range is shorter if others help.
+        self.files.shared.iter().for_each(|shared| (shared.look)());
         loop {
             let next = file.next();
             // After the last range, too: nothing is recorded once all is over.

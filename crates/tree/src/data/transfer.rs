@@ -25,8 +25,8 @@ const PIECE_BYTES: u64 = 64 << 20;
 /// its count only when it returns.
 const FINE_PIECE_BYTES: u64 = 8 << 20;
 
-/// The same for a worker that copies a file alone and may get helpers later. A processor that has
-/// become idle waits for half of it on average.
+/// The same for a worker that copies a file alone and may get helpers later. A processor or a rank that
+/// has become idle waits for half of it on average.
 const ALONE_PIECE_BYTES: u64 = 16 << 20;
 
 /// A shorter extent is not read past the page cache, unless it is a whole file.
@@ -161,6 +161,9 @@ impl DataCopy<'_, '_, '_> {
     /// for the whole file.
     fn adaptive_chain(&mut self, bytes: u64) -> Option<ChainId> {
         let engines = &self.cx.engines;
+        // A range is a part of a large file, of which this rank may copy further ranges.
+        let is_range = self.range_records.is_some() && !is_sparse(self.files.src_stat);
+        let bytes = if is_range { file_bytes(self.files.src_stat) } else { bytes };
         if !self.chains.measures(engines.options(), bytes) {
             return None;
         }
@@ -359,7 +362,7 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
         let at_once = self.fine_grained && self.chains.get(chain).offloads;
         let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
-        if self.helpers.may_come() {
+        if self.helpers.may_come() || self.files.shared.is_some() {
             piece_bytes = piece_bytes.min(ALONE_PIECE_BYTES);
         }
         if let Some(rate_limit) = &self.cx.rate_limit {

@@ -22,7 +22,7 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::FirstCopy;
-use super::shared_file::{SharedFile, SharedFiles};
+use super::shared_file::{RangeBytes, SharedFile, SharedFiles};
 use super::wire::{Reader, Writer};
 use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{Anchor, DirPath, FileId, SEARCH, c_name};
@@ -72,9 +72,9 @@ pub trait Ranks: Send + Sync {
     /// The source is copied to `name`, or could not be copied.
     fn copied(&self, inode: FileId, name: Option<Vec<u8>>);
 
-    /// The bytes of the ranges of a file of `file_bytes` in stripes of `stripe_bytes`. `None` if there
+    /// The lengths of the ranges of a file of `file_bytes` in stripes of `stripe_bytes`. `None` if there
     /// is no other rank.
-    fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<u64>;
+    fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<RangeBytes>;
 
     /// Asks the rank `owner` for a range of a file that it owns. Waits for the answer, which the owner
     /// gives by [`grant`](Ranks::grant).

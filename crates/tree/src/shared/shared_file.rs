@@ -39,14 +39,27 @@ pub(crate) enum Failure {
 /// Wrote what was there before.
 const NO_RANK: u32 = u32::MAX;
 
+/// A rank takes its equal part of what is left in so many ranges: ranks differ in speed, and begin at
+/// different times.
+const PARTS_EACH_RANK: u64 = 2;
+
+/// Bounds of the lengths of ranges of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeBytes {
+    /// The longest range. A shorter file is copied by one rank.
+    pub most: u64,
+    /// The shortest range, but for the end of the file. Ranges begin at multiples of it.
+    pub least: u64,
+}
+
 /// How a file is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// It is complete up to here.
     pub(crate) from: u64,
     pub(crate) file_bytes: u64,
-    /// The bytes of each range but the first and the last.
-    pub(crate) range_bytes: u64,
+    /// Ranges become shorter as less is left, so that all ranks end at about the same time.
+    pub(crate) range_bytes: RangeBytes,
     /// The ranges are verified after all of them are copied.
     pub(crate) verifies: bool,
 }
@@ -106,10 +119,10 @@ enum Phase {
 impl SharedFile {
     fn new(number: u64, owner: u32, cut: Cut, grants: Grants) -> SharedFile {
         // What an earlier run has written no rank of this one has.
-        let before = cut.from.div_ceil(cut.range_bytes);
-        let before = (0..before).filter(|_| cut.verifies).map(|index| {
-            let start = index * cut.range_bytes;
-            let end = cut.from.min(start + cut.range_bytes);
+        let most = cut.range_bytes.most;
+        let before = (0..cut.from.div_ceil(most)).filter(|_| cut.verifies).map(|index| {
+            let start = index * most;
+            let end = cut.from.min(start + most);
             (ByteRange { start, end }, NO_RANK)
         });
         let state = State {
@@ -288,7 +301,7 @@ impl SharedFile {
 }
 
 impl State {
-    /// How many ranges no rank has taken.
+    /// How many ranges no rank has taken, if all are as short as can be.
     fn left(&self, cut: &Cut) -> u64 {
         if self.phase != Phase::Copying || self.has_ended || self.failure.is_some() {
             return 0;
@@ -296,7 +309,7 @@ impl State {
         let bytes = cut.file_bytes;
         // The first may begin within a range.
         if self.next < bytes {
-            bytes.div_ceil(cut.range_bytes) - self.next / cut.range_bytes
+            bytes.div_ceil(cut.range_bytes.least) - self.next / cut.range_bytes.least
         } else {
             0
         }
@@ -306,8 +319,11 @@ impl State {
         if self.left(cut) == 0 {
             return None;
         }
+        let RangeBytes { most, least } = cut.range_bytes;
         let start = self.next;
-        let end = (start / cut.range_bytes + 1).saturating_mul(cut.range_bytes);
+        let ranks = 1 + self.helpers.len() + self.offers;
+        let part = (cut.file_bytes - start) / (PARTS_EACH_RANK * ranks as u64);
+        let end = start.saturating_add(part.clamp(least, most)) / least * least;
         self.next = end.min(cut.file_bytes);
         Some(Task::Copy(ByteRange { start, end: self.next }))
     }
@@ -460,10 +476,15 @@ mod tests {
         file: Arc<SharedFile>,
     }
 
+    /// All ranges but the last have 64 MiB.
     fn job(from: u64, file_bytes: u64, verifies: bool) -> Job {
+        let range_bytes = RangeBytes { most: 64 * MIB, least: 64 * MIB };
+        job_of(Cut { from, file_bytes, range_bytes, verifies })
+    }
+
+    fn job_of(cut: Cut) -> Job {
         let granted = Arc::new(Mutex::new(Vec::new()));
         let files = SharedFiles::default();
-        let cut = Cut { from, file_bytes, range_bytes: 64 * MIB, verifies };
         let keep = granted.clone();
         let grants = move |rank, _, grant: Vec<u8>| lock(&keep).push((rank, Grant::decode(&grant)));
         let file = files.add(0, cut, Box::new(grants));
@@ -538,6 +559,30 @@ mod tests {
             }
             assert_eq!((at, ranges), (bytes, count), "{from} of {bytes}");
             assert_eq!(job.file.next(), Next::Over);
+        }
+    }
+
+    #[test]
+    fn ranges_become_shorter_and_all_begin_at_a_multiple_of_the_shortest() {
+        // Where the file is complete to, its length in MiB, ranks that help; where ranges begin.
+        for (from, mib, helpers, starts) in [
+            (0, 1024, 0, &[0, 64, 128][..]),
+            (0, 200, 0, &[0, 64, 128, 160, 176, 184, 192]),
+            (3, 100, 1, &[3, 24, 40, 48, 56, 64, 72, 80, 88, 96]),
+            (0, 160, 3, &[0, 16, 32, 48, 56, 64]),
+        ] {
+            let range_bytes = RangeBytes { most: 64 * MIB, least: 8 * MIB };
+            let (from, file_bytes) = (from * MIB, mib * MIB);
+            let job = job_of(Cut { from, file_bytes, range_bytes, verifies: false });
+            (0..helpers).for_each(|_| job.file.offered());
+            let mut found = Vec::new();
+            while let Next::Task(Task::Copy(range)) = job.file.next() {
+                found.push(range.start / MIB);
+                let (task, done) = copied(Task::Copy(range), Vec::new());
+                job.file.done(task, done);
+            }
+            assert_eq!(found[..starts.len()], *starts, "{mib} MiB, {helpers} help: {found:?}");
+            assert_eq!(job.file.complete_to(), file_bytes);
         }
     }
 
