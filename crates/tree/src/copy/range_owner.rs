@@ -5,9 +5,10 @@
 
 use std::cell::OnceCell;
 use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustix::fs::{Stat, fstat, ftruncate};
+use rustix::fs::{FallocateFlags, Stat, fallocate, fstat, ftruncate};
 use rustix::io::retry_on_intr;
 
 use super::context::CopyContext;
@@ -15,9 +16,11 @@ use crate::data::journal::Journal;
 use crate::destination::open::Opened;
 use crate::destination::state::DestinationState;
 use crate::entry::{Entry, RangePlace};
-use crate::fs::{FileId, data_bytes, file_bytes, is_component, is_regular};
+use crate::fs::{
+    BTRFS, EXT4, FileId, XFS, data_bytes, file_bytes, fs_type_of, is_component, is_regular,
+};
 use crate::report::DataReport;
-use crate::request::{Make, Reflink};
+use crate::request::{Make, Reflink, Sparse};
 use crate::shared::range_offer::{RangeOffer, SourceVersion};
 use crate::shared::ranks::Offered;
 use crate::shared::shared_file::Cut;
@@ -34,6 +37,8 @@ pub(crate) struct OwnedFile<'o> {
     dst: &'o Opened<'o>,
     /// Without the directories.
     offer: RangeOffer,
+    /// The blocks of the copy are allocated before others write to it.
+    allocates: bool,
     /// What other ranks are told, once the file has its whole length; `None` if they cannot be.
     message: OnceCell<Option<Vec<u8>>>,
 }
@@ -105,7 +110,10 @@ impl<'o> OwnedFile<'o> {
             atomic: dst.atomic.is_some(),
             chunk_bytes: journal.map_or(0, |journal| journal.chunk_bytes),
         };
-        Some(OwnedFile { file, rank, place, dst, offer, message: OnceCell::new() })
+        let allocates = cx.options.sparse != Sparse::Always
+            && data_bytes(src) >= bytes
+            && allocates_at_once(dst.fd.as_fd());
+        Some(OwnedFile { file, rank, place, dst, offer, allocates, message: OnceCell::new() })
     }
 
     /// Whether the data was copied in ranges, and is that of the source: it was not cloned, and the source
@@ -135,11 +143,22 @@ impl<'o> OwnedFile<'o> {
     fn prepare(&self) -> Option<Vec<u8>> {
         let bytes = self.offer.version.file_bytes;
         let place = self.place.encode()?;
+        if self.allocates {
+            // A full disk is noticed by the rank that writes.
+            let _ = fallocate(&self.dst.fd, FallocateFlags::empty(), 0, bytes);
+        }
         if file_bytes(&fstat(&self.dst.fd).ok()?) < bytes {
             retry_on_intr(|| ftruncate(&self.dst.fd, bytes)).ok()?;
         }
         Some(RangeOffer { place, ..self.offer.clone() }.encode())
     }
+}
+
+/// Whether the file system allocates any length in some microseconds. There, two ranks that write to one file
+/// would wait for one another to allocate, as workers do: on ext4 they
+/// take 1.6 times as long.
+fn allocates_at_once(fd: BorrowedFd<'_>) -> bool {
+    matches!(fs_type_of(fd), Some(EXT4 | XFS | BTRFS))
 }
 
 impl Drop for OwnedFile<'_> {
