@@ -91,7 +91,7 @@ pub(super) struct Rank {
     /// Names of files with several names that wait for an answer: the record and the name.
     tickets: Vec<(RecordId, Dir, u64)>,
     activity: Activity,
-    kept_open: VecDeque<u64>,
+    kept_open: VecDeque<Dir>,
     cancelled: bool,
     pub(super) copied: u64,
     /// How many further shares it takes, if it gives up.
@@ -274,8 +274,8 @@ impl Rank {
         let costs = &setting.costs;
         let frame = self.frames.last().expect("a frame with names");
         if !frame.is_open {
-            let is_kept = self.kept_open.contains(&frame.dir.seed);
-            let elapsed_ns = if is_kept { 0 } else { costs.open_ns(frame.dir.depth) };
+            let elapsed_ns =
+                costs.open_ns(setting.shape.levels_to_open(&frame.dir, &self.kept_open));
             tally.opening_ns += u128::from(elapsed_ns);
             return self.step(Step::Open(frame.record), now, elapsed_ns);
         }
@@ -358,8 +358,8 @@ impl Rank {
                     return self.protocol.hand_back(taken, names, false, &mut self.out);
                 }
                 self.frames[at].is_open = true;
-                let seed = self.frames[at].dir.seed;
-                self.keep_open(seed);
+                let dir = self.frames[at].dir;
+                self.keep_open(dir);
             }
             Step::Job(job) => self.done_job(setting, job, tally),
         }
@@ -458,7 +458,7 @@ impl Rank {
             is_open,
             gives,
         });
-        self.keep_open(dir.seed);
+        self.keep_open(dir);
     }
 
     /// Names of a share come last: until then they can be given to another rank unopened.
@@ -471,9 +471,9 @@ impl Rank {
         self.frames.insert(0, frame);
     }
 
-    fn keep_open(&mut self, seed: u64) {
-        if !self.kept_open.contains(&seed) {
-            self.kept_open.push_front(seed);
+    fn keep_open(&mut self, dir: Dir) {
+        if !self.kept_open.contains(&dir) {
+            self.kept_open.push_front(dir);
             self.kept_open.truncate(KEPT_OPEN);
         }
     }

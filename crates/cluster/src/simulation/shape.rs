@@ -86,6 +86,20 @@ impl Shape {
         if self == Shape::Chain { dir.entries } else { 0 }
     }
 
+    /// How many directories a rank opens to be in `dir`, if it has those of `open` open.
+    pub(super) fn levels_to_open<'d>(
+        self,
+        dir: &Dir,
+        open: impl IntoIterator<Item = &'d Dir>,
+    ) -> u32 {
+        // In other shapes only the same directory is known to be above.
+        let is_one_path = matches!(self, Shape::Spine | Shape::Chain);
+        let is_above =
+            |known: &&Dir| known.seed == dir.seed || is_one_path && known.depth < dir.depth;
+        let nearest = open.into_iter().filter(is_above).map(|known| known.depth).max();
+        dir.depth - nearest.unwrap_or(0)
+    }
+
     /// The directory `levels` below `dir` in a [`Shape::Chain`].
     pub(super) fn below(dir: &Dir, levels: u64) -> Dir {
         let depth = dir.depth.saturating_add(u32::try_from(levels).unwrap_or(u32::MAX));

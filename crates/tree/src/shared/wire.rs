@@ -81,6 +81,11 @@ impl<'b> Reader<'b> {
     pub(crate) fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// How many bytes were not read.
+    pub(crate) fn bytes_left(&self) -> usize {
+        self.0.len()
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! nothing if one is another directory than the sender had open.
 
 use std::collections::VecDeque;
+use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -36,6 +37,9 @@ const KEPT_OPEN: usize = 8;
 #[derive(Default)]
 pub(super) struct OpenedPlaces(Mutex<VecDeque<(Vec<u8>, Arc<OpenedPlace>)>>);
 
+/// A directory below an operand: its name, and the identities of source and destination.
+type Level = (CString, FileId, FileId);
+
 /// A directory that another rank entered, opened here.
 pub(super) struct OpenedPlace {
     pub(super) src: OwnedFd,
@@ -46,6 +50,9 @@ pub(super) struct OpenedPlace {
     pub(super) dst_path: DirPath,
     operand: Arc<Operand>,
     facts: Facts,
+    /// What the message said of its operand and the directories from there.
+    described_top: Vec<u8>,
+    levels: Vec<Level>,
 }
 
 /// How long an operand may be missing that another rank has open: a network file system may not
@@ -81,10 +88,10 @@ impl OpenedPlaces {
             return Err(Refused::Directory);
         };
         let opened = self.open(cx, rank, message.place)?;
-        let fds = opened.duplicate().map_err(|_| Refused::Directory)?;
+        let Directories { src, dst, .. } = opened.duplicate().map_err(|_| Refused::Directory)?;
         // From here on it is not handed back any more.
         let (ranks, share, home) = (rank.ranks.clone(), incoming.share, incoming.home);
-        let pair = opened.pair(cx, fds, ReceivedShare { ranks, share, home });
+        let pair = opened.pair(cx, (src, dst), ReceivedShare { ranks, share, home });
         let share_message::Names { names, is_large_file, .. } = message;
         Ok(WorkShare { pair: Arc::new(pair), names, is_large_file })
     }
@@ -99,7 +106,11 @@ impl OpenedPlaces {
         if let Some((_, opened)) = lock(&self.0).iter().find(|(known, _)| known == place) {
             return Ok(opened.clone());
         }
-        let opened = Arc::new(open_place(cx, rank, &mut Reader::new(place))?);
+        let opened = Arc::new(open_place(cx, rank, place, |top, levels| {
+            let kept = lock(&self.0);
+            let above = kept.iter().map(|(_, opened)| opened).filter(|it| it.is_above(top, levels));
+            above.max_by_key(|opened| opened.levels.len()).cloned()
+        })?);
         let mut kept = lock(&self.0);
         if kept.len() == KEPT_OPEN {
             kept.pop_front();
@@ -109,58 +120,43 @@ impl OpenedPlaces {
     }
 }
 
+/// `above` returns the nearest directory above that is open.
 fn open_place(
     cx: &CopyContext<'_>,
     rank: &RankContext,
-    reader: &mut Reader<'_>,
+    place: &[u8],
+    above: impl FnOnce(&[u8], &[Level]) -> Option<Arc<OpenedPlace>>,
 ) -> Result<OpenedPlace, Refused> {
+    let reader = &mut Reader::new(place);
     let sender = rank.decode_host(reader).ok_or(Refused::Directory)?;
     let (operand, is_created_root, src_id) = decode_operand(reader).ok_or(Refused::Directory)?;
-    let refused = |action, path: &Path| {
-        let path = path.to_owned();
-        move |errno| {
-            if is_passing(errno) && rank.passing_failures() < PASSING_MAX {
-                return Refused::ForNow;
-            }
-            Refused::Operand(match errno {
-                LOCAL => Diagnostic::LocalToHost { path },
-                errno => Diagnostic::Failed { action, path, errno },
-            })
-        }
-    };
-    let found = until_it_appears(cx, || open_source_operand(cx, (rank, sender), &operand, src_id));
-    let (mut src, src_found) = found.map_err(refused(Action::EnterDirectory, &operand.src))?;
-    let mut src_path = DirPath::source(&operand.src, src_found);
     let top = TopMessage::read(reader).ok_or(Refused::Directory)?;
-    let mut dst_path = until_it_appears(cx, || rank.top_of_destination(&top, sender))
-        .map_err(refused(Action::EnterDestination, &operand.dst))?;
-    rank.forget_passing_failures();
-    if is_created_root && let Some(id) = dst_path.id() {
-        cx.destination.operands.record_root(id);
-    }
-    let mut dst = match dst_path.anchor() {
-        Some(Anchor::Held(held)) => open_for_search(held.as_fd(), c"."),
-        _ => Err(Errno::STALE),
-    }
-    .map_err(|_| Refused::Directory)?;
+    let described_top = place[..place.len() - reader.bytes_left()].to_vec();
     let below = decode_below(reader).ok_or(Refused::Directory)?;
+    let above = above(&described_top, &below.levels);
+    let opened = match &above {
+        Some(above) => above.duplicate().map_err(|_| Refused::Directory)?,
+        None => open_operand(cx, (rank, sender), (&operand, src_id), (&top, is_created_root))?,
+    };
+    let Directories { mut src, mut dst, mut src_path, mut dst_path } = opened;
     let levels = below.levels.len();
-    for (index, (name, src_id, dst_id)) in below.levels.into_iter().enumerate() {
+    let known = above.map_or(0, |above| above.levels.len());
+    for (index, (name, src_id, dst_id)) in below.levels.iter().enumerate().skip(known) {
         // Only the last one is listed, or has its attributes read.
         let is_last = index + 1 == levels;
         let next =
-            if is_last { enter(src.as_fd(), &name) } else { enter_for_search(src.as_fd(), &name) };
-        src = checked((rank, sender), next, src_id).map_err(|_| Refused::Directory)?;
+            if is_last { enter(src.as_fd(), name) } else { enter_for_search(src.as_fd(), name) };
+        src = checked((rank, sender), next, *src_id).map_err(|_| Refused::Directory)?;
         let next = if is_last {
-            enter_destination(dst.as_fd(), &name)
+            enter_destination(dst.as_fd(), name)
         } else {
-            enter_for_search(dst.as_fd(), &name)
+            enter_for_search(dst.as_fd(), name)
         };
-        dst = checked((rank, sender), next, dst_id).map_err(|_| Refused::Directory)?;
+        dst = checked((rank, sender), next, *dst_id).map_err(|_| Refused::Directory)?;
         let stats = fstat(&src).and_then(|src| Ok((FileId::of(&src), FileId::of(&fstat(&dst)?))));
         let (src_id, dst_id) = stats.map_err(|_| Refused::Directory)?;
-        src_path = src_path.child(&name, Some(src_id));
-        dst_path = dst_path.child(&name, Some(dst_id));
+        src_path = src_path.child(name, Some(src_id));
+        dst_path = dst_path.child(name, Some(dst_id));
     }
     if levels == 0 {
         let opened = open_again(&src, &dst);
@@ -179,8 +175,63 @@ fn open_place(
     if !below.facts.new && cx.options.resume {
         cx.destination.stale.scan(dst.as_fd());
     }
-    let (operand, facts) = (Arc::new(operand), below.facts);
-    Ok(OpenedPlace { src, dst, src_stat, dst_stat, src_path, dst_path, operand, facts })
+    let (operand, facts, levels) = (Arc::new(operand), below.facts, below.levels);
+    Ok(OpenedPlace {
+        src,
+        dst,
+        src_stat,
+        dst_stat,
+        src_path,
+        dst_path,
+        operand,
+        facts,
+        described_top,
+        levels,
+    })
+}
+
+/// Source and destination of a directory.
+struct Directories {
+    src: OwnedFd,
+    dst: OwnedFd,
+    src_path: DirPath,
+    dst_path: DirPath,
+}
+
+/// Opens what the operands name, with O_PATH.
+fn open_operand(
+    cx: &CopyContext<'_>,
+    (rank, sender): (&RankContext, Sender),
+    (operand, src_id): (&Operand, FileId),
+    (top, is_created_root): (&TopMessage<'_>, bool),
+) -> Result<Directories, Refused> {
+    let refused = |action, path: &Path| {
+        let path = path.to_owned();
+        move |errno| {
+            if is_passing(errno) && rank.passing_failures() < PASSING_MAX {
+                return Refused::ForNow;
+            }
+            Refused::Operand(match errno {
+                LOCAL => Diagnostic::LocalToHost { path },
+                errno => Diagnostic::Failed { action, path, errno },
+            })
+        }
+    };
+    let found = until_it_appears(cx, || open_source_operand(cx, (rank, sender), operand, src_id));
+    let (src, src_found) = found.map_err(refused(Action::EnterDirectory, &operand.src))?;
+    let src_path = DirPath::source(&operand.src, src_found);
+    let dst_path = until_it_appears(cx, || rank.top_of_destination(top, sender))
+        .map_err(refused(Action::EnterDestination, &operand.dst))?;
+    rank.forget_passing_failures();
+    if is_created_root && let Some(id) = dst_path.id() {
+        cx.destination.operands.record_root(id);
+    }
+    let dst = match dst_path.anchor() {
+        Some(Anchor::Held(held)) => open_for_search(held.as_fd(), c"."),
+        _ => Err(Errno::STALE),
+    };
+    let dst = dst.map_err(|_| Refused::Directory)?;
+    Ok(Directories { src, dst, src_path, dst_path })
 }
 
 /// Whether a later attempt may succeed: another host has made the file a moment ago, or this process
@@ -242,8 +293,17 @@ fn checked(
 }
 
 impl OpenedPlace {
-    fn duplicate(&self) -> std::io::Result<(OwnedFd, OwnedFd)> {
-        Ok((self.src.try_clone()?, self.dst.try_clone()?))
+    fn duplicate(&self) -> std::io::Result<Directories> {
+        let (src, dst) = (self.src.try_clone()?, self.dst.try_clone()?);
+        let (src_path, dst_path) = (self.src_path.clone(), self.dst_path.clone());
+        Ok(Directories { src, dst, src_path, dst_path })
+    }
+
+    /// Whether it is above the last of `levels` below an operand.
+    fn is_above(&self, described_top: &[u8], levels: &[Level]) -> bool {
+        self.levels.len() < levels.len()
+            && self.described_top == described_top
+            && levels.starts_with(&self.levels)
     }
 
     /// The directory, for names of which this rank tells the other when they are copied.
