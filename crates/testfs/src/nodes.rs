@@ -63,6 +63,17 @@ pub(crate) fn offset_of(bytes: u64) -> usize {
     usize::try_from(bytes).expect("files of tests fit into memory")
 }
 
+/// Cuts a file off, or extends it by zeros. [`Vec::resize`] writes each of them by itself in a debug build,
+/// which takes seconds for a file of a GiB, and nothing else is served meanwhile.
+fn set_length(bytes: &mut Vec<u8>, len: usize) {
+    if len <= bytes.len() {
+        return bytes.truncate(len);
+    }
+    let mut longer = vec![0; len];
+    longer[..bytes.len()].copy_from_slice(bytes);
+    *bytes = longer;
+}
+
 impl Nodes {
     /// An empty root directory, owned by this process.
     pub(crate) fn new() -> Nodes {
@@ -197,7 +208,9 @@ impl Nodes {
         let known = self.known.get_mut(&ino.0).ok_or(Errno::EBADF)?;
         let Node::File(bytes) = &mut known.node else { return Err(Errno::EBADF) };
         let start = offset_of(offset);
-        bytes.resize(bytes.len().max(start), 0);
+        if bytes.len() < start {
+            set_length(bytes, start);
+        }
         // The added bytes are not zeroed first: in a debug build that takes many times as long as
         // the rest of a write.
         let (over, added) = data.split_at(data.len().min(bytes.len() - start));
@@ -211,7 +224,7 @@ impl Nodes {
     pub(crate) fn change(&mut self, ino: INodeNo, change: Change) {
         let Some(known) = self.known.get_mut(&ino.0) else { return };
         if let (Node::File(bytes), Some(len)) = (&mut known.node, change.size) {
-            bytes.resize(offset_of(len), 0);
+            set_length(bytes, offset_of(len));
             known.touch();
         }
         known.mode = change.mode.map_or(known.mode, |mode| mode & 0o7777);
