@@ -98,6 +98,30 @@ fn access_control_lists_are_kept_without_a_listing() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// A close that fails after `--atomic` has renamed the copy must not remove the backup, the last
+/// name of the old file.
+#[test]
+fn a_failing_close_leaves_the_backup() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "new").expect("a file");
+    let mut failures = 0;
+    for (option, backup) in [("-b", "b~"), ("--backup=numbered", "b.~1~")] {
+        for when in 1..=24 {
+            write(dir.path().join("b"), "old").expect("a file");
+            let inject = format!("inject=close:error=ENOSPC:when={when}");
+            let args = ["-a", "--atomic", option, "a", "b"];
+            let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+            failures += u32::from(!output.status.success());
+            let content = |name: &str| read(dir.path().join(name)).unwrap_or_default();
+            let is_kept = content(backup) == b"old" || content("b") == b"old";
+            assert!(is_kept, "{option} {when}: {}", stderr(&output));
+            let _ = std::fs::remove_file(dir.path().join(backup));
+            std::fs::remove_file(dir.path().join("b")).expect("removed");
+        }
+    }
+    assert!(failures > 0, "no close of the copy failed");
+}
+
 /// What the copy does not need may fail, and nobody sees a panic.
 #[test]
 fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {

@@ -277,13 +277,13 @@ fn publish_copy(
 }
 
 fn restore(cx: &CopyContext<'_>, entry: &Entry<'_>, backup: &BackedUp) {
-    if let Err(errno) = backup.undo(cx.destination, &entry.dst) {
-        cx.report.report(failed(Action::UnBackup, &entry.dst)(errno));
-    } else {
-        cx.report.announce(|| Announcement::Restored {
+    match backup.undo(cx.destination, &entry.dst) {
+        Err(errno) => cx.report.report(failed(Action::UnBackup, &entry.dst)(errno)),
+        Ok(false) => {}
+        Ok(true) => cx.report.announce(|| Announcement::Restored {
             backup: backup.path.clone(),
             dst: entry.dst.path(),
-        });
+        }),
     }
 }
 

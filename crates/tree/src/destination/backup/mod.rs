@@ -42,8 +42,9 @@ pub(crate) enum BackupMethod {
 }
 
 impl BackedUp {
-    /// Gives the file its own name back, after the copy failed.
-    pub(crate) fn undo(&self, cx: &DestinationContext<'_>, dst: &Place<'_>) -> io::Result<()> {
+    /// Gives the file its own name back, after the copy failed. False if the copy has that name
+    /// already: then the backup is the last name of the old file.
+    pub(crate) fn undo(&self, cx: &DestinationContext<'_>, dst: &Place<'_>) -> io::Result<bool> {
         if self.method != BackupMethod::DryRun
             && numbered(cx, dst).is_some()
             && let Ok(seen) = directory_of(dst)
@@ -51,10 +52,18 @@ impl BackedUp {
             cx.numbers.forget(seen.id);
         }
         match self.method {
-            BackupMethod::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name),
-            BackupMethod::DryRun => Ok(()),
-            BackupMethod::Link => unlinkat(dst.dir, &*self.name, AtFlags::empty()),
+            BackupMethod::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name)?,
+            BackupMethod::DryRun => {}
+            BackupMethod::Link => {
+                let named = |name| statat(dst.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+                let old = FileId::of(&named(&*self.name)?);
+                if named(dst.name).map_or(true, |now| FileId::of(&now) != old) {
+                    return Ok(false);
+                }
+                unlinkat(dst.dir, &*self.name, AtFlags::empty())?;
+            }
         }
+        Ok(true)
     }
 }
 
