@@ -194,6 +194,7 @@ mod tests {
             ("root 022 | a=1; b=2 | --backup=numbered a b", "a=1; b=1 now; b.~1~=2", ""),
             ("root 022 | a=one; b=two | -n a b", "a=one; b=two", ""),
             ("root 022 | d/; t->gone | -r d/. t/", "d/; t->gone", "t/"),
+            ("root 022 | d/d=; t/ | -a -b d/d d t", "d/d=; t/ now; t/d~=; t/d/; t/d/d=", ""),
             ("root 022 | a=one | -b a a", "a=one", "a"),
             ("root 022 | a=one | -f -b a a", "a=one; a~=one now", ""),
             ("root 022 | a=one; t/ | -f -S.k ./a ./a", "a=one; a.k=one now; t/", ""),
@@ -252,6 +253,8 @@ mod tests {
             "root 022 | d/a=; t/ | -r --parents d/. t",
             // -f may replace a link that leads to itself.
             "root 022 | a=; b->b | -f a b",
+            // The link through which the source is named is renamed.
+            "root 022 | d/a=; s->d | -a -b s/ .",
             // A link of another user in the destination.
             "root 022 | d/a=; t/e/; t/d->e own=1 | --parents d/a t",
             // A copy of a directory in itself.

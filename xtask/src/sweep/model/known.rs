@@ -105,6 +105,20 @@ static KNOWN: &[Known] = &[
         },
     },
     Known {
+        reason: "with --remove-destination each file of a directory that is copied onto itself is \
+                 refused, not the directory",
+        until: None,
+        concerns: |case, due, found| {
+            let options = case.options();
+            let is_unchanged = due.tree.differences(&found.tree).is_empty();
+            options.is_recursive
+                && options.removes_destination
+                && due.fails
+                && is_unchanged
+                && found.says("are the same file")
+        },
+    },
+    Known {
         reason: "a destination gives way only to a source that could be opened",
         until: None,
         concerns: |case, _, found| {

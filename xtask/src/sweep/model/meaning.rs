@@ -313,7 +313,9 @@ impl<'a> Copier<'a> {
             (true, false) if options.backup.is_none() => return self.complain(dst),
             _ => {}
         }
+        // With a backup nothing of it is lost: a numbered one, or a directory in its place.
         if options.backup != Some(Backup::Numbered)
+            && !is_directory
             && self.created.iter().any(|(name, id)| name == dst && *id == old)
         {
             return self.complain(dst);
@@ -367,8 +369,11 @@ impl<'a> Copier<'a> {
         self.tree.set_name(dir, &there.name, None);
         self.tree.set_name(dir, &name, Some(old));
         self.backups.push(old);
-        // It may have been a link that leads to its own directory.
-        if self.tree.find(dst, false).is_err() {
+        // It may have been a link that leads to its own directory, or to the source.
+        let src_now = self.tree.find(src, true).ok().and_then(|found| found.id);
+        if self.tree.find(dst, false).is_err()
+            || (self.tree.is_directory(pair.src_id) && src_now != Some(pair.src_id))
+        {
             return Err(Unspecified);
         }
         let copied = self.make(pair, None)?;
