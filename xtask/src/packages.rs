@@ -17,6 +17,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("setfacl", "acl"),
     ("fusermount3", "fuse3"),
     ("strace", "strace"),
+    ("rsync", "rsync"),
     ("gcc", "gcc"),
     ("g++", "g++"),
     ("clang", "clang"),

@@ -30,6 +30,9 @@ static SMALL: LazyLock<[Source; 2]> = LazyLock::new(|| {
 /// What playwright-core asks of node, and what Debian 12 has.
 const NODE_MIN: u32 = 18;
 
+/// With this variable each page is drawn in pictures for a person, which takes as long as the tests.
+const PICTURES: &str = "HAULAGE_PAGE_PICTURES";
+
 /// Whatever hangs, this ends it.
 const LIMIT_SECONDS: &str = "1500";
 
@@ -128,7 +131,7 @@ fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
         Err(why) => return testfs::skip(test, &why),
     };
     let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
-    // Beside the other results of the build, where a person finds the pictures.
+    // Beside the other results of the build, where a person finds the page and its pictures.
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-page").join(name);
     std::fs::create_dir_all(&out).expect("a directory for the page");
     let file = out.join("page.html");
@@ -142,7 +145,7 @@ fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
         "only": only,
         "usable_ms_max": USABLE_MS_MAX * SLOW_AND_BUSY,
         "screenshots": out,
-        "pictures": !["large", "hostile"].contains(&name),
+        "pictures": std::env::var_os(PICTURES).is_some(),
         "scratch": out.join("scratch"),
         "fonts": here("../assets"),
     });
@@ -155,6 +158,6 @@ fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
         .expect("timeout can be started");
     let said = String::from_utf8_lossy(&output.stdout);
     let complaints = String::from_utf8_lossy(&output.stderr);
-    eprintln!("{said}{complaints}pictures: {}", out.display());
+    eprintln!("{said}{complaints}the page: {}", out.display());
     assert!(output.status.success(), "{said}{complaints}");
 }
