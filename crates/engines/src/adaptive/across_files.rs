@@ -4,14 +4,14 @@
 //! the [`selector`](super::selector) are groups of files here. How much is left is not known: as much is expected as
 //! has been copied.
 
-use std::io;
 use std::time::Instant;
 
 use rustix::io::Errno;
 
+use super::candidate::{self, Candidate};
 use super::copiers::WorkerCopiers;
 use super::selector::{Piece, PieceSizes, Selector};
-use crate::moved::{errno_of, refuses_for_good};
+use crate::moved::errno_of;
 use crate::{Moved, Pair, Side, Span, Stop, Variant};
 
 /// The candidates of one worker for files of one class between one pair of file systems, and their rates so far.
@@ -25,12 +25,6 @@ pub struct AcrossFiles {
     copied: u64,
     /// The candidate of the last span.
     last: usize,
-}
-
-struct Candidate {
-    variant: Variant,
-    /// Why it cannot copy here.
-    refused: Option<Errno>,
 }
 
 /// Files that are copied by one candidate, one after another, and timed together: their lengths differ, and each costs
@@ -50,9 +44,8 @@ impl AcrossFiles {
     #[must_use]
     pub fn new(variants: Vec<Variant>, seed: u64) -> AcrossFiles {
         let selector = Selector::new(variants.len(), PieceSizes::FILES, seed);
-        let candidate = |variant| Candidate { variant, refused: None };
         AcrossFiles {
-            candidates: variants.into_iter().map(candidate).collect(),
+            candidates: variants.into_iter().map(Candidate::new).collect(),
             copiers: WorkerCopiers::default(),
             selector,
             group: None,
@@ -76,13 +69,7 @@ impl AcrossFiles {
     /// All candidates, each with the rate of its last files, in bytes a second; `None` for one that was not tried
     /// or was refused.
     pub fn rates(&self) -> impl Iterator<Item = (Variant, Option<u64>)> {
-        let rate = |(index, candidate): (usize, &Candidate)| {
-            let rate = self.selector.rate(index).filter(|_| candidate.refused.is_none());
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            // positive; saturates
-            (candidate.variant.clone(), rate.map(|rate| rate as u64))
-        };
-        self.candidates.iter().enumerate().map(rate)
+        candidate::rates(&self.candidates, &self.selector)
     }
 
     /// Copies `span` of a file of which `bytes_before` bytes were copied before. `observe` is called after each
@@ -94,7 +81,7 @@ impl AcrossFiles {
         observe: &mut dyn FnMut(&Variant, Span, Moved),
     ) -> Moved {
         if bytes_before == 0 {
-            self.admit_again();
+            candidate::start_file(&mut self.candidates, &mut self.selector);
         }
         let mut bytes = 0;
         let mut refusal = Errno::NOSYS;
@@ -122,16 +109,6 @@ impl AcrossFiles {
         Moved { bytes, stop: Stop::Refused(refusal) }
     }
 
-    /// Admits candidates that were refused for a reason that holds for one file only, such as ENOMEM.
-    fn admit_again(&mut self) {
-        for (index, candidate) in self.candidates.iter_mut().enumerate() {
-            if candidate.refused.is_some_and(|errno| !refuses_for_good(errno)) {
-                candidate.refused = None;
-                self.selector.admit(index);
-            }
-        }
-    }
-
     /// Excludes a candidate, at least for this file.
     fn refuse(&mut self, candidate: usize, errno: Errno) {
         self.candidates[candidate].refused = Some(errno);
@@ -142,9 +119,7 @@ impl AcrossFiles {
     /// One call of `candidate`, and how long it took, in seconds.
     fn attempt(&mut self, candidate: usize, pair: Pair<'_>, span: Span) -> (Moved, f64) {
         self.last = candidate;
-        let copier: io::Result<_> =
-            self.copiers.get(candidate, &self.candidates[candidate].variant);
-        match copier {
+        match self.copiers.get(candidate, &self.candidates[candidate].variant) {
             Err(error) => (Moved::refused(errno_of(&error)), 0.0),
             Ok(copier) => {
                 let start = Instant::now();
@@ -251,7 +226,7 @@ mod tests {
         (1..3).for_each(|other| files.refuse(other, Errno::INVAL));
         assert_eq!(files.candidate(), None);
         // The next file: memory may be there again.
-        files.admit_again();
+        candidate::start_file(&mut files.candidates, &mut files.selector);
         assert_eq!(files.candidate(), Some(0));
     }
 }

@@ -19,14 +19,16 @@ use crate::presized::{Presized, Presizer};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::tuning::{Param, ParamKind};
-use crate::{Moved, Pair, Side, Span, Stop, Tuning, Variant, refuses_for_good};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning, Variant};
 pub use across_files::AcrossFiles;
+use candidate::Candidate;
 pub use candidates::CandidateSet;
 use copiers::{WorkerCopiers, workers};
 use selector::{Piece, PieceSizes, Selector};
 use team::Team;
 
 mod across_files;
+mod candidate;
 mod candidates;
 mod copiers;
 mod selector;
@@ -89,14 +91,6 @@ pub struct Adaptive {
     is_advised: bool,
 }
 
-struct Candidate {
-    variant: Variant,
-    /// Why it cannot copy here.
-    refused: Option<Errno>,
-    /// It has copied a part of this file.
-    has_moved: bool,
-}
-
 impl Adaptive {
     /// With these candidates. The first copies the first piece: the one that loses least where nothing is
     /// known. `seed` decides the order of the others. A source that `is_cold` is read from storage.
@@ -108,9 +102,8 @@ impl Adaptive {
         let sizes = if is_cold { PieceSizes::COLD } else { PieceSizes::CACHED };
         let selector = Selector::new(variants.len(), sizes, seed);
         let most_workers = variants.iter().map(workers).max().unwrap_or(1);
-        let candidate = |variant| Candidate { variant, refused: None, has_moved: false };
         Adaptive {
-            candidates: variants.into_iter().map(candidate).collect(),
+            candidates: variants.into_iter().map(Candidate::new).collect(),
             sizes,
             seed,
             selector,
@@ -126,13 +119,7 @@ impl Adaptive {
     pub fn start_file(&mut self) {
         self.is_advised = false;
         self.selector.start_file();
-        for (index, candidate) in self.candidates.iter_mut().enumerate() {
-            candidate.has_moved = false;
-            if candidate.refused.is_some_and(|errno| !refuses_for_good(errno)) {
-                candidate.refused = None;
-                self.selector.admit(index);
-            }
-        }
+        candidate::start_file(&mut self.candidates, &mut self.selector);
     }
 
     /// The candidate in use, or the best so far.
@@ -144,13 +131,7 @@ impl Adaptive {
     /// All candidates, each with the rate of its last pieces, in bytes a second; `None` for one that was not
     /// tried or was refused.
     pub fn rates(&self) -> impl Iterator<Item = (Variant, Option<u64>)> {
-        let rate = |(index, candidate): (usize, &Candidate)| {
-            let rate = self.selector.rate(index).filter(|_| candidate.refused.is_none());
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            // positive; saturates
-            (candidate.variant.clone(), rate.map(|rate| rate as u64))
-        };
-        self.candidates.iter().enumerate().map(rate)
+        candidate::rates(&self.candidates, &self.selector)
     }
 
     /// Copies `span`, whose positions are offsets. `observe` is called after each piece. Where a candidate
