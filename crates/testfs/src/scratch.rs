@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation};
@@ -98,6 +99,33 @@ impl SmallFs {
     #[must_use]
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.scratch.join(name)
+    }
+
+    /// Fills the file system to its last block, except for space that it still gives back later.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn leave_nothing(&self) {
+        let mut rest = File::create(self.join("rest")).expect("the file that takes the rest");
+        self.leave_room(0);
+        // Delayed allocation reserves more than it needs, and gives the difference back when it
+        // writes. So the file system is full when nothing fits after everything is written.
+        loop {
+            let mut grew = false;
+            for len in [4096, 1] {
+                loop {
+                    match rest.write_all(&[1; 4096][..len]) {
+                        Ok(()) => grew = true,
+                        Err(err) if err.kind() == ErrorKind::StorageFull => break,
+                        Err(err) => panic!("{}: filling it: {err}", self.scratch.kind),
+                    }
+                }
+            }
+            rustix::fs::syncfs(&rest).expect("the file system writes its data");
+            if !grew {
+                return;
+            }
+        }
     }
 
     /// Fills the file system with one file, except for about `bytes`.
