@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation};
@@ -101,7 +101,7 @@ impl SmallFs {
         self.scratch.join(name)
     }
 
-    /// Fills the file system to its last block, except for space that it still gives back later.
+    /// Fills the file system until nothing fits any more, even after all of it was written to storage.
     ///
     /// # Panics
     /// If that fails.
@@ -110,19 +110,13 @@ impl SmallFs {
         self.leave_room(0);
         // Delayed allocation reserves more than it needs, and gives the difference back when it
         // writes. So the file system is full when nothing fits after everything is written.
+        let mut bytes_before = None;
         loop {
-            let mut grew = false;
-            for len in [4096, 1] {
-                loop {
-                    match rest.write_all(&[1; 4096][..len]) {
-                        Ok(()) => grew = true,
-                        Err(err) if err.kind() == ErrorKind::StorageFull => break,
-                        Err(err) => panic!("{}: filling it: {err}", self.scratch.kind),
-                    }
-                }
-            }
+            let full = std::io::copy(&mut std::io::repeat(1), &mut rest).expect_err("it is small");
+            assert_eq!(full.kind(), ErrorKind::StorageFull, "{}: {full}", self.scratch.kind);
             rustix::fs::syncfs(&rest).expect("the file system writes its data");
-            if !grew {
+            let bytes = rest.metadata().expect("its length").len();
+            if bytes_before.replace(bytes) == Some(bytes) {
                 return;
             }
         }
