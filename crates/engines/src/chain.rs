@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::engine::Copier;
 use crate::moved::{errno_of, is_refusal, refuses_for_good};
 use crate::read_write::READ_WRITE;
-use crate::{Moved, Pair, Side, Span, Stop, Variant};
+use crate::{Moved, Pair, Span, Stop, Variant};
 
 /// Variants for one pair of file systems, in order of preference. Remembers which of them can never
 /// work on this pair, and does not try them again.
@@ -121,22 +121,16 @@ impl FileCopy<'_> {
             observe(&link.variant, left, moved);
             bytes += moved.bytes;
             self.bytes += moved.bytes;
-            match moved.stop {
-                Stop::Done | Stop::Eof => return Moved { bytes, stop: moved.stop },
-                Stop::Refused(errno) => {
-                    // Memory or descriptors may be available again for the next file.
-                    let never_starts = link.copier.is_none() && is_refusal(errno);
-                    let for_good = refuses_for_good(errno) || never_starts;
-                    link.refused_for_good = for_good.then_some(errno);
-                    refusal = errno;
-                }
-                Stop::Failed { side: Side::Pair, errno }
-                    if self.bytes == 0
-                        && link.variant.engine.facts.first_call_excuses.contains(&errno) =>
-                {
-                    refusal = errno;
-                }
-                Stop::Failed { .. } => return Moved { bytes, stop: moved.stop },
+            let has_moved = self.bytes > 0;
+            let Some(errno) = link.variant.engine.facts.refusal(moved.stop, has_moved) else {
+                return Moved { bytes, stop: moved.stop };
+            };
+            refusal = errno;
+            if matches!(moved.stop, Stop::Refused(_)) {
+                // Memory or descriptors may be available again for the next file.
+                let never_starts = link.copier.is_none() && is_refusal(errno);
+                let for_good = refuses_for_good(errno) || never_starts;
+                link.refused_for_good = for_good.then_some(errno);
             }
         }
         Moved { bytes, stop: Stop::Refused(refusal) }
@@ -161,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, Facts, Kind, Verdict};
-    use crate::{Pos, Tuning};
+    use crate::{Pos, Side, Tuning};
 
     /// Length of the source in bytes.
     const LEN: usize = 100;

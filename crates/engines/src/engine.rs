@@ -3,8 +3,9 @@
 use std::io;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-use crate::moved::Moved;
+use crate::moved::{Moved, Side, Stop};
 use crate::span::{Pair, Span};
 use crate::tuning::{Param, Tuning};
 
@@ -131,8 +132,8 @@ pub struct Facts {
     /// It shares a span among the variant's workers by itself: one copier serves all of them.
     pub shares_spans: bool,
     /// Errors that network and stacked file systems return to the first call although plain reads
-    /// and writes work. The chain excuses them until a byte of the file has moved.
-    pub first_call_excuses: &'static [rustix::io::Errno],
+    /// and writes work. They count as refusals until a byte of the file has moved.
+    pub first_call_excuses: &'static [Errno],
 }
 
 impl Facts {
@@ -148,6 +149,18 @@ impl Facts {
         shares_spans: false,
         first_call_excuses: &[],
     };
+
+    /// The error for which another engine continues after `stop`; `None` if the copy ends there.
+    /// `has_moved`: a byte of the file has moved, so that an error is no longer that of a first call.
+    pub(crate) fn refusal(&self, stop: Stop, has_moved: bool) -> Option<Errno> {
+        match stop {
+            Stop::Refused(errno) => Some(errno),
+            Stop::Failed { side: Side::Pair, errno } => {
+                (!has_moved && self.first_call_excuses.contains(&errno)).then_some(errno)
+            }
+            Stop::Done | Stop::Eof | Stop::Failed { .. } => None,
+        }
+    }
 }
 
 /// Kinds of descriptors without positions that an engine accepts with `Pos::Here`.

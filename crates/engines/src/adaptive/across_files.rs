@@ -12,7 +12,7 @@ use super::candidate::{self, Candidate};
 use super::copiers::WorkerCopiers;
 use super::selector::{Piece, PieceSizes, Selector};
 use crate::moved::errno_of;
-use crate::{Moved, Pair, Side, Span, Stop, Variant};
+use crate::{Moved, Pair, Span, Stop, Variant};
 
 /// The candidates of one worker for files of one class between one pair of file systems, and their rates so far.
 pub struct AcrossFiles {
@@ -91,20 +91,11 @@ impl AcrossFiles {
             let variant = &self.candidates[candidate].variant;
             observe(variant, left, moved);
             bytes += moved.bytes;
-            let excuses = variant.engine.facts.first_call_excuses;
+            let refused = variant.engine.facts.refusal(moved.stop, bytes_before + bytes > 0);
             self.record(moved.bytes, seconds);
-            refusal = match moved.stop {
-                Stop::Done | Stop::Eof => return Moved { bytes, stop: moved.stop },
-                Stop::Refused(errno) => errno,
-                // Some file systems give the first call errors although read and write work.
-                Stop::Failed { side: Side::Pair, errno }
-                    if bytes_before + bytes == 0 && excuses.contains(&errno) =>
-                {
-                    errno
-                }
-                Stop::Failed { .. } => return Moved { bytes, stop: moved.stop },
-            };
-            self.refuse(candidate, refusal);
+            let Some(errno) = refused else { return Moved { bytes, stop: moved.stop } };
+            refusal = errno;
+            self.refuse(candidate, errno);
         }
         Moved { bytes, stop: Stop::Refused(refusal) }
     }

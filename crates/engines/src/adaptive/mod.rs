@@ -203,18 +203,12 @@ impl Adaptive {
                 bytes += moved.bytes;
                 let is_first_call = !has_moved(candidates, candidate);
                 candidates[candidate].has_moved |= moved.bytes > 0;
-                let errno = match moved.stop {
-                    Stop::Done => continue,
-                    Stop::Refused(errno) => errno,
-                    // Some file systems give the first call errors although read and write work.
-                    Stop::Failed { side: Side::Pair, errno }
-                        if is_first_call
-                            && moved.bytes == 0
-                            && variant.engine.facts.first_call_excuses.contains(&errno) =>
-                    {
-                        errno
-                    }
-                    Stop::Eof | Stop::Failed { .. } => return Moved { bytes, stop: moved.stop },
+                if moved.stop == Stop::Done {
+                    continue;
+                }
+                let has_moved = !is_first_call || moved.bytes > 0;
+                let Some(errno) = variant.engine.facts.refusal(moved.stop, has_moved) else {
+                    return Moved { bytes, stop: moved.stop };
                 };
                 *last_refusal = Some(errno);
                 if moved.bytes == 0 {
