@@ -7,6 +7,11 @@ use crate::engine::Engine;
 use crate::read_write::READ_WRITE;
 use crate::splice::SPLICE;
 
+/// The buffer of `read_write` for a large file. The page cache takes a write in folios of up to its length, and
+/// copies a longer folio faster. No other length loses as little on every processor that was measured:
+/// docs/design/engine-selection.md has the figures.
+const READ_WRITE_BYTES: u64 = 512 << 10;
+
 /// What the candidates of a file depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidateSet {
@@ -25,7 +30,7 @@ impl CandidateSet {
     #[must_use]
     pub fn variants(&self) -> Vec<Variant> {
         let by_all = |variant: Variant| variant.shared_by(self.workers);
-        let read_write = by_all(with(&READ_WRITE, &[("buffer", 256 << 10)]));
+        let read_write = by_all(with(&READ_WRITE, &[("buffer", READ_WRITE_BYTES)]));
         if self.is_cold {
             // What differs is how the device is read: the candidates in the page cache all wait for readahead.
             // One worker of `direct_read` reads and writes at the same time, and two were slower on two
@@ -80,18 +85,18 @@ mod tests {
             let texts: Vec<_> = set.variants().iter().map(ToString::to_string).collect();
             assert_eq!(texts.join(" "), expected);
         };
-        let two = "read_write:256K@2 splice:1M,pipe=1M@2";
+        let two = "read_write:512K@2 splice:1M,pipe=1M@2";
         check(2, false, true, &format!("{two} copy_file_range@2 copy_file_range"));
-        check(2, false, false, &format!("{two} read_write:256K"));
+        check(2, false, false, &format!("{two} read_write:512K"));
         let direct = "direct_read:2M,depth=4";
-        check(2, true, true, &format!("{direct} read_write:256K@2"));
-        check(4, true, true, &format!("{direct} read_write:256K@4 {direct}@4"));
-        check(1, false, true, "read_write:256K splice:1M,pipe=1M copy_file_range");
-        check(1, false, false, "read_write:256K splice:1M,pipe=1M");
+        check(2, true, true, &format!("{direct} read_write:512K@2"));
+        check(4, true, true, &format!("{direct} read_write:512K@4 {direct}@4"));
+        check(1, false, true, "read_write:512K splice:1M,pipe=1M copy_file_range");
+        check(1, false, false, "read_write:512K splice:1M,pipe=1M");
         let first = Variant::plain(&SPLICE);
         let texts: Vec<_> =
             CandidateSet::across_files(first, true).iter().map(ToString::to_string).collect();
         assert_eq!(texts.join(" "), "splice read_write:256K splice:512K,pipe=512K copy_file_range");
-        check(1, true, false, &format!("{direct} read_write:256K"));
+        check(1, true, false, &format!("{direct} read_write:512K"));
     }
 }
