@@ -1,8 +1,8 @@
 //! Candidates that are compared across files: each file is copied by one of them.
 //!
-//! The files of 64 KiB to 16 MiB of a tree are too short for a trial each, and there are many of them. The pieces of
-//! the [`selector`](super::selector) are groups of files here. How much is left is not known: as much is expected as
-//! has been copied.
+//! The files of 64 KiB to 16 MiB of a tree are too short for a trial each, and there are many of them. The
+//! pieces of the [`selector`](super::selector) are groups of files here. How much is left is not known: as
+//! much is expected as has been copied.
 
 use std::time::Instant;
 
@@ -10,11 +10,13 @@ use rustix::io::Errno;
 
 use super::candidate::{self, Candidate};
 use super::copiers::WorkerCopiers;
-use super::selector::{Piece, PieceSizes, Selector};
+use super::selector::{Piece, Selector};
+use super::thresholds::PieceSizes;
 use crate::moved::errno_of;
 use crate::{Moved, Pair, Span, Stop, Variant};
 
-/// The candidates of one worker for files of one class between one pair of file systems, and their rates so far.
+/// The candidates of one worker for files of one class between one pair of file systems, and their rates so
+/// far.
 pub struct AcrossFiles {
     candidates: Vec<Candidate>,
     copiers: WorkerCopiers,
@@ -27,8 +29,8 @@ pub struct AcrossFiles {
     last: usize,
 }
 
-/// Files that are copied by one candidate, one after another, and timed together: their lengths differ, and each costs
-/// the time of its system calls.
+/// Files that are copied by one candidate, one after another, and timed together: their lengths differ, and
+/// each costs the time of its system calls.
 struct Group {
     piece: Piece,
     bytes: u64,
@@ -66,8 +68,8 @@ impl AcrossFiles {
         (1..self.candidates.len()).any(|index| self.selector.rate(index).is_some())
     }
 
-    /// All candidates, each with the rate of its last files, in bytes a second; `None` for one that was not tried
-    /// or was refused.
+    /// All candidates, each with the rate of its last files, in bytes a second; `None` for one that was not
+    /// tried or was refused.
     pub fn rates(&self) -> impl Iterator<Item = (Variant, Option<u64>)> {
         candidate::rates(&self.candidates, &self.selector)
     }
@@ -151,8 +153,8 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// The time of a worker that copies files of `lengths` up to `total` bytes, relative to that of the best
-    /// candidate for all of them. A file takes the candidate's seconds for a GiB and 4 µs for its calls, with a spread
-    /// of 25 %.
+    /// candidate for all of them. A file takes the candidate's seconds for a GiB and 4 µs for its calls, with
+    /// a spread of 25 %.
     fn ratio(seconds_per_gib: [f64; 4], lengths: (u64, u64), total: u64, seed: u64) -> f64 {
         let variants = CandidateSet::across_files(Variant::plain(&READ_WRITE), true);
         assert_eq!(variants.len(), seconds_per_gib.len());

@@ -31,8 +31,8 @@ pub(super) fn start_file(candidates: &mut [Candidate], selector: &mut Selector) 
     }
 }
 
-/// All candidates, each with the rate of its last pieces, in bytes a second; `None` for one that was not tried or
-/// was refused.
+/// All candidates, each with the rate of its last pieces, in bytes a second; `None` for one that was not
+/// tried or was refused.
 pub(super) fn rates(
     candidates: &[Candidate],
     selector: &Selector,

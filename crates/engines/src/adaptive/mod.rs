@@ -24,8 +24,9 @@ pub use across_files::AcrossFiles;
 use candidate::Candidate;
 pub use candidates::CandidateSet;
 use copiers::{WorkerCopiers, workers};
-use selector::{Piece, PieceSizes, Selector};
+use selector::{Piece, Selector};
 use team::Team;
+use thresholds::PieceSizes;
 
 mod across_files;
 mod candidate;
@@ -37,6 +38,7 @@ mod simulation;
 mod team;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 
 /// The table row.
 pub(crate) static ADAPTIVE: Engine = Engine {

@@ -5,8 +5,8 @@
 //! Conditions for the Multi-Armed Bandit and Reinforcement Learning Problems", JMLR 7, 2006) with a budget:
 //!
 //! 0. **Start.** The first candidate copies until it is known how long the rest takes. There is no trial while
-//!    that is less than [`PieceSizes::rest_seconds_min`] or [`PieceSizes::rest_bytes_min`]: it could not repay one. The
-//!    pieces of the start are the first candidate's first round.
+//!    that is less than [`PieceSizes::rest_seconds_min`] or [`PieceSizes::rest_bytes_min`]: it could not
+//!    repay one. The pieces of the start are the first candidate's first round.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
 //!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
 //!    first round finds the length of later pieces, and candidates whose calls are very slow: its pieces are
@@ -17,162 +17,16 @@
 //!    candidate counts against it in the next trial, unless the others have become slower too: a candidate
 //!    with a slow mode is judged by its mean, not by its best times.
 //!
-//! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken. After
-//! the second and each later round the trial ends if the regret of all trials has reached [`REGRET_SHARE`] of the time of the
-//! whole copy plus [`REGRET_SECONDS`]. A round that has begun is completed, so the bound on the cost of
-//! trials is that, plus two pieces of each candidate.
+//! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken.
+//! After the second and each later round the trial ends if the regret of all trials has reached
+//! [`REGRET_SHARE`] of the time of the whole copy plus [`REGRET_SECONDS`]. A round that has begun is
+//! completed, so the bound on the cost of trials is that, plus two pieces of each candidate.
 
-/// How long pieces are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PieceSizes {
-    /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
-    /// piece is not measured.
-    pub(crate) first_bytes: u64,
-    /// The first piece of a candidate is copied in parts of these bytes. It ends as soon as the rest of it cannot
-    /// change that the candidate is dropped.
-    pub(crate) part_bytes: u64,
-    /// How long a later piece of a trial takes, in seconds, by the candidate's rate: the first figure for the
-    /// shortest copies with a trial, the second for long ones, and [`TRIAL_SHARE`] of the rest between.
-    pub(crate) trial_seconds: (f64, f64),
-    /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
-    use_seconds: f64,
-    /// Bytes of the pieces of the start. The last one tells how long the copy takes, so it is longer than what
-    /// comes only once: the start of threads, and the first requests of readahead. After an earlier one a
-    /// trial starts only if it took [`SLOW_START`].
-    start_bytes: &'static [u64],
-    /// A trial starts if the rest of the copy takes at least this long, in seconds,
-    rest_seconds_min: f64,
-    /// and has at least these bytes.
-    rest_bytes_min: u64,
-    /// The margin of the first round, as in [`MARGINS`].
-    first_margin: f64,
-    /// Where the rest of the copy takes less than [`SHORT_SECONDS`], another candidate replaces the one in use only
-    /// if that takes this many times as long.
-    short_switch_gain: f64,
-}
-
-impl PieceSizes {
-    /// For a source in the page cache. The first pieces are short because each call of a candidate may take
-    /// milliseconds: two workers of `read_write` then make two calls each. They tell only such gross
-    /// differences. On a Zen 5, where 1 MiB takes 0.1 ms, as long as the start of a thread, a first margin of
-    /// 0.6 dropped the best candidate in four of ten copies.
-    ///
-    /// Shorter pieces in a short copy are for the first candidate's gross failures too: see
-    /// `short_switch_gain`.
-    pub(crate) const CACHED: PieceSizes = PieceSizes {
-        first_bytes: 512 << 10,
-        part_bytes: 512 << 10,
-        trial_seconds: (0.3e-3, 5e-3),
-        use_seconds: 10e-3,
-        start_bytes: &[512 << 10, (4 << 20) + (512 << 10)],
-        rest_seconds_min: 0.02,
-        rest_bytes_min: 32 << 20,
-        first_margin: 3.0,
-        // One short piece of each candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be
-        // noticed too late.
-        short_switch_gain: 1.35,
-    };
-
-    /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
-    /// disks, for the candidate before: a piece is twice that, so that half of it is the candidate's own.
-    ///
-    /// Candidates that read a device in another way differ by up to a factor of four in either direction
-    /// (docs/design/engine-selection.md). So a trial of two candidates repays its one piece of the slower
-    /// one within a few of the faster, and a candidate that is half as fast again is dropped after that piece,
-    /// or after a part of it.
-    ///
-    /// A shorter rest has no trial: where it is short although it is long in bytes, the device is as fast as
-    /// memory, and there direct reads were the fastest on every processor that was measured. `direct_read` waits for
-    /// all of its reads at the end of a piece, so pieces in use are long.
-    pub(crate) const COLD: PieceSizes = PieceSizes {
-        first_bytes: 16 << 20,
-        part_bytes: 4 << 20,
-        trial_seconds: (4e-3, 4e-3),
-        use_seconds: 40e-3,
-        start_bytes: &[16 << 20],
-        rest_seconds_min: 0.08,
-        rest_bytes_min: 32 << 20,
-        first_margin: 0.5,
-        short_switch_gain: 1.35,
-    };
-
-    /// For groups of files. A group of 4 MiB has some thirty files of 128 KiB, or one of 4 MiB. The first trial
-    /// starts after 32 MiB of files.
-    pub(crate) const FILES: PieceSizes = PieceSizes {
-        first_bytes: 4 << 20,
-        part_bytes: 4 << 20,
-        trial_seconds: (3e-3, 3e-3),
-        use_seconds: 20e-3,
-        start_bytes: &[8 << 20],
-        rest_seconds_min: 0.01,
-        rest_bytes_min: 32 << 20,
-        first_margin: 1.0,
-        short_switch_gain: SWITCH_GAIN,
-    };
-}
-
-/// Seconds for a byte at 0.5 GB/s, some ten times as long as a copy in the page cache takes: more than the start of
-/// threads explains. Where each call of the first candidate is slow, four MiB more would cost as much as
-/// the rest of the copy by another one.
-const SLOW_START: f64 = 2e-9;
-
-/// A candidate is not dropped by its first piece if that took up to this longer than by the best one, in
-/// seconds: threads, buffers and pipes are used there for the first time.
-const SETUP_SECONDS: f64 = 0.3e-3;
-
-/// The largest piece. A rate is not known well enough to plan further ahead.
-const PIECE_BYTES_MAX: u64 = 64 << 20;
-
-/// The margin of each round after the first: a candidate whose time for a byte is this share higher than the
-/// lowest is dropped. After the last round the candidate with the lowest time for a byte wins.
-const MARGINS: [f64; 5] = [0.35, 0.2, 0.12, 0.08, 0.05];
-
-/// The regret that all trials may cause, as a share of the time of the whole copy.
-const REGRET_SHARE: f64 = 0.02;
-
-/// The regret that is allowed for a copy of any length, in seconds.
-const REGRET_SECONDS: f64 = 0.7e-3;
-
-/// A new trial starts when the recent mean time for a byte is this many times that of the last trial.
-const CHANGE: f64 = 1.3;
-
-/// A single piece that takes this many times as long starts a new trial at once.
-const SUDDEN_CHANGE: f64 = 2.5;
-
-/// A new trial starts when the mean of all pieces since the trial is this many times that of the trial. It
-/// finds a slow mode that comes and goes.
-const MEAN_CHANGE: f64 = 1.25;
-
-/// Pieces in use before their mean is compared.
-const USE_PIECES_MIN: u32 = 3;
-
-/// The weight of the last piece in the recent mean.
-const RECENT_WEIGHT: f64 = 0.4;
-
-/// Between two trials the copy takes at least this many times as long as the regret of the last one.
-const REST_FACTOR: f64 = 30.0;
-
-/// The least and the most time between two trials, in seconds.
-const REST_SECONDS: (f64, f64) = (0.05, 1.0);
-
-/// A new trial starts without a change when the last one is this long ago, in seconds, and one more would keep
-/// the regret within half of its bound: the last trial may have met another process. The time doubles up to
-/// the second figure with each trial that confirms the candidate in use.
-const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
-
-/// Another candidate replaces the one in use only if that takes this many times as long. In pieces of 1 ms
-/// splice@2 was as fast as read_write@2 on a Zen 5, and took twice as long in a whole copy.
-const SWITCH_GAIN: f64 = 1.12;
-
-/// The rest of a copy is short below this, in seconds. Above it a piece of a trial takes 3 ms and more, and there is
-/// time to correct a wrong choice.
-const SHORT_SECONDS: f64 = 0.3;
-
-/// How long a later piece of a trial takes, as a share of the rest of the copy.
-const TRIAL_SHARE: f64 = 0.01;
-
-/// What a candidate lost by slow pieces counts less in each later trial by this factor.
-const PENALTY_DECAY: f64 = 0.5;
+use super::thresholds::{
+    CHANGE, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes, RECENT_WEIGHT,
+    REGRET_SECONDS, REGRET_SHARE, REPEAT_SECONDS, REST_FACTOR, REST_SECONDS, SETUP_SECONDS,
+    SHORT_SECONDS, SLOW_START, SUDDEN_CHANGE, SWITCH_GAIN, TRIAL_SHARE, USE_PIECES_MIN,
+};
 
 /// A piece to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Simulated machines that drive the selector: time for a byte by candidate, and how it changes.
 
-use super::selector::{Piece, PieceSizes, Selector};
+use super::selector::{Piece, Selector};
+use super::thresholds::PieceSizes;
 
 const GIB: u64 = 1 << 30;
 
