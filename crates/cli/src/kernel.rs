@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
+use engines::sys::Uname;
 use engines::{Engine, Pair, Verdict};
 use rustix::fs::{AtFlags, MemfdFlags, StatxFlags, memfd_create, statx};
 use rustix::io::Errno;
@@ -22,9 +23,9 @@ pub(crate) struct Feature {
     pub(crate) missing: Option<String>,
 }
 
-/// The release, as uname(2) gives it: `6.18.44-1-amd64`.
+/// The release, as uname(2) gives it: `6.18.44-1-amd64`. `unknown` if that fails.
 pub(crate) fn release() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
+    Uname::or_unknown().release
 }
 
 /// The first two numbers of a release.

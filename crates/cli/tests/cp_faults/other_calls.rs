@@ -122,6 +122,71 @@ fn a_failing_close_leaves_the_backup() {
     assert!(failures > 0, "no close of the copy failed");
 }
 
+/// A directory that cannot be listed is not one whose files are gone: without a backup nothing is replaced.
+#[test]
+fn without_a_backup_a_hard_link_replaces_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    for name in ["a", "b"] {
+        write(dir.join("s").join(name), "new").expect("a file");
+    }
+    std::fs::hard_link(dir.join("s/a"), dir.join("s/c")).expect("a link");
+    let mut refused = 0;
+    for errno in ["ENOENT", "ESTALE", "EIO"] {
+        for when in 1..=6 {
+            let _ = std::fs::remove_dir_all(dir.join("t"));
+            create_dir(dir.join("t")).expect("a directory");
+            for name in ["a", "b", "c"] {
+                write(dir.join("t").join(name), "old").expect("a file");
+            }
+            let inject = format!("inject=getdents64:error={errno}:when={when}+");
+            let Some(output) = with_faults(dir, &[&inject], &["-ab", "-T", "s", "t"]) else {
+                return;
+            };
+            let (said, what) = (stderr(&output), format!("{errno} {when}"));
+            refused += u32::from(said.contains("cannot backup 't/"));
+            for name in ["a", "b", "c"] {
+                let content = |name: &str| read(dir.join("t").join(name)).unwrap_or_default();
+                let kept = content(name) == b"old" || content(&format!("{name}~")) == b"old";
+                assert!(kept, "{what}: {name}: {said}");
+            }
+        }
+    }
+    assert!(refused >= 3, "{refused}");
+}
+
+/// Random numbers come from the device where the call fails with any errno, and a receipt does without the release
+/// of the kernel.
+#[test]
+fn filters_and_receipts_need_neither_getrandom_nor_uname() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    for name in ["a", "b.o", "c.tmp"] {
+        write(dir.join("s").join(name), "content").expect("a file");
+    }
+    write(dir.join("ignored"), "*.tmp\n").expect("a file");
+    let options = ["-a", "--jobs=2", "--exclude=*.o", "--ignore-file=ignored", "--receipt=receipt"];
+    for call in ["getrandom", "uname"] {
+        for errno in ["ETXTBSY", "EIO", "EPERM", "ENOSYS"] {
+            let inject = format!("inject={call}:error={errno}");
+            let args = [&options[..], &["-T", "s", "t"]].concat();
+            let Some(output) = with_faults(dir, &[&inject], &args) else { return };
+            let what = format!("{call} {errno}");
+            assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{what}");
+            assert!(calls(dir, "(INJECTED)") > 0, "{what}");
+            let copied = std::fs::read_dir(dir.join("t")).expect("the copy").count();
+            assert_eq!(copied, 1, "{what}");
+            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+            let summary = receipt.lines().last().expect("a summary");
+            let summary: serde_json::Value = serde_json::from_str(summary).expect("JSON");
+            assert_eq!(summary["kernel"].is_null(), call == "uname", "{what}: {summary}");
+            std::fs::remove_dir_all(dir.join("t")).expect("removed");
+        }
+    }
+}
+
 /// What the copy does not need may fail, and nobody sees a panic.
 #[test]
 fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {

@@ -25,14 +25,14 @@ impl Machine {
     /// The current machine.
     #[must_use]
     pub fn this() -> Machine {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let host = crate::sys::uname().ok().map(|names| names.nodename);
         let id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|file| {
             let id = std::fs::read_to_string(file).ok()?;
             Some(id.trim().to_owned()).filter(|id| !id.is_empty())
         });
         // A machine without a machine ID is identified by its host name.
-        let id = id.unwrap_or_else(|| format!("host {host}"));
-        Machine { id: Some(digest(&id)), cpu: cpu_model(), host: Some(host) }
+        let id = id.unwrap_or_else(|| format!("host {}", host.as_deref().unwrap_or_default()));
+        Machine { id: Some(digest(&id)), cpu: cpu_model(), host }
     }
 
     /// Whether both name one machine, whatever the host names.

@@ -108,8 +108,7 @@ impl Environment {
         seed: u64,
         haulage_commit: Option<&'static str>,
     ) -> Environment {
-        let uname = rustix::system::uname();
-        let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
+        let names = engines::sys::Uname::or_unknown();
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let number = |name: &str| of_cpuinfo(&cpuinfo, name)?.parse().ok();
         let page_bytes = rustix::param::page_size() as u64;
@@ -118,7 +117,7 @@ impl Environment {
             haulage_commit,
             optimized_build: !cfg!(debug_assertions),
             kernel: kernel(),
-            machine: text(uname.machine()),
+            machine: names.machine,
             cpu_vendor: of_cpuinfo(&cpuinfo, "vendor_id"),
             cpu_family: number("cpu family"),
             cpu_model_number: number("model"),
@@ -133,7 +132,7 @@ impl Environment {
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             hypervisor: engines::sys::hypervisor(),
             reports_free_pages: reports_free_pages(Path::new(BALLOONS)),
-            hostname: text(uname.nodename()),
+            hostname: names.nodename,
             cpu_governor: line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             transparent_hugepages: line_of("/sys/kernel/mm/transparent_hugepage/enabled")
                 .map(|line| chosen(&line)),
@@ -189,13 +188,11 @@ fn reports_free_pages(balloons: &Path) -> bool {
     features.into_iter().any(|bits| bits.get(PAGE_REPORTING) == Some(&b'1'))
 }
 
-/// The kernel's name, release and version, as uname(1) shows them.
+/// The kernel's name, release and version, as uname(1) shows them; `unknown` if uname(2) fails.
 #[must_use]
 pub fn kernel() -> String {
-    let uname = rustix::system::uname();
-    let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
-    let [name, release, version] = [uname.sysname(), uname.release(), uname.version()].map(text);
-    format!("{name} {release} {version}")
+    let engines::sys::Uname { sysname, release, version, .. } = engines::sys::Uname::or_unknown();
+    format!("{sysname} {release} {version}")
 }
 
 /// The processor, as the kernel names it.

@@ -15,8 +15,8 @@ use super::state::{DestinationState, Found};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
-    FileId, Reliability, file_bytes, is_directory, is_regular, is_symlink, mtime, open_looked_at,
-    split,
+    FileId, Place, Reliability, file_bytes, is_directory, is_regular, is_symlink, mtime,
+    open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -215,7 +215,8 @@ fn remove_or_back_up(
         };
         let backup = match backup::back_up(cx, (&entry.src, &entry.dst), id, backup, method) {
             Ok(backup) => Some(backup),
-            Err(BackupError::Errno(Errno::NOENT)) => None,
+            // Another process has removed the file. The error may be of the directory's listing as well.
+            Err(BackupError::Errno(Errno::NOENT)) if is_gone(&entry.dst) => None,
             Err(error) => return Err(error.diagnostic(&entry.dst)),
         };
         let found = (keeps_name && backup.is_some()).then(|| without_target(found));
@@ -243,6 +244,11 @@ fn remove_or_back_up(
     }
     remove(cx, entry)?;
     Ok(Decision::Proceed(DestinationState { source, ..DestinationState::default() }))
+}
+
+/// Whether the destination has no file any more.
+fn is_gone(dst: &Place<'_>) -> bool {
+    dst.stat(false).is_err_and(|errno| errno == Errno::NOENT)
 }
 
 /// A symbolic link itself is replaced, not its target.

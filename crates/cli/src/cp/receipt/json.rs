@@ -472,7 +472,8 @@ impl Failure {
 struct Summary<'s> {
     record: &'static str,
     version: &'static str,
-    kernel: String,
+    /// `None` if uname(2) fails.
+    kernel: Option<String>,
     argv: Vec<Text<'s>>,
     complete: bool,
     signal: Option<&'s str>,
@@ -519,7 +520,7 @@ impl<'s> Summary<'s> {
         Summary {
             record: "summary",
             version: env!("CARGO_PKG_VERSION"),
-            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            kernel: engines::sys::uname().ok().map(|names| names.release),
             argv: end.argv.iter().map(|word| Text::of(word.as_bytes())).collect(),
             complete: end.failures == 0 && end.signal.is_none(),
             signal: end.signal,
