@@ -225,9 +225,10 @@ impl Copies {
         Ok(found)
     }
 
-    /// Whether `words` name an entry of the source or of the destination, or the directory of the latter.
+    /// Whether `words` name an entry of the source or of the destination, the directory of the latter, or the file
+    /// of receipts.
     pub(crate) fn is_named_in(words: &str) -> bool {
-        [SOURCE, DESTINATION, "'top'", "'.'"].iter().any(|name| words.contains(name))
+        [SOURCE, DESTINATION, "'top'", "'.'", "'receipt'"].iter().any(|name| words.contains(name))
     }
 }
 

@@ -197,8 +197,11 @@ fn try_one(run: &mut Run<'_>, seed: u64) -> anyhow::Result<()> {
         Destination => below(&served.contents(), "dst"),
     };
     if case.lies.changing_inodes {
-        // An empty temporary file cannot be told from one of another run, and stays.
-        let is_ours = |path: &PathBuf| path.to_string_lossy().ends_with(".haulage-new");
+        // An empty temporary or partial file cannot be told from one of another run, and stays.
+        let is_ours = |path: &PathBuf| {
+            let path = path.to_string_lossy();
+            [".haulage-new", ".haulage-part"].iter().any(|end| path.ends_with(end))
+        };
         copied.retain(|path, content| {
             !(is_ours(path) && content.as_ref().is_some_and(Vec::is_empty))
         });

@@ -221,6 +221,13 @@ mod tests {
             ("root 022 | d/a=; t/ | --parents d/a t", "d/a=; t/ now; t/d/ now; t/d/a= now", ""),
             ("root 022 | d/a=; d/b==d/a | -a d t", "d/a=; t/a=; d/b==d/a; t/b==t/a", ""),
             ("root 022 | a=one | --attributes-only a b", "a=one; b= now", ""),
+            // -H follows operands alone, and a link replaces what is in its way.
+            ("root 022 | d/b->a; t/d/b->a | -H -r d t", "d/b->a; t/d/ now; t/d/b->a now", ""),
+            (
+                "root 022 | d/a=; t/ | -r -L --preserve=links d d/a t",
+                "d/a=; t/ now; t/d/ now; t/d/a= now; t/a==t/d/a now",
+                "",
+            ),
             ("root 022 | d/ | d t", "d/", "d"),
             ("root 022 | a=one | a a", "a=one", "a"),
             ("nobody 022 | a= mode=200 | a b", "a= mode=200", "a"),

@@ -66,7 +66,8 @@ static KNOWN: &[Known] = &[
             let leaves_it =
                 options.follow() == Follow::Nothing || options.existing == Existing::ReplaceOlder;
             let is_unchanged = due.tree.differences(&found.tree).is_empty();
-            leaves_it && due.fails && found.is_silent() && is_unchanged
+            let is_said = found.says("are the same file");
+            leaves_it && due.fails && !is_said && is_unchanged
         },
     },
     Known {
@@ -105,14 +106,14 @@ static KNOWN: &[Known] = &[
         },
     },
     Known {
-        reason: "with --remove-destination each file of a directory that is copied onto itself is \
+        reason: "with --remove-destination or a backup each file of a directory that is copied onto itself is \
                  refused, not the directory",
         until: None,
         concerns: |case, due, found| {
             let options = case.options();
             let is_unchanged = due.tree.differences(&found.tree).is_empty();
             options.is_recursive
-                && options.removes_destination
+                && (options.removes_destination || options.backup.is_some())
                 && due.fails
                 && is_unchanged
                 && found.says("are the same file")

@@ -236,11 +236,7 @@ impl<'a> Copier<'a> {
 
     fn copy(&mut self, src: &str, dst: &str, is_operand: bool) -> Copied {
         let options = self.options;
-        let follows = match options.follow() {
-            Follow::Everything => true,
-            Follow::Operands => is_operand,
-            Follow::Nothing => false,
-        };
+        let follows = self.follow(is_operand) != Follow::Nothing;
         let Ok(Found { id: Some(src_id), .. }) = self.tree.find(src, follows) else {
             return self.complain(src);
         };
@@ -272,6 +268,14 @@ impl<'a> Copier<'a> {
         match there.id {
             None => self.make(&pair, None),
             Some(old) => self.copy_over(&pair, old),
+        }
+    }
+
+    /// What is followed where the source is an operand, or is found in one: -H follows operands alone.
+    fn follow(&self, is_operand: bool) -> Follow {
+        match self.options.follow() {
+            Follow::Operands if !is_operand => Follow::Nothing,
+            follow => follow,
         }
     }
 
@@ -326,7 +330,8 @@ impl<'a> Copier<'a> {
         let is_replaced = options.removes_destination
             || (!options.attributes_only
                 && ((options.preserve.links && self.tree.links(old) > 1)
-                    || (options.follow() == Follow::Nothing && !self.tree.is_file(src_id))));
+                    || (self.follow(pair.is_operand) == Follow::Nothing
+                        && !self.tree.is_file(src_id))));
         if !is_replaced {
             return self.make(pair, Some(old));
         }
@@ -411,7 +416,7 @@ impl<'a> Copier<'a> {
             return self.link_to_copy(&copy, dst);
         }
         let keeps_links = options.preserve.links
-            && (self.tree.links(src_id) > 1 || (is_operand && options.follow() != Follow::Nothing));
+            && (self.tree.links(src_id) > 1 || self.follow(is_operand) != Follow::Nothing);
         if keeps_links {
             self.copies.insert(src_id, dst.to_owned());
         }
@@ -654,6 +659,7 @@ impl<'a> Copier<'a> {
     /// Whether a copy of `pair` over `old` would be one of a file onto itself.
     fn same(&self, pair: &Pair<'_>, old: Id) -> Same {
         let options = self.options;
+        let follow = self.follow(pair.is_operand);
         let (src_is, dst_is) =
             match (self.tree.find(pair.src, false), self.tree.find(pair.dst, false)) {
                 (Ok(src), Ok(dst)) => (src, dst),
@@ -671,7 +677,7 @@ impl<'a> Copier<'a> {
         if is_own_link && (options.backup.is_some() || options.removes_destination) {
             return Same::Refused;
         }
-        if options.follow() == Follow::Nothing {
+        if follow == Follow::Nothing {
             if self.tree.is_symlink(pair.src_id) && self.tree.is_symlink(old) {
                 // Links are distinct things, even to one file.
                 return match (has_same_name, is_one) {
@@ -688,7 +694,7 @@ impl<'a> Copier<'a> {
             // The old file is renamed, and the source must not be that file.
             let is_refused = match is_one_name {
                 true => has_same_name,
-                false => options.follow() != Follow::Nothing && links == [true, false],
+                false => follow != Follow::Nothing && links == [true, false],
             };
             return if is_refused { Same::Refused } else { Same::No };
         }
@@ -703,7 +709,7 @@ impl<'a> Copier<'a> {
         if options.make == Make::Symlink && links[1] {
             return Same::No;
         }
-        if options.follow() == Follow::Nothing {
+        if follow == Follow::Nothing {
             let end = |path: &str| self.tree.find(path, true).ok().and_then(|found| found.id);
             if end(pair.src) != end(pair.dst) {
                 return Same::No;
