@@ -152,6 +152,38 @@ fn ranks_with_different_umasks_copy_nothing() {
     assert!(!dir.path().join("g").exists());
 }
 
+/// A rank that receives names of many operands keeps none of their destinations open.
+#[test]
+fn many_operands_need_no_more_descriptors_than_a_few() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    create_dir(&dst).expect("a directory");
+    for number in 0..300 {
+        let operand = src.join(number.to_string());
+        create_dir_all(&operand).expect("a directory");
+        for file in 0..40 {
+            write(operand.join(file.to_string()), "x").expect("a file");
+        }
+        // Links to files of the operand before, of whose destination each rank has to know.
+        if number > 0 {
+            let other = src.join(format!("{}/0", number - 1));
+            hard_link(other, operand.join("link")).expect("a link");
+        }
+    }
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    let copy = format!("ulimit -n 64; exec {program} cp -a --jobs=1 --stats src/* dst");
+    let output =
+        mpirun(dir.path(), 3, &[]).args(["sh", "-c", &copy]).output().expect("mpirun runs");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(messages(&output), Vec::<String>::new(), "{output:?}");
+    // Of the target directory itself only the entries are copied.
+    let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+    for top in [&src, &dst] {
+        File::open(top).and_then(|top| top.set_times(times)).expect("times");
+    }
+    assert_equal(&src, &dst, "300 operands");
+}
+
 /// The lines of receipts.
 fn receipts(path: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).expect("receipts");

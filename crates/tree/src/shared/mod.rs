@@ -17,6 +17,8 @@ pub(crate) use creation_locks::{CreationLock, CreationLocks};
 pub(crate) use destination_locks::{DestinationGuard, DestinationLocks};
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use operands::Operands;
-pub(crate) use ranks::{Event, LOCAL, RankContext, ReceivedShare, Sender, Surplus, TopMessage};
+pub(crate) use ranks::{
+    Event, LOCAL, RankContext, ReceivedShare, Sender, Surplus, TopMessage, open_top,
+};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use shared_file::SharedFile;

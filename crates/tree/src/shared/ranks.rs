@@ -9,8 +9,8 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,14 +18,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, Mode, fstat, openat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::FirstCopy;
 use super::shared_file::{RangeBytes, SharedFile, SharedFiles};
 use super::wire::{Reader, Writer};
 use crate::fs::fs_type::is_on_fs_of_one_host;
-use crate::fs::{Anchor, DirPath, FileId, SEARCH, c_name};
+use crate::fs::{
+    Anchor, DirPath, FileId, SEARCH, c_name, enter_for_search, is_component, join, open_for_search,
+};
 use crate::hash::HashMap;
 use crate::lock::lock;
 
@@ -213,7 +215,8 @@ pub(crate) struct RankContext {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) devices: Devices,
     boot_id: Vec<u8>,
-    /// Destinations of operands, by their paths, for hard links to files below them.
+    /// Destinations of operands and the directory that they are in, by their paths, for hard links to
+    /// files below them. One of them is open.
     tops: Mutex<HashMap<Box<[u8]>, DirPath>>,
     next_given: AtomicU64,
     /// Parts in the copy of large files that other ranks have, by the number of the share.
@@ -225,16 +228,29 @@ pub(crate) struct RankContext {
 
 /// How another rank opens the destination of an operand.
 pub(crate) struct TopMessage<'m> {
-    name: &'m [u8],
-    follows: bool,
-    id: FileId,
+    /// The directory that stays open: the destination itself, or the one that it is in.
+    held: &'m [u8],
+    held_id: FileId,
+    /// The name of the destination in that directory, and its identity.
+    inside: Option<(CString, FileId)>,
 }
 
 impl<'m> TopMessage<'m> {
     /// What [`RankContext::encode_top`] wrote.
     pub(crate) fn read(reader: &mut Reader<'m>) -> Option<TopMessage<'m>> {
-        Some(TopMessage { name: reader.bytes()?, follows: reader.flag()?, id: reader.id()? })
+        let (held, held_id) = (reader.bytes()?, reader.id()?);
+        let inside = match reader.flag()? {
+            true => Some((inner_name(reader)?, reader.id()?)),
+            false => None,
+        };
+        Some(TopMessage { held, held_id, inside })
     }
+}
+
+/// A component, or the directory itself for operands such as `d/.`.
+fn inner_name(reader: &mut Reader<'_>) -> Option<CString> {
+    let name = CString::new(reader.bytes()?).ok()?;
+    (is_component(&name) || name.as_c_str() == c".").then_some(name)
 }
 
 /// A part in the copy of a file that another rank has.
@@ -368,19 +384,24 @@ impl RankContext {
 
     /// How another rank opens the destination `top` of an operand; `None` if it cannot.
     pub(crate) fn encode_top(&self, out: &mut Writer, top: &DirPath) -> Option<()> {
-        let follows = match top.anchor()? {
-            Anchor::Held(_) => true,
-            Anchor::In(..) => false,
+        let (held, inside) = match top.anchor()? {
+            Anchor::Held(_) => (top, None),
+            Anchor::In(held, name) => (held, Some(name)),
             // Which rank trusts the link depends on what each has seen.
             Anchor::ThroughLink(..) => return None,
         };
-        out.bytes(top.name());
-        out.flag(follows);
-        out.id(self.devices.common(top.id()?));
+        let Some(Anchor::Held(_)) = held.anchor() else { return None };
+        out.bytes(held.name());
+        out.id(self.devices.common(held.id()?));
+        out.flag(inside.is_some());
+        if let Some(name) = inside {
+            out.bytes(name.to_bytes());
+            out.id(self.devices.common(top.id()?));
+        }
         Some(())
     }
 
-    /// Opens the destination of an operand, unless it is open.
+    /// The destination of an operand. The first time it is opened.
     ///
     /// # Errors
     /// As [`Devices::check`] and openat(2).
@@ -389,21 +410,61 @@ impl RankContext {
         top: &TopMessage<'_>,
         sender: Sender,
     ) -> io::Result<DirPath> {
-        let &TopMessage { name, follows, id } = top;
+        let path = Path::new(OsStr::from_bytes(top.held));
+        let held = self.top(path, (top.held_id, sender), || {
+            let fd = openat(CWD, &*c_name(top.held)?, SEARCH, Mode::empty())?;
+            let fd = Arc::new(fd);
+            Ok((fd.clone(), Anchor::Held(fd)))
+        })?;
+        let Some((name, id)) = &top.inside else { return Ok(held) };
+        let path = join(path, OsStr::from_bytes(name.to_bytes()));
+        // It does not stay open: there may be more operands than descriptors.
+        self.top(&path, (*id, sender), || {
+            let fd = enter_for_search(held_fd(&held)?, name)?;
+            Ok((fd.into(), Anchor::In(held.clone(), name.clone())))
+        })
+    }
+
+    /// The destination at `path`, which was opened before, or is now and has to be `wanted`.
+    fn top(
+        &self,
+        path: &Path,
+        (wanted, sender): (FileId, Sender),
+        open: impl FnOnce() -> io::Result<(Arc<OwnedFd>, Anchor)>,
+    ) -> io::Result<DirPath> {
+        let name = path.as_os_str().as_bytes();
         if let Some(top) = lock(&self.tops).get(name) {
             let found = top.id().ok_or(Errno::STALE)?;
             // Its device has been learned.
             let is_local = || true;
-            return self.devices.check(found, id, sender, is_local).map(|()| top.clone());
+            return self.devices.check(found, wanted, sender, is_local).map(|()| top.clone());
         }
-        let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
-        let fd = openat(CWD, &*c_name(name)?, SEARCH | flags, Mode::empty())?;
+        let (fd, anchor) = open()?;
         let found = FileId::of(&fstat(&fd)?);
-        self.devices.check(found, id, sender, || is_on_fs_of_one_host(fd.as_fd()))?;
-        let path = Path::new(OsStr::from_bytes(name));
-        let top = DirPath::top(path, Some(Anchor::Held(Arc::new(fd))), Some(found));
+        self.devices.check(found, wanted, sender, || is_on_fs_of_one_host(fd.as_fd()))?;
+        let top = DirPath::top(path, Some(anchor), Some(found));
         lock(&self.tops).insert(name.into(), top.clone());
         Ok(top)
+    }
+}
+
+/// Opens what [`RankContext::top_of_destination`] has returned with O_PATH.
+///
+/// # Errors
+/// As openat(2), and ESTALE if another directory has its name now.
+pub(crate) fn open_top(top: &DirPath) -> io::Result<OwnedFd> {
+    let Some(Anchor::In(held, name)) = top.anchor() else {
+        return open_for_search(held_fd(top)?, c".");
+    };
+    let fd = enter_for_search(held_fd(held)?, name)?;
+    let found = FileId::of(&fstat(&fd)?);
+    if top.id() == Some(found) { Ok(fd) } else { Err(Errno::STALE) }
+}
+
+fn held_fd(top: &DirPath) -> io::Result<BorrowedFd<'_>> {
+    match top.anchor() {
+        Some(Anchor::Held(held)) => Ok(held.as_fd()),
+        _ => Err(Errno::STALE),
     }
 }
 

@@ -22,13 +22,15 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
 use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{
-    Anchor, DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination,
-    enter_for_search, open_for_search,
+    DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
+    open_for_search,
 };
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
 use crate::shared::wire::Reader;
-use crate::shared::{CreationLock, LOCAL, RankContext, ReceivedShare, Sender, TopMessage};
+use crate::shared::{
+    CreationLock, LOCAL, RankContext, ReceivedShare, Sender, TopMessage, open_top,
+};
 
 /// Directories that stay open for further names of them.
 const KEPT_OPEN: usize = 8;
@@ -226,11 +228,10 @@ fn open_operand(
     if is_created_root && let Some(id) = dst_path.id() {
         cx.destination.operands.record_root(id);
     }
-    let dst = match dst_path.anchor() {
-        Some(Anchor::Held(held)) => open_for_search(held.as_fd(), c"."),
-        _ => Err(Errno::STALE),
-    };
-    let dst = dst.map_err(|_| Refused::Directory)?;
+    let dst = open_top(&dst_path).map_err(|errno| match errno {
+        errno if is_passing(errno) => Refused::ForNow,
+        _ => Refused::Directory,
+    })?;
     Ok(Directories { src, dst, src_path, dst_path })
 }
 
