@@ -21,9 +21,6 @@ use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 /// Bytes that are compared at once. Those of both files fit into a processor's cache.
 const BLOCK_BYTES: usize = 128 << 10;
 
-/// What is in a hole.
-static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
-
 /// An open file with its name.
 pub(super) type Named<'f> = (BorrowedFd<'f>, &'f Place<'f>);
 
@@ -162,11 +159,16 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
 
     /// Continues at `end`, up to which both files have a hole.
     fn pass_hole(&mut self, end: u64) -> Result<()> {
-        while let (true, Some(hash)) = (self.at < end, &mut self.hash) {
-            (self.go_on)()?;
-            let len = block_bytes(end - self.at);
-            hash.update(&ZEROS[..len]);
-            self.at += len as u64;
+        if let Some(hash) = &mut self.hash {
+            // Zeros in the program itself would make each program larger by a block.
+            let zeros = &mut self.buffers.0[..block_bytes(end.saturating_sub(self.at))];
+            zeros.fill(0);
+            while self.at < end {
+                (self.go_on)()?;
+                let len = block_bytes(end - self.at);
+                hash.update(&zeros[..len]);
+                self.at += len as u64;
+            }
         }
         self.at = self.at.max(end);
         Ok(())
