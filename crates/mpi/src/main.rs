@@ -26,6 +26,7 @@ Copies as 'haulage cp' does, by all processes that mpirun or srun starts.
 fn run() -> ExitCode {
     haulage_cli::install_last_words();
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    use_shared_memory_of_one_host();
     let Some(mut network) = Network::join() else {
         eprintln!("haulage-mpi: MPI cannot be used by a process with several threads");
         return ExitCode::FAILURE;
@@ -42,6 +43,20 @@ fn run() -> ExitCode {
             }
             ExitCode::from(2)
         }
+    }
+}
+
+/// If all ranks are on this host, tells Open MPI not to look for fast networks between hosts, which takes
+/// longer than the rest of its start. What the user has chosen stays.
+fn use_shared_memory_of_one_host() {
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    let ranks: Option<u32> = number("OMPI_COMM_WORLD_SIZE");
+    let is_one_host = ranks.is_some() && ranks == number("OMPI_COMM_WORLD_LOCAL_SIZE");
+    let has_chosen =
+        ["OMPI_MCA_pml", "OMPI_MCA_btl"].map(std::env::var_os).iter().any(Option::is_some);
+    if is_one_host && !has_chosen {
+        // If it cannot be set, the start takes longer.
+        engines::sys::set_variable("OMPI_MCA_pml", "ob1");
     }
 }
 

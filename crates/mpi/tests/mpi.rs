@@ -184,6 +184,23 @@ fn many_operands_need_no_more_descriptors_than_a_few() {
     assert_equal(&src, &dst, "300 operands");
 }
 
+/// Open MPI tells which of its message layers it opens. `cm` is for networks that have their own.
+#[test]
+fn ranks_of_one_host_look_for_no_network_unless_they_are_told_to() {
+    let dir = scratch();
+    write(dir.path().join("f"), "x").expect("a file");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    for (options, looks) in [(&[][..], false), (&["--mca", "pml", "ob1,cm"], true)] {
+        let mut command = mpirun(dir.path(), 2, options);
+        command.env("OMPI_MCA_pml_base_verbose", "10");
+        let output = command.args([program, "cp", "-a", "f", "g"]).output().expect("mpirun runs");
+        assert!(output.status.success(), "{output:?}");
+        let told = stderr(&output);
+        assert!(told.contains("component ob1"), "{told}");
+        assert_eq!(told.contains("component cm"), looks, "{told}");
+    }
+}
+
 /// The lines of receipts.
 fn receipts(path: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).expect("receipts");
