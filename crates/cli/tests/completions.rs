@@ -25,6 +25,8 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
     for name in ["some file", "something", "patterns"] {
         std::fs::write(dir.path().join(name), "").expect("a file");
     }
+    let own = "name = \"own\"\n[[part]]\nname = \"first\"\n[[part]]\nname = \"second\"\n";
+    std::fs::write(dir.path().join("own.toml"), own).expect("a file");
     std::fs::create_dir(dir.path().join("somewhere")).expect("a directory");
     // Two run directories, and a directory that is none.
     for (name, file) in [("runs/first", "samples.csv"), ("kept", "samples.csv"), ("runs/no", "x")] {
@@ -61,6 +63,11 @@ const BASH: &[(&str, &str)] = &[
     ("haulage|bench|clo", "closson-2007"),
     ("haulage|bench|pat", "patterns"),
     ("haulage|bench|--on|some", "somewhere"),
+    ("haulage|bench|engines|--part|", "warm cold durable overwritten"),
+    ("haulage|bench|engines|--part|=|du", "durable"),
+    ("haulage|bench|scaling|--part|wo", "workers"),
+    ("haulage|bench|--part|overw", "overwritten"),
+    ("haulage|bench|own.toml|--part|", "first second"),
     ("haulage|bench|--resume|", "kept runs/first"),
     ("haulage|compare|", "kept runs/first"),
     ("haulage|compare|kept|ru", "runs/first"),
@@ -136,6 +143,10 @@ fn fish_completes_options_words_and_files() {
         ("haulage", "haulage race --engines sendfile,spl", "sendfile,splice"),
         ("haulage", "haulage bench clo", "closson-2007"),
         ("haulage", "haulage bench --resume ", "kept runs/first"),
+        ("haulage", "haulage bench engines --part ", "cold durable overwritten warm"),
+        ("haulage", "haulage bench engines --part=du", "--part=durable"),
+        ("haulage", "haulage bench --part overw", "overwritten"),
+        ("haulage", "haulage bench own.toml --part ", "first second"),
         ("haulage", "haulage compare kept r", "runs/first"),
         ("haulage", "haulage report pat", "patterns"),
         ("haulage", "haulage report --svg some", "somewhere/"),
@@ -173,6 +184,9 @@ fn zsh_takes_the_script_and_completes_by_it() {
         ("haulage", "haulage race --engines=sendfile,spl", "--engines=sendfile,splice"),
         ("haulage", "haulage bench clo", "closson-2007"),
         ("haulage", "haulage bench --resume=ru", "--resume=runs/first/"),
+        ("haulage", "haulage bench engines --part=wa", "--part=warm"),
+        ("haulage", "haulage bench --part overw", "overwritten"),
+        ("haulage", "haulage bench own.toml --part se", "second"),
         ("haulage", "haulage compare kept ru", "runs/first/"),
         ("haulage", "haulage report pat", "patterns"),
         ("haulage", "haulage tune somew", "somewhere/"),

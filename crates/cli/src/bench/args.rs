@@ -37,8 +37,8 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) dirs: MeasuredDirs,
 
-    /// Measure only the part NAME of the experiment; can be given several times
-    #[arg(long = "part", value_name = "NAME")]
+    /// Measure only PART of the experiment; --dry-run names the parts; can be given several times
+    #[arg(long = "part", value_name = "PART")]
     pub(super) parts: Vec<String>,
 
     /// Multiply the sizes and numbers of the files that are made by F

@@ -42,6 +42,12 @@ fn names(tables: &[Table]) -> String {
     tables.iter().map(|table| table.name).collect::<Vec<_>>().join(" ")
 }
 
+/// The arguments of the shells' functions that complete parts: an experiment, its parts.
+fn parts_of(experiments: &[(String, Vec<String>)]) -> String {
+    let pair = |(name, parts): &(String, Vec<String>)| format!(" {name} \"{}\"", parts.join(" "));
+    experiments.iter().map(pair).collect()
+}
+
 /// In single quotes, for all three shells: fish alone knows a backslash in them.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
@@ -95,6 +101,7 @@ fn bash_action(argument: &Argument) -> String {
         Argument::Directory => String::from("_haulage_files -d"),
         Argument::Run => String::from("_haulage_runs"),
         Argument::Words(words) => format!("_haulage_words '{}'", words.join(" ")),
+        Argument::Part(experiments) => format!("_haulage_parts{}", parts_of(experiments)),
         Argument::WordsOrFile(words) => format!("_haulage_words_or_files '{}'", words.join(" ")),
         Argument::List(words) => format!("_haulage_list '{}'", words.join(" ")),
     }
@@ -157,6 +164,7 @@ fn zsh_action(argument: &Argument, metavar: &str) -> Option<String> {
         Argument::Directory => String::from("_files -/"),
         Argument::Run => String::from("_haulage_runs"),
         Argument::Words(words) => format!("({})", words.join(" ")),
+        Argument::Part(experiments) => format!("{{_haulage_parts{}}}", parts_of(experiments)),
         Argument::WordsOrFile(words) => format!("{{compadd -- {}; _files}}", words.join(" ")),
         Argument::List(words) => format!("_values -s , {metavar} {}", words.join(" ")),
         Argument::Anything => String::from(" "),
@@ -211,6 +219,9 @@ fn fish_action(argument: &Argument, optional: bool) -> String {
         Argument::Directory => (" -x", Some("(__fish_complete_directories)".to_owned())),
         Argument::Run => (" -x", Some("(__haulage_runs)".to_owned())),
         Argument::Words(words) => (" -x", Some(words.join(" "))),
+        Argument::Part(experiments) => {
+            (" -x", Some(format!("(__haulage_parts{})", parts_of(experiments))))
+        }
         Argument::WordsOrFile(words) => ("", Some(words.join(" "))),
         Argument::List(words) => (" -x", Some(format!("(__fish_append , {})", words.join(" ")))),
         Argument::Anything => (" -x", None),

@@ -3,7 +3,7 @@
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use engines::ENGINES;
-use lab::experiment::library::BUILT_IN;
+use lab::experiment::library::{BUILT_IN, BuiltIn};
 
 use super::roff::{dashes, paragraph, title};
 use super::table::{Argument, OptionRow, Table};
@@ -63,10 +63,17 @@ fn argument(arg: &Arg) -> Argument {
         Some("EXPERIMENT") => {
             Argument::WordsOrFile(words(BUILT_IN.iter().map(|it| it.name).collect()))
         }
+        Some("PART") => Argument::Part(BUILT_IN.iter().map(parts_of).collect()),
         // The names of commands are known to `main`.
-        Some("N" | "NAME" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => Argument::Anything,
+        Some("N" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => Argument::Anything,
         name => panic!("what is {name:?} of {}?", arg.get_id()),
     }
+}
+
+/// An experiment and its parts.
+fn parts_of(experiment: &BuiltIn) -> (String, Vec<String>) {
+    let definition = experiment.definition().expect("a test parses all built-in experiments");
+    (experiment.name.to_owned(), definition.parts.into_iter().map(|part| part.name).collect())
 }
 
 /// The manual page, without its references to others. `about` is its purpose in a phrase.

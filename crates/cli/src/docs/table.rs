@@ -31,6 +31,9 @@ pub(crate) enum Argument {
     /// A run directory, or a file.
     Run,
     Words(Vec<String>),
+    /// One of the parts of the experiments on the line: each experiment's name and its parts. Of a
+    /// file they are read when they are completed.
+    Part(Vec<(String, Vec<String>)>),
     /// One of the words, or a file.
     WordsOrFile(Vec<String>),
     /// Words with commas between.

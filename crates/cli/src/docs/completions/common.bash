@@ -20,6 +20,24 @@ _haulage_words_or_files() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"; compgen -f -- "$cur")
 }
 
+# Parts of the experiments on the line, else of all. The arguments are an experiment, its parts, and so on.
+_haulage_parts() {
+    local word words= all=
+    for word in "${COMP_WORDS[@]}"; do
+        if [[ $word == *.toml && -f $word ]]; then
+            words+=" $(sed -n '/^\[\[part\]\]/,/^name/s/^name *= *"\([^"]*\)".*/\1/p' "$word")"
+        fi
+    done
+    while (($#)); do
+        all+=" $2"
+        if [[ " ${COMP_WORDS[*]} " == *" $1 "* ]]; then
+            words+=" $2"
+        fi
+        shift 2
+    done
+    _haulage_words "${words:-$all}"
+}
+
 # Run directories below the word so far, and in runs/, where they are made; else files.
 _haulage_runs() {
     local run

@@ -5,6 +5,27 @@ function __haulage_is
     test (count $words) -ge 2 -a "$words[2]" = "$argv[1]"
 end
 
+# Parts of the experiments on the line, else of all. The arguments are an experiment, its parts, and so on.
+function __haulage_parts
+    set -l typed (commandline -op)
+    set -l found
+    set -l all
+    for word in $typed
+        if string match -q -- '*.toml' $word; and test -f $word
+            set -a found (sed -n '/^\[\[part\]\]/,/^name/s/^name *= *"\([^"]*\)".*/\1/p' $word)
+        end
+    end
+    while set -q argv[2]
+        set -a all (string split ' ' -- $argv[2])
+        if contains -- $argv[1] $typed
+            set -a found (string split ' ' -- $argv[2])
+        end
+        set -e argv[1..2]
+    end
+    set -q found[1]; or set found $all
+    printf '%s\n' $found
+end
+
 # Run directories below the word so far, and in runs/, where they are made; else files.
 function __haulage_runs
     set -l word (string replace -r '^--[^=]*=' '' -- (commandline -ct))
