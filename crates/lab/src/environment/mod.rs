@@ -131,7 +131,11 @@ impl Environment {
             virtual_machine: of_cpuinfo(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             hypervisor: engines::sys::hypervisor(),
-            reports_free_pages: reports_free_pages(Path::new(BALLOONS)),
+            reports_free_pages: reports_free_pages(Path::new(BALLOONS))
+                && some_block_is_reported(
+                    line_of(REPORTING_ORDER).as_deref(),
+                    &std::fs::read_to_string("/proc/buddyinfo").unwrap_or_default(),
+                ),
             hostname: names.nodename,
             cpu_governor: line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             transparent_hugepages: line_of("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -186,6 +190,22 @@ fn reports_free_pages(balloons: &Path) -> bool {
     let devices = std::fs::read_dir(balloons).into_iter().flatten().flatten();
     let features = devices.filter_map(|device| std::fs::read(device.path().join("features")).ok());
     features.into_iter().any(|bits| bits.get(PAGE_REPORTING) == Some(&b'1'))
+}
+
+/// The least order of a block of free pages that the kernel reports (since Linux 5.14).
+const REPORTING_ORDER: &str = "/sys/module/page_reporting/parameters/page_reporting_order";
+
+/// Whether the kernel has blocks of free pages of the order `least`, from which on it reports them.
+/// `buddyinfo` is /proc/buddyinfo: the four words `Node 0, zone Normal`, then a count for each order
+/// from 0 on. An order beyond these turns reports off. What cannot be read does not.
+fn some_block_is_reported(least: Option<&str>, buddyinfo: &str) -> bool {
+    let zones = buddyinfo.lines().map(|zone| zone.split_whitespace().skip(4).count());
+    let (Some(least), Some(orders)) =
+        (least.and_then(|order| order.parse::<usize>().ok()), zones.max())
+    else {
+        return true;
+    };
+    least < orders
 }
 
 /// The kernel's name, release and version, as uname(1) shows them; `unknown` if uname(2) fails.
@@ -303,6 +323,24 @@ mod tests {
             std::fs::create_dir(&dir).unwrap();
             std::fs::write(dir.join("features"), features).unwrap();
             assert_eq!(reports_free_pages(balloons.path()), reports, "{device} {features}");
+        }
+    }
+
+    #[test]
+    fn an_order_that_no_block_has_turns_reports_off() {
+        let eleven = "Node 0, zone      DMA      0      0      0      0      0      0      0      0      1      1      3 \n\
+                      Node 0, zone   Normal  15443  48782  28741   5386   2416   1520   1147    603    342    187    317 \n";
+        for (least, buddyinfo, reported) in [
+            (Some("9"), eleven, true),
+            (Some("10"), eleven, true),
+            (Some("11"), eleven, false),
+            // Before a balloon has asked for reports, the order is -1 as an unsigned number.
+            (Some("4294967295"), eleven, false),
+            (Some("11"), "Node 0, zone DMA 1 2 3 4 5 6 7 8 9 10 11 12 13 14\n", true),
+            (None, eleven, true),
+            (Some("11"), "", true),
+        ] {
+            assert_eq!(some_block_is_reported(least, buddyinfo), reported, "{least:?} {buddyinfo}");
         }
     }
 
