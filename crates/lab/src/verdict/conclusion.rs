@@ -11,7 +11,9 @@ use super::answer_ranges::{
     CellAnswer, NAMED_MAX, ROWS_MAX, Range, Share, kind_of_files, ratio_digits,
 };
 use super::plain_names::plain_name;
+use crate::definition::cell::Cell;
 use crate::definition::{Definition, Measure, Order, Part};
+use crate::page_cache::state::State;
 use crate::words;
 
 /// An answer in plain words.
@@ -146,27 +148,53 @@ impl Sentences<'_> {
                 .map_or_else(String::new, |files| format!(" for {files}")),
             (false, false) => String::new(),
         };
-        let same_place = |pair: &[Range]| pair[0].circumstances == pair[1].circumstances;
-        let by_size = ranges.windows(2).any(same_place);
-        let factors = match (by_size, one_state) {
-            (true, true) => "the file size",
-            (true, false) => "the file size and the circumstances",
-            (false, _) => "the circumstances",
-        };
+        let factors = words::listed(&factors(ranges));
         let baseline = self.baseline;
         let is_faster = |range: &Range| {
             matches!(range.answer, CellAnswer::Fastest { .. } | CellAnswer::Close { .. })
         };
         let sentence = match ranges.iter().any(is_faster) {
-            true => format!(
-                "On this machine the fastest way depends on {factors}{common}. Compared with the time of \
-                 {baseline}:"
-            ),
+            true => {
+                let answer = self
+                    .by_state(ranges)
+                    .unwrap_or_else(|| format!("the fastest way depends on {factors}{common}"));
+                format!("On this machine {answer}. Compared with the time of {baseline}:")
+            }
             false => format!(
-                "On this machine nothing is shown to be faster than {baseline}{common}. By {factors}:"
+                "On this machine nothing is shown to be faster than {baseline}{common}. In detail:"
             ),
         };
         Conclusion { sentence, rows }
+    }
+
+    /// What is the fastest in the page cache and what is the fastest for other files, if nothing but
+    /// that differs, and both are known.
+    fn by_state(&self, ranges: &[Range]) -> Option<String> {
+        let [warm, cold] = ranges else { return None };
+        if factors(ranges) != [BY_STATE]
+            || warm.sizes != cold.sizes
+            || [warm.cell.state, cold.cell.state] != [State::Warm, State::Cold]
+        {
+            return None;
+        }
+        let (warm_name, cold_name) = (self.fastest(warm)?, self.fastest(cold)?);
+        Some(format!(
+            "{warm_name} is the fastest{}, {cold_name} where they are read from the device",
+            warm.place(self.part)
+        ))
+    }
+
+    /// The variants that are the fastest or too close to it, in plain words. `None` if there are many, or
+    /// none is known.
+    fn fastest(&self, range: &Range) -> Option<String> {
+        match &range.answer {
+            CellAnswer::Fastest { leader, .. } => Some(self.name(leader)),
+            CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
+                Some(words::listed_with("or", &self.close(leader, others).names))
+            }
+            CellAnswer::Baseline { .. } => Some(self.baseline.to_owned()),
+            _ => None,
+        }
     }
 
     /// The answer of a range as a clause. `place` is what it is about.
@@ -305,6 +333,25 @@ impl Sentences<'_> {
             _ => format!(" ({listed} share extents and move no bytes)"),
         }
     }
+}
+
+/// The factor that [`State`] is.
+const BY_STATE: &str = "whether the source is in the page cache";
+
+/// What an answer depends on, in plain words. The ranges differ in these.
+fn factors(ranges: &[Range]) -> Vec<&'static str> {
+    let first = &ranges[0];
+    let differs = |differ: fn(&Cell, &Cell) -> bool| {
+        ranges.iter().any(|range| differ(&range.cell, &first.cell))
+    };
+    let same_place = |pair: &[Range]| pair[0].circumstances == pair[1].circumstances;
+    let found = [
+        ("the file size", ranges.windows(2).any(same_place)),
+        ("whether the destination exists", differs(|a, b| a.destination != b.destination)),
+        (BY_STATE, differs(|a, b| a.state != b.state)),
+        ("how many are copied at once", differs(|a, b| a.at_once != b.at_once)),
+    ];
+    found.into_iter().filter(|(_, does)| *does).map(|(factor, _)| factor).collect()
 }
 
 /// Variants that are too close to call.
