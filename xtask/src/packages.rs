@@ -133,7 +133,7 @@ fn apt_get(args: &[&str]) -> Result<(), String> {
 }
 
 /// Whether `tool` is on the PATH or in the directories of root's commands.
-fn is_found(tool: &str) -> bool {
+pub(crate) fn is_found(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(tool).is_file())
         || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(tool).is_file())

@@ -57,6 +57,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let checkout = Checkout::own()?;
     let formats = args.formats();
+    Format::require_tools(&formats, args.check, crate::packages::is_found)?;
     if args.reproducible {
         // Before a build of some minutes.
         checkout.require_clean()?;
