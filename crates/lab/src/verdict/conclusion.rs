@@ -157,7 +157,7 @@ impl Sentences<'_> {
             true => {
                 let answer = self
                     .by_state(ranges)
-                    .unwrap_or_else(|| format!("the fastest way depends on {factors}{common}"));
+                    .unwrap_or_else(|| format!("the fastest way{common} depends on {factors}"));
                 format!("On this machine {answer}. Compared with the time of {baseline}:")
             }
             false => format!(

@@ -177,7 +177,7 @@ fn sizes_with_the_same_answer_are_one_row() {
         _ => 1e6,
     });
     let found = conclusion(&made);
-    let common = "On this machine the fastest way depends on the file size for files in the page cache. \
+    let common = "On this machine the fastest way for files in the page cache depends on the file size. \
                   Compared with the time of read and write with 64 KiB buffers:";
     assert_eq!(found.sentence, common);
     let rows: Vec<(&str, String)> =
@@ -235,31 +235,31 @@ fn rows_name_the_state_where_it_differs() {
 
 #[test]
 fn what_an_answer_depends_on_is_named() {
-    let check = |states: &[State],
-                 destinations: &[Destination],
-                 at_once: &[u32],
-                 expected: &str| {
-        let mut made = Synthetic::new("copy", &["read_write:64K", "sendfile"], &["1M", "64M"]);
-        made.part().states = states.to_vec();
-        made.part().destinations = destinations.to_vec();
-        made.part().at_once = at_once.to_vec();
-        made.measure(20, 4, |cell, variant| {
-            let last = cell.state == *states.last().unwrap()
-                && cell.destination == *destinations.last().unwrap()
-                && cell.at_once == *at_once.last().unwrap();
-            match variant {
-                "sendfile" if last && expected.contains("size") && cell.file_bytes < 2 << 20 => {
-                    0.7e6
+    let check =
+        |states: &[State], destinations: &[Destination], at_once: &[u32], expected: &str| {
+            let mut made = Synthetic::new("copy", &["read_write:64K", "sendfile"], &["1M", "64M"]);
+            made.part().states = states.to_vec();
+            made.part().destinations = destinations.to_vec();
+            made.part().at_once = at_once.to_vec();
+            made.measure(20, 4, |cell, variant| {
+                let last = cell.state == *states.last().unwrap()
+                    && cell.destination == *destinations.last().unwrap()
+                    && cell.at_once == *at_once.last().unwrap();
+                match variant {
+                    "sendfile"
+                        if last && expected.contains("file size") && cell.file_bytes < 2 << 20 =>
+                    {
+                        0.7e6
+                    }
+                    "sendfile" if last && !expected.contains("file size") => 0.7e6,
+                    "sendfile" => 1e6,
+                    _ => 1e6,
                 }
-                "sendfile" if last && !expected.contains("size") => 0.7e6,
-                "sendfile" => 1e6,
-                _ => 1e6,
-            }
-        });
-        let sentence = conclusion(&made).sentence;
-        let due = format!("the fastest way depends on {expected}");
-        assert!(sentence.contains(&due), "{sentence}\n{due}");
-    };
+            });
+            let sentence = conclusion(&made).sentence;
+            let due = format!("the fastest way{expected}. ");
+            assert!(sentence.contains(&due), "{sentence}\n{due}");
+        };
     let (warm, both) = ([State::Warm], [State::Warm, State::Cold]);
     let (fresh, either) = ([Destination::Fresh], [Destination::Fresh, Destination::Overwritten]);
     // Nothing is faster in the page cache.
@@ -267,12 +267,27 @@ fn what_an_answer_depends_on_is_named() {
         &both,
         &fresh,
         &[1],
-        "whether the source is in the page cache for files of 1 MiB and 64 MiB.",
+        " for files of 1 MiB and 64 MiB depends on whether the source is in the page cache",
     );
-    check(&warm, &either, &[1], "whether the destination exists for files");
-    check(&warm, &fresh, &[1, 2], "how many are copied at once for files");
-    check(&both, &fresh, &[1], "the file size and whether the source is in the page cache. ");
-    check(&warm, &fresh, &[1], "the file size for files in the page cache. ");
+    check(
+        &warm,
+        &either,
+        &[1],
+        " for files of 1 MiB and 64 MiB depends on whether the destination exists",
+    );
+    check(
+        &warm,
+        &fresh,
+        &[1, 2],
+        " for files of 1 MiB and 64 MiB depends on how many are copied at once",
+    );
+    check(
+        &both,
+        &fresh,
+        &[1],
+        " depends on the file size and whether the source is in the page cache",
+    );
+    check(&warm, &fresh, &[1], " for files in the page cache depends on the file size");
 }
 
 #[test]
