@@ -171,6 +171,37 @@ fn every_link_leads_somewhere() {
 }
 
 /// The files that the summary of the book names.
+#[test]
+fn every_path_in_the_architecture_exists() {
+    let text = read(Path::new("ARCHITECTURE.md"));
+    let exists = |path: &str| {
+        let path = root().join(path);
+        path.exists() || path.with_extension("rs").exists()
+    };
+    let from_root = |code: &&str| {
+        let folders = ["crates/", "docs/", "xtask/", "record/"];
+        folders.iter().any(|folder| code.starts_with(folder))
+    };
+    let code = text.split('`').skip(1).step_by(2);
+    let mut named: Vec<String> = code.filter(from_root).map(str::to_owned).collect();
+    for line in text.lines() {
+        // The folders of `tree`, and the way of a file: `| tree   walk/operands   operand to entry`.
+        let folder = line.strip_prefix("| `").and_then(|row| row.split_once("/` |"));
+        let step = line.strip_prefix(" | ").and_then(|step| step.split_once(' '));
+        let part = step.and_then(|(name, rest)| Some((name, rest.split_whitespace().next()?)));
+        named.extend(folder.map(|(folder, _)| format!("crates/tree/src/{folder}")));
+        named.extend(part.map(|(name, part)| {
+            let part = part.trim_end_matches(',');
+            // `cli` has its folder for each command.
+            let inner = if name == "cli" && !part.contains('/') { "cp/" } else { "" };
+            format!("crates/{name}/src/{inner}{part}")
+        }));
+    }
+    assert!(named.len() > 40, "{named:?}");
+    let missing: Vec<&String> = named.iter().filter(|path| !exists(path)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
+}
+
 fn in_the_book() -> BTreeSet<PathBuf> {
     let summary = Path::new("docs/SUMMARY.md");
     links(&read(summary)).iter().map(|link| resolved(summary, link)).collect()
