@@ -96,6 +96,10 @@ impl PartVerdict {
                 sentence: format!("On this machine {}.", sentences.range(only, &only.place(part))),
                 rows: Vec::new(),
             },
+            several if several.iter().all(|it| it.answer == CellAnswer::TooFew) => Conclusion {
+                sentence: "On this machine there were too few sessions to compare.".to_owned(),
+                rows: Vec::new(),
+            },
             several => sentences.list(several),
         }
     }

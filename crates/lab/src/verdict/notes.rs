@@ -9,12 +9,7 @@ pub(crate) fn notes(cells: &[CellRun]) -> Vec<String> {
     let sum = |field: fn(&CellRun) -> u32| cells.iter().map(field).sum::<u32>();
     let (rounds, again) = (sum(|cell| cell.rounds), sum(|cell| cell.rounds_again));
     let disturbed = sum(|cell| cell.rounds_disturbed);
-    if again > 0 {
-        notes.push(format!(
-            "{again} rounds were disturbed and run again, {disturbed} of {rounds} were disturbed every \
-             time and count nevertheless"
-        ));
-    }
+    notes.extend(disturbed_rounds(again, disturbed, rounds));
     let out_of_reach: Vec<String> = cells
         .iter()
         .filter(|cell| cell.ended == Some(Ended::OutOfReach))
@@ -25,4 +20,49 @@ pub(crate) fn notes(cells: &[CellRun]) -> Vec<String> {
         notes.push(format!("the page cache state asked for was out of reach in {named}"));
     }
     notes
+}
+
+/// The note on rounds that were disturbed. `None` if there were none.
+fn disturbed_rounds(again: u32, disturbed: u32, rounds: u32) -> Option<String> {
+    let (were, count) = if disturbed == 1 { ("was", "counts") } else { ("were", "count") };
+    let repeated = match again {
+        0 => return None,
+        1 => "1 round was disturbed and run again".to_owned(),
+        _ => format!("{again} rounds were disturbed and run again"),
+    };
+    let every_time = format!(
+        "{repeated}, {disturbed} of {rounds} {were} disturbed every time and {count} nevertheless"
+    );
+    Some(if disturbed == 0 { repeated } else { every_time })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disturbed_rounds_are_counted_in_words() {
+        for (counts, expected) in [
+            ((0, 0, 9), None),
+            ((1, 0, 0), Some("1 round was disturbed and run again")),
+            ((4, 0, 9), Some("4 rounds were disturbed and run again")),
+            (
+                (4, 1, 9),
+                Some(
+                    "4 rounds were disturbed and run again, 1 of 9 was disturbed every time and \
+                     counts nevertheless",
+                ),
+            ),
+            (
+                (9, 3, 9),
+                Some(
+                    "9 rounds were disturbed and run again, 3 of 9 were disturbed every time and \
+                     count nevertheless",
+                ),
+            ),
+        ] {
+            let (again, disturbed, rounds) = counts;
+            assert_eq!(disturbed_rounds(again, disturbed, rounds).as_deref(), expected);
+        }
+    }
 }

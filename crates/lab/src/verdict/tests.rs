@@ -234,6 +234,16 @@ fn rows_name_the_state_where_it_differs() {
 }
 
 #[test]
+fn too_few_sessions_everywhere_are_one_sentence() {
+    let mut made = Synthetic::new("copy", &["read_write:64K", "sendfile"], &["1M"]);
+    made.part().states = vec![State::Warm, State::Cold];
+    made.measure(1, 4, |_, _| 1e6);
+    let found = conclusion(&made);
+    assert_eq!(found.sentence, "On this machine there were too few sessions to compare.");
+    assert!(found.rows.is_empty(), "{:?}", found.rows);
+}
+
+#[test]
 fn what_an_answer_depends_on_is_named() {
     let check =
         |states: &[State], destinations: &[Destination], at_once: &[u32], expected: &str| {
