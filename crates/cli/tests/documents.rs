@@ -170,7 +170,6 @@ fn every_link_leads_somewhere() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The files that the summary of the book names.
 #[test]
 fn every_path_in_the_architecture_exists() {
     let text = read(Path::new("ARCHITECTURE.md"));
@@ -202,6 +201,7 @@ fn every_path_in_the_architecture_exists() {
     assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
 }
 
+/// The files that the summary of the book names.
 fn in_the_book() -> BTreeSet<PathBuf> {
     let summary = Path::new("docs/SUMMARY.md");
     links(&read(summary)).iter().map(|link| resolved(summary, link)).collect()
