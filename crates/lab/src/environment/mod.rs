@@ -278,8 +278,7 @@ fn mitigations() -> BTreeMap<String, String> {
 
 /// The machine's name, with what is no letter or digit replaced.
 pub(crate) fn host() -> String {
-    let uname = rustix::system::uname();
-    let name = uname.nodename().to_string_lossy();
+    let name = engines::sys::uname().map(|names| names.nodename).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().take(40).map(plain).collect();
     if name.is_empty() { "host".to_owned() } else { name }

@@ -161,8 +161,7 @@ fn lines_between(
     if user.is_empty() {
         return ProfileLines::new(options, (&[], &by_type), (&built_in, &by_type));
     }
-    let uname = rustix::system::uname();
-    let kernel = uname.release().to_string_lossy();
+    let kernel = engines::sys::Uname::or_unknown().release;
     let fitting = user.iter().filter(|pair| pair.fits(found()));
     let user: Vec<_> = fitting.map(|pair| (pair, pair.changes(found(), &kernel))).collect();
     let user: &Fitting<'_> = &user;
