@@ -152,16 +152,17 @@ impl Sentences<'_> {
                 .map_or_else(String::new, |files| format!(" for {files}")),
             (false, false) => String::new(),
         };
-        let factors = words::listed(&factors(ranges));
+        let factors = factors(ranges);
         let baseline = self.baseline;
         let is_faster = |range: &Range| {
             matches!(range.answer, CellAnswer::Fastest { .. } | CellAnswer::Close { .. })
         };
         let sentence = match ranges.iter().any(is_faster) {
             true => {
-                let answer = self
-                    .by_state(ranges)
-                    .unwrap_or_else(|| format!("the fastest way{common} depends on {factors}"));
+                let by_state = (factors == [BY_STATE]).then(|| self.by_state(ranges)).flatten();
+                let answer = by_state.unwrap_or_else(|| {
+                    format!("the fastest way{common} depends on {}", words::listed(&factors))
+                });
                 format!("On this machine {answer}. Compared with the time of {baseline}:")
             }
             false => format!(
@@ -171,12 +172,11 @@ impl Sentences<'_> {
         Conclusion { sentence, rows }
     }
 
-    /// What is the fastest in the page cache and what is the fastest for other files, if nothing but
-    /// that differs, and both are known.
+    /// What is the fastest in the page cache and what is the fastest for other files, of `ranges` that
+    /// differ in nothing else. `None` unless both are known.
     fn by_state(&self, ranges: &[Range]) -> Option<String> {
         let [warm, cold] = ranges else { return None };
-        if factors(ranges) != [BY_STATE]
-            || warm.sizes != cold.sizes
+        if warm.sizes != cold.sizes
             || [warm.cell.state, cold.cell.state] != [State::Warm, State::Cold]
         {
             return None;
