@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation};
@@ -101,22 +101,31 @@ impl SmallFs {
         self.scratch.join(name)
     }
 
-    /// Fills the file system until nothing fits any more, even after all of it was written to storage.
+    /// Fills the file system until a new file of one block does not fit, even after all was written to
+    /// storage. ext4 can still free a few blocks later, when it ends a transaction.
     ///
     /// # Panics
     /// If that fails.
     pub fn leave_nothing(&self) {
-        let mut rest = File::create(self.join("rest")).expect("the file that takes the rest");
         self.leave_room(0);
         // Delayed allocation reserves more than it needs, and gives the difference back when it
-        // writes. So the file system is full when nothing fits after everything is written.
-        let mut bytes_before = None;
-        loop {
-            let full = std::io::copy(&mut std::io::repeat(1), &mut rest).expect_err("it is small");
+        // writes. So the file system is full when nothing fits after all was written.
+        const BLOCK: [u8; 4096] = [1; 4096];
+        for number in 0.. {
+            let mut bytes = 0;
+            let full = match File::create(self.join(format!("rest-{number}"))) {
+                Ok(mut rest) => loop {
+                    match rest.write(&BLOCK) {
+                        Ok(written) => bytes += written,
+                        Err(full) => break full,
+                    }
+                },
+                Err(full) => full,
+            };
             assert_eq!(full.kind(), ErrorKind::StorageFull, "{}: {full}", self.scratch.kind);
-            rustix::fs::syncfs(&rest).expect("the file system writes its data");
-            let bytes = rest.metadata().expect("its length").len();
-            if bytes_before.replace(bytes) == Some(bytes) {
+            let root = File::open(self.join("")).expect("the root directory");
+            rustix::fs::syncfs(&root).expect("the file system writes its data");
+            if bytes == 0 {
                 return;
             }
         }
