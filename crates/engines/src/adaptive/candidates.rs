@@ -4,13 +4,18 @@ use crate::Variant;
 use crate::copy_file_range::COPY_FILE_RANGE;
 use crate::direct_read::DIRECT_READ;
 use crate::engine::Engine;
+use crate::processor_cache::l2_bytes;
 use crate::read_write::READ_WRITE;
 use crate::splice::SPLICE;
 
-/// The buffer of `read_write` for a large file. The page cache takes a write in folios of up to its length, and
-/// copies a longer folio faster. No other length loses as little on every processor that was measured:
-/// docs/design/engine-selection.md has the figures.
-const READ_WRITE_BYTES: u64 = 512 << 10;
+/// The buffer of `read_write` for a large file, on a processor with `l2_bytes` of second-level cache. The page
+/// cache takes a write in folios of up to its length, and copies a longer folio faster; a buffer that the
+/// second-level cache does not hold is read from a slower one. Where its size is unknown, 512 KiB loses the
+/// least: docs/design/engine-selection.md has the figures.
+fn read_write_bytes(l2_bytes: Option<u64>) -> u64 {
+    const MIB: u64 = 1 << 20;
+    if l2_bytes.is_some_and(|bytes| bytes >= MIB) { MIB } else { MIB / 2 }
+}
 
 /// What the candidates of a file depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +34,13 @@ impl CandidateSet {
     /// direct reads by one from storage.
     #[must_use]
     pub fn variants(&self) -> Vec<Variant> {
+        self.variants_with_buffer(read_write_bytes(l2_bytes()))
+    }
+
+    /// The variants, with this buffer of `read_write`.
+    fn variants_with_buffer(&self, buffer_bytes: u64) -> Vec<Variant> {
         let by_all = |variant: Variant| variant.shared_by(self.workers);
-        let read_write = by_all(with(&READ_WRITE, &[("buffer", READ_WRITE_BYTES)]));
+        let read_write = by_all(with(&READ_WRITE, &[("buffer", buffer_bytes)]));
         if self.is_cold {
             // What differs is how the device is read: the candidates in the page cache all wait for readahead.
             // One worker of `direct_read` reads and writes at the same time, and two were slower on two
@@ -79,10 +89,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_buffer_follows_the_second_level_cache() {
+        let lengths = [None, Some(256), Some(512), Some(1024), Some(2048)]
+            .map(|l2_kib| read_write_bytes(l2_kib.map(|kib: u64| kib << 10)) >> 10);
+        assert_eq!(lengths, [512, 512, 512, 1024, 1024]);
+    }
+
+    #[test]
     fn candidates_depend_on_workers_residency_and_options() {
         let check = |workers, is_cold, may_share, expected: &str| {
             let set = CandidateSet { workers, is_cold, may_share };
-            let texts: Vec<_> = set.variants().iter().map(ToString::to_string).collect();
+            let texts: Vec<_> =
+                set.variants_with_buffer(512 << 10).iter().map(ToString::to_string).collect();
             assert_eq!(texts.join(" "), expected);
         };
         let two = "read_write:512K@2 splice:1M,pipe=1M@2";

@@ -34,6 +34,8 @@ pub struct Environment {
     pub cpu_model_number: Option<u32>,
     /// The processor, as the kernel names it.
     pub cpu_model: Option<String>,
+    /// Bytes of the second-level cache of the first processor; `None` where sysfs does not tell.
+    pub cpu_l2_bytes: Option<u64>,
     /// Processors this process may use.
     pub cpu_count: usize,
     /// Memory of the machine.
@@ -122,6 +124,7 @@ impl Environment {
             cpu_family: number("cpu family"),
             cpu_model_number: number("model"),
             cpu_model: cpu_model(),
+            cpu_l2_bytes: engines::l2_bytes(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: memory_bytes(),
             dirty_background_bytes: counter("/proc/vmstat", "nr_dirty_background_threshold")
