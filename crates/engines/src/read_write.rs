@@ -44,6 +44,7 @@ pub(crate) static READ_WRITE: Engine = Engine {
         "read_write:8M",
         "read_write:256K@2",
         "read_write:512K@2",
+        "read_write:1M@2",
     ],
     kind: Kind::Copier { probe: |pair| probe_by_copy(&READ_WRITE, pair), start },
 };
