@@ -51,10 +51,16 @@ impl Left {
     }
 
     fn put(&self, dir: &Path) {
+        self.put_with_mode(dir, 0o600);
+    }
+
+    /// The mode is another one if the run was killed between the change of the mode and the rename.
+    fn put_with_mode(&self, dir: &Path, part_mode: u32) {
         for (path, content) in [(part(dir), &self.part), (journal(dir), &self.journal)] {
             write(&path, content).expect("a file");
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).expect("a mode");
         }
+        std::fs::set_permissions(part(dir), PermissionsExt::from_mode(part_mode)).expect("a mode");
     }
 }
 
@@ -106,11 +112,14 @@ const CASES: [(&str, &str, Prepare); 9] = [
 fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
     let left = Left::new();
     each_fs(|kind, dir| {
-        for (what, option, prepare) in CASES {
+        let modes = [0o600, 0o644];
+        let cases = CASES.iter().flat_map(|&case| modes.map(|mode| (case, mode)));
+        for ((what, option, prepare), mode) in cases {
+            let what = &format!("{what}, mode {mode:o}");
             let at = dir.join("named");
             create_dir(&at).expect("a directory");
             prepare(&at.join("a"), &at.join("b"));
-            left.put(&at);
+            left.put_with_mode(&at, mode);
             let output = run(&at, &["-r", "--resume", "--reflink=never", option, "a", "b"]);
             assert!(output.status.success(), "{kind} {what}: {output:?}");
             assert!(at.join("b").symlink_metadata().is_ok(), "{kind} {what}");
@@ -124,7 +133,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
                 create_dir(dir.join(name)).expect("a directory");
             }
             prepare(&dir.join("src/b"), &dir.join("dst/b"));
-            left.put(&dir.join("dst"));
+            left.put_with_mode(&dir.join("dst"), mode);
             // A link inside a directory is followed if it is older than the run.
             std::thread::sleep(Duration::from_millis(20));
             let options = ["-r", "--resume", "--reflink=never", option];

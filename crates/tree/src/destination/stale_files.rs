@@ -13,7 +13,7 @@ use super::own_file::{self, LeftOver};
 use super::partial::{self, JournalKind};
 use super::temporary::{self, is_locked_elsewhere, is_source_name};
 use crate::entry::Entry;
-use crate::fs::{Place, Trust, each_name, file_bytes, is_directory};
+use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_regular};
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::Security;
@@ -100,11 +100,16 @@ pub(crate) fn remove_partial(
 ) -> Result<(), LeftOver> {
     let Some((partial_name, journal_name)) = partial::names(name) else { return Ok(()) };
     let mut removed = Ok(());
-    let partial_file = find(security, src, dir, &partial_name);
-    let journal = find(security, src, dir, &journal_name);
+    let is_private = |stat: &Stat| partial::is_private(stat, security.caller.euid);
+    let journal = find(src, dir, &journal_name).filter(|(_, stat)| is_private(stat));
     let journal_kind = journal.as_ref().and_then(|(fd, _)| partial::journal_kind(fd.as_fd()));
     let is_of_file =
         journal_kind.is_some_and(|journal_kind| journal_kind != JournalKind::Directory);
+    // A run that was killed shortly before the last rename has given the file its owner and mode. Then the
+    // journal shows whose it is.
+    let has_records = journal_kind == Some(JournalKind::PartialFile);
+    let partial_file = find(src, dir, &partial_name)
+        .filter(|(_, stat)| is_private(stat) || has_records && is_regular(stat));
     if let Some((fd, stat)) = partial_file {
         // Without a journal only an empty file is known to be a partial one: a run starts with
         // that.
@@ -122,17 +127,11 @@ pub(crate) fn remove_partial(
     removed
 }
 
-/// Opens the file `own`, if a run of this user may have created it.
-fn find(
-    security: &Security,
-    src: &Place<'_>,
-    dir: BorrowedFd<'_>,
-    own: &CStr,
-) -> Option<(OwnedFd, Stat)> {
+/// Opens the file `own`, if it is not copied from the directory of `src`.
+fn find(src: &Place<'_>, dir: BorrowedFd<'_>, own: &CStr) -> Option<(OwnedFd, Stat)> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let fd = openat(dir, own, flags, Mode::empty()).ok()?;
     let stat = fstat(&fd).ok()?;
-    let ours = partial::is_private(&stat, security.caller.euid) && !is_source_name(src, dir, own);
-    ours.then_some((fd, stat))
+    (!is_source_name(src, dir, own)).then_some((fd, stat))
 }
