@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
+use rustix::io::Errno;
 use testfs::{each_fs, random_bytes};
 
 const LARGE: usize = 24 << 20;
@@ -160,6 +161,27 @@ fn a_stale_partial_file_beside_a_directory_is_removed() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(read(dir.join("b/a")).expect("the copy").len(), LARGE);
     assert_eq!(leftovers(dir), [""; 0]);
+}
+
+/// A run that was killed shortly before the rename had given it the attributes that the source had then.
+#[test]
+fn a_partial_file_of_an_earlier_source_gives_no_attribute_to_the_copy() {
+    let left = Left::new();
+    each_fs(|kind, dir| {
+        large(&dir.join("a"), dir);
+        left.put(dir);
+        let attribute = setxattr(part(dir), "user.earlier", b"value", XattrFlags::empty());
+        if attribute == Err(Errno::OPNOTSUPP) {
+            return;
+        }
+        attribute.expect("an attribute");
+        let output = run(dir, &["-a", "--resume", "--reflink=never", "a", "b"]);
+        assert!(output.status.success(), "{kind}: {output:?}");
+        assert!(read(dir.join("b")).expect("the copy") == random_bytes(LARGE, 1), "{kind}");
+        let found = getxattr(dir.join("b"), "user.earlier", &mut [0; 8]);
+        assert_eq!(found, Err(Errno::NODATA), "{kind}");
+        assert_eq!(leftovers(dir), [""; 0], "{kind}");
+    });
 }
 
 #[test]

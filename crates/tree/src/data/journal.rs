@@ -66,9 +66,7 @@ fn header(src: &Stat) -> [u8; HEADER_BYTES] {
 impl Journal {
     /// Reads the journal `file` of `partial`, and truncates both to what is valid.
     pub(crate) fn read(file: OwnedFd, partial: BorrowedFd<'_>, src: &Stat) -> io::Result<Journal> {
-        let header = header(src);
-        let mut found = [0; HEADER_BYTES];
-        let whole = pread_full(file.as_fd(), &mut found, 0)? == HEADER_BYTES;
+        let is_of_source = Journal::is_of(file.as_fd(), src)?;
         let mut journal = Journal {
             file,
             at: 0,
@@ -76,18 +74,24 @@ impl Journal {
             chunk_bytes: chunk_bytes(file_bytes(src)),
             broken: false,
         };
-        if whole && found == header {
+        if is_of_source {
             while let Some(end) = journal.next_valid(partial, file_bytes(src))? {
                 (journal.at, journal.records) = (end, journal.records + 1);
             }
         } else {
             ftruncate(&journal.file, 0)?;
-            pwrite_all(journal.file.as_fd(), &header, 0).1?;
+            pwrite_all(journal.file.as_fd(), &header(src), 0).1?;
         }
         ftruncate(&journal.file, journal.end())?;
         // The valid part may end in a hole.
         ftruncate(partial, journal.at)?;
         Ok(journal)
+    }
+
+    /// Whether the journal `file` is one of `src` as it is now.
+    pub(crate) fn is_of(file: BorrowedFd<'_>, src: &Stat) -> io::Result<bool> {
+        let mut found = [0; HEADER_BYTES];
+        Ok(pread_full(file, &mut found, 0)? == HEADER_BYTES && found == header(src))
     }
 
     /// The end of the next chunk, if it is valid.

@@ -57,7 +57,28 @@ pub(crate) fn resume_or_create(
     euid: u32,
 ) -> io::Result<Option<PartialFile>> {
     let Some((partial_name, journal_name)) = names(name) else { return Ok(None) };
-    let Some(fd) = open_own(dir, &partial_name, euid)? else { return Ok(None) };
+    let Some((mut fd, is_new)) = open_locked(dir, &partial_name, euid)? else { return Ok(None) };
+    let Some((file, _)) = open_own(dir, &journal_name, euid)? else {
+        let _ = unlinkat(dir, &*partial_name, AtFlags::empty());
+        return Ok(None);
+    };
+    if !is_new && !Journal::is_of(file.as_fd(), src)? {
+        // A file of another source, or of an earlier state of this one, may have attributes that the copy
+        // must not have.
+        unlinkat(dir, &*partial_name, AtFlags::empty())?;
+        match open_locked(dir, &partial_name, euid)? {
+            Some((new, _)) => fd = new,
+            None => return Ok(None),
+        }
+    }
+    let journal = Journal::read(file, fd.as_fd(), src)?;
+    Ok(Some(PartialFile { fd, name: partial_name, journal }))
+}
+
+/// Opens or creates the partial file `name` as [`open_own`] does, and locks it. `None` also when another
+/// run uses it.
+fn open_locked(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(OwnedFd, bool)>> {
+    let Some((fd, is_new)) = open_own(dir, name, euid)? else { return Ok(None) };
     match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         // On file systems without locks no other run is kept out.
@@ -65,17 +86,10 @@ pub(crate) fn resume_or_create(
         result => result?,
     }
     // The last holder of the lock may have renamed the file.
-    let named = statat(dir, &*partial_name, AtFlags::SYMLINK_NOFOLLOW);
+    let named = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     let opened = FileId::of(&fstat(&fd)?);
-    if !named.is_ok_and(|named| FileId::of(&named) == opened) {
-        return Ok(None);
-    }
-    let Some(file) = open_own(dir, &journal_name, euid)? else {
-        let _ = unlinkat(dir, &*partial_name, AtFlags::empty());
-        return Ok(None);
-    };
-    let journal = Journal::read(file, fd.as_fd(), src)?;
-    Ok(Some(PartialFile { fd, name: partial_name, journal }))
+    let is_named = named.is_ok_and(|named| FileId::of(&named) == opened);
+    Ok(is_named.then_some((fd, is_new)))
 }
 
 /// The contents of a file with the name of a journal.
@@ -114,15 +128,15 @@ pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), 
     names(name).map_or(Ok(()), |(_, journal)| own_file::remove(dir, &journal))
 }
 
-/// Opens a private file for reading and writing, and replaces one of another user. `None` if the
-/// name belongs to a file that must stay, such as a directory.
-fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<OwnedFd>> {
+/// Opens a private file for reading and writing, and replaces one of another user; whether it is new.
+/// `None` if the name belongs to a file that must stay, such as a directory.
+fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(OwnedFd, bool)>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = openat(dir, name, flags, Mode::empty());
     if let Ok(fd) = &opened
         && is_private(&fstat(fd)?, euid)
     {
-        return opened.map(Some);
+        return opened.map(|fd| Some((fd, false)));
     }
     if !matches!(opened, Err(Errno::NOENT)) {
         match unlinkat(dir, name, AtFlags::empty()) {
@@ -134,7 +148,7 @@ fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<Ow
     match openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
         // Another process created it first.
         Err(Errno::EXIST) => Ok(None),
-        result => result.map(Some),
+        result => result.map(|fd| Some((fd, true))),
     }
 }
 
@@ -171,7 +185,7 @@ impl<'d> DirectoryMarker<'d> {
         euid: u32,
     ) -> io::Result<Option<DirectoryMarker<'d>>> {
         let Some((_, name)) = names(name) else { return Ok(None) };
-        let Some(file) = open_own(dir, &name, euid)? else { return Ok(None) };
+        let Some((file, _)) = open_own(dir, &name, euid)? else { return Ok(None) };
         ftruncate(&file, 0)?;
         pwrite_all(file.as_fd(), &marker_text(src), 0).1?;
         Ok(Some(DirectoryMarker { dir, name }))
