@@ -309,6 +309,52 @@ fn a_stale_temporary_is_removed_by_every_way_to_complete_a_copy() {
     });
 }
 
+/// The names beside a long name are too long for it, and hold its hash.
+#[test]
+fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
+    let name = "n".repeat(255);
+    let content = random_bytes(LARGE, 1);
+    each_fs(|kind, dir| {
+        for name in ["src", "dst"] {
+            create_dir(dir.join(name)).expect("a directory");
+        }
+        write(dir.join("src").join(&name), &content).expect("a file");
+        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+        let args = ["cp", "-r", "--resume", "--reflink=never", "-T", "src", "dst"];
+        let mut child =
+            command.args(args).arg("--limit-rate=24M").current_dir(dir).spawn().expect("it runs");
+        let dst = dir.join("dst");
+        let journal_bytes = || {
+            let found = leftovers(&dst).into_iter().find(|name| name.ends_with("journal"));
+            found
+                .and_then(|name| std::fs::metadata(dst.join(name)).ok())
+                .map_or(0, |stat| stat.len())
+        };
+        while journal_bytes() < 150 {
+            assert!(
+                child.try_wait().expect("a child").is_none(),
+                "{kind}: it ended without a journal"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().expect("a signal");
+        child.wait().expect("it has ended");
+        // As a run with `--atomic` leaves it that is killed at its rename.
+        let part =
+            leftovers(&dst).into_iter().find(|name| name.ends_with("part")).expect("it is left");
+        write(dst.join(part.replace("haulage-part", "haulage-new")), "new").expect("a file");
+        // In a file system without locks the temporary has to be older than the run.
+        std::thread::sleep(Duration::from_millis(20));
+        let output = run(dir, &args[1..]);
+        assert!(output.status.success(), "{kind}: {output:?}");
+        assert!(read(dst.join(&name)).expect("the copy") == content, "{kind}");
+        assert_eq!(leftovers(&dst), [""; 0], "{kind}");
+        for name in ["src", "dst"] {
+            std::fs::remove_dir_all(dir.join(name)).expect("removed");
+        }
+    });
+}
+
 /// What another source has under the name of a temporary is a file like any other.
 #[test]
 fn a_copied_file_with_the_name_of_a_temporary_stays() {

@@ -27,7 +27,7 @@ pub(crate) struct PartialFile {
     pub(crate) journal: Journal,
 }
 
-/// The names of the partial file and the journal of `name`; `None` if they are too long.
+/// The names of the partial file and the journal of `name`; `None` for a path of several components.
 pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
     Some((temp_name(name, PART)?, temp_name(name, JOURNAL)?))
 }
@@ -133,10 +133,11 @@ pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), 
 fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(OwnedFd, bool)>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = openat(dir, name, flags, Mode::empty());
-    if let Ok(fd) = &opened
-        && is_private(&fstat(fd)?, euid)
-    {
-        return opened.map(|fd| Some((fd, false)));
+    match &opened {
+        Ok(fd) if is_private(&fstat(fd)?, euid) => return opened.map(|fd| Some((fd, false))),
+        // The file system has only shorter names.
+        Err(Errno::NAMETOOLONG) => return Ok(None),
+        _ => {}
     }
     if !matches!(opened, Err(Errno::NOENT)) {
         match unlinkat(dir, name, AtFlags::empty()) {
@@ -282,9 +283,16 @@ mod tests {
     }
 
     #[test]
-    fn long_names_have_no_partial_files() {
+    fn every_name_has_others_for_its_files_that_are_short_enough_and_its_own() {
         let name = |len| CString::new(vec![b'n'; len]).expect("no zero");
-        assert!(names(&name(200)).is_some());
-        assert!(names(&name(250)).is_none());
+        let mut seen = std::collections::HashSet::new();
+        for len in [1, 200, 238, 239, 241, 242, 254, 255] {
+            let (partial, journal) = names(&name(len)).expect("names");
+            for own in [partial, journal] {
+                assert!(own.to_bytes().len() <= 255 && is_own_name(&own), "{len}: {own:?}");
+                assert!(seen.insert(own), "{len}");
+            }
+        }
+        assert!(names(c"a/b").is_none());
     }
 }

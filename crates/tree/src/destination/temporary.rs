@@ -2,8 +2,9 @@
 //! is recognised ([`remove_if_stale`]).
 //!
 //! The temporary name of `NAME` is `.NAME.haulage-new`, so that a later run of the same copy finds
-//! and removes the temporary of a killed run. If that name is too long or that of a file of the
-//! source, or if another process may be using it, the name is `.haulage-PID-COUNT`.
+//! and removes the temporary of a killed run. A long NAME is replaced by its hash. If that is the name of a
+//! file of the source, if another process may be using it, or if the file system has only shorter names, the
+//! name is `.haulage-PID-COUNT`.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,6 +15,7 @@ use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat,
 };
 use rustix::io::{self, Errno};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::own_file::{self, LeftOver};
 use crate::fs::{FileId, Place, c_name, is_directory, is_regular, split};
@@ -37,7 +39,7 @@ pub(crate) fn create_temporary<T>(
             }
             made => made,
         };
-        if !matches!(made, Err(Errno::EXIST)) {
+        if !matches!(made, Err(Errno::EXIST | Errno::NAMETOOLONG)) {
             return made.map(|made| (own, made));
         }
     }
@@ -106,12 +108,20 @@ pub(crate) fn is_source_name(src: &Place<'_>, dir: BorrowedFd<'_>, own: &CStr) -
         .is_ok_and(|there| !at(dir, own).is_ok_and(|here| FileId::of(&here) == FileId::of(&there)))
 }
 
-/// `.NAME` with the suffix; `None` if that is too long.
+/// `.NAME` with the suffix. A hash stands for a name that would become too long. `None` for a path of
+/// several components.
 pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
     const NAME_BYTES_MAX: usize = 255;
-    let bytes = [b".", name.to_bytes(), suffix].concat();
-    let single = !name.to_bytes().contains(&b'/');
-    (single && bytes.len() <= NAME_BYTES_MAX).then(|| CString::new(bytes).ok()).flatten()
+    let name = name.to_bytes();
+    if name.contains(&b'/') {
+        return None;
+    }
+    let whole = [b".", name, suffix].concat();
+    let bytes = match whole.len() <= NAME_BYTES_MAX {
+        true => whole,
+        false => [format!(".{:032x}", xxh3_128(name)).as_bytes(), suffix].concat(),
+    };
+    CString::new(bytes).ok()
 }
 
 /// Locks a temporary file, so that other runs do not take it for a stale one. Without locks, which
