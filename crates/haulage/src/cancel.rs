@@ -41,7 +41,8 @@ pub enum Control {
     #[default]
     Continue,
     /// Go on. Of an error: it does not make the copy fail. Of an entry that was asked about: leave it
-    /// out. Of progress: the same as [`Control::Continue`].
+    /// out. Of a directory that was entered: leave out its entries. Otherwise the same as
+    /// [`Control::Continue`].
     Skip,
     /// Stop. The copy fails as cancelled.
     Quit,

@@ -11,8 +11,8 @@ use engines::profile::Location;
 use engines::{Errno, Variant};
 use rustix::fs::FileType;
 use tree::{
-    Destination, Existing, Filter, Follow, IgnoreFile, Keep, ModeRule, Observer, Options, PreScan,
-    Preserve, Receipt, Reflink, Request, Rule, Sparse,
+    Destination, DirectoryStage, Existing, Filter, Follow, IgnoreFile, Keep, ModeRule, Observer,
+    Options, PreScan, Preserve, Receipt, Reflink, Request, Rule, Sparse,
 };
 
 use crate::cancel::{CancelToken, Control};
@@ -32,6 +32,7 @@ type OnProgress<'c> = Box<dyn FnMut(&Progress) -> Control + 'c>;
 type OnError<'c> = Box<dyn FnMut(&Error) -> Control + 'c>;
 type OnEntry<'c> = Box<dyn FnMut(&Receipt) -> Control + 'c>;
 type OnFound<'c> = Box<dyn FnMut(&Path, FileType) -> Control + 'c>;
+type OnDirectory<'c> = Box<dyn FnMut(&Path, &Path, DirectoryStage) -> Control + 'c>;
 
 /// A copy of files and trees: what, where to, and how.
 ///
@@ -73,6 +74,7 @@ pub struct Copy<'c> {
     on_error: Option<OnError<'c>>,
     on_entry: Option<OnEntry<'c>>,
     on_found: Option<OnFound<'c>>,
+    on_directory: Option<OnDirectory<'c>>,
 }
 
 /// What a [`struct@Copy`] copies.
@@ -152,6 +154,7 @@ impl<'c> Copy<'c> {
             on_error: None,
             on_entry: None,
             on_found: None,
+            on_directory: None,
         }
     }
 
@@ -365,6 +368,18 @@ impl<'c> Copy<'c> {
         self
     }
 
+    /// Calls `callback` with source and destination of each directory at each
+    /// [stage](DirectoryStage), and waits for its answer. `false` at [`DirectoryStage::Entered`]
+    /// leaves out its entries; the directory itself is copied.
+    /// [`on_entry`](Copy::on_entry) is called when it is finished.
+    pub fn on_directory<R: Into<Control>>(
+        mut self,
+        mut callback: impl FnMut(&Path, &Path, DirectoryStage) -> R + 'c,
+    ) -> Copy<'c> {
+        self.on_directory = Some(Box::new(move |src, dst, stage| callback(src, dst, stage).into()));
+        self
+    }
+
     /// Copies. An entry that fails does not stop the others.
     ///
     /// # Errors
@@ -383,8 +398,10 @@ impl<'c> Copy<'c> {
             errors: self.on_error.is_some(),
             receipts: self.on_entry.is_some(),
             selection: self.on_found.is_some(),
+            directories: self.on_directory.is_some(),
         };
-        let any = wanted.progress || wanted.errors || wanted.receipts || wanted.selection;
+        let asks = wanted.errors || wanted.selection || wanted.directories;
+        let any = asks || wanted.progress || wanted.receipts;
         let (events, received) = sync_channel(EVENTS_MAX);
         let session = Session::new(self.cancel.clone(), wanted, any.then(|| events.clone()));
         if any {
@@ -469,6 +486,7 @@ impl<'c> Copy<'c> {
             on_error: &mut self.on_error,
             on_entry: &mut self.on_entry,
             on_found: &mut self.on_found,
+            on_directory: &mut self.on_directory,
         };
         let every = self.progress_every;
         std::thread::scope(|scope| {
@@ -548,6 +566,7 @@ struct Callbacks<'s, 'c> {
     on_error: &'s mut Option<OnError<'c>>,
     on_entry: &'s mut Option<OnEntry<'c>>,
     on_found: &'s mut Option<OnFound<'c>>,
+    on_directory: &'s mut Option<OnDirectory<'c>>,
 }
 
 impl Callbacks<'_, '_> {
@@ -582,6 +601,10 @@ impl Callbacks<'_, '_> {
             Event::Found(path, kind, answer) => {
                 let on_found = self.on_found.as_mut();
                 let _ = answer.send(on_found.map_or(Control::Continue, |on| on(&path, kind)));
+            }
+            Event::Directory(src, dst, stage, answer) => {
+                let on = self.on_directory.as_mut();
+                let _ = answer.send(on.map_or(Control::Continue, |on| on(&src, &dst, stage)));
             }
             Event::Finished(receipt) => {
                 let on_entry = self.on_entry.as_mut();

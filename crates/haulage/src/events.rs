@@ -4,7 +4,8 @@
 pub use engines::{Errno, Moved, Span, Stop};
 pub use rustix::fs::{FileType, Mode};
 pub use tree::{
-    Action, Announcement, Attempt, Attribute, Chosen, ChosenBy, CurrentFile, Diagnostic, FileId,
-    Loss, MeasuredRate, Method, Observer, Offload, OldAttribute, Outcome, PreScan, Progress,
-    ProgressTracker, Question, Receipt, Severity, SparseDetection, Totals, Verified,
+    Action, Announcement, Attempt, Attribute, Chosen, ChosenBy, CurrentFile, Diagnostic,
+    DirectoryStage, FileId, Loss, MeasuredRate, Method, Observer, Offload, OldAttribute, Outcome,
+    PreScan, Progress, ProgressTracker, Question, Receipt, Severity, SparseDetection, Totals,
+    Verified,
 };

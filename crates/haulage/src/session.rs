@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
-use tree::{Diagnostic, Observer, ProgressTracker, Receipt, Severity};
+use tree::{Diagnostic, DirectoryStage, Observer, ProgressTracker, Receipt, Severity};
 
 use crate::cancel::{CancelToken, Control};
 use crate::error::Error;
@@ -17,6 +17,8 @@ use crate::report::{ERRORS_KEPT_MAX, Report};
 pub(crate) enum Event {
     Failed(Error, SyncSender<Control>),
     Found(PathBuf, FileType, SyncSender<Control>),
+    /// Source and destination of a directory.
+    Directory(PathBuf, PathBuf, DirectoryStage, SyncSender<Control>),
     Finished(Box<Receipt>),
     /// The copy has ended.
     Ended,
@@ -29,6 +31,7 @@ pub(crate) struct Wanted {
     pub(crate) errors: bool,
     pub(crate) receipts: bool,
     pub(crate) selection: bool,
+    pub(crate) directories: bool,
 }
 
 /// The observer of one copy.
@@ -124,6 +127,15 @@ impl Observer for Session {
 
     fn selects(&self, src: &Path, kind: FileType) -> bool {
         self.ask(|answer| Event::Found(src.to_owned(), kind, answer)) == Control::Continue
+    }
+
+    fn follows_directories(&self) -> bool {
+        self.wanted.directories
+    }
+
+    fn directory(&self, src: &Path, dst: &Path, stage: DirectoryStage) -> bool {
+        let event = |answer| Event::Directory(src.to_owned(), dst.to_owned(), stage, answer);
+        self.ask(event) == Control::Continue
     }
 
     fn keeps_receipts(&self) -> bool {

@@ -1,13 +1,13 @@
 //! Copies by the crate's interface: what they leave, what they report, and how they are stopped.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use haulage::events::FileType;
+use haulage::events::{DirectoryStage, FileType};
 use haulage::options::{Existing, Follow, Options};
 use haulage::{
     CancelToken, Control, Copy, CopyFailed, Kind, Operation, Outcome, Variant, copy_descriptors,
@@ -167,6 +167,43 @@ fn callbacks_run_on_the_thread_of_the_caller() {
     assert_eq!((failed.report.files(), receipts), (200, 205));
     assert_eq!(asked, 205, "of the pattern nothing is asked");
     assert!(!dst.join("dir2").exists() && !dst.join("dir1/only this.tmp").exists());
+}
+
+#[test]
+fn a_directory_is_told_before_and_after_its_entries() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    fs::create_dir_all(src.join("dir")).expect("a directory");
+    fs::create_dir(src.join("left")).expect("a directory");
+    for file in ["file", "dir/file", "left/file"] {
+        fs::write(src.join(file), "bytes").expect("a file");
+    }
+    fs::set_permissions(src.join("dir"), Permissions::from_mode(0o510)).expect("a mode");
+    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    let mut stages = Vec::new();
+    let report = Copy::new(&src, &dst)
+        .recursive()
+        .archive()
+        .on_directory(|from, to, stage| {
+            let entries = fs::read_dir(to).expect("it is there").count();
+            let is_whole = mode(from) == mode(to);
+            stages.push((to.to_owned(), stage, entries, is_whole));
+            from != src.join("left")
+        })
+        .run()
+        .expect("copied");
+    let directories = report.totals.count(Kind::Directory, Outcome::Copied);
+    assert_eq!((report.files(), directories), (2, 3));
+    let of = |path: &Path| -> Vec<_> {
+        let here = stages.iter().filter(|stage| stage.0 == path);
+        here.map(|(_, stage, entries, is_whole)| (*stage, *entries, *is_whole)).collect()
+    };
+    let (entered, filled) = (DirectoryStage::Entered, DirectoryStage::Filled);
+    assert_eq!(of(&dst.join("dir")), [(entered, 0, false), (filled, 1, false)]);
+    assert_eq!(of(&dst.join("left")).iter().map(|of| of.1).collect::<Vec<_>>(), [0, 0]);
+    assert_eq!(of(&dst).iter().map(|of| of.1).collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(stages.len(), 6);
+    assert_eq!(mode(&dst.join("dir")), 0o510);
 }
 
 #[test]

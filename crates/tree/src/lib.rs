@@ -27,7 +27,7 @@ pub use data::engine_choice::prediction::{PlannedFile, Predictor};
 pub use engines::Errno;
 pub use fs::stat::FileId;
 pub use report::diagnostic::{Action, Diagnostic, OldAttribute, Severity};
-pub use report::observer::{Announcement, Observer, Question};
+pub use report::observer::{Announcement, DirectoryStage, Observer, Question};
 pub use report::progress::{CurrentFile, Progress, ProgressTracker};
 pub use report::receipt::{
     Attempt, Attribute, Chosen, ChosenBy, Loss, MeasuredRate, Method, Offload, Receipt,

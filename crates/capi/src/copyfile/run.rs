@@ -1,12 +1,13 @@
 //! Runs a copy by the flags of copyfile(3), and tells its stages to the callback.
 
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, OsStr, c_int};
 use std::fs;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use haulage::events::{Diagnostic, FileType, Method, Receipt};
+use haulage::events::{Diagnostic, DirectoryStage, FileType, Method, Receipt};
 use haulage::options::{Destination, Make, Options, Request};
 use haulage::{Control, Copy, CopyFailed, Error, Operation, Progress, Report};
 
@@ -173,6 +174,13 @@ fn run_tree<'c>(
                 let (src, dst) = (c_text(src), c_text(names.of(src)));
                 answer.obey(|| state.call(what, START, &src, &dst))
             })
+            .on_directory(|src, dst, stage| {
+                let (what, stage) = match stage {
+                    DirectoryStage::Entered => (RECURSE_DIR, FINISH),
+                    DirectoryStage::Filled => (RECURSE_DIR_CLEANUP, START),
+                };
+                answer.obey(|| state.call(what, stage, &c_text(src), &c_text(dst)))
+            })
             .on_entry(|receipt| answer.obey(|| finished(state, receipt)));
         if flags.options().make == Make::Copy {
             copy = copy.progress(|progress| {
@@ -189,8 +197,13 @@ fn run_tree<'c>(
             return Control::Skip;
         }
         let path = error.path().map_or_else(|| names.to.to_owned(), Path::to_owned);
-        let what = if error.operation() == Operation::List { RECURSE_ERROR } else { RECURSE_FILE };
         let (src, dst) = names.pair(&path);
+        let what = match error.operation() {
+            Operation::List => RECURSE_ERROR,
+            _ if !names.is_directory(&src) => RECURSE_FILE,
+            Operation::SetAttribute => RECURSE_DIR_CLEANUP,
+            _ => RECURSE_DIR,
+        };
         answer.unless_ended(|| {
             set_errno(error.errno());
             match state.call(what, ERR, &src, &dst) {
@@ -277,6 +290,12 @@ impl Names<'_> {
             |_| self.to.to_owned(),
             |below| if below.as_os_str().is_empty() { self.to.into() } else { self.to.join(below) },
         )
+    }
+
+    /// Whether a source is a directory. The tree itself is one, perhaps through a symbolic link.
+    fn is_directory(&self, src: &CStr) -> bool {
+        let src = Path::new(OsStr::from_bytes(src.to_bytes()));
+        src == self.from || src.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
     }
 
     /// Source and destination of a path on either side.

@@ -4,6 +4,7 @@
  */
 
 #include <copyfile.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -23,15 +24,37 @@
 
 /* What the user of the program wants to know, and what he does about it. */
 typedef struct backup {
-    unsigned entered, left, started, finished, failed, reports;
-    int last_errno;
+    unsigned entered, made, filled, left, started, finished, failed, reports;
+    int last_errno, failed_what;
     off_t bytes;
     const char *stop_at;
     const char *leave_out;
+    const char *leave_empty;
     int on_failure;
     int on_progress;
+    bool is_new;
     char failed_name[256];
 } backup_t;
+
+static bool is_there(const char *path)
+{
+    struct stat sb;
+    return lstat(path, &sb) == 0;
+}
+
+/* Whether the folder is there without an entry. */
+static bool is_empty(const char *path)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    unsigned entries = 0;
+    if (folder == NULL)
+        return false;
+    while ((entry = readdir(folder)) != NULL)
+        entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(folder);
+    return entries == 0;
+}
 
 static int status(int what, int stage, copyfile_state_t state, const char *src, const char *dst, void *ctx)
 {
@@ -47,9 +70,20 @@ static int status(int what, int stage, copyfile_state_t state, const char *src, 
             backup->entered++;
         else if (what == COPYFILE_RECURSE_FILE)
             backup->started++;
+        else if (what == COPYFILE_RECURSE_DIR_CLEANUP) {
+            /* "all of the objects contained have been copied" */
+            EXPECT(!backup->is_new || is_empty(src) == is_empty(dst));
+            backup->filled++;
+        }
         break;
     case COPYFILE_FINISH:
-        if (what == COPYFILE_RECURSE_DIR_CLEANUP)
+        if (what == COPYFILE_RECURSE_DIR) {
+            /* "none of the filesystem objects contained within the directory have been copied yet" */
+            EXPECT(!backup->is_new || is_empty(dst));
+            backup->made++;
+            if (backup->leave_empty != NULL && strstr(src, backup->leave_empty) != NULL)
+                return COPYFILE_SKIP;
+        } else if (what == COPYFILE_RECURSE_DIR_CLEANUP)
             backup->left++;
         else if (what == COPYFILE_RECURSE_FILE)
             backup->finished++;
@@ -57,6 +91,7 @@ static int status(int what, int stage, copyfile_state_t state, const char *src, 
     case COPYFILE_ERR:
         backup->failed++;
         backup->last_errno = errno;
+        backup->failed_what = what;
         snprintf(backup->failed_name, sizeof(backup->failed_name), "%s", src);
         return backup->on_failure;
     case COPYFILE_PROGRESS:
@@ -101,12 +136,6 @@ static bool holds(const char *path, const char *text)
     bytes = read(fd, found, sizeof(found));
     close(fd);
     return bytes == (ssize_t)strlen(text) && memcmp(found, text, strlen(text)) == 0;
-}
-
-static bool is_there(const char *path)
-{
-    struct stat sb;
-    return lstat(path, &sb) == 0;
 }
 
 /* "If this has not been initialized yet, the value will be -2", and NULL for names. */
@@ -203,11 +232,18 @@ static void folders(void)
     save("work/old/er/three", "333");
     EXPECT(symlink("one", "work/link") == 0);
     EXPECT(copyfile_state_set(state, COPYFILE_STATE_FORBID_CROSS_MOUNT, &stays) == 0);
+    backup.is_new = true;
     EXPECT(copyfile("work", "backup", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
     EXPECT(holds("backup/one", "1") && holds("backup/old/two", "22"));
     EXPECT(holds("backup/old/er/three", "333"));
     EXPECT(backup.entered == 3 && backup.left == 3 && backup.started == 4 && backup.finished == 4);
-    EXPECT(backup.failed == 0);
+    EXPECT(backup.made == 3 && backup.filled == 3 && backup.failed == 0);
+    backup.is_new = false;
+    /* "when entering a directory, returning COPYFILE_SKIP ... will prevent the contents ... from being copied" */
+    backup.leave_empty = "er";
+    EXPECT(copyfile("work", "shallow", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
+    EXPECT(holds("shallow/old/two", "22") && is_empty("shallow/old/er"));
+    backup.leave_empty = NULL;
     /* A folder that is skipped is not entered. */
     backup.leave_out = "er";
     EXPECT(copyfile("work", "part", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
@@ -223,6 +259,11 @@ static void folders(void)
     EXPECT(mkdir("taken", 0755) == 0 && mkdir("taken/one", 0755) == 0);
     EXPECT(copyfile("work/", "taken", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
     EXPECT(backup.failed == 1 && backup.last_errno == EISDIR && holds("taken/old/er/three", "333"));
+    EXPECT(backup.failed_what == COPYFILE_RECURSE_FILE);
+    EXPECT(mkdir("no folder", 0755) == 0);
+    save("no folder/old", "a file");
+    EXPECT(copyfile("work/", "no folder", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
+    EXPECT(backup.failed == 2 && backup.failed_what == COPYFILE_RECURSE_DIR && holds("no folder/one", "1"));
     backup.on_failure = COPYFILE_QUIT;
     EXPECT(copyfile("work/", "taken", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == -1 && errno == EISDIR);
     EXPECT(copyfile("work", "backup", state, COPYFILE_ALL | COPYFILE_RECURSIVE | COPYFILE_EXCL) == 0);

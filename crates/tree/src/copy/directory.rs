@@ -24,7 +24,9 @@ use crate::fs::{
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
-use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Result, failed};
+use crate::report::{
+    Action, Announcement, Diagnostic, DirectoryStage, Method, Receipt, Result, failed,
+};
 use crate::request::Follow;
 use crate::security::open_through_symlink;
 use crate::shared::CreationLock;
@@ -74,7 +76,6 @@ pub(crate) fn enter_directory(
         }
     };
     let is_listed = src.is_some() && !is_other_fs;
-    let listing = if is_listed { Listing::default() } else { Listing::ended() };
     // A new directory has a default list only if its parent has one.
     let children_inherit_acl = inherited_acl_matters(cx.options)
         && (found.is_some() || entry.inherits_acl)
@@ -105,7 +106,18 @@ pub(crate) fn enter_directory(
         received: None,
         returned: AtomicBool::new(false),
     };
+    let is_listed = is_listed && is_at(cx, &pair, DirectoryStage::Entered);
+    let listing = if is_listed { Listing::default() } else { Listing::ended() };
     Ok(Next::Enter(Arc::new(pair), listing))
+}
+
+/// Tells the observer the stage of a directory, and returns its answer.
+fn is_at(cx: &CopyContext<'_>, pair: &DirectoryPair, stage: DirectoryStage) -> bool {
+    let observer = cx.report.observer;
+    if cx.options.dry_run || !observer.follows_directories() {
+        return true;
+    }
+    observer.directory(&pair.src.dir_path.path(), &pair.dst.dir_path.path(), stage)
 }
 
 fn source_path(entry: &Entry<'_>) -> DirPath {
@@ -350,6 +362,8 @@ pub(crate) fn finish(cx: &CopyContext<'_>, worker: &mut CopyWorker, pair: &Direc
     if cx.options.dry_run {
         return;
     }
+    // The last entry is copied, whatever the answer is.
+    let _ = is_at(cx, pair, DirectoryStage::Filled);
     let shown = DisplayPath::Directory(&pair.dst.dir_path);
     let place = Place::new(pair.dst.fd(), c".", shown, Trust::Created);
     let source = Source {

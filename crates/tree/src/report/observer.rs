@@ -33,6 +33,18 @@ pub trait Observer: Sync {
         true
     }
 
+    /// Whether [`directory`](Observer::directory) is called, which costs two paths for each directory.
+    fn follows_directories(&self) -> bool {
+        false
+    }
+
+    /// The copy of the directory `src` to `dst` is at `stage`. `false` at [`DirectoryStage::Entered`]
+    /// leaves out its entries. Not called in a dry run.
+    fn directory(&self, src: &Path, dst: &Path, stage: DirectoryStage) -> bool {
+        let _ = (src, dst, stage);
+        true
+    }
+
     /// Called when [`Options::verbose`](crate::Options::verbose) or
     /// [`Options::debug`](crate::Options::debug) is on.
     fn announce(&self, announcement: Announcement) {
@@ -68,6 +80,15 @@ pub trait Observer: Sync {
     fn interrupted(&self) -> bool {
         false
     }
+}
+
+/// How far the copy of a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectoryStage {
+    /// The destination exists. No entry in it was copied yet, and other users may lack access to it.
+    Entered,
+    /// All entries were copied. The attributes of the destination were not.
+    Filled,
 }
 
 /// A question of `--interactive`.
