@@ -200,6 +200,13 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// The examples of the help, which fit 60 columns.
+const EXAMPLES: &str = "Examples:
+  haulage race             which variant is the fastest here
+  haulage cp -a SRC DST    copy a tree
+  haulage tune SRC DST     measure for later copies there
+";
+
 fn help() -> String {
     let columns = output::columns().min(HELP_COLUMNS);
     let mut text = wrapped(
@@ -207,13 +214,22 @@ fn help() -> String {
         columns,
         "",
     );
-    text.push_str("\nUsage: haulage COMMAND [ARGUMENT]...\n\nCommands:\n");
+    text.push_str(
+        "\nUsage: haulage COMMAND [ARGUMENT]...\n  or:  haulage --help | --version\n\nCommands:\n",
+    );
     for Command { name, about, .. } in COMMANDS {
         text.push_str(&wrapped_behind(&format!("  {name:<13}"), about, columns));
     }
     text.push('\n');
-    let end = "'haulage COMMAND --help' describes a command. A haulage that is named cp acts as 'haulage cp'.";
-    text.push_str(&wrapped(end, columns, ""));
+    for paragraph in [
+        "An engine is a copy method of the kernel. A variant is an engine with its parameters, such as \
+         read_write:256K@2: reads and writes through a buffer of 256 KiB by two workers.",
+        "'haulage COMMAND --help' describes a command. A haulage that is named cp acts as 'haulage cp'.",
+    ] {
+        text.push_str(&wrapped(paragraph, columns, ""));
+        text.push('\n');
+    }
+    text.push_str(EXAMPLES);
     text
 }
 

@@ -18,10 +18,11 @@ const TIME: Duration = Duration::from_secs(20);
 
 /// Measure all variants on one source, and name the fastest.
 ///
-/// Every variant copies SRC into a new directory below DSTDIR, in shuffled rounds. The state of the
-/// page cache is set and verified before each run. Only the copy is timed. Each copy is compared with
-/// SRC after its run. The result is a table and one sentence, which may be "too close to call". Your
-/// files are not changed, and the copies are removed.
+/// A variant is a copy method with its parameters: `read_write:256K@2` reads and writes through a
+/// buffer of 256 KiB, by two workers. Every variant copies SRC into a new directory below DSTDIR, in
+/// shuffled rounds. The state of the page cache is set and verified before each run. Only the copy is
+/// timed. Each copy is compared with SRC after its run. The result is a table and one sentence, which
+/// may be "too close to call". Your files are not changed, and the copies are removed.
 #[derive(Parser, Debug)]
 #[command(
     infer_long_args = true,

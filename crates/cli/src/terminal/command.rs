@@ -56,7 +56,9 @@ pub(crate) fn with_color(command: clap::Command) -> clap::Command {
             .value_name("WHEN")
             .value_parser(value_parser!(When))
             .default_value("auto")
-            .help("Write colours: auto is on a terminal only, unless NO_COLOR is set"),
+            .help("Write colours: auto is on a terminal only, unless NO_COLOR is set")
+            // The long form lists what each value means.
+            .long_help("When to write colours"),
     )
 }
 
