@@ -58,6 +58,7 @@ fn remaining(version: &str) -> String {
         "cargo xtask test",
         "sudo cargo xtask dist --check",
         "cargo xtask dist --reproducible",
+        "cargo publish --workspace --dry-run --locked",
         &format!("git tag --sign --message 'haulage {version}' v{version}"),
         &format!("git push origin v{version}"),
     ]

@@ -16,7 +16,7 @@ macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
         &[$(BuiltIn {
             name: $name,
-            text: include_str!(concat!("../../../../experiments/", $name, ".toml")),
+            text: include_str!(concat!("../../experiments/", $name, ".toml")),
         }),*]
     };
 }
