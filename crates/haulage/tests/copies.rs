@@ -207,6 +207,21 @@ fn a_directory_is_told_before_and_after_its_entries() {
 }
 
 #[test]
+fn a_directory_is_created_anew_if_asked() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    let copy = || Copy::new(&src, &dst).archive().with(|options| options.new_directory = true);
+    copy().run().expect("the name is new");
+    assert_same_trees(&src, &dst);
+    fs::remove_file(dst.join("dir1/file1")).expect("it was copied");
+    let failed = copy().run().expect_err("the name is taken");
+    assert_eq!(failed.first().expect("one").errno(), 17);
+    assert_eq!(failed.report.failure_count, 1);
+    assert!(!dst.join("dir1/file1").exists(), "nothing is copied into it");
+}
+
+#[test]
 fn an_error_that_is_skipped_does_not_fail_the_copy() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));

@@ -20,13 +20,15 @@ pub(crate) struct TreeKeywords {
     symlinks: bool,
     ignore_dangling_symlinks: bool,
     merges: bool,
+    /// `dst` is created.
+    creates: bool,
     /// Gets a directory as bytes, and returns the names to ignore.
     ignore: Option<Py<PyAny>>,
     /// The names to ignore in the directory itself.
     ignored: Vec<Vec<u8>>,
 }
 
-/// Copies the directory `src` into the existing directory `dst`. Returns all failures.
+/// Copies the directory `src` into the directory `dst`. Returns all failures.
 #[pyfunction]
 pub(crate) fn copy_tree(
     py: Python<'_>,
@@ -41,6 +43,7 @@ pub(crate) fn copy_tree(
         copy_contents: true,
         // `src` itself is always followed.
         follow: if tree.symlinks { Follow::CommandLine } else { Follow::Always },
+        new_directory: tree.creates,
         ..keywords.options(Attributes::All)?
     };
     let top = PathBuf::from(name(src)?);

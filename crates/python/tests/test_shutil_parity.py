@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable
 
@@ -294,6 +296,33 @@ def tree_of_a_file(home: Path) -> Any:
     return ("src", "dst"), {}
 
 
+def tree_below_a_file(home: Path) -> Any:
+    small_tree(home)
+    (home / "file").touch()
+    return ("src", "file/dst"), {}
+
+
+def tree_to_a_long_name(home: Path) -> Any:
+    small_tree(home)
+    return ("src", "n" * 256), {}
+
+
+def tree_to_no_name(home: Path) -> Any:
+    small_tree(home)
+    return ("src", "x/."), {}
+
+
+def tree_to_an_empty_name(home: Path) -> Any:
+    small_tree(home)
+    return ("src", ""), {}
+
+
+def tree_to_a_dangling_symlink(home: Path) -> Any:
+    small_tree(home)
+    (home / "dst").symlink_to("none")
+    return ("src", "dst"), {}
+
+
 def tree_custom_function(home: Path) -> Any:
     small_tree(home)
 
@@ -317,13 +346,33 @@ TREE_CASES = [
     tree_plain, tree_symlinks, tree_bytes, tree_new_parents, tree_existing, tree_merged,
     tree_merged_links, tree_merged_through_link, tree_ignore, tree_ignore_all, tree_dangling,
     tree_dangling_ignored, tree_fifo, tree_socket, tree_missing, tree_of_a_file,
-    tree_custom_function, tree_copy, tree_into_itself,
+    tree_below_a_file, tree_to_a_long_name, tree_to_no_name, tree_to_an_empty_name,
+    tree_to_a_dangling_symlink, tree_custom_function, tree_copy, tree_into_itself,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", TREE_CASES, ids=lambda case: case.__name__)
 def test_tree(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check("copytree", case, tmp_path, monkeypatch)
+
+
+def test_one_of_two_copies_to_one_new_name_fails(tmp_path: Path) -> None:
+    small_tree(tmp_path)
+    for number in range(30):
+        start = threading.Barrier(2)
+
+        def copy(dst: Path) -> str:
+            start.wait()
+            try:
+                haulage.copytree(tmp_path / "src", dst)
+            except FileExistsError as error:
+                assert error.filename == str(dst)
+                return "exists"
+            return "copied"
+
+        with ThreadPoolExecutor(2) as pool:
+            ended = sorted(pool.map(copy, [tmp_path / f"dst{number}"] * 2))
+        assert ended == ["copied", "exists"]
 
 
 def move_into_directory(home: Path) -> Any:

@@ -47,6 +47,8 @@ class TreeOptions:
     ignore_dangling_symlinks: bool
     merges: bool
     """The destination existed before."""
+    creates: bool
+    """The copy creates the destination. EEXIST if it exists."""
     ignore: Optional[Callable[[bytes], list[bytes]]]
     """Called with each directory below the first; returns the names to ignore."""
     ignored: list[bytes]

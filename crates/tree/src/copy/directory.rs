@@ -53,6 +53,9 @@ pub(crate) fn enter_directory(
         return Ok(Next::Done);
     }
     let dst = match found {
+        Some(_) if cx.options.new_directory && entry.is_operand => {
+            Err(Diagnostic::NotReplacing { dst: entry.dst.path() })
+        }
         Some(found) => open_found(cx, entry, found),
         None => create(cx, entry),
     };

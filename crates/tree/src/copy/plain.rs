@@ -51,6 +51,7 @@ pub(crate) fn is_plain(options: &Options, observer: &dyn Observer) -> bool {
         copy_contents: _,
         strip_trailing_slashes: _,
         keep_directory_symlink: _,
+        new_directory: _,
         through_dangling_symlink: _,
         one_file_system: _,
         filter: _,

@@ -42,6 +42,8 @@ pub struct Options {
     pub strip_trailing_slashes: bool,
     /// Copy a directory into the target of a symbolic link at its destination.
     pub keep_directory_symlink: bool,
+    /// Copy a directory that is an operand to a new name only: EEXIST if its destination exists.
+    pub new_directory: bool,
     /// Write through a destination operand that is a dangling symbolic link (POSIX), which is
     /// otherwise refused.
     pub through_dangling_symlink: bool,

@@ -61,6 +61,7 @@ pub(super) fn plain() -> CopyCommand {
             parents: false,
             strip_trailing_slashes: false,
             keep_directory_symlink: false,
+            new_directory: false,
             through_dangling_symlink: false,
             one_file_system: false,
             context: Context::Inherit,
