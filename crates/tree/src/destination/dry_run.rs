@@ -11,15 +11,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat, statat,
-    statx,
+    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, statat, statx,
 };
 use rustix::io::{self, Errno};
 
 use crate::entry::{Entry, is_path_left_out};
 use crate::fs::{
-    Caller, FileId, Handle, Place, Trust, is_regular, is_symlink, open_for_search, placeholder_dir,
-    split,
+    Caller, FileId, Place, Trust, is_regular, is_symlink, open_for_search, path_of,
+    placeholder_dir, split,
 };
 use crate::hash::HashSet;
 use crate::lock::lock;
@@ -262,11 +261,6 @@ fn path_below(entry: &Entry<'_>) -> Option<PathBuf> {
     let above = path_of(entry.dst.dir)?;
     let dst = above.join(OsStr::from_bytes(split(entry.dst.name).1));
     Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())
-}
-
-fn path_of(dir: BorrowedFd<'_>) -> Option<PathBuf> {
-    let path = readlinkat(CWD, Handle::proc_path(dir), Vec::new()).ok()?;
-    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
 }
 
 /// Whether the directory `inner` is `outer` or is below it.

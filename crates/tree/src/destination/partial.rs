@@ -15,7 +15,7 @@ use rustix::io::{self, Errno};
 use super::own_file::{self, LeftOver};
 use super::temporary::{is_source_name, temp_name};
 use crate::data::journal::{Journal, MAGIC};
-use crate::fs::{FileId, Place, is_regular};
+use crate::fs::{FileId, Place, is_named, is_regular};
 
 /// The first bytes of the marker of a directory.
 const MARKER: &[u8; 8] = b"haulage/";
@@ -86,10 +86,7 @@ fn open_locked(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option
         result => result?,
     }
     // The last holder of the lock may have renamed the file.
-    let named = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    let opened = FileId::of(&fstat(&fd)?);
-    let is_named = named.is_ok_and(|named| FileId::of(&named) == opened);
-    Ok(is_named.then_some((fd, is_new)))
+    Ok(is_named(fd.as_fd(), dir, name).then_some((fd, is_new)))
 }
 
 /// The contents of a file with the name of a journal.

@@ -18,7 +18,7 @@ use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::own_file::{self, LeftOver};
-use crate::fs::{FileId, Place, c_name, is_directory, is_regular, split};
+use crate::fs::{FileId, Place, c_name, is_directory, is_named, is_regular, split};
 use crate::report::Reporter;
 use crate::security::Security;
 
@@ -144,13 +144,10 @@ pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> i
     lock_temporary(&fd)?;
     if !is_own_name(name) {
         // No other run takes a name with the number of a process for a stale one. Where inode numbers
-        // change, this name is the way out.
+        // change and /proc is missing, this name is the way out.
         return Ok(());
     }
-    let named = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    let is_same =
-        named.is_ok_and(|named| fstat(&fd).is_ok_and(|own| FileId::of(&own) == FileId::of(&named)));
-    if is_same { Ok(()) } else { Err(Errno::EXIST) }
+    if is_named(fd.as_fd(), dir, name) { Ok(()) } else { Err(Errno::EXIST) }
 }
 
 /// Whether another run has locked `file`, which `stat` describes. If not, it is locked until it is
@@ -195,7 +192,8 @@ fn may_be_in_use(security: &Security, dir: BorrowedFd<'_>, name: &CStr, stat: &S
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let Ok(fd) = openat(dir, name, flags, Mode::empty()) else { return true };
-    if !fstat(&fd).is_ok_and(|now| FileId::of(&now) == FileId::of(stat)) {
+    let has_owner = fstat(&fd).is_ok_and(|now| now.st_uid == stat.st_uid);
+    if !has_owner || !is_named(fd.as_fd(), dir, name) {
         return true;
     }
     is_locked_elsewhere(security, &fd, stat)

@@ -1,0 +1,60 @@
+//! The kernel's own name of an open file.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, CWD, fstat, readlinkat, statat};
+
+use super::{FileId, Handle};
+
+/// Whether the open file `fd` has the name `name` in `dir`.
+///
+/// Some file systems report another inode number at each look. There the kernel's name of the file decides, which
+/// /proc tells. Without /proc the file does not count as that of the name.
+pub(crate) fn is_named(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    let Ok(named) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+    if fstat(fd).is_ok_and(|opened| FileId::of(&opened) == FileId::of(&named)) {
+        return true;
+    }
+    // The kernel appends " (deleted)" to the name of a file that was removed or replaced.
+    let expected = path_of(dir).map(|dir| dir.join(OsStr::from_bytes(name.to_bytes())));
+    expected.is_some() && path_of(fd) == expected
+}
+
+/// The path of an open file; `None` if it cannot be told.
+pub(crate) fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
+    let path = readlinkat(CWD, Handle::proc_path(fd), Vec::new()).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, hard_link, remove_file, rename};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_file_has_its_name_until_it_is_renamed_removed_or_replaced() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = File::open(dir.path()).expect("a directory");
+        let path = |name: &str| dir.path().join(name);
+        let file = File::create(path("f")).expect("a file");
+        let is_named = |name| is_named(file.as_fd(), at.as_fd(), name);
+        assert!(is_named(c"f"));
+        assert_eq!(path_of(file.as_fd()), path_of(at.as_fd()).map(|dir| dir.join("f")));
+        hard_link(path("f"), path("other")).expect("a link");
+        assert!(is_named(c"other"));
+        rename(path("f"), path("g")).expect("renamed");
+        assert!(!is_named(c"f"));
+        File::create(path("f")).expect("a file");
+        assert!(!is_named(c"f"), "it is another file");
+        for name in ["g", "other"] {
+            remove_file(path(name)).expect("removed");
+        }
+        File::create(path("g")).expect("a file");
+        assert!(!is_named(c"g"), "it is another file");
+    }
+}
