@@ -1,7 +1,8 @@
 //! Calls that a copy can do without, and those whose failure it must report.
 
-use std::fs::{Permissions, create_dir, read, set_permissions, write};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::{Permissions, create_dir, read, read_link, remove_file, set_permissions, write};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
 use std::process::Command;
 
 use testfs::{is_root, random_bytes, skip, stderr, test_name};
@@ -335,6 +336,33 @@ fn the_temporary_of_a_hard_link_is_named() {
         assert!(said.contains(words), "{said}");
         assert_eq!(read(dir.join(t).join("b")).expect("b"), b"old", "{t}");
         assert!(dir.join(t).join(".b.haulage-new").exists(), "{t}");
+    }
+}
+
+/// A link is read before another one that its path leads through gives way to its copy. That was lost.
+#[test]
+fn a_link_that_cannot_be_read_replaces_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    for options in
+        [&["-P"][..], &["-P", "--remove-destination"], &["-P", "-b"], &["-P", "--atomic"]]
+    {
+        create_dir(dir.join("t")).expect("a directory");
+        symlink("a", dir.join("t/d")).expect("a link");
+        symlink("t", dir.join("d")).expect("a link");
+        let args = [options, &["d/d", "."]].concat();
+        let inject = ["inject=readlinkat:error=EIO"];
+        let Some(output) = with_faults(dir, &inject, &args) else { return };
+        let due = "cp: cannot read symbolic link 'd/d': Input/output error\n";
+        assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{options:?}");
+        assert_eq!(read_link(dir.join("d")).expect("it stays"), Path::new("t"), "{options:?}");
+        let Some(output) = with_faults(dir, &[], &args) else { return };
+        assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{options:?}");
+        assert_eq!(read_link(dir.join("d")).expect("the copy"), Path::new("a"), "{options:?}");
+        for name in ["d", "d~"] {
+            let _ = remove_file(dir.join(name));
+        }
+        std::fs::remove_dir_all(dir.join("t")).expect("removed");
     }
 }
 

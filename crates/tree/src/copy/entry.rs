@@ -224,7 +224,7 @@ fn make(
         Make::Copy | Make::AttributesOnly if !copies_data(cx.options, &entry.src_stat) => {
             let dst;
             (dst, lost) = if is_symlink(&entry.src_stat) {
-                special::copy_symlink(cx, entry, old)?
+                special::copy_symlink(cx, entry, (old, state.link_text))?
             } else {
                 special::copy_node(cx, entry, old)?
             };

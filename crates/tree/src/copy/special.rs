@@ -23,17 +23,19 @@ use crate::metadata::{
 use crate::report::{Action, Announcement, Diagnostic, Loss, Result, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
 
-/// Creates a symbolic link with the same target. Returns the new file where it matters.
+/// Creates a symbolic link with the same target, which is `text` if it was read already. Returns the new file
+/// where it matters.
 pub(crate) fn copy_symlink(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    old: NameState,
+    (old, text): (NameState, Option<CString>),
 ) -> Result<(Option<FileId>, Vec<Loss>)> {
     // Reading a link sets its access time.
-    let text = match cx.dry_run() {
-        None => readlinkat(entry.src.dir, entry.src.name, Vec::new())
+    let text = match (text, cx.dry_run()) {
+        (Some(text), _) => text,
+        (None, None) => readlinkat(entry.src.dir, entry.src.name, Vec::new())
             .map_err(failed(Action::ReadLink, &entry.src))?,
-        Some(_) => CString::default(),
+        (None, Some(_)) => CString::default(),
     };
     create_or_replace(cx, entry, old, |name| symlinkat(&*text, entry.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &entry.dst))?;

@@ -1,11 +1,11 @@
 //! Decides about an existing destination: skip, overwrite, back up, remove, or refuse ([`decide`]).
 //! Symbolic links at the destination are looked up in [`super::state`].
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat, accessat, fstat, statat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat, accessat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::backup::{self, BackupError, BackupMethod};
@@ -204,7 +204,7 @@ fn remove_or_back_up(
     let options = cx.options;
     if let Some(backup) = &options.backup {
         refuse_to_destroy_source(entry, backup)?;
-        let source = open_first(cx, entry)?;
+        let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
         let id = FileId::of(&found.link);
         // A directory has no hard links.
         let keeps_name = options.atomic && !is_directory(&entry.src_stat);
@@ -220,8 +220,15 @@ fn remove_or_back_up(
             Err(error) => return Err(error.diagnostic(&entry.dst)),
         };
         let found = (keeps_name && backup.is_some()).then(|| without_target(found));
-        let (replace, unset) = (found.is_some(), DestinationState::default());
-        return Ok(Decision::Proceed(DestinationState { found, replace, backup, source, ..unset }));
+        let replace = found.is_some();
+        return Ok(Decision::Proceed(DestinationState {
+            found,
+            replace,
+            backup,
+            source,
+            link_text,
+            ..DestinationState::default()
+        }));
     }
     // -H follows links on the command line only.
     let below = options.follow == Follow::CommandLine && !entry.is_operand;
@@ -237,13 +244,15 @@ fn remove_or_back_up(
     {
         return Ok(Decision::Proceed(DestinationState::existing(found)));
     }
-    let source = open_first(cx, entry)?;
+    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
     if options.atomic && !is_directory(&entry.src_stat) {
         let existing = DestinationState::existing(without_target(found));
-        return Ok(Decision::Proceed(DestinationState { replace: true, source, ..existing }));
+        let replace = true;
+        let state = DestinationState { replace, source, link_text, ..existing };
+        return Ok(Decision::Proceed(state));
     }
     remove(cx, entry)?;
-    Ok(Decision::Proceed(DestinationState { source, ..DestinationState::default() }))
+    Ok(Decision::Proceed(DestinationState { source, link_text, ..DestinationState::default() }))
 }
 
 /// Whether the destination has no file any more.
@@ -273,6 +282,18 @@ fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<B
         cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
     })?;
     Ok(Some(Box::new(opened)))
+}
+
+/// The target of a symbolic link that is copied, before the destination is changed. The path of the source may
+/// lead through a link at the destination.
+fn read_link_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<CString>> {
+    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
+    // Reading a link sets its access time.
+    if !copies || !is_symlink(&entry.src_stat) || cx.dry_run.is_some() {
+        return Ok(None);
+    }
+    let text = readlinkat(entry.src.dir, entry.src.name, Vec::new());
+    text.map(Some).map_err(failed(Action::ReadLink, &entry.src))
 }
 
 /// Removes the destination's name.

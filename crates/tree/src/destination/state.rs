@@ -1,6 +1,7 @@
 //! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] decides
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
+use std::ffi::CString;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::Stat;
@@ -106,6 +107,9 @@ pub(crate) struct DestinationState {
     pub(crate) backup: Option<BackedUp>,
     /// The source, if it had to be opened before the destination was changed.
     pub(crate) source: Option<Box<OpenSource>>,
+    /// The target of the source, if that is a symbolic link which had to be read before the destination was
+    /// changed.
+    pub(crate) link_text: Option<CString>,
     /// The new file, if a batch has created it.
     pub(crate) created: Option<OwnedFd>,
 }
