@@ -264,6 +264,10 @@ mod tests {
             "root 022 | d/a=; s->d | -a -b s/ .",
             // A link of another user in the destination.
             "root 022 | d/a=; t/e/; t/d->e own=1 | --parents d/a t",
+            // A name that may be made under another one first.
+            "nobody 022 | a=; t->b | -P -f t t/",
+            // One name that is written in two ways.
+            "nobody 022 | a->d; d~; t/b~ | -S.k --parents a ./a t",
             // A copy of a directory in itself.
             "root 022 | d/a=1 | -r d d/d",
         ] {

@@ -324,6 +324,13 @@ impl<'a> Copier<'a> {
         {
             return self.complain(dst);
         }
+        // With --parents one file may be named in two ways, and whether that counts is left to the program.
+        let plain = |name: &str| name.replace("/./", "/");
+        if !is_directory
+            && self.created.iter().any(|(name, _)| name != dst && plain(name) == plain(dst))
+        {
+            return Err(Unspecified);
+        }
         if let Some(backup) = options.backup {
             return self.copy_after_backup(pair, old, backup);
         }
@@ -530,6 +537,10 @@ impl<'a> Copier<'a> {
         let &Pair { dst, .. } = pair;
         // -f replaces what is in the way of a link alone.
         let gives_way = self.options.forces && matches!(what, What::Symlink(_));
+        if gives_way && dst.ends_with('/') {
+            // It can be made under a temporary name, which sets the time of the directory.
+            return Err(Unspecified);
+        }
         if old.is_some() && !(gives_way && self.unlink(dst)) {
             return self.complain(dst);
         }
