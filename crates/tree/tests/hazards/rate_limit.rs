@@ -24,15 +24,15 @@ fn at(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
 }
 
 /// Copies 20 MiB, and expects that it takes a second. Less is an error; more may be caused by other
-/// load on the machine, but not three times.
+/// load on the machine, but not six times.
 fn check((src, dst): (&Path, &Path), options: &Options, what: &str) {
     let mut seconds = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..6 {
         let started = Instant::now();
         let _ = copy_ok(src, dst, options);
         let elapsed = started.elapsed().as_secs_f64();
         assert!(elapsed >= 0.9, "{what}: {elapsed} s");
-        if elapsed < 1.3 {
+        if elapsed < 1.5 {
             return;
         }
         seconds.push(elapsed);
