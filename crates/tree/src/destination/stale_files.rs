@@ -106,10 +106,11 @@ pub(crate) fn remove_partial(
     let is_of_file =
         journal_kind.is_some_and(|journal_kind| journal_kind != JournalKind::Directory);
     // A run that was killed shortly before the last rename has given the file its owner and mode. Then the
-    // journal shows whose it is.
+    // journal shows whose it is. A second name is that of the complete copy: see `AtomicFile::commit`.
     let has_records = journal_kind == Some(JournalKind::PartialFile);
-    let partial_file = find(src, dir, &partial_name)
-        .filter(|(_, stat)| is_private(stat) || has_records && is_regular(stat));
+    let is_of_journal = |stat: &Stat| has_records && is_regular(stat) && stat.st_nlink == 1;
+    let partial_file =
+        find(src, dir, &partial_name).filter(|(_, stat)| is_private(stat) || is_of_journal(stat));
     if let Some((fd, stat)) = partial_file {
         // Without a journal only an empty file is known to be a partial one: a run starts with
         // that.
