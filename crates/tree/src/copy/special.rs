@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, linkat, mknodat, openat, readlinkat, statat,
-    symlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, linkat, mknodat, openat, statat, symlinkat,
 };
 use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
 use crate::destination::dry_run::{may_have_another_name, may_link};
+use crate::destination::existing::read_link;
 use crate::destination::state::NameState;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
@@ -33,8 +33,7 @@ pub(crate) fn copy_symlink(
     // Reading a link sets its access time.
     let text = match (text, cx.dry_run()) {
         (Some(text), _) => text,
-        (None, None) => readlinkat(entry.src.dir, entry.src.name, Vec::new())
-            .map_err(failed(Action::ReadLink, &entry.src))?,
+        (None, None) => read_link(entry)?,
         (None, Some(_)) => CString::default(),
     };
     create_or_replace(cx, entry, old, |name| symlinkat(&*text, entry.dst.dir, name))

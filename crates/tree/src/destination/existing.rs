@@ -204,7 +204,7 @@ fn remove_or_back_up(
     let options = cx.options;
     if let Some(backup) = &options.backup {
         refuse_to_destroy_source(entry, backup)?;
-        let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
+        let source_read = read_source_first(cx, entry)?;
         let id = FileId::of(&found.link);
         // A directory has no hard links.
         let keeps_name = options.atomic && !is_directory(&entry.src_stat);
@@ -221,14 +221,7 @@ fn remove_or_back_up(
         };
         let found = (keeps_name && backup.is_some()).then(|| without_target(found));
         let replace = found.is_some();
-        return Ok(Decision::Proceed(DestinationState {
-            found,
-            replace,
-            backup,
-            source,
-            link_text,
-            ..DestinationState::default()
-        }));
+        return Ok(Decision::Proceed(DestinationState { found, replace, backup, ..source_read }));
     }
     // -H follows links on the command line only.
     let below = options.follow == Follow::CommandLine && !entry.is_operand;
@@ -244,15 +237,13 @@ fn remove_or_back_up(
     {
         return Ok(Decision::Proceed(DestinationState::existing(found)));
     }
-    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
+    let source_read = read_source_first(cx, entry)?;
     if options.atomic && !is_directory(&entry.src_stat) {
-        let existing = DestinationState::existing(without_target(found));
-        let replace = true;
-        let state = DestinationState { replace, source, link_text, ..existing };
-        return Ok(Decision::Proceed(state));
+        let found = Some(without_target(found));
+        return Ok(Decision::Proceed(DestinationState { found, replace: true, ..source_read }));
     }
     remove(cx, entry)?;
-    Ok(Decision::Proceed(DestinationState { source, link_text, ..DestinationState::default() }))
+    Ok(Decision::Proceed(source_read))
 }
 
 /// Whether the destination has no file any more.
@@ -263,6 +254,12 @@ fn is_gone(dst: &Place<'_>) -> bool {
 /// A symbolic link itself is replaced, not its target.
 fn without_target(found: Box<Found>) -> Box<Found> {
     Box::new(Found { through_link: false, ..*found })
+}
+
+/// Opens or reads the source before the destination is changed. The state has nothing but that.
+fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<DestinationState> {
+    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
+    Ok(DestinationState { source, link_text, ..DestinationState::default() })
 }
 
 /// Opens a source whose data is copied, before the destination is changed: if the source cannot be
@@ -292,8 +289,13 @@ fn read_link_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Opt
     if !copies || !is_symlink(&entry.src_stat) || cx.dry_run.is_some() {
         return Ok(None);
     }
-    let text = readlinkat(entry.src.dir, entry.src.name, Vec::new());
-    text.map(Some).map_err(failed(Action::ReadLink, &entry.src))
+    read_link(entry).map(Some)
+}
+
+/// The target of the source, which is a symbolic link.
+pub(crate) fn read_link(entry: &Entry<'_>) -> Result<CString> {
+    readlinkat(entry.src.dir, entry.src.name, Vec::new())
+        .map_err(failed(Action::ReadLink, &entry.src))
 }
 
 /// Removes the destination's name.
