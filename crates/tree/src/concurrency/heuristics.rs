@@ -51,6 +51,10 @@ pub(super) const TRIAL_EVERY_ENTRIES: u64 = 8192;
 pub(super) const TRIAL_EVERY_UNITS: u64 = TRIAL_EVERY_ENTRIES * ENTRY_UNITS;
 pub(super) const TRIAL_EVERY_TIME: Duration = Duration::from_secs(1);
 
+/// A number below the default is checked for the first time after a fraction of that, of which this
+/// is the denominator.
+pub(super) const CONFIRM_SOONER: u32 = 8;
+
 // How a trial measures.
 
 /// Entries of a window, at least, and for each worker.

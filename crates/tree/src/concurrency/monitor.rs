@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 use super::heuristics::{
-    CHECK_EVERY_ENTRIES, CHECK_EVERY_TIME, IDLE_CHECKS, IN_USE_MIN, SETTLING_ENTRIES_PER_WORKER,
-    TRIAL_EVERY_ENTRIES, TRIAL_EVERY_TIME, TRIAL_EVERY_UNITS, WINDOW_ENTRIES,
-    WINDOW_ENTRIES_PER_WORKER, WINDOW_TIME,
+    CHECK_EVERY_ENTRIES, CHECK_EVERY_TIME, CONFIRM_SOONER, IDLE_CHECKS, IN_USE_MIN,
+    SETTLING_ENTRIES_PER_WORKER, TRIAL_EVERY_ENTRIES, TRIAL_EVERY_TIME, TRIAL_EVERY_UNITS,
+    WINDOW_ENTRIES, WINDOW_ENTRIES_PER_WORKER, WINDOW_TIME,
 };
 use super::limits::WorkerLimits;
 use super::search::{Search, Step};
@@ -18,6 +18,8 @@ pub(super) struct Monitor {
     limits: WorkerLimits,
     /// Workers while no trial runs.
     settled: usize,
+    /// The number that the last trial found.
+    found: Option<usize>,
     /// The time from the last trial to the next check.
     check_after: Duration,
     /// Checks in a row that found the processors idle.
@@ -60,6 +62,7 @@ impl Monitor {
         Monitor {
             limits,
             settled: limits.initial,
+            found: None,
             check_after: Duration::ZERO,
             idle_checks: 0,
             tried_fewer: None,
@@ -127,13 +130,17 @@ impl Monitor {
                 (number, SETTLING_ENTRIES_PER_WORKER * number as u64)
             }
             Step::Settled(number) => {
+                let is_confirmed = self.found.replace(number) == Some(number);
                 self.settled = number;
                 self.phase = Phase::Steady(now);
                 if search.is_inconclusive(number) {
                     return (number, CHECK_EVERY_ENTRIES);
                 }
-                self.check_after = TRIAL_EVERY_TIME;
-                (number, TRIAL_EVERY_ENTRIES)
+                // Too few workers cost more than a trial does, and the windows of one are short.
+                let is_doubtful = number < self.limits.workers && !is_confirmed;
+                let sooner = if is_doubtful { CONFIRM_SOONER } else { 1 };
+                self.check_after = TRIAL_EVERY_TIME / sooner;
+                (number, TRIAL_EVERY_ENTRIES / u64::from(sooner))
             }
         }
     }
@@ -209,7 +216,7 @@ mod tests {
         assert_eq!(settle(&mut monitor(limits(2, 16)), 0.1, waits).0, 16);
         let locked = |number| micros(80 + 20 * number as u64);
         let (number, entries, taken) = settle(&mut monitor(limits(2, 16)), 0.6, locked);
-        assert_eq!((number, entries), (1, TRIAL_EVERY_ENTRIES));
+        assert_eq!((number, entries), (1, TRIAL_EVERY_ENTRIES / u64::from(CONFIRM_SOONER)));
         assert!(taken < 1200, "{taken} entries until a lock is seen");
         // No number of the user's is exceeded.
         assert_eq!(settle(&mut monitor(limits(3, 3)), 0.1, waits).0, 3);
@@ -269,6 +276,23 @@ mod tests {
         let (number, _, taken) = settle(&mut monitor(limits(2, 16)), 0.95, locked);
         assert_eq!(number, 1);
         assert!(taken < 800, "{taken} entries until a lock is seen");
+    }
+
+    #[test]
+    fn fewer_workers_than_the_default_are_confirmed_soon() {
+        let locked = |number| Duration::from_micros(80 + 20 * number as u64);
+        let shared = |number: usize| Duration::from_micros(100 / number.min(2) as u64);
+        let soon = TRIAL_EVERY_ENTRIES / u64::from(CONFIRM_SOONER);
+        let mut monitor = monitor(limits(2, 16));
+        let reduced = settle(&mut monitor, 0.95, locked);
+        assert_eq!((reduced.0, reduced.1), (1, soon));
+        assert_eq!(monitor.check_after, TRIAL_EVERY_TIME / CONFIRM_SOONER);
+        monitor.check_after = Duration::ZERO;
+        let confirmed = settle(&mut monitor, 0.5, locked);
+        assert_eq!((confirmed.0, confirmed.1), (1, TRIAL_EVERY_ENTRIES));
+        assert_eq!(monitor.check_after, TRIAL_EVERY_TIME);
+        monitor.check_after = Duration::ZERO;
+        assert_eq!(settle(&mut monitor, 0.5, shared).0, 2);
     }
 
     #[test]
