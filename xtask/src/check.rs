@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::command::{cargo, exit_code};
 use crate::file_systems::FileSystems;
-use crate::{deny, layers};
+use crate::{deny, layers, rerun};
 
 /// The arguments of `cargo`, in order.
 const STEPS: &[&[&str]] = &[
@@ -23,48 +23,81 @@ const STEPS: &[&[&str]] = &[
     &["xtask", "mpi"],
 ];
 
+/// The slowest test programs that the summary names. The whole command has to end in 25 minutes on
+/// two processors.
+const SLOWEST_SHOWN: usize = 5;
+
+/// What the steps did so far.
+#[derive(Debug, Default)]
+struct Summary {
+    /// The steps, with their times.
+    steps: Vec<(String, Duration)>,
+    /// The last step failed.
+    failed: bool,
+    /// The tests that failed first and passed when they were run again.
+    unstable: Vec<String>,
+    /// Test programs with the seconds that each took, the slowest first.
+    programs: Vec<(String, f64)>,
+}
+
 /// Runs the steps up to the first that fails, and prints a summary.
 pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
+    let mut summary = Summary::default();
+    let status = run_steps(file_systems, skips.path(), &mut summary)?;
+    summary.failed = status != ExitCode::SUCCESS;
+    summary.print(file_systems, skips.path())?;
+    Ok(status)
+}
+
+/// The exit code of the last step that ran.
+fn run_steps(
+    file_systems: &FileSystems,
+    skips: &Path,
+    summary: &mut Summary,
+) -> anyhow::Result<ExitCode> {
     let words = with_default_signals(cargo().get_program().to_owned());
-    let mut times = Vec::new();
     // The quickest checks come first.
     for shown in ["cargo xtask layers", "cargo xtask deny"] {
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
         let holds = match shown {
             "cargo xtask layers" => layers::check_own()?,
-            _ => deny(skips.path())?,
+            _ => deny(skips)?,
         };
-        times.push((shown.to_owned(), begun.elapsed()));
+        summary.steps.push((shown.to_owned(), begun.elapsed()));
         if !holds {
-            print_summary(&times, true, file_systems, skips.path())?;
             return Ok(ExitCode::FAILURE);
         }
     }
-    let mut failed = None;
+    let command = || {
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .envs(file_systems.environment())
+            .env("HAULAGE_SKIPS", skips)
+            // The variants of a copy must not depend on the profile of this machine.
+            .env("HAULAGE_PROFILE", "");
+        command
+    };
     for args in STEPS {
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
-        let status = Command::new(&words[0])
-            .args(&words[1..])
-            .args(*args)
-            .envs(file_systems.environment())
-            .env("HAULAGE_SKIPS", skips.path())
-            // The variants of a copy must not depend on the profile of this machine.
-            .env("HAULAGE_PROFILE", "")
-            .status()
-            .context(shown.clone())?;
-        times.push((shown, begun.elapsed()));
+        let status = if args[0] == "test" {
+            let outcome = rerun::test(command, args, rerun::print).context(shown.clone())?;
+            (summary.unstable, summary.programs) = (outcome.unstable, outcome.times);
+            outcome.status
+        } else {
+            command().args(*args).status().context(shown.clone())?
+        };
+        summary.steps.push((shown, begun.elapsed()));
         if !status.success() {
-            failed = Some(status);
-            break;
+            return Ok(exit_code(status));
         }
     }
-    print_summary(&times, failed.is_some(), file_systems, skips.path())?;
-    Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whether the dependencies are as deny.toml demands. What could not be checked is added to `skips`.
@@ -89,26 +122,30 @@ fn with_default_signals(program: OsString) -> Vec<OsString> {
     vec![program]
 }
 
-fn print_summary(
-    times: &[(String, Duration)],
-    last_failed: bool,
-    file_systems: &FileSystems,
-    skips: &Path,
-) -> anyhow::Result<()> {
-    let skips = std::fs::read_to_string(skips).context("the file of the reported skips")?;
-    eprintln!();
-    // The full list comes first, so that the summary is last on the screen.
-    eprint!("{skips}");
-    for (index, (step, elapsed)) in times.iter().enumerate() {
-        let outcome = if last_failed && index + 1 == times.len() { "FAILED" } else { "passed" };
-        eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
+impl Summary {
+    fn print(&self, file_systems: &FileSystems, skips: &Path) -> anyhow::Result<()> {
+        let skips = std::fs::read_to_string(skips).context("the file of the reported skips")?;
+        eprintln!();
+        // The full list comes first, so that the summary is last on the screen.
+        eprint!("{skips}");
+        for (program, seconds) in self.programs.iter().take(SLOWEST_SHOWN) {
+            eprintln!("xtask: slowest {seconds:>5.1} s  {program}");
+        }
+        for (index, (step, elapsed)) in self.steps.iter().enumerate() {
+            let is_last = index + 1 == self.steps.len();
+            let outcome = if self.failed && is_last { "FAILED" } else { "passed" };
+            eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
+        }
+        file_systems.announce();
+        for test in &self.unstable {
+            eprintln!("xtask: UNSTABLE {test}: it failed, and passed when it was run again");
+        }
+        let (skipped, left_out) = (skips.lines().count(), file_systems.left_out_count());
+        if skipped + left_out > 0 {
+            eprintln!("xtask: {skipped} SKIPS, listed above; {left_out} file systems LEFT OUT");
+        } else {
+            eprintln!("xtask: nothing was skipped");
+        }
+        Ok(())
     }
-    file_systems.announce();
-    let (skipped, left_out) = (skips.lines().count(), file_systems.left_out_count());
-    if skipped + left_out > 0 {
-        eprintln!("xtask: {skipped} SKIPS, listed above; {left_out} file systems LEFT OUT");
-    } else {
-        eprintln!("xtask: nothing was skipped");
-    }
-    Ok(())
 }

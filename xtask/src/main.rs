@@ -27,6 +27,7 @@ mod packages;
 mod peers;
 mod python;
 mod release_check;
+mod rerun;
 mod skips;
 mod sweep;
 

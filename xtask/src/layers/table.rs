@@ -263,6 +263,7 @@ const XTASK: &[Layer] = &[
     layer("mpi python", "builds and tests haulage-mpi, and the Python package"),
     layer("capi", "installs and tries libhaulage"),
     layer("check", "everything that a change has to pass"),
+    layer("rerun", "runs tests, and those that failed once more"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
     layer("release_check", "whether a commit can be released"),
