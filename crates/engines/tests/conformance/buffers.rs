@@ -16,7 +16,8 @@ use testfs::{random_bytes, skip, test_name};
 use crate::variants;
 use crate::watchdog::watched;
 
-const BYTES: usize = 1 << 20;
+/// The length of a source at most. It is longer than a pipe of the smallest capacity.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// A blocked call, as /proc reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +69,8 @@ fn check(variant: &Variant, call: &Call, numbers: [libc::c_long; 2], checked: &m
 
 /// The write of a copy from a file to a pipe that is not read.
 fn blocked_write(variant: &Variant) -> Call {
-    let bytes = random_bytes(BYTES, 3);
+    let len = variants::bytes_max(variant).min(BYTES_MAX);
+    let bytes = random_bytes(usize::try_from(len).unwrap(), 3);
     let mut src = tempfile::tempfile().unwrap();
     src.write_all(&bytes).unwrap();
     let (reader, writer) = io::pipe().unwrap();
@@ -80,7 +82,7 @@ fn blocked_write(variant: &Variant) -> Call {
         File::from(OwnedFd::from(reader)).read_to_end(&mut copied).unwrap();
         assert!(copied == bytes, "{variant}: other bytes");
     });
-    assert_eq!(moved, Moved { bytes: BYTES as u64, stop: Stop::Done }, "{variant}");
+    assert_eq!(moved, Moved { bytes: len, stop: Stop::Done }, "{variant}");
     call
 }
 
@@ -107,7 +109,8 @@ fn waiting(
     std::thread::scope(|scope| {
         let copying = scope.spawn(move || {
             tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
-            let span = Span { src: src_pos, dst: dst_pos, len: BYTES as u64 };
+            let len = variants::bytes_max(variant).min(BYTES_MAX);
+            let span = Span { src: src_pos, dst: dst_pos, len };
             copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span)
         });
         let task = std::path::Path::new("/proc").join(told.recv().unwrap());

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// Long even for a loaded machine: the guarded work takes well under a second.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs `work`, and ends the whole program if it does not return in time: a thread cannot be
 /// stopped.
