@@ -53,7 +53,10 @@ fn run(command: &[&str], program: &Path) -> Output {
     let dir = tempfile::tempdir().expect("a directory");
     let mut words = command.iter().map(|word| (*word).into()).collect::<Vec<std::ffi::OsString>>();
     words.extend([program.into(), dir.path().into()]);
-    Command::new(&words[0]).args(&words[1..]).output().expect("it runs")
+    let mut run = Command::new(&words[0]);
+    // cargo puts target/debug first, which has the library as cargo build has left it.
+    run.args(&words[1..]).env("LD_LIBRARY_PATH", library_dir());
+    run.output().expect("it runs")
 }
 
 fn assert_passed(what: &str, output: &Output) {
