@@ -76,11 +76,12 @@ fn try_copy(
 ) -> Result<(Option<DataReport>, Vec<Loss>)> {
     let src_stat = fstat(src).map_err(failed(Action::Fstat, src_place))?;
     let dst_stat = fstat(dst).map_err(failed(Action::Fstat, dst_place))?;
-    check(src_place, &src_stat, (dst, dst_place, &dst_stat))?;
+    let moves_data = cx.options.make != Make::AttributesOnly;
+    check((src, src_place, &src_stat), (dst, dst_place, &dst_stat), moves_data)?;
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
     let mut data = None;
-    if cx.options.make != Make::AttributesOnly {
+    if moves_data {
         let files = Files {
             src,
             src_stat: &src_stat,
@@ -127,27 +128,35 @@ fn try_copy(
 
 /// Refuses files that cannot be copied as a whole.
 fn check(
-    src_place: &Place<'_>,
-    src_stat: &Stat,
+    (src, src_place, src_stat): (BorrowedFd<'_>, &Place<'_>, &Stat),
     (dst, dst_place, dst_stat): (BorrowedFd<'_>, &Place<'_>, &Stat),
+    moves_data: bool,
 ) -> Result<()> {
-    let (src, dst_path) = (|| src_place.path(), || dst_place.path());
+    let (src_path, dst_path) = (|| src_place.path(), || dst_place.path());
     if is_directory(src_stat) {
-        return Err(Diagnostic::OmittingDirectory { src: src() });
+        return Err(Diagnostic::OmittingDirectory { src: src_path() });
     }
     if is_directory(dst_stat) {
-        return Err(Diagnostic::DirectoryInTheWay { src: src(), dst: dst_path() });
+        return Err(Diagnostic::DirectoryInTheWay { src: src_path(), dst: dst_path() });
     }
     if !is_regular(dst_stat) {
         return Ok(());
     }
     if FileId::of(src_stat) == FileId::of(dst_stat) {
-        return Err(Diagnostic::SameFile { src: src(), dst: dst_path() });
+        return Err(Diagnostic::SameFile { src: src_path(), dst: dst_path() });
     }
-    let flags = fcntl_getfl(dst).map_err(failed(Action::Fstat, dst_place))?;
-    if flags.contains(OFlags::APPEND) {
-        // Each write would go to the end of the file, whatever its offset: extents after a hole, and
-        // parts by several workers, would get the wrong places. copy_file_range(2) returns the same.
+    // Before `dst` is truncated: a source that cannot be read would leave it empty.
+    let src_flags = fcntl_getfl(src).map_err(failed(Action::Fstat, src_place))?;
+    let is_readable = src_flags & OFlags::RWMODE != OFlags::WRONLY;
+    if moves_data && (!is_readable || src_flags.contains(OFlags::PATH)) {
+        return Err(failed(Action::Read, src_place)(Errno::BADF));
+    }
+    let dst_flags = fcntl_getfl(dst).map_err(failed(Action::Fstat, dst_place))?;
+    // O_APPEND: each write would go to the end of the file, whatever its offset. Extents after a hole, and
+    // parts by several workers, would get the wrong places. copy_file_range(2) returns the same.
+    // O_RDONLY: the first call may be ftruncate(2), which returns EINVAL for it.
+    let is_read_only = dst_flags & OFlags::RWMODE == OFlags::RDONLY;
+    if dst_flags.contains(OFlags::APPEND) || (moves_data && is_read_only) {
         return Err(failed(Action::Write, dst_place)(Errno::BADF));
     }
     Ok(())
