@@ -345,7 +345,11 @@ pub(super) fn copy_open(
         return Err(Ends::Errno(libc::EBADF));
     }
     if flags.only_checks() {
-        return check(Path::new(&format!("/proc/self/fd/{src}")), flags);
+        return check(Path::new(&format!("/proc/self/fd/{src}")), flags).map_err(|end| match end {
+            // The name of a descriptor that is not open does not exist.
+            Ends::Errno(libc::ENOENT) => Ends::Errno(libc::EBADF),
+            end => end,
+        });
     }
     let (src_name, dst_name) = state.shown_names((src, dst));
     // SAFETY: the number is not negative. The caller promises that no other thread closes it. If it is

@@ -146,6 +146,8 @@ static void descriptors(void)
     CHECK(copyfile_state_get(state, COPYFILE_STATE_WAS_CLONED, &cloned) == 0);
     CHECK(fcntl(src, F_GETFD) != -1 && fcntl(dst, F_GETFD) != -1);
     CHECK(fcopyfile(-1, dst, state, COPYFILE_DATA) == -1 && errno == EBADF);
+    CHECK(fcopyfile(src, -1, NULL, COPYFILE_DATA | COPYFILE_CHECK) == COPYFILE_DATA);
+    CHECK(fcopyfile(1000, -1, NULL, COPYFILE_DATA | COPYFILE_CHECK) == -1 && errno == EBADF);
     CHECK(close(src) == 0 && close(dst) == 0);
     CHECK(copyfile_state_free(state) == 0);
 }
