@@ -290,7 +290,7 @@ extern int pthread_setcancelstate(int state, int *old);
 haulage_state *haulage_state_new(void);
 
 /*
- Frees a state. NULL is ignored. No copy may use it.
+ Frees a state. NULL is ignored. A copy that uses it, as in a callback, goes on and frees it at its end.
  */
 void haulage_state_free(haulage_state *state);
 

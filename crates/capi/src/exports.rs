@@ -12,6 +12,7 @@ use std::ptr;
 use haulage::{Kind, Outcome, Variant};
 
 use crate::border::{guarded, path, status, text};
+use crate::handle::{free, in_use};
 use crate::interface::*;
 use crate::state::{Last, State, lock};
 
@@ -21,14 +22,11 @@ pub extern "C" fn haulage_state_new() -> *mut State {
     guarded(ptr::null_mut(), || Box::into_raw(Box::<State>::default()))
 }
 
-/// Frees a state. NULL is ignored. No copy may use it.
+/// Frees a state. NULL is ignored. A copy that uses it, as in a callback, goes on and frees it at its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_state_free(state: *mut State) {
-    if !state.is_null() {
-        // SAFETY: the caller's promise.
-        let state = unsafe { Box::from_raw(state) };
-        guarded((), || drop(state));
-    }
+    // SAFETY: the caller's promise.
+    guarded((), || unsafe { free(state) });
 }
 
 /// Sets the flags HAULAGE_ARCHIVE to HAULAGE_ALLOW_SIGBUS_HANDLER; flags that are missing are cleared.
@@ -162,9 +160,9 @@ pub unsafe extern "C" fn haulage_copy_file(
     let src = unsafe { path(src) };
     // SAFETY: the caller's promise.
     let dst = unsafe { path(dst) };
+    let copy = |state: Option<&State>| src.and_then(|src| copy_file(src, dst?, state));
     // SAFETY: the caller's promise.
-    let state = unsafe { state.as_ref() };
-    guarded(-1, || status(src.and_then(|src| copy_file(src, dst?, state))))
+    guarded(-1, || status(unsafe { in_use(state, copy) }))
 }
 
 /// Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
@@ -174,8 +172,7 @@ pub unsafe extern "C" fn haulage_copy_file(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_copy_fds(src: c_int, dst: c_int, state: *mut State) -> c_int {
     // SAFETY: the caller's promise.
-    let state = unsafe { state.as_ref() };
-    guarded(-1, || status(copy_fds(src, dst, state)))
+    guarded(-1, || status(unsafe { in_use(state, |state| copy_fds(src, dst, state)) }))
 }
 
 /// Copies `src` to the name `dst`, a directory with its entries, as cp -r: symbolic links as links.
@@ -191,18 +188,16 @@ pub unsafe extern "C" fn haulage_copy_tree(
     let src = unsafe { path(src) };
     // SAFETY: the caller's promise.
     let dst = unsafe { path(dst) };
+    let copy = |state: Option<&State>| {
+        let (src, dst) = (src?.into(), dst?.into());
+        let own = State::default();
+        let state = state.unwrap_or(&own);
+        let _running = state.begin()?;
+        let copy = lock(&state.setup).copy(src, dst, true);
+        state.record(copy.cancel(&state.cancel).run())
+    };
     // SAFETY: the caller's promise.
-    let state = unsafe { state.as_ref() };
-    guarded(-1, || {
-        status((|| {
-            let (src, dst) = (src?.into(), dst?.into());
-            let own = State::default();
-            let state = state.unwrap_or(&own);
-            let _running = state.begin()?;
-            let copy = lock(&state.setup).copy(src, dst, true);
-            state.record(copy.cancel(&state.cancel).run())
-        })())
-    })
+    guarded(-1, || status(unsafe { in_use(state, copy) }))
 }
 
 /// The errno of the last copy with this state; 0 if it succeeded.

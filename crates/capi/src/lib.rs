@@ -13,5 +13,6 @@
 mod border;
 mod copyfile;
 mod exports;
+mod handle;
 mod interface;
 mod state;

@@ -131,6 +131,7 @@ const CAPI: &[Layer] = &[
     layer("state", "the state that they take"),
     layer("interface", "the constants and structures of haulage.h"),
     layer("border", "panics, errno and strings at the border to C"),
+    layer("handle", "when a state is freed"),
 ];
 
 const CLUSTER: &[Layer] = &[

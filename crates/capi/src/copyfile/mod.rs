@@ -19,6 +19,7 @@ use std::path::Path;
 use std::ptr;
 
 use crate::border::{c_text, errno, guarded, path, set_errno, status};
+use crate::handle::{free, in_use};
 use ends::Ends;
 use flags::Flags;
 
@@ -31,14 +32,12 @@ pub extern "C" fn copyfile_state_alloc() -> *mut CopyfileState {
     guarded(ptr::null_mut(), || Box::into_raw(Box::<CopyfileState>::default()))
 }
 
-/// Frees a state; NULL is ignored. Descriptors stay open.
+/// Frees a state; NULL is ignored. Descriptors stay open. A copy that uses it, as in a callback, goes on and
+/// frees it at its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn copyfile_state_free(state: *mut CopyfileState) -> c_int {
-    if !state.is_null() {
-        // SAFETY: the caller's promise.
-        let state = unsafe { Box::from_raw(state) };
-        guarded((), || drop(state));
-    }
+    // SAFETY: the caller's promise.
+    guarded((), || unsafe { free(state) });
     0
 }
 
@@ -88,10 +87,8 @@ pub unsafe extern "C" fn copyfile(
     let from = unsafe { path(from) }.ok();
     // SAFETY: the caller's promise.
     let to = unsafe { path(to) }.ok();
-    // SAFETY: the caller's promise.
-    let given = unsafe { state.as_ref() };
     let before = errno();
-    guarded(-1, || {
+    let copy = |given: Option<&CopyfileState>| {
         let own = CopyfileState::default();
         let state = given.unwrap_or(&own);
         let named = |given: Option<&Path>, kept: Option<std::ffi::CString>| {
@@ -114,7 +111,9 @@ pub unsafe extern "C" fn copyfile(
                 }
             }),
         )
-    })
+    };
+    // SAFETY: the caller's promise.
+    guarded(-1, || unsafe { in_use(state, copy) })
 }
 
 /// Copies what is open as `from` to what is open as `to`, as the flags say. Flags about names have no
@@ -126,10 +125,8 @@ pub unsafe extern "C" fn fcopyfile(
     state: *mut CopyfileState,
     flags: u32,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    let given = unsafe { state.as_ref() };
     let before = errno();
-    guarded(-1, || {
+    let copy = |given: Option<&CopyfileState>| {
         let own = CopyfileState::default();
         let state = given.unwrap_or(&own);
         finish(
@@ -139,7 +136,9 @@ pub unsafe extern "C" fn fcopyfile(
                 run::copy_open((from, to), state, flags)
             }),
         )
-    })
+    };
+    // SAFETY: the caller's promise.
+    guarded(-1, || unsafe { in_use(state, copy) })
 }
 
 /// The result of a copy. After a callback has ended it, errno is as it was.

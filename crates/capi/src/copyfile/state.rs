@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use crate::handle::{Handle, Uses};
 use crate::state::lock;
 
 const SRC_FD: u32 = 1;
@@ -50,6 +51,7 @@ impl Place {
 
 /// The state of copyfile(3). A callback may read it while the copy runs.
 pub struct CopyfileState {
+    uses: Uses,
     names: Mutex<(Option<CString>, Option<CString>)>,
     fds: Mutex<(c_int, c_int)>,
     callback: Mutex<(Option<StatusFn>, *mut c_void)>,
@@ -61,6 +63,7 @@ pub struct CopyfileState {
 impl Default for CopyfileState {
     fn default() -> CopyfileState {
         CopyfileState {
+            uses: Uses::default(),
             names: Mutex::default(),
             fds: Mutex::new((UNSET, UNSET)),
             callback: Mutex::new((None, std::ptr::null_mut())),
@@ -68,6 +71,12 @@ impl Default for CopyfileState {
             was_cloned: AtomicBool::new(false),
             forbids_cross_mount: AtomicBool::new(false),
         }
+    }
+}
+
+impl Handle for CopyfileState {
+    fn uses(&self) -> &Uses {
+        &self.uses
     }
 }
 

@@ -152,6 +152,31 @@ static void descriptors(void)
     CHECK(copyfile_state_free(state) == 0);
 }
 
+static int free_state(int what, int stage, copyfile_state_t state, const char *src, const char *dst,
+                      void *context)
+{
+    int *calls = (int *)context;
+    (void)what, (void)stage, (void)src, (void)dst;
+    if ((*calls)++ == 0) {
+        CHECK(copyfile_state_free(state) == 0);
+    }
+    return COPYFILE_CONTINUE;
+}
+
+/* The copy goes on with the state that its callback has freed. */
+static void freed_states(void)
+{
+    copyfile_state_t state = copyfile_state_alloc();
+    copyfile_callback_t callback = free_state;
+    int calls = 0;
+    const void *pointer;
+    memcpy(&pointer, &callback, sizeof(pointer));
+    CHECK(copyfile_state_set(state, COPYFILE_STATE_STATUS_CB, pointer) == 0);
+    CHECK(copyfile_state_set(state, COPYFILE_STATE_STATUS_CTX, &calls) == 0);
+    CHECK(copyfile("file", "of a freed state", state, COPYFILE_ALL) == 0 && calls > 0);
+    CHECK(has("of a freed state", "text"));
+}
+
 static void trees(void)
 {
     copyfile_state_t state = copyfile_state_alloc();
@@ -190,6 +215,7 @@ int main(int count, char **arguments)
     CHECK(count == 2 && chdir(arguments[1]) == 0);
     one_file();
     descriptors();
+    freed_states();
     trees();
     puts("passed");
     return 0;

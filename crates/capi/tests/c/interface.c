@@ -138,6 +138,25 @@ static void descriptors(void)
     haulage_state_free(state);
 }
 
+static int free_state(const haulage_progress *progress, void *context)
+{
+    haulage_state **state = (haulage_state **)context;
+    (void)progress;
+    haulage_state_free(*state);
+    *state = NULL;
+    return HAULAGE_CONTINUE;
+}
+
+/* The copy goes on with the state that its callback has freed. */
+static void freed_states(void)
+{
+    haulage_state *state = haulage_state_new(), *used = state;
+    CHECK(haulage_set_text(state, HAULAGE_EXCLUDE, "nothing") == 0);
+    CHECK(haulage_on_progress(state, free_state, &state) == 0);
+    CHECK(haulage_copy_file("file", "of a freed state", used) == 0 && state == NULL);
+    CHECK(same("file", "of a freed state"));
+}
+
 static void trees(void)
 {
     struct seen progress, errors;
@@ -230,6 +249,7 @@ int main(int count, char **arguments)
     }
     files();
     descriptors();
+    freed_states();
     trees();
     threads();
     for (number = 1; number <= 64; number++) {
