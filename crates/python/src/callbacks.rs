@@ -8,6 +8,7 @@ use std::path::Path;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::call::call;
 use crate::progress::Progress;
 
 /// The names that are ignored in one directory.
@@ -33,14 +34,14 @@ impl Callbacks {
     /// Calls the progress callback, if there is one.
     pub(crate) fn show(&self, py: Python<'_>, progress: &dyn Fn() -> Progress) -> PyResult<()> {
         let Some(callback) = &self.progress else { return Ok(()) };
-        callback.call1(py, (progress(),)).map(drop)
+        call(callback.bind(py), progress()).map(drop)
     }
 
     /// The names that are ignored in a directory.
     pub(crate) fn ignored(&self, py: Python<'_>, dir: &Path) -> PyResult<Ignored> {
         let Some(ignore) = &self.ignore else { return Ok(Ignored::new()) };
         let dir = PyBytes::new(py, dir.as_os_str().as_bytes());
-        let names: Vec<Vec<u8>> = ignore.call1(py, (dir,))?.extract(py)?;
+        let names: Vec<Vec<u8>> = call(ignore.bind(py), dir)?.extract()?;
         Ok(names.into_iter().map(OsString::from_vec).collect())
     }
 }

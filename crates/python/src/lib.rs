@@ -5,6 +5,7 @@
 
 use pyo3::prelude::*;
 
+mod call;
 mod callbacks;
 mod failure;
 mod files;

@@ -9,6 +9,7 @@ use haulage::events::{PreScan, Totals};
 use haulage::options::{Options, Request};
 use pyo3::prelude::*;
 
+use crate::call::call;
 use crate::callbacks::Callbacks;
 use crate::observer::{Event, Observer};
 use crate::progress::Progress;
@@ -44,73 +45,82 @@ pub(crate) fn run_beside(
 ) -> PyResult<()> {
     let (events, received) = sync_channel(EVENTS_MAX);
     observer.connect(events.clone());
-    py.detach(|| {
-        let scan = PreScan::default();
-        std::thread::scope(|scope| {
-            let run = || {
-                // Also after a panic.
-                let _end = SendsEnd(events);
-                let _ = Copy::of(request.clone(), options.clone()).run_observed(observer);
+    let scan = PreScan::default();
+    std::thread::scope(|scope| {
+        let run = || {
+            // Also after a panic.
+            let _end = SendsEnd(events);
+            let _ = Copy::of(request.clone(), options.clone()).run_observed(observer);
+        };
+        let thread = std::thread::Builder::new().name("haulage".into());
+        let copying = thread.spawn_scoped(scope, run)?;
+        let counts = matches!(total, Total::Counted) && callbacks.progress.is_some();
+        let counting = counts.then(|| {
+            // Without the thread the total stays unknown.
+            let thread = std::thread::Builder::new().name("haulage-count".into());
+            thread.spawn_scoped(scope, || scan.run(request, options, &|| ())).ok()
+        });
+        let begun = Instant::now();
+        let progress = || {
+            let total = match total {
+                Total::Unknown => None,
+                Total::File(bytes) => Some(Totals { entries: 1, bytes, all: true }),
+                Total::Counted => Some(scan.get()),
             };
-            let thread = std::thread::Builder::new().name("haulage".into());
-            thread.spawn_scoped(scope, run)?;
-            if matches!(total, Total::Counted) && callbacks.progress.is_some() {
-                // Without the thread the total stays unknown.
-                let thread = std::thread::Builder::new().name("haulage-count".into());
-                let _ = thread.spawn_scoped(scope, || scan.run(request, options, &|| ()));
+            Progress::of(observer.tracker(), total, begun.elapsed())
+        };
+        let served = serve(py, received, callbacks, &progress);
+        scan.stop();
+        if served.is_err() {
+            observer.quit();
+        }
+        py.detach(|| {
+            for thread in [Some(copying), counting.flatten()].into_iter().flatten() {
+                if let Err(panic) = thread.join() {
+                    std::panic::resume_unwind(panic);
+                }
             }
-            let begun = Instant::now();
-            let progress = || {
-                let total = match total {
-                    Total::Unknown => None,
-                    Total::File(bytes) => Some(Totals { entries: 1, bytes, all: true }),
-                    Total::Counted => Some(scan.get()),
-                };
-                Progress::of(observer.tracker(), total, begun.elapsed())
-            };
-            let served = serve(&received, callbacks, &progress);
-            scan.stop();
-            if served.is_err() {
-                observer.quit();
-            }
-            // Workers that wait for an answer, or for room in the channel, go on.
-            drop(received);
-            served
-        })
+        });
+        served
     })
 }
 
-/// Calls the callbacks until the copy has ended.
+/// Calls the callbacks until the copy has ended. Then no one is at the other end of the channel: workers
+/// that wait for an answer, or for room in it, go on.
 ///
 /// # Errors
 /// The first exception.
 fn serve(
-    received: &Receiver<Event>,
+    py: Python<'_>,
+    mut received: Receiver<Event>,
     callbacks: &Callbacks,
     progress: &dyn Fn() -> Progress,
 ) -> PyResult<()> {
     let mut next = Instant::now() + TICK;
     loop {
-        match received.recv_timeout(next.saturating_duration_since(Instant::now())) {
+        // Only a receiver that is moved there can be used without the lock.
+        let event;
+        (received, event) = py.detach(move || {
+            let event = received.recv_timeout(next.saturating_duration_since(Instant::now()));
+            (received, event)
+        });
+        match event {
             Ok(Event::Entered(dir, answer)) => {
-                let ignored = Python::attach(|py| callbacks.ignored(py, &dir))?;
                 // The copy may have been stopped, and want no answer.
-                let _ = answer.send(ignored);
+                let _ = answer.send(callbacks.ignored(py, &dir)?);
             }
             Ok(Event::Finished(receipt)) => {
                 if let Some(callback) = &callbacks.receipt {
-                    Python::attach(|py| callback.call1(py, (dict_of(py, &receipt)?,)).map(drop))?;
+                    call(callback.bind(py), dict_of(py, &receipt)?)?;
                 }
             }
             Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => {
-                return Python::attach(|py| callbacks.show(py, progress));
+                return callbacks.show(py, progress);
             }
             Err(RecvTimeoutError::Timeout) => {
                 next = Instant::now() + TICK;
-                Python::attach(|py| {
-                    py.check_signals()?;
-                    callbacks.show(py, progress)
-                })?;
+                py.check_signals()?;
+                callbacks.show(py, progress)?;
             }
         }
     }

@@ -219,6 +219,46 @@ def test_control_c_stops_a_copy_without_callbacks() -> None:
     assert rest == "interrupted\n"
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "copyfile('/dev/zero', '/dev/null', progress=lambda _: sum(range(1_000_000)))",
+        "copytree('src', 'dst', receipt=lambda _: time.sleep(0.01))",
+        "copytree('src', 'dst', ignore=lambda _dir, _names: time.sleep(0.01) or [])",
+        "copyfile('/dev/zero', '/dev/null')",
+    ],
+)
+def test_exit_of_the_interpreter_during_a_copy_of_a_daemon_thread(
+    tmp_path: Path, call: str
+) -> None:
+    for number in range(200):
+        (tmp_path / "src" / str(number)).mkdir(parents=True)
+    program = (
+        "import threading, time, haulage\n"
+        f"threading.Thread(target=lambda: haulage.{call}, daemon=True).start()\n"
+        "time.sleep(0.3)\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_copies_by_a_destructor_at_the_exit_of_the_interpreter(tmp_path: Path) -> None:
+    program = (
+        "import haulage\n"
+        "class Copies:\n"
+        "    def __del__(self, copytree=haulage.copytree):\n"
+        "        copytree('src', 'dst', progress=lambda _: None)\n"
+        "copies = Copies()\n"
+    )
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "file").write_text("text")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "dst" / "file").read_text() == "text"
+
+
 def test_audit_events(tmp_path: Path) -> None:
     (tmp_path / "src").touch()
     program = (

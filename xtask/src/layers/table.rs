@@ -257,6 +257,7 @@ const PYTHON: &[Layer] = &[
     layer("observer", "which entries are copied, and which have failed"),
     layer("callbacks keywords", "what the caller gives"),
     layer("failure progress receipt", "values for Python"),
+    layer("call", "the call of a callable, in which the thread may end"),
 ];
 
 const XTASK: &[Layer] = &[
