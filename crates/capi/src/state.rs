@@ -97,18 +97,18 @@ impl State {
     pub(crate) fn record_file(&self, result: Result<Copied, Error>) -> Result<(), c_int> {
         let mut last = self.last();
         *last = Last::default();
-        match result {
-            Ok(copied) => {
-                last.report.totals.data_bytes = copied.data_bytes;
-                last.engine = copied.engine.map(c_text);
-                Ok(())
-            }
-            Err(error) => {
-                last.report.failure_count = 1;
-                last.fail(&error);
-                Err(last.errno)
-            }
+        let (copied, error) = match result {
+            Ok(copied) => (Some(copied), None),
+            Err(error) => (error.copied(), Some(error)),
+        };
+        if let Some(copied) = copied {
+            last.report.totals.data_bytes = copied.data_bytes;
+            last.engine = copied.engine.map(c_text);
         }
+        let Some(error) = error else { return Ok(()) };
+        last.report.failure_count = 1;
+        last.fail(&error);
+        Err(last.errno)
     }
 
     /// Records what came of a copy.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use engines::{Errno, Variant};
 use tree::{Action, BadGlob, Diagnostic, Severity};
 
+use crate::totals::Copied;
+
 /// A failure or a warning about one file.
 ///
 /// The text is one line: what could not be done, with which file, and why. The words of GNU cp are
@@ -19,7 +21,13 @@ pub struct Error(Box<What>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
     Diagnostic(Diagnostic),
-    Call { operation: Operation, path: Option<PathBuf>, errno: Errno },
+    /// Of the copy of one file, and what was copied before.
+    OfFile(Diagnostic, Copied),
+    Call {
+        operation: Operation,
+        path: Option<PathBuf>,
+        errno: Errno,
+    },
     BadGlob(BadGlob),
     HandlesSigbus(Variant),
 }
@@ -71,6 +79,10 @@ impl Error {
         Error(Box::new(What::Diagnostic(diagnostic)))
     }
 
+    pub(crate) fn of_file(diagnostic: Diagnostic, copied: Copied) -> Error {
+        Error(Box::new(What::OfFile(diagnostic, copied)))
+    }
+
     pub(crate) fn of_call(operation: Operation, path: Option<&Path>, errno: Errno) -> Error {
         let path = path.map(Path::to_owned);
         Error(Box::new(What::Call { operation, path, errno }))
@@ -88,7 +100,9 @@ impl Error {
     #[must_use]
     pub fn operation(&self) -> Operation {
         match &*self.0 {
-            What::Diagnostic(diagnostic) => facts(diagnostic).operation,
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
+                facts(diagnostic).operation
+            }
             What::Call { operation, .. } => *operation,
             What::BadGlob(_) | What::HandlesSigbus(_) => Operation::Prepare,
         }
@@ -99,7 +113,7 @@ impl Error {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &*self.0 {
-            What::Diagnostic(diagnostic) => facts(diagnostic).path,
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).path,
             What::Call { path, .. } => path.as_deref(),
             What::BadGlob(bad) => bad.place.as_ref().map(|(path, _)| path.as_path()),
             What::HandlesSigbus(_) => None,
@@ -112,7 +126,9 @@ impl Error {
     #[must_use]
     pub fn errno(&self) -> i32 {
         match &*self.0 {
-            What::Diagnostic(diagnostic) => facts(diagnostic).errno.raw_os_error(),
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
+                facts(diagnostic).errno.raw_os_error()
+            }
             What::Call { errno, .. } => errno.raw_os_error(),
             What::BadGlob(_) | What::HandlesSigbus(_) => Errno::INVAL.raw_os_error(),
         }
@@ -122,7 +138,17 @@ impl Error {
     #[must_use]
     pub fn diagnostic(&self) -> Option<&Diagnostic> {
         match &*self.0 {
-            What::Diagnostic(diagnostic) => Some(diagnostic),
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => Some(diagnostic),
+            _ => None,
+        }
+    }
+
+    /// What was copied before, if the error is that of [`copy_file`](crate::copy_file) or one of the functions
+    /// beside it and the copy had started. The [`Report`](crate::Report) tells it of other copies.
+    #[must_use]
+    pub fn copied(&self) -> Option<Copied> {
+        match &*self.0 {
+            What::OfFile(_, copied) => Some(*copied),
             _ => None,
         }
     }
@@ -137,7 +163,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            What::Diagnostic(diagnostic) => {
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
                 let facts = facts(diagnostic);
                 let reason = facts.reason.unwrap_or_else(|| words(facts.errno).into());
                 line(f, facts.verb, facts.path, &reason)

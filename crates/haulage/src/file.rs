@@ -9,16 +9,7 @@ use tree::{Destination, Diagnostic, Observer, Options, Request, Severity};
 
 use crate::cancel::CancelToken;
 use crate::error::Error;
-
-/// What was copied of one file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
-    /// Bytes of data that were moved or shared. Holes do not count.
-    pub data_bytes: u64,
-    /// The name of the engine that moved the last of them, such as `reflink` or `read_write`; `None`
-    /// if there was no data.
-    pub engine: Option<&'static str>,
-}
+use crate::totals::Copied;
 
 /// Copies the file `src` to the name `dst`, as `cp` does without options: the data, and the
 /// permissions of `src` less the umask if `dst` is new. A symbolic link is followed, an existing file
@@ -112,7 +103,10 @@ fn observed(
     let _ = copy(&watcher);
     let Watcher { seen, .. } = watcher;
     let Seen { copied, failure } = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failure.map_or(Ok(copied), Err)
+    match failure {
+        Some(diagnostic) => Err(Error::of_file(diagnostic, copied)),
+        None => Ok(copied),
+    }
 }
 
 /// The observer of the copy of one file.
@@ -124,7 +118,7 @@ struct Watcher<'c> {
 #[derive(Default)]
 struct Seen {
     copied: Copied,
-    failure: Option<Error>,
+    failure: Option<Diagnostic>,
 }
 
 impl Watcher<'_> {
@@ -136,7 +130,7 @@ impl Watcher<'_> {
 impl Observer for Watcher<'_> {
     fn diagnose(&self, diagnostic: Diagnostic) {
         if diagnostic.severity() == Severity::Failure {
-            self.seen().failure.get_or_insert_with(|| Error::of(diagnostic));
+            self.seen().failure.get_or_insert(diagnostic);
         }
     }
 

@@ -5,6 +5,16 @@ use std::collections::BTreeMap;
 use rustix::fs::FileType;
 use tree::{Method, Receipt};
 
+/// What was copied of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Bytes of data that were moved or shared. Holes do not count.
+    pub data_bytes: u64,
+    /// The name of the engine that moved the last of them, such as `reflink` or `read_write`; `None`
+    /// if there was no data.
+    pub engine: Option<&'static str>,
+}
+
 /// Sums over all entries.
 #[derive(Clone, Debug, Default)]
 pub struct RunTotals {

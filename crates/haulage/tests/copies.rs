@@ -260,6 +260,22 @@ fn a_copy_is_cancelled_from_another_thread() {
     assert_eq!((error.operation(), error.errno()), (Operation::Finish, 125));
     let error = copy_file_with(&src, &dst, &Options::default(), Some(&token)).expect_err("still");
     assert_eq!(error.errno(), 125);
+    assert_eq!(error.copied().map(|copied| copied.data_bytes), Some(0));
+    token.reset();
+    let slow = Options { limit_rate: (400 << 10).try_into().ok(), ..Options::default() };
+    fs::remove_file(&dst).expect("it is there");
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while fs::metadata(&dst).map_or(0, |found| found.len()) == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            token.cancel();
+        });
+        copy_file_with(&src, &dst, &slow, Some(&token)).expect_err("cancelled")
+    });
+    let copied = error.copied().expect("it had started");
+    assert_eq!(copied.data_bytes, fs::metadata(&dst).expect("the copy").len());
+    assert!(copied.data_bytes > 0 && copied.engine.is_some());
     token.reset();
     copy_file_with(&src, &dst, &Options::default(), Some(&token)).expect("copied");
     assert_eq!(fs::read(&src).expect("read"), fs::read(&dst).expect("read"));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,6 +139,25 @@ static void descriptors(void)
     haulage_state_free(state);
 }
 
+/* The bytes that were copied before an error are counted. */
+static void incomplete_files(void)
+{
+    struct rlimit old, limit;
+    struct stat found;
+    haulage_state *state = haulage_state_new();
+    CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    limit = old;
+    limit.rlim_cur = 100000;
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK(haulage_set_flags(state, HAULAGE_CLONE_NEVER) == 0);
+    CHECK(haulage_copy_file("file", "incomplete", state) == -1 && errno == EFBIG);
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0 && signal(SIGXFSZ, SIG_DFL) == SIG_IGN);
+    CHECK(stat("incomplete", &found) == 0 && found.st_size > 0);
+    CHECK(haulage_count(state, HAULAGE_DATA_BYTES) == (uint64_t)found.st_size);
+    CHECK(haulage_engine_used(state) != NULL && haulage_count(state, HAULAGE_ERRORS) == 1);
+    haulage_state_free(state);
+}
+
 static int free_state(const haulage_progress *progress, void *context)
 {
     haulage_state **state = (haulage_state **)context;
@@ -250,6 +270,7 @@ int main(int count, char **arguments)
     files();
     descriptors();
     freed_states();
+    incomplete_files();
     trees();
     threads();
     for (number = 1; number <= 64; number++) {
