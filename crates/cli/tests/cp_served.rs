@@ -56,7 +56,7 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
 }
 
 fn wait_until(ready: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !ready() {
         assert!(Instant::now() < deadline, "it never happens");
         std::thread::sleep(Duration::from_millis(2));
@@ -174,7 +174,7 @@ fn atomic_ends_where_inode_numbers_change_at_each_look() {
         let child = begin(served.path(), &["--atomic", &src, "new"]);
         let pid = Pid::from_child(&child);
         let ended = std::thread::spawn(|| child.wait_with_output().expect("it is ours"));
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !ended.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -197,10 +197,9 @@ fn an_interrupted_copy_leaves_the_old_file_alone() {
     each_server(Costs::default(), |what, served| {
         let root = served.path();
         write(root.join("old"), "old").expect("a file");
-        let child = begin(root, &["--atomic", "--limit-rate=100K", &src, "old"]);
-        wait_until(|| has_begun(root));
-        // Until then a signal ends it on the spot.
-        std::thread::sleep(Duration::from_millis(300));
+        let child = begin(root, &["--atomic", "--limit-rate=30K", &src, "old"]);
+        // Until it watches for signals one ends it on the spot.
+        wait_until(|| has_begun(root) && testfs::handles(&child, Signal::TERM.as_raw()));
         kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.signal(), Some(15), "{what}");

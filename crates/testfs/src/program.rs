@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 /// A command that starts `program`, which is haulage or starts it, without the profile of this
 /// machine: the chosen variants would depend on it.
@@ -20,6 +20,16 @@ pub fn measuring(program: impl AsRef<OsStr>, args: &[&str], dir: &Path) -> Comma
     let mut command = command(program);
     command.args(args).current_dir(dir).env("XDG_STATE_HOME", dir.join("state"));
     command
+}
+
+/// Whether the process has a handler for the signal of this number, as /proc/PID/status says.
+#[must_use]
+pub fn handles(child: &Child, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    let status = status.unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// The standard output of a program.
