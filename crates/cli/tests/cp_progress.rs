@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,7 +19,9 @@ struct Watched {
     /// For others who write to the terminal.
     terminal: File,
     begun: Instant,
-    reader: std::thread::JoinHandle<Vec<u8>>,
+    /// What the terminal has got so far.
+    seen: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
 }
 
 impl Watched {
@@ -33,19 +36,32 @@ impl Watched {
             .stderr(terminal)
             .spawn()
             .expect("the binary starts");
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = seen.clone();
         let reader = std::thread::spawn(move || {
-            let (mut master, mut bytes) = (File::from(master), Vec::new());
+            let (mut master, mut bytes) = (File::from(master), [0; 4096]);
             // EIO is the end: the last who had the terminal open has gone.
-            let _ = master.read_to_end(&mut bytes);
-            bytes
+            while let Ok(count @ 1..) = master.read(&mut bytes) {
+                sink.lock().expect("bytes").extend_from_slice(&bytes[..count]);
+            }
         });
-        Watched { child, terminal: others.into(), begun: Instant::now(), reader }
+        Watched { child, terminal: others.into(), begun: Instant::now(), seen, reader }
     }
 
     /// One that copies `source` to `copy`.
     fn start_copy(dir: &Path, source: &FaultyFs) -> Watched {
         let src = source.source();
         Watched::start(dir, &["--progress", src.to_str().expect("a plain name"), "copy"])
+    }
+
+    /// Waits until the bar says how much of the source is copied.
+    fn wait_for_bar(&self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let amount = b" of 6.00 MiB";
+        while !self.seen.lock().expect("bytes").windows(amount.len()).any(|part| part == amount) {
+            assert!(Instant::now() < deadline, "no bar is drawn");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     fn signal(&self, signal: Signal) {
@@ -57,7 +73,8 @@ impl Watched {
         let succeeded = self.child.wait().expect("it ends").success();
         let elapsed = self.begun.elapsed();
         drop(self.terminal);
-        let bytes = self.reader.join().expect("the reader ends");
+        self.reader.join().expect("the reader ends");
+        let bytes = self.seen.lock().expect("bytes").clone();
         (succeeded, elapsed, String::from_utf8(bytes).expect("words"))
     }
 }
@@ -148,7 +165,7 @@ fn messages_stand_above_the_bar_and_whole() {
     let src = src.to_str().expect("a plain name");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let watched = Watched::start(dir.path(), &["--progress", "--stats", "no1", src, "no2", "dst"]);
-    std::thread::sleep(Duration::from_millis(800));
+    watched.wait_for_bar();
     watched.signal(Signal::USR1);
     let (succeeded, _, text) = watched.wait();
     assert!(!succeeded);
@@ -165,7 +182,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let watched = Watched::start_copy(dir.path(), &source);
-    std::thread::sleep(Duration::from_millis(700));
+    watched.wait_for_bar();
     watched.signal(Signal::INT);
     let (succeeded, _, text) = watched.wait();
     assert!(!succeeded);
@@ -179,9 +196,10 @@ fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let watched = Watched::start_copy(dir.path(), &source);
+    watched.wait_for_bar();
     for _ in 0..3 {
-        std::thread::sleep(Duration::from_millis(400));
         watched.signal(Signal::CONT);
+        std::thread::sleep(Duration::from_millis(400));
     }
     let (succeeded, _, text) = watched.wait();
     assert!(succeeded, "{text}");
@@ -193,7 +211,7 @@ fn what_others_wrote_during_a_stop_stays() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let mut watched = Watched::start_copy(dir.path(), &source);
-    std::thread::sleep(Duration::from_millis(700));
+    watched.wait_for_bar();
     watched.signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(1000));
     watched.terminal.write_all(b"\nsomebody's\nwords\n").expect("written");
