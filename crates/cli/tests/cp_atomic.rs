@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{XattrFlags, setxattr};
 use rustix::io::Errno;
@@ -215,7 +215,14 @@ fn an_interrupted_copy_leaves_the_old_file() {
     let mut command = haulage();
     command.args(["cp", "--atomic", "--sparse=never", "big", "old"]).current_dir(dir.path());
     let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
-    std::thread::sleep(Duration::from_millis(300));
+    // It is within the file, and has watched for signals since it began.
+    let written = || std::fs::read_to_string(format!("/proc/{}/io", child.id())).ok();
+    let count = |io: String| io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while written().and_then(count).is_none_or(|bytes: u64| bytes < 16 << 20) {
+        assert!(Instant::now() < deadline, "nothing is written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is running");
     let output = child.wait_with_output().expect("it ends");
