@@ -132,7 +132,7 @@ fn a_killed_run_is_resumed_where_it_was() {
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("haulage runs");
         // The first run has to create its run directory.
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !dir.join("runs").exists() || rows(&text(&samples(dir))).is_empty() {
             assert!(Instant::now() < deadline, "no sample comes");
             std::thread::sleep(Duration::from_millis(2));
@@ -148,7 +148,8 @@ fn a_killed_run_is_resumed_where_it_was() {
         let killed = Instant::now();
         while !processes(dir).is_empty() {
             let others = processes(dir);
-            assert!(killed.elapsed() < Duration::from_secs(3), "{kill}: still there: {others:?}");
+            // Much less than the 1000 s of the command.
+            assert!(killed.elapsed() < Duration::from_secs(60), "{kill}: still there: {others:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
         let now = text(&samples(dir));

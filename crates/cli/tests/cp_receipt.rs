@@ -305,7 +305,7 @@ fn a_run_that_is_interrupted_has_a_summary() {
         .spawn()
         .expect("the binary starts");
     let copy = dir.path().join("copy");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0) {
         assert!(std::time::Instant::now() < deadline, "the copy never began");
         std::thread::sleep(std::time::Duration::from_millis(2));

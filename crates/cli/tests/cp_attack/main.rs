@@ -28,7 +28,7 @@ use testfs::{FsKind, is_root, skip, test_name};
 const COPIES_EACH: usize = 20;
 
 /// A copy that takes longer waits for something.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What copies.
 #[derive(Clone, Debug)]

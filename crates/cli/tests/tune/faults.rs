@@ -25,7 +25,7 @@ fn an_interrupt_leaves_nothing_behind() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("haulage runs");
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while names_in(&dst).is_empty() {
             assert!(Instant::now() < deadline, "no scratch directory");
             std::thread::sleep(Duration::from_millis(5));
@@ -101,7 +101,7 @@ fn the_directories_of_a_killed_search_are_reported_once() {
         .stderr(Stdio::null())
         .spawn()
         .expect("haulage runs");
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while names_in(&work).len() < 2 {
         assert!(Instant::now() < deadline, "no scratch directories");
         std::thread::sleep(Duration::from_millis(5));

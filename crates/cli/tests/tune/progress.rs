@@ -91,7 +91,7 @@ fn after_a_stop_nothing_is_overwritten() {
     let wait_for_two = |start| {
         let begun = Instant::now();
         while drawings_over(start).len() < 2 {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", drawings_over(start));
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", drawings_over(start));
             std::thread::sleep(Duration::from_millis(20));
         }
         drawings_over(start)

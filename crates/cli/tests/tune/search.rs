@@ -283,7 +283,7 @@ fn the_time_limit_holds_and_the_table_lists_what_was_not_measured() {
     let took = started.elapsed();
     assert!(output.status.success(), "{}", stderr(&output));
     // A machine that runs other tests is slow to start and to remove files.
-    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     let table = stdout(&output);
     for expected in ["situation", "best variant", "MB/s", "GNU cp", "Not measured", "allow --time"]
     {
