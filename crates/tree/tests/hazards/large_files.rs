@@ -31,7 +31,7 @@ impl Threads {
         seen.insert(current().id());
         self.changed.notify_all();
         let alone = |seen: &mut HashSet<ThreadId>| seen.len() < 2;
-        let limit = Duration::from_secs(20);
+        let limit = Duration::from_secs(60);
         drop(self.changed.wait_timeout_while(seen, limit, alone).expect("a set"));
     }
 

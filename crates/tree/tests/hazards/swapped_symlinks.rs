@@ -399,7 +399,7 @@ fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
                 sender.send(reported).expect("the test waits");
             }
         });
-        let Ok(reported) = receiver.recv_timeout(std::time::Duration::from_secs(10)) else {
+        let Ok(reported) = receiver.recv_timeout(std::time::Duration::from_secs(60)) else {
             panic!("{name}, force {force}: the copy waits for the other end of a fifo");
         };
         copying.join().expect("no panic");

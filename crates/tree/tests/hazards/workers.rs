@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use testfs::{Aspects, each_fs, random_bytes, tree_differences};
 use tree::{Diagnostic, ModeRule, Options};
@@ -99,7 +99,8 @@ fn a_flat_directory_is_split_among_all_workers() {
     let mut recorder = Recorder::with_meanwhile(|| {
         let thread = format!("{:?}", std::thread::current().id());
         *shares.lock().expect("a map").entry(thread).or_insert(0) += 1;
-        std::thread::sleep(Duration::from_micros(200));
+        // Half a second for four workers: on a busy machine a thread starts late.
+        std::thread::sleep(Duration::from_millis(1));
     });
     recorder.without_receipts = true;
     let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &recorder);
@@ -249,13 +250,18 @@ fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(6));
-    let count = AtomicUsize::new(0);
+    let (count, is_interrupted) = (AtomicUsize::new(0), AtomicBool::new(false));
     let stop = std::sync::OnceLock::new();
     let recorder = Recorder::with_meanwhile(|| {
         if count.fetch_add(1, Ordering::Relaxed) == 300 {
             let _ = stop.set(());
         }
-        if stop.get().is_some() {
+        // Until the interrupt is there: on a busy machine all would be copied before.
+        let begun = Instant::now();
+        while stop.get().is_some()
+            && !is_interrupted.load(Ordering::Relaxed)
+            && begun.elapsed() < Duration::from_secs(60)
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
@@ -265,6 +271,7 @@ fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
                 std::thread::sleep(Duration::from_micros(50));
             }
             recorder.interrupt.store(true, Ordering::Relaxed);
+            is_interrupted.store(true, Ordering::Relaxed);
         });
         let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &recorder);
         assert_eq!(outcome.failures, u64::try_from(recorder.reported().len()).expect("few"));
@@ -302,7 +309,8 @@ fn many_operands_are_copied_in_parallel() {
     let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let recorder = Recorder::with_meanwhile(|| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(1));
+        // On a busy machine the second thread starts late.
+        std::thread::sleep(Duration::from_millis(5));
         now.fetch_sub(1, Ordering::SeqCst);
     });
     let request = tree::Request {
