@@ -252,10 +252,10 @@ fn a_copy_is_cancelled_from_another_thread() {
             }
             token.cancel();
         });
-        // Ten seconds' worth.
-        Copy::new(&src, &dst).limit_rate(400 << 10).cancel(&token).run().expect_err("cancelled")
+        // It would take more than three minutes.
+        Copy::new(&src, &dst).limit_rate(20 << 10).cancel(&token).run().expect_err("cancelled")
     });
-    assert!(failed.cancelled && begun.elapsed() < Duration::from_secs(5));
+    assert!(failed.cancelled && begun.elapsed() < Duration::from_secs(60));
     let error = failed.first().expect("the file is not complete");
     assert_eq!((error.operation(), error.errno()), (Operation::Finish, 125));
     let error = copy_file_with(&src, &dst, &Options::default(), Some(&token)).expect_err("still");
@@ -286,7 +286,8 @@ fn progress_stops_a_copy_and_a_panic_does_too() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
     fs::write(&src, random_bytes(4 << 20, 1)).expect("a file");
-    let copy = || Copy::new(&src, &dst).limit_rate(400 << 10).count_first();
+    // It would take more than three minutes.
+    let copy = || Copy::new(&src, &dst).limit_rate(20 << 10).count_first();
     let begun = Instant::now();
     let failed = copy().progress(|_| Control::Quit).run().expect_err("stopped");
     assert!(failed.cancelled);
@@ -301,7 +302,7 @@ fn progress_stops_a_copy_and_a_panic_does_too() {
     });
     let payload = panicked.expect_err("it is passed on");
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"the callback's own"));
-    assert!(begun.elapsed() < Duration::from_secs(8));
+    assert!(begun.elapsed() < Duration::from_secs(60));
     let total = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let total = total.expect("it is counted");
     assert_eq!((total.entries, total.bytes, total.all), (1, 4 << 20, true));
