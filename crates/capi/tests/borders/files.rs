@@ -189,7 +189,7 @@ fn a_source_that_is_cut_or_appended_to_meanwhile_is_never_silently_wrong() {
                 let copied = fs::read(&dst).expect("read");
                 let what =
                     format!("{border:?}, {what:?}, appends {appends}, {} bytes", copied.len());
-                assert!(begun.elapsed() < Duration::from_secs(20), "{what}: it ends");
+                assert!(begun.elapsed() < Duration::from_secs(60), "{what}: it ends");
                 assert!(matches!(errno, 0 | EIO), "{what}: errno {errno}");
                 failures += i32::from(errno != 0);
                 let known = copied.len().min(bytes.len());
