@@ -299,11 +299,11 @@ fn breaking_a_lease_ends_its_holder() {
             let stdout = holder.stdout.take().expect("piped");
             BufReader::new(stdout).read_line(&mut line).expect("read");
             assert_eq!(line, "100\n", "{kind}");
-            // Waits for the lease, which ends with its holder.
+            // Waits for the lease, which ends with its holder, or after 45 s.
             let started = std::time::Instant::now();
             std::fs::File::options().write(true).truncate(truncates).open(&path).expect("opened");
             assert!(
-                started.elapsed().as_secs() < 20,
+                started.elapsed().as_secs() < 40,
                 "{kind}: the lease ran out before its holder"
             );
             let status = holder.wait().expect("waited for");
