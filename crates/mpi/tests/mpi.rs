@@ -268,7 +268,7 @@ fn rank_0_tells_the_progress_of_all_ranks_without_a_terminal() {
     let args = ["cp", "-a", "--jobs=1", "--progress", "--limit-rate=6M", "src", "dst"];
     let mut child =
         haulage(dir.path(), 3, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(90);
     while read_dir(dir.path().join("dst/flat")).map_or(0, Iterator::count) < FLAT_FILES / 2 {
         assert!(Instant::now() < deadline, "the copy does not begin");
         std::thread::sleep(Duration::from_millis(5));
@@ -305,7 +305,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     };
     let length =
         || part().and_then(|part| dir.path().join(part).metadata().ok()).map(|it| it.len());
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(90);
     while ranks_of(&child).len() < 3 || length().unwrap_or(0) < 20_000 {
         assert!(Instant::now() < deadline, "no receipts are written");
         std::thread::sleep(Duration::from_millis(5));
@@ -352,7 +352,7 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
     let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=4M", "src", "dst"];
     for (turn, victim) in [0, 2, 1].into_iter().enumerate() {
         let mut child = start_quietly(dir.path(), 3, &args);
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(90);
         let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
         while ranks_of(&child).len() < 3 || !is_under_way() {
             assert!(Instant::now() < deadline, "turn {turn}: the copy does not begin");
@@ -382,7 +382,7 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
     let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=300M", "src", "dst"];
     for victim in [0, 2, 1] {
         let mut child = start_quietly(dir.path(), 3, &args);
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(90);
         // Bytes that each rank has written, by write(2) and the like, or that the kernel has for it.
         let written = || -> Vec<u64> {
             let of = |pid: u32| {
@@ -417,7 +417,7 @@ fn a_signal_ends_the_job_in_order() {
     make_tree(&dir.path().join("src"), 6);
     let args = ["cp", "-a", "--jobs=1", "--limit-rate=2M", "src", "dst"];
     let child = haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(90);
     while ranks_of(&child).len() < 2 || !dir.path().join("dst/flat").exists() {
         assert!(Instant::now() < deadline, "the copy does not begin");
         std::thread::sleep(Duration::from_millis(5));

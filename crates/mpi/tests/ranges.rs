@@ -246,7 +246,7 @@ fn a_rank_writes_to_no_other_file_than_the_owner() {
     let attack = [path("dst"), path("moved"), path("outside")];
     let attacker = std::thread::spawn(move || {
         let [dst, moved, outside] = attack;
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while !dst.join("large").exists() && Instant::now() < until {
             std::thread::yield_now();
         }
@@ -270,7 +270,7 @@ fn a_source_that_changed_is_copied_by_its_owner() {
     make_tree(&src, make_dense, 160 * MIB);
     let (large, copied) = (src.join("large"), dst.join("large"));
     let changing = std::thread::spawn(move || {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while !copied.exists() && Instant::now() < until {
             std::thread::yield_now();
         }
