@@ -51,6 +51,9 @@ const PLANS: &[Plan] = &[
     plan("-a --resume", "-a -u --resume"),
 ];
 
+/// Removes what a killed run left of entries that are up to date.
+const REMOVING: OptionSet = OptionSet { text: "-a -u --resume", existing: true };
+
 /// The same options again.
 const fn again(text: &'static str) -> Plan {
     plan(text, text)
@@ -148,6 +151,14 @@ impl Grid for Kills {
                 "after the kill the next run fails: {}",
                 again.said()
             )));
+        }
+        if killed.is_atomic() && !then.is_atomic() {
+            // Only runs with these options make temporaries, and remove those that a killed run left.
+            let removing = process::run(&mut copies.command(run.cp(), &REMOVING), LIMIT)?;
+            if !removing.success() {
+                let said = removing.said();
+                return Ok(Verdict::Wrong(format!("the run that removes leftovers fails: {said}")));
+            }
         }
         // A simple backup is replaced by that of the next run, as with GNU cp.
         let backups = if then.has("-b") { Vec::new() } else { copies.missing_backups(then)? };
