@@ -74,7 +74,8 @@ pub(crate) fn test(
     args: &[&str],
     show: fn(&[u8]),
 ) -> anyhow::Result<Outcome> {
-    let (mut status, log) = run(cargo().args(args), show)?;
+    let (mut status, mut log) = run(cargo().args(args), show)?;
+    log.times.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let mut unstable = Vec::new();
     if !status.success() && log.can_rerun() {
         for (args, tests) in &log.failures {
@@ -89,9 +90,7 @@ pub(crate) fn test(
             unstable.extend(tests.iter().map(|test| format!("{test} ({args})")));
         }
     }
-    let mut times = log.times;
-    times.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    Ok(Outcome { status, unstable, times })
+    Ok(Outcome { status, unstable, times: log.times })
 }
 
 /// Shows a line on the standard output.
