@@ -67,9 +67,14 @@ fn check(variant: &Variant, call: &Call, numbers: [libc::c_long; 2], checked: &m
     checked.push(variant.to_string());
 }
 
+/// The length that a copy by `variant` is asked for.
+fn len_for(variant: &Variant) -> u64 {
+    variants::bytes_max(variant).min(BYTES_MAX)
+}
+
 /// The write of a copy from a file to a pipe that is not read.
 fn blocked_write(variant: &Variant) -> Call {
-    let len = variants::bytes_max(variant).min(BYTES_MAX);
+    let len = len_for(variant);
     let bytes = random_bytes(usize::try_from(len).unwrap(), 3);
     let mut src = tempfile::tempfile().unwrap();
     src.write_all(&bytes).unwrap();
@@ -109,8 +114,7 @@ fn waiting(
     std::thread::scope(|scope| {
         let copying = scope.spawn(move || {
             tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
-            let len = variants::bytes_max(variant).min(BYTES_MAX);
-            let span = Span { src: src_pos, dst: dst_pos, len };
+            let span = Span { src: src_pos, dst: dst_pos, len: len_for(variant) };
             copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span)
         });
         let task = std::path::Path::new("/proc").join(told.recv().unwrap());
