@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -130,11 +131,16 @@ impl Tree {
         let names: BTreeSet<&Path> = listed
             .split_terminator('\0')
             .map(Path::new)
-            .filter(|name| own.join(name).is_file())
+            .filter(|name| own.join(name).is_symlink() || own.join(name).is_file())
             .collect();
         remove_others(&root, Path::new(""), &names)?;
         for name in names {
-            replace(&root.join(name), &fs::read(own.join(name))?)?;
+            let (from, to) = (own.join(name), root.join(name));
+            if from.is_symlink() {
+                replace_link(&to, &fs::read_link(from)?)?;
+            } else {
+                replace(&to, &fs::read(from)?)?;
+            }
         }
         let environment = file_systems.environment().to_vec();
         Ok(Tree { root, target: work.join("target"), seconds, environment })
@@ -232,14 +238,28 @@ fn remove_others(root: &Path, dir: &Path, names: &BTreeSet<&Path>) -> anyhow::Re
     Ok(())
 }
 
-/// Writes `bytes` to `path` if they are not what it holds, and returns whether they were not.
-fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+/// Writes `bytes` to `path` if they are not what it holds.
+fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if fs::read(path).is_ok_and(|held| held == bytes) {
-        return Ok(false);
+        return Ok(());
     }
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    create_parent(path)?;
+    fs::write(path, bytes).with_context(|| path.display().to_string())
+}
+
+/// Makes `path` a symbolic link to `target` if it is not one.
+fn replace_link(path: &Path, target: &Path) -> anyhow::Result<()> {
+    if fs::read_link(path).is_ok_and(|held| held == target) {
+        return Ok(());
     }
-    fs::write(path, bytes).with_context(|| path.display().to_string())?;
-    Ok(true)
+    create_parent(path)?;
+    if path.is_symlink() {
+        fs::remove_file(path).with_context(|| path.display().to_string())?;
+    }
+    symlink(target, path).with_context(|| path.display().to_string())
+}
+
+fn create_parent(path: &Path) -> anyhow::Result<()> {
+    let dir = path.parent().context("a path in the copy")?;
+    fs::create_dir_all(dir).with_context(|| dir.display().to_string())
 }
