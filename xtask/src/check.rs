@@ -1,7 +1,6 @@
 //! Runs every check that a change has to pass.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::command::{cargo, exit_code};
 use crate::file_systems::FileSystems;
-use crate::{deny, layers, rerun};
+use crate::{deny, layers, mpi, rerun, skips};
 
 /// The arguments of `cargo`, in order.
 const STEPS: &[&[&str]] = &[
@@ -20,7 +19,6 @@ const STEPS: &[&[&str]] = &[
     // Without `--no-fail-fast` cargo stops after the first test program that fails.
     &["test", "--workspace", "--no-fail-fast"],
     &["xtask", "python"],
-    &["xtask", "mpi"],
 ];
 
 /// The slowest test programs that the summary names. The whole command has to end in 25 minutes on
@@ -81,16 +79,16 @@ fn run_steps(
             .env("HAULAGE_PROFILE", "");
         command
     };
-    for args in STEPS {
+    for args in steps(skips)? {
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
         let status = if args[0] == "test" {
-            let outcome = rerun::test(command, args, rerun::print).context(shown.clone())?;
+            let outcome = rerun::test(command, &args, rerun::print).context(shown.clone())?;
             (summary.unstable, summary.programs) = (outcome.unstable, outcome.times);
             outcome.status
         } else {
-            command().args(*args).status().context(shown.clone())?
+            command().args(&args).status().context(shown.clone())?
         };
         summary.steps.push((shown, begun.elapsed()));
         if !status.success() {
@@ -103,11 +101,28 @@ fn run_steps(
 /// Whether the dependencies are as deny.toml demands. What could not be checked is added to `skips`.
 fn deny(skips: &Path) -> anyhow::Result<bool> {
     let deny::Outcome { holds, skips: lines } = deny::check()?;
-    let mut file = std::fs::File::options().append(true).open(skips)?;
-    for line in lines {
-        writeln!(file, "{line}").context("the file of the reported skips")?;
-    }
+    lines.iter().try_for_each(|line| skips::append(skips, line))?;
     Ok(holds)
+}
+
+/// The steps, with haulage-mpi where MPI can be used. Otherwise that is added to `skips`.
+///
+/// A step of its own for haulage-mpi would compile most crates again, with the features of one package.
+fn steps(skips: &Path) -> anyhow::Result<Vec<Vec<&'static str>>> {
+    let features = match mpi::prepare() {
+        Ok(()) => vec!["--features", mpi::FEATURE],
+        Err(why) => {
+            skips::append(skips, &format!("SKIPPED {}", mpi::skip(&why)))?;
+            Vec::new()
+        }
+    };
+    let steps = STEPS.iter().map(|step| match step {
+        [subcommand, "--workspace", rest @ ..] => {
+            [&[*subcommand, "--workspace"], &features[..], rest].concat()
+        }
+        _ => step.to_vec(),
+    });
+    Ok(steps.collect())
 }
 
 /// The command that runs `program` with the default actions of signals. A shell starts background

@@ -10,6 +10,9 @@ use crate::command::{cargo, step};
 use crate::packages::{self, has_libclang};
 use crate::skips::report_skip;
 
+/// The feature with which cargo builds the program.
+pub(crate) const FEATURE: &str = "haulage-mpi/mpi";
+
 /// Build haulage-mpi with the MPI library of this machine, and run its tests.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask mpi")]
@@ -24,14 +27,11 @@ pub(crate) struct Args {
 /// # Errors
 /// If a step fails. If Open MPI or libclang is missing and cannot be installed, it is skipped, loudly.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    packages::install_mpi();
-    if let Err(why) = find_tools() {
-        report_skip(&format!(
-            "haulage-mpi: {why:#}; Debian has libopenmpi-dev, openmpi-bin and libclang-dev"
-        ))?;
+    if let Err(why) = prepare() {
+        report_skip(&skip(&why))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let package = ["--package", "haulage-mpi", "--features", "mpi"];
+    let package = ["--package", "haulage-mpi", "--features", FEATURE];
     let lints = ["--all-targets", "--", "-D", "warnings"];
     let checked = step(cargo().arg("clippy").args(package).args(lints))?;
     if checked != ExitCode::SUCCESS {
@@ -40,9 +40,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     step(cargo().arg("test").args(package).args(["--test", "mpi", "--"]).args(&args.rest))
 }
 
-/// Whether the compiler of MPI and mpirun of Open MPI are here, and libclang, by which the bindings are
-/// made.
-fn find_tools() -> anyhow::Result<()> {
+/// Installs Open MPI and libclang where they are missing.
+///
+/// # Errors
+/// If one of them cannot be used then.
+pub(crate) fn prepare() -> anyhow::Result<()> {
+    packages::install_mpi();
+    find_tools()
+}
+
+/// What a skip says after an error of [`prepare`].
+pub(crate) fn skip(why: &anyhow::Error) -> String {
+    format!("haulage-mpi: {why:#}; Debian has libopenmpi-dev, openmpi-bin and libclang-dev")
+}
+
+/// Looks for the compiler of MPI, mpirun of Open MPI, and libclang, by which the bindings are made.
+///
+/// # Errors
+/// If one of them is missing.
+pub(crate) fn find_tools() -> anyhow::Result<()> {
     let run = Command::new("mpirun").arg("--version").stderr(Stdio::null()).output();
     let version = String::from_utf8(run.context("mpirun")?.stdout)?;
     anyhow::ensure!(version.contains("Open MPI"), "mpirun is not that of Open MPI");

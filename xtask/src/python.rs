@@ -9,6 +9,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 
 use crate::command::{self, step, succeed};
+use crate::mpi;
 use crate::skips::report_skip;
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
@@ -85,8 +86,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(tested);
     }
     // The hazards that every border is tried with are a test of the library for C.
+    // With the packages of `cargo xtask test`, cargo compiles nothing again.
     let mut borders = command::cargo();
-    borders.args(["test", "--package", "haulage-capi", "--test", "borders"]);
+    borders.args(["test", "--workspace", "--test", "borders"]);
+    if mpi::find_tools().is_ok() {
+        borders.args(["--features", mpi::FEATURE]);
+    }
     step(borders.env("HAULAGE_PYTHON", &python).current_dir(&root))
 }
 

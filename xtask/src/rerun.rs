@@ -78,19 +78,35 @@ pub(crate) fn test(
     log.times.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let mut unstable = Vec::new();
     if !status.success() && log.can_rerun() {
-        for (args, tests) in &log.failures {
-            eprintln!("xtask: {} of {args} FAILED; once more, alone", tests.join(", "));
+        for (program, tests) in &log.failures {
+            eprintln!("xtask: {} of {program} FAILED; once more, alone", tests.join(", "));
             let mut command = cargo();
-            command.arg("test").args(args.split(' ')).args(["--", "--exact", "--test-threads=1"]);
+            command.args(args).args(target_options(program));
+            command.args(["--", "--exact", "--test-threads=1"]);
             let (second, _) = run(command.args(tests), show)?;
             if !second.success() {
                 return Ok(Outcome { status, unstable: Vec::new(), times: log.times });
             }
             status = second;
-            unstable.extend(tests.iter().map(|test| format!("{test} ({args})")));
+            unstable.extend(tests.iter().map(|test| format!("{test} ({program})")));
         }
     }
     Ok(Outcome { status, unstable, times: log.times })
+}
+
+/// The options for running a test program again, of those that cargo prints: all but the package. The
+/// packages of the first run stay selected, since cargo would compile their dependencies again with
+/// the features of one package.
+fn target_options(printed: &str) -> Vec<&str> {
+    let mut words = printed.split(' ');
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "-p" => drop(words.next()),
+            _ => options.push(word),
+        }
+    }
+    options
 }
 
 /// Shows a line on the standard output.
@@ -190,6 +206,12 @@ mod tests {
         let (passed, unstable, runs) = outcome(&[("fails_once", 1), ("fails_twice", 2)]);
         assert!(!passed && unstable.is_empty());
         assert_eq!(runs, [2, 2]);
+    }
+
+    #[test]
+    fn the_package_of_a_test_is_not_selected() {
+        assert_eq!(target_options("-p haulage-tree --lib"), ["--lib"]);
+        assert_eq!(target_options("--test all"), ["--test", "all"]);
     }
 
     #[test]

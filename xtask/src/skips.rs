@@ -1,6 +1,7 @@
 //! What a task could not do on this machine.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 
@@ -8,6 +9,14 @@ use anyhow::Context;
 pub(crate) fn report_skip(reason: &str) -> anyhow::Result<()> {
     eprintln!("SKIPPED {reason}");
     let Some(skips) = std::env::var_os("HAULAGE_SKIPS") else { return Ok(()) };
-    let mut file = std::fs::File::options().append(true).create(true).open(skips)?;
-    writeln!(file, "SKIPPED {reason}").context("HAULAGE_SKIPS")
+    append(skips.as_ref(), &format!("SKIPPED {reason}"))
+}
+
+/// Adds a line to the file in which `cargo xtask test` collects skips.
+pub(crate) fn append(skips: &Path, line: &str) -> anyhow::Result<()> {
+    let add = || {
+        let mut file = std::fs::File::options().append(true).create(true).open(skips)?;
+        writeln!(file, "{line}")
+    };
+    add().with_context(|| format!("the file of the reported skips, {}", skips.display()))
 }
