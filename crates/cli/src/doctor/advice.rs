@@ -131,17 +131,35 @@ fn on_calls(found: &Findings) -> Vec<String> {
 }
 
 fn on_file_systems(found: &Findings) -> Vec<String> {
+    on_reflink(found).into_iter().chain(on_journal(found)).collect()
+}
+
+fn on_reflink(found: &Findings) -> Option<String> {
     let is_xfs = found.dst.fs_type.as_deref() == Some("xfs");
     let same = found.src.mount_point == found.dst.mount_point;
     let refused = found.engine("reflink").is_some_and(|engine| engine.verdict == "no");
     if is_xfs && same && refused {
-        return vec![
+        return Some(
             "This xfs was made without reflink, so that a copy cannot share extents: 'mkfs.xfs -m reflink=1' \
              makes one that can."
                 .to_owned(),
-        ];
+        );
     }
-    Vec::new()
+    None
+}
+
+/// The seconds are those of `recently_deleted` in the kernel's fs/ext4/ialloc.c.
+fn on_journal(found: &Findings) -> Option<String> {
+    let dst = &found.dst;
+    let none = dst.journal == Some(false);
+    none.then(|| {
+        format!(
+            "The ext4 of '{}' has no journal: for up to 360 s after files were removed, the kernel makes \
+             others there more slowly, whichever program asks. Compare copies of many files elsewhere, or \
+             remove nothing between them.",
+            dst.path
+        )
+    })
 }
 
 #[cfg(test)]
@@ -166,6 +184,7 @@ mod tests {
         for place in [&mut found.src, &mut found.dst] {
             (place.path, place.fs_type) = ("/d".to_owned(), Some("ext4".to_owned()));
             (place.read_only, place.not_writable, place.free_bytes) = (false, None, 1 << 30);
+            place.journal = Some(true);
         }
         change(&mut found);
         on(&found)
@@ -196,6 +215,7 @@ mod tests {
                 "are stale: x. New ones: haulage tune /d",
             ),
             (|it| it.profile.problems = vec!["y".to_owned()], "'/p' is not used as it is: y."),
+            (|it| it.dst.journal = Some(false), "The ext4 of '/d' has no journal"),
             (|it| it.haulage.profile = "dev", "is not optimised"),
             (|it| it.haulage.profile = "release", "1.2 times as long"),
             (|it| lose(it, "io_uring", "why"), "There is no io_uring: why. With it haulage reads"),

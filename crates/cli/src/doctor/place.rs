@@ -29,6 +29,8 @@ pub(super) struct Place {
     /// The alignment of offsets that direct I/O needs; 0 if there is no direct I/O, `None` if it is not
     /// reported, or no file could be made to ask.
     pub(super) direct_alignment_bytes: Option<u32>,
+    /// Whether an ext4 has a journal; `None` for another file system.
+    pub(super) journal: Option<bool>,
     /// Why no sample could be written there, if none could.
     pub(super) not_writable: Option<String>,
 }
@@ -61,6 +63,7 @@ impl Place {
             free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
             read_only: space.f_flag.contains(StatVfsMountFlags::RDONLY),
             direct_alignment_bytes: sample.as_ref().ok().and_then(offset_alignment_bytes),
+            journal: found.journal,
             not_writable: sample.err().map(|error| printable(&one_line(&error))),
         })
     }

@@ -115,6 +115,9 @@ fn place(place: &Place) -> String {
         }
         None => {}
     }
+    if place.journal == Some(false) {
+        text.push_str(", no journal");
+    }
     if place.read_only {
         text.push_str(", read-only");
     }

@@ -98,6 +98,8 @@ pub struct FileSystem {
     pub rotational: Option<bool>,
     /// Its smallest atomic write, in bytes.
     pub physical_block_bytes: Option<u64>,
+    /// Whether an ext4 has a journal; `None` for other file systems, and where the kernel does not tell.
+    pub journal: Option<bool>,
 }
 
 impl Environment {
@@ -173,6 +175,7 @@ impl FileSystem {
             rotational: of_queue(device, "rotational").map(|line| line.trim() == "1"),
             physical_block_bytes: of_queue(device, "physical_block_size")
                 .and_then(|bytes| bytes.trim().parse().ok()),
+            journal: has_journal(device),
             fs_type: Some(mount.fs_type),
             mount_point: Some(mount.mount_point),
             mount_options: Some(mount.options),
@@ -256,6 +259,20 @@ fn of_queue(device: &str, setting: &str) -> Option<String> {
         .find_map(|queue| std::fs::read_to_string(below.join(queue).join(setting)).ok())
 }
 
+/// Whether the ext4 on `device` has a journal: `journal_task` of the kernel's
+/// Documentation/ABI/testing/sysfs-fs-ext4 names its thread.
+fn has_journal(device: &str) -> Option<bool> {
+    // The kernel's name, where another one was mounted, such as that of a logical volume.
+    let device = Path::new(device).canonicalize().ok()?;
+    let attribute = Path::new("/sys/fs/ext4").join(device.file_name()?).join("journal_task");
+    Some(names_a_thread(&std::fs::read_to_string(attribute).ok()?))
+}
+
+/// Whether `journal_task` holds the number of a thread, and not that there is none.
+fn names_a_thread(journal_task: &str) -> bool {
+    journal_task.trim() != "<none>"
+}
+
 /// A file of one line.
 fn line_of(file: &str) -> Option<String> {
     Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
@@ -310,6 +327,15 @@ mod tests {
         assert_eq!(of("model").as_deref(), Some("2"));
         assert_eq!(of("model name").as_deref(), Some("AMD: EPYC"));
         assert_eq!(of("vendor_id"), None);
+    }
+
+    #[test]
+    fn only_ext4_is_asked_for_a_journal() {
+        testfs::each_fs(|kind, dir| {
+            let is_ext4 = kind == testfs::FsKind::Ext4;
+            assert_eq!(FileSystem::of(dir).journal, is_ext4.then_some(true), "{}", kind.name());
+        });
+        assert!(names_a_thread("173\n") && !names_a_thread("<none>\n"));
     }
 
     #[test]
