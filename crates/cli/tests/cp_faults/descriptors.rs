@@ -16,13 +16,43 @@ fn force_removes_no_destination_if_descriptors_run_out() {
         write(dir.path().join("b"), "old").expect("a file");
         let mut command = Command::new("strace");
         command.args(["-f", "-o", "trace", "-P", "b", "-e"]);
-        command.arg(format!("inject=openat:error={errno}"));
+        // The first call asks whether it is a directory.
+        command.arg(format!("inject=openat:error={errno}:when=2+"));
         command.args([haulage(), "cp", "-f", "a", "b"]).current_dir(dir.path());
         let Ok(output) = command.output() else {
             return skip(&test_name(), "strace cannot be run here");
         };
         assert_eq!(output.status.code(), Some(1), "{errno}: {}", stderr(&output));
+        assert!(stderr(&output).contains("'b'"), "{errno}: {}", stderr(&output));
         assert_eq!(read(dir.path().join("b")).expect("the old file"), b"old", "{errno}");
+    }
+}
+
+/// Without a descriptor, nothing is known of the destination: neither that it is no directory, nor
+/// that the copy gets its name.
+#[test]
+fn a_destination_that_cannot_be_opened_is_not_taken_for_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "new").expect("a file");
+    std::fs::create_dir(dir.path().join("d")).expect("a directory");
+    let errnos = [
+        ("EMFILE", "Too many open files"),
+        ("ENFILE", "Too many open files in system"),
+        ("ENOMEM", "Cannot allocate memory"),
+    ];
+    for (errno, words) in errnos {
+        for option in ["-a", "--parents", "--resume"] {
+            let mut command = Command::new("strace");
+            command.args(["-f", "-o", "trace", "-P", "d", "-e"]);
+            command.arg(format!("inject=openat:error={errno}"));
+            command.args([haulage(), "cp", option, "a", "d"]).current_dir(dir.path());
+            let Ok(output) = command.output() else {
+                return skip(&test_name(), "strace cannot be run here");
+            };
+            let expected = format!("cp: target 'd': {words}\n");
+            assert!(stderr(&output).ends_with(&expected), "{option}: {}", stderr(&output));
+            assert_eq!(output.status.code(), Some(1), "{option} {errno}");
+        }
     }
 }
 

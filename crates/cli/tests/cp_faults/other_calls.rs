@@ -123,6 +123,28 @@ fn a_failing_close_leaves_the_backup() {
     assert!(failures > 0, "no close of the copy failed");
 }
 
+/// A file system on which every new name is said to exist.
+#[test]
+fn names_that_all_exist_are_not_tried_for_ever() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cases: [(&str, &[&str]); 3] = [
+        ("linkat", &["--backup=numbered", "--atomic"]),
+        ("renameat2", &["--backup=numbered"]),
+        ("symlinkat", &["-a", "--remove-destination", "--atomic"]),
+    ];
+    std::os::unix::fs::symlink("target", dir.path().join("a")).expect("a link");
+    for (call, options) in cases {
+        write(dir.path().join("b"), "old").expect("a file");
+        let inject = format!("inject={call}:error=EEXIST");
+        let args = [options, &["-P", "a", "b"]].concat();
+        let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+        assert!(calls(dir.path(), "EEXIST") > 0, "{call}: {}", stderr(&output));
+        assert!(stderr(&output).contains("'b'"), "{call}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(1), "{call}: {}", stderr(&output));
+        assert_eq!(read(dir.path().join("b")).expect("the old file"), b"old", "{call}");
+    }
+}
+
 /// A directory that cannot be listed is not one whose files are gone: without a backup nothing is replaced.
 #[test]
 fn without_a_backup_a_hard_link_replaces_nothing() {

@@ -22,6 +22,10 @@ use crate::fs::{FileId, Place, c_name, is_directory, is_named, is_regular, split
 use crate::report::Reporter;
 use crate::security::Security;
 
+/// The names that are tried for a new file, one after the other. A file system on which all of them
+/// exist answers so for any name.
+pub(super) const NAMES_TRIED: u32 = 1000;
+
 /// Creates a file with `make` under a temporary name beside `name` in `dir`, which becomes the copy
 /// of `src`. Returns the name and the result of `make`.
 pub(crate) fn create_temporary<T>(
@@ -43,7 +47,7 @@ pub(crate) fn create_temporary<T>(
             return made.map(|made| (own, made));
         }
     }
-    loop {
+    for _ in 0..NAMES_TRIED {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".haulage-{}-{count}", std::process::id());
         let name = CString::new(name).expect("a number holds no zero byte");
@@ -52,6 +56,7 @@ pub(crate) fn create_temporary<T>(
             result => return result.map(|made| (name, made)),
         }
     }
+    Err(Errno::EXIST)
 }
 
 /// Replaces `dst`, the copy of `src`, in one step: creates a file with `make` under a temporary

@@ -16,7 +16,7 @@ use rustix::io::{self, Errno};
 
 use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
-use super::temporary::replace_by;
+use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir};
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
@@ -157,7 +157,7 @@ pub(crate) fn back_up(
 /// replace another one.
 fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::Result<BackedUp> {
     let mut number = highest;
-    loop {
+    for _ in 0..NAMES_TRIED {
         number = number.checked_add(1).ok_or(Errno::OVERFLOW)?;
         let name = c_name(&[dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
         let named = match method {
@@ -171,6 +171,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
             Ok(()) => return Ok(BackedUp { path: backup_path(dst, &name), name, method }),
         }
     }
+    Err(Errno::EXIST)
 }
 
 fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
