@@ -1,0 +1,148 @@
+//! Jobs that are killed or interrupted, and the next run.
+
+use std::fs::{read_dir, write};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{make_tree, scratch};
+use crate::output::receipts;
+use crate::{assert_equal, haulage, messages, run, start_quietly};
+
+#[test]
+fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 15);
+    let args = ["cp", "-a", "--resume", "--jobs=1", "--receipt=r"];
+    let slow = [&args[..], &["--limit-rate=4M", "src", "dst"]].concat();
+    write(dir.path().join("r"), "of an older job\n").expect("a file");
+    let mut child = start_quietly(dir.path(), 3, &slow);
+    let part = || {
+        let names = testfs::names_in(dir.path());
+        names.into_iter().find(|name| name.starts_with("r.part-"))
+    };
+    let length =
+        || part().and_then(|part| dir.path().join(part).metadata().ok()).map(|it| it.len());
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while ranks_of(&child).len() < 3 || length().unwrap_or(0) < 20_000 {
+        assert!(Instant::now() < deadline, "no receipts are written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_one(&ranks_of(&child), 1);
+    assert!(!child.wait().expect("mpirun ends").success());
+    let left = part().expect("what is left");
+    let text = std::fs::read_to_string(dir.path().join("r")).expect("the older receipts");
+    assert_eq!(text, "of an older job\n");
+    let told = std::fs::read_to_string(dir.path().join(&left)).expect("receipts");
+    assert!(told.lines().count() > 20 && told.starts_with("{\"record\":\"entry\""), "{told}");
+    let output = run(dir.path(), 3, &[&args[..], &["src", "dst"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let told = messages(&output);
+    let [named] = &told[..] else { panic!("{told:?}") };
+    assert!(named.contains(&left) && named.contains("did not end"), "{told:?}");
+    let lines = receipts(&dir.path().join("r"));
+    assert_eq!(lines.last().expect("a summary")["complete"], true);
+    assert_equal(&dir.path().join("src"), &dir.path().join("dst"), "after the second run");
+}
+
+/// The processes of ranks below mpirun.
+fn ranks_of(mpirun: &Child) -> Vec<u32> {
+    let children = format!("/proc/{0}/task/{0}/children", mpirun.id());
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    let is_rank = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim() == "haulage-mpi"
+    };
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(is_rank).collect()
+}
+
+/// Kills the process of this index.
+fn kill_one(ranks: &[u32], victim: usize) {
+    let victim = rustix::process::Pid::from_raw(ranks[victim].cast_signed()).expect("a process");
+    rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+}
+
+#[test]
+fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 5);
+    let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=4M", "src", "dst"];
+    for (turn, victim) in [0, 2, 1].into_iter().enumerate() {
+        let mut child = start_quietly(dir.path(), 3, &args);
+        let deadline = Instant::now() + Duration::from_secs(90);
+        let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
+        while ranks_of(&child).len() < 3 || !is_under_way() {
+            assert!(Instant::now() < deadline, "turn {turn}: the copy does not begin");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(100 * turn as u64));
+        kill_one(&ranks_of(&child), victim);
+        let status = child.wait().expect("mpirun ends");
+        assert!(!status.success(), "turn {turn}");
+    }
+    let output = run(dir.path(), 3, &["cp", "-a", "--resume", "src", "dst"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_equal(&src, &dst, "after the last run");
+    let left: Vec<_> = testfs::names_in(dir.path());
+    assert_eq!(left, ["dst", "src"], "nothing stays beside the copy");
+}
+
+#[test]
+fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let file = std::fs::File::create(&src).expect("a file");
+    for at in (0..400).step_by(4) {
+        let bytes = testfs::random_bytes(4 << 20, at);
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes, at << 20).expect("written");
+    }
+    let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=300M", "src", "dst"];
+    for victim in [0, 2, 1] {
+        let mut child = start_quietly(dir.path(), 3, &args);
+        let deadline = Instant::now() + Duration::from_secs(90);
+        // Bytes that each rank has written, by write(2) and the like, or that the kernel has for it.
+        let written = || -> Vec<u64> {
+            let of = |pid: u32| {
+                let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+                let number = |line: &str| line.split_once(": ").and_then(|(_, n)| n.parse().ok());
+                text.lines().find(|line| line.starts_with("wchar")).and_then(number).unwrap_or(0)
+            };
+            ranks_of(&child).into_iter().map(of).collect()
+        };
+        let journal = dir.path().join(".dst.haulage-journal");
+        let are_at_it = || {
+            let written = written();
+            written.len() == 3 && written.iter().all(|&bytes| bytes > 5 << 20)
+        };
+        while !are_at_it() || journal.metadata().is_ok_and(|found| found.len() < 200) {
+            assert!(Instant::now() < deadline, "not all ranks copy: {:?}", written());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill_one(&ranks_of(&child), victim);
+        assert!(!child.wait().expect("mpirun ends").success());
+        assert!(!dst.exists(), "it has no name yet");
+    }
+    let output = run(dir.path(), 3, &["cp", "-a", "--resume", "--verify", "src", "dst"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_equal(&src, &dst, "after the last run");
+    assert_eq!(testfs::names_in(dir.path()), ["dst", "src"], "nothing stays beside the copy");
+}
+
+#[test]
+fn a_signal_ends_the_job_in_order() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 6);
+    let args = ["cp", "-a", "--jobs=1", "--limit-rate=2M", "src", "dst"];
+    let child = haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while ranks_of(&child).len() < 2 || !dir.path().join("dst/flat").exists() {
+        assert!(Instant::now() < deadline, "the copy does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
+    let begun = Instant::now();
+    let output = child.wait_with_output().expect("mpirun ends");
+    assert!(!output.status.success(), "{output:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}

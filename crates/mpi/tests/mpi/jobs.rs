@@ -1,0 +1,153 @@
+//! What a job copies and refuses.
+
+use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, remove_dir_all, write};
+use std::time::SystemTime;
+
+use crate::common::{assert_holes_are_kept, make_tree, scratch};
+use crate::{assert_equal, messages, mpirun, run};
+use testfs::stderr;
+
+#[test]
+fn a_tree_is_copied_by_any_number_of_ranks() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 3);
+    for ranks in [1, 2, 4, 7] {
+        let output = run(dir.path(), ranks, &["cp", "-a", "src", "dst"]);
+        let shown = format!("{ranks} ranks: {output:?}");
+        assert!(output.status.success(), "{shown}");
+        assert_eq!(messages(&output), Vec::<String>::new(), "{shown}");
+        assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &shown);
+        assert_holes_are_kept(&dir.path().join("dst"));
+        remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}
+
+#[test]
+fn messages_have_host_and_rank_and_the_status_is_1() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 4);
+    std::fs::create_dir_all(dir.path().join("dst/src/flat/file 1500")).expect("a directory");
+    let output = run(dir.path(), 3, &["cp", "-a", "src", "dst"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let messages = messages(&output);
+    let [message] = &messages[..] else { panic!("{messages:?}") };
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let (name, message) = message.split_once("] ").expect("a name in brackets");
+    let rank = name.strip_prefix(&format!("[{host} ")).expect("the host");
+    assert!(rank.parse::<usize>().expect("a rank") < 3, "{rank}");
+    let expected = "cp: cannot overwrite directory 'dst/src/flat/file 1500' with non-directory 'src/flat/file 1500'";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn what_cannot_be_kept_right_is_refused_once() {
+    let dir = scratch();
+    create_dir(dir.path().join("src")).expect("a directory");
+    for (args, expected) in [
+        (&["cp", "-ai", "src", "dst"][..], "--interactive"),
+        (&["cp", "-av", "src", "dst"], "--verbose"),
+        (&["cp", "-a", "--debug", "src", "dst"], "--debug"),
+        (&["cp", "-a", "--backup=numbered", "src", "dst"], "--backup"),
+        (&["cp", "-ab", "src", "dst"], "--backup"),
+        (&["cp", "-a", "--dry-run", "src", "dst"], "--dry-run"),
+        (&["cp", "-a", "--parents", "src", "."], "--parents"),
+        (&["cp", "-aL", "src", "dst"], "--dereference"),
+        (&["cp", "-a", "--receipt=src/r", "src", "dst"], "is below 'src'"),
+        (&["cp", "-a", "--receipt=no/r", "src", "dst"], "cannot open 'no/r' for writing"),
+        (&["cp", "-a", "--no-such-option", "src", "dst"], "no-such-option"),
+    ] {
+        let output = run(dir.path(), 2, args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+        let messages = messages(&output);
+        assert!(!messages.is_empty() && messages[0].contains(expected), "{args:?}: {messages:?}");
+        assert!(messages.iter().all(|line| line.contains(" 0] ")), "{args:?}: {messages:?}");
+        assert!(!dir.path().join("dst").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn ranks_in_different_directories_copy_nothing() {
+    let dir = scratch();
+    let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+    create_dir(&here).expect("a directory");
+    create_dir(&there).expect("a directory");
+    write(here.join("f"), "x").expect("a file");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    let output = mpirun(&here, 1, &[])
+        .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "--wdir"])
+        .arg(&there)
+        .args([program, "cp", "-a", "f", "g"])
+        .output()
+        .expect("mpirun runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let messages = messages(&output);
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].contains("cp: rank 1 is haulage"), "{messages:?}");
+    assert!(!here.join("g").exists());
+}
+
+#[test]
+fn ranks_with_different_umasks_copy_nothing() {
+    let dir = scratch();
+    write(dir.path().join("f"), "x").expect("a file");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    let copy = format!("umask 027; exec {program} cp -a f g");
+    let output = mpirun(dir.path(), 1, &[])
+        .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "sh", "-c", &copy])
+        .output()
+        .expect("mpirun runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let messages = messages(&output);
+    let [message] = &messages[..] else { panic!("{messages:?}") };
+    assert!(message.contains("with umask 0027, and rank 0 is haulage"), "{message}");
+    assert!(!dir.path().join("g").exists());
+}
+
+/// A rank that receives names of many operands keeps none of their destinations open.
+#[test]
+fn many_operands_need_no_more_descriptors_than_a_few() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    create_dir(&dst).expect("a directory");
+    for number in 0..300 {
+        let operand = src.join(number.to_string());
+        create_dir_all(&operand).expect("a directory");
+        for file in 0..40 {
+            write(operand.join(file.to_string()), "x").expect("a file");
+        }
+        // Links to files of the operand before, of whose destination each rank has to know.
+        if number > 0 {
+            let other = src.join(format!("{}/0", number - 1));
+            hard_link(other, operand.join("link")).expect("a link");
+        }
+    }
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    let copy = format!("ulimit -n 64; exec {program} cp -a --jobs=1 --stats src/* dst");
+    let output =
+        mpirun(dir.path(), 3, &[]).args(["sh", "-c", &copy]).output().expect("mpirun runs");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(messages(&output), Vec::<String>::new(), "{output:?}");
+    // Of the target directory itself only the entries are copied.
+    let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+    for top in [&src, &dst] {
+        File::open(top).and_then(|top| top.set_times(times)).expect("times");
+    }
+    assert_equal(&src, &dst, "300 operands");
+}
+
+/// Open MPI tells which of its message layers it opens. `cm` is for networks that have their own.
+#[test]
+fn ranks_of_one_host_look_for_no_network_unless_they_are_told_to() {
+    let dir = scratch();
+    write(dir.path().join("f"), "x").expect("a file");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    for (options, looks) in [(&[][..], false), (&["--mca", "pml", "ob1,cm"], true)] {
+        let mut command = mpirun(dir.path(), 2, options);
+        command.env("OMPI_MCA_pml_base_verbose", "10");
+        let output = command.args([program, "cp", "-a", "f", "g"]).output().expect("mpirun runs");
+        assert!(output.status.success(), "{output:?}");
+        let told = stderr(&output);
+        assert!(told.contains("component ob1"), "{told}");
+        assert_eq!(told.contains("component cm"), looks, "{told}");
+    }
+}

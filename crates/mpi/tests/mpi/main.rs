@@ -1,0 +1,55 @@
+//! `mpirun haulage-mpi cp` with Open MPI: on this host, and on two hosts that are network namespaces.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod ends;
+mod hosts;
+mod jobs;
+mod output;
+mod store;
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use testfs::{Aspects, stderr, tree_differences};
+
+/// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
+fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
+    let mut command = Command::new("mpirun");
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        // Its default for small jobs gives each rank one processor.
+        .args(["--oversubscribe", "--bind-to", "none"])
+        .args(options)
+        .args(["-n", &ranks.to_string()])
+        .current_dir(dir);
+    command
+}
+
+fn haulage(dir: &Path, ranks: usize, args: &[&str]) -> Command {
+    let mut command = mpirun(dir, ranks, &[]);
+    command.arg(env!("CARGO_BIN_EXE_haulage-mpi")).args(args);
+    command
+}
+
+fn run(dir: &Path, ranks: usize, args: &[&str]) -> Output {
+    haulage(dir, ranks, args).output().expect("mpirun runs")
+}
+
+/// Starts a copy that will be killed. What it says then is not looked at.
+fn start_quietly(dir: &Path, ranks: usize, args: &[&str]) -> Child {
+    let mut command = haulage(dir, ranks, args);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun runs")
+}
+
+fn assert_equal(src: &Path, dst: &Path, shown: &str) {
+    let differences = tree_differences(src, dst, Aspects::ALL).expect("both are read");
+    assert_eq!(differences, Vec::<String>::new(), "{shown}");
+}
+
+/// The lines of messages of `cp`, without what mpirun adds.
+fn messages(output: &Output) -> Vec<String> {
+    let text = stderr(output);
+    text.lines().filter(|line| line.contains("cp: ")).map(str::to_owned).collect()
+}

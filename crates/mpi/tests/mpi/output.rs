@@ -1,0 +1,101 @@
+//! What a job tells: messages, receipts, statistics and progress.
+
+use std::fs::{read_dir, remove_dir_all};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::common::{FLAT_FILES, make_tree, scratch};
+use crate::{assert_equal, haulage, run};
+use testfs::stderr;
+
+/// The lines of receipts.
+pub(crate) fn receipts(path: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(path).expect("receipts");
+    text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
+}
+
+#[test]
+fn receipts_and_statistics_are_those_of_all_ranks() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 13);
+    let entries = testfs::Tree::read(&dir.path().join("src")).expect("read").len();
+    let mut alone = Vec::new();
+    for ranks in [1, 4] {
+        let args = ["cp", "-a", "--jobs=1", "--receipt=r", "--stats", "src", "dst"];
+        let output = run(dir.path(), ranks, &args);
+        let shown = format!("{ranks} ranks: {output:?}");
+        assert!(output.status.success(), "{shown}");
+        assert_eq!(testfs::names_in(dir.path()), ["dst", "r", "src"], "{shown}");
+        let mut lines = receipts(&dir.path().join("r"));
+        let summary = lines.pop().expect("a summary");
+        assert_eq!(summary["record"], "summary", "{summary}");
+        assert_eq!((&summary["complete"], &summary["failures"]), (&true.into(), &0.into()));
+        // Each entry once, with what `haulage cp` would say. Which name of a file is the first, and
+        // which engine moved it, may differ.
+        let mut each: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                let is_link = line["method"] == "linked";
+                let holes = if is_link { 0 } else { line["hole_bytes"].as_u64().expect("bytes") };
+                format!(
+                    "{} {} {} {} {holes}",
+                    line["record"], line["src"], line["dst"], line["type"]
+                )
+            })
+            .collect();
+        each.sort();
+        assert_eq!(each.len(), entries, "{shown}");
+        let sum = |field: &str| lines.iter().filter_map(|line| line[field].as_u64()).sum::<u64>();
+        assert_eq!(summary["data_bytes"], sum("data_bytes"), "{summary}");
+        let counted = summary["entries"].as_array().expect("a list").iter();
+        let counted: u64 = counted.filter_map(|kind| kind["count"].as_u64()).sum();
+        assert_eq!(counted, entries as u64, "{summary}");
+        if ranks == 1 {
+            alone = each;
+        } else {
+            assert_eq!(each, alone, "{shown}");
+        }
+        let text = stderr(&output);
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        // It is shown without a domain.
+        let host = host.split('.').next().expect("a name");
+        let row = text.lines().find(|line| line.starts_with(host)).expect("a line of the host");
+        let columns: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(columns[1], ranks.to_string(), "{text}");
+        assert_eq!(columns[2].replace(',', ""), entries.to_string(), "{text}");
+        assert!(text.contains("waited longest"), "{text}");
+        remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}
+
+#[test]
+fn rank_0_tells_the_progress_of_all_ranks_without_a_terminal() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 14);
+    let args = ["cp", "-a", "--jobs=1", "--progress", "--limit-rate=6M", "src", "dst"];
+    let mut child =
+        haulage(dir.path(), 3, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while read_dir(dir.path().join("dst/flat")).map_or(0, Iterator::count) < FLAT_FILES / 2 {
+        assert!(Instant::now() < deadline, "the copy does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Counts of other ranks arrive several times a second.
+    std::thread::sleep(Duration::from_millis(600));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::USR1).expect("sent");
+    let status = child.wait().expect("mpirun ends");
+    let output = child.wait_with_output().expect("its output");
+    assert!(status.success(), "{output:?}");
+    let text = stderr(&output);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("files")).collect();
+    let [line] = lines[..] else { panic!("rank 0 tells it for all, once: {text}") };
+    assert!(line.starts_with("cp: ") && line.contains("3 ranks"), "{text}");
+    // Rank 0 alone has copied about a third of them.
+    let figure = line.split(", ").find(|figure| figure.ends_with(" files"));
+    let copied = figure.and_then(|figure| figure.split(' ').next()).expect("a count");
+    let copied: usize = copied.replace(',', "").parse().expect("a number");
+    assert!(copied >= FLAT_FILES / 2, "{text}");
+    assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &text);
+}

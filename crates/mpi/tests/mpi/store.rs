@@ -1,0 +1,222 @@
+//! A store that is slow, and that each host sees through a mount of its own.
+
+use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::common::scratch;
+use crate::{assert_equal, messages, mpirun, run};
+use testfs::{Costs, SlowFs, random_bytes};
+
+/// A tree of files, directories and hard links between them, which a store can have.
+fn make_plain_tree(root: &Path) {
+    create_dir(root).expect("a directory");
+    for number in 0..24_u64 {
+        let dir = root.join(format!("d{number}/below"));
+        create_dir_all(&dir).expect("directories");
+        for file in 0..8 {
+            write(dir.join(file.to_string()), random_bytes(3000, number * 100 + file))
+                .expect("a file");
+        }
+        // Of the directory before it, so that different ranks come to the names.
+        if number > 0 {
+            for file in 0..4 {
+                let other = root.join(format!("d{}/below/{file}", number - 1));
+                hard_link(other, dir.join(format!("link {file}"))).expect("a link");
+            }
+        }
+    }
+    for number in 0..24 {
+        let top = root.join(format!("d{number}"));
+        for (dir, seconds) in [(top.join("below"), 1_000_000_000), (top, 1_100_000_000)] {
+            set_permissions(&dir, PermissionsExt::from_mode(0o750)).expect("a mode");
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + number);
+            let times = FileTimes::new().set_modified(time).set_accessed(time);
+            File::open(&dir).and_then(|dir| dir.set_times(times)).expect("times");
+        }
+    }
+}
+
+/// mpirun of one rank for each of `mounts` of one store, which all call it `shared`. Each runs `before` there
+/// and then `haulage-mpi` with `args`.
+fn on_mounts(shared: &Path, mounts: &[SlowFs], before: &str, args: &str) -> Command {
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    // Each rank enters a mount namespace in which the store has the same name.
+    let rank = |mount: &SlowFs| {
+        let script = format!(
+            "mount --bind '{}' '{}' && cd '{}' && {before}; exec '{program}' {args}",
+            mount.path().display(),
+            shared.display(),
+            shared.display(),
+        );
+        ["unshare", "--mount", "sh", "-c"].map(str::to_owned).into_iter().chain([script])
+    };
+    let mut command = mpirun(Path::new("/"), 1, &[]);
+    for (index, mount) in mounts.iter().enumerate() {
+        if index > 0 {
+            command.args([":", "-n", "1"]);
+        }
+        command.args(rank(mount));
+    }
+    command
+}
+
+/// Two ranks as on two hosts that mount one store: each sees for a second what its own mount has seen
+/// before, names that are missing included.
+#[test]
+fn ranks_with_mounts_of_their_own_copy_one_tree() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "only root can mount");
+    }
+    let latency = Duration::from_millis(1);
+    let costs = Costs { latency, caches_for: Duration::from_secs(1), ..Costs::default() };
+    let Some(first) = SlowFs::mount(costs) else { return };
+    let Some(second) = first.mount_again() else { return };
+    make_plain_tree(&first.path().join("src"));
+    let here = scratch();
+    let shared = here.path().join("store");
+    create_dir(&shared).expect("a directory");
+    let mounts = [first, second];
+    for turn in 0..2 {
+        let dst = format!("dst{turn}");
+        // Each mount learns that the copy does not exist.
+        let looks = format!("ls {dst} 2>/dev/null");
+        let args = format!("cp -a --jobs=1 src {dst}");
+        let output = on_mounts(&shared, &mounts, &looks, &args).output().expect("mpirun runs");
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(messages(&output), Vec::<String>::new(), "{output:?}");
+        // A mount that has seen nothing yet.
+        let Some(third) = mounts[0].mount_again() else { return };
+        let (src, dst) = (third.path().join("src"), third.path().join(&dst));
+        assert_equal(&src, &dst, &format!("turn {turn}"));
+    }
+}
+
+/// Files in each directory of the store. A mount makes one name at a time in a directory, so many in one would be
+/// made one after the other.
+const STORE_FILES: usize = 8;
+
+/// A store on which each request takes 2 ms, with a tree `src` of that many directories.
+fn store(dirs: usize) -> Option<SlowFs> {
+    let store = SlowFs::mount(Costs { latency: Duration::from_millis(2), ..Costs::default() })?;
+    std::thread::scope(|scope| {
+        for dir in 0..dirs {
+            let dir = store.path().join(format!("src/{dir}"));
+            scope.spawn(move || {
+                create_dir_all(&dir).expect("a directory");
+                for file in 0..STORE_FILES {
+                    write(dir.join(file.to_string()), format!("contents of {file}"))
+                        .expect("a file");
+                }
+            });
+        }
+    });
+    Some(store)
+}
+
+/// Seconds of a copy by that many ranks of one worker each. The start of the ranks is left out.
+fn seconds_on_the_store(store: &SlowFs, ranks: usize) -> f64 {
+    let dst = format!("dst{ranks}");
+    let seconds = seconds_of(store, ranks, &["cp", "-r", "--jobs=1", "src", &dst]);
+    let contents = store.contents();
+    let below = |top: &str| -> Vec<_> {
+        let inside = |(path, data): (&PathBuf, &Option<Vec<u8>>)| {
+            Some((path.strip_prefix(top).ok()?.to_owned(), data.clone()))
+        };
+        contents.iter().filter_map(inside).collect()
+    };
+    assert!(below("src").len() > STORE_FILES && below("src") == below(&dst), "{ranks} ranks");
+    seconds
+}
+
+/// Seconds of a command of the program without the start of the ranks.
+fn seconds_of(store: &SlowFs, ranks: usize, args: &[&str]) -> f64 {
+    let timed = |args: &[&str]| {
+        let start = Instant::now();
+        let output = run(store.path(), ranks, args);
+        assert!(output.status.success(), "{ranks} ranks: {output:?}");
+        start.elapsed().as_secs_f64()
+    };
+    let start = timed(&["--version"]);
+    let all = timed(args);
+    (all - start).max(f64::EPSILON)
+}
+
+/// Four ranks wait for four requests at the same time. `cargo xtask mpi` may run beside other programs, so less is
+/// asked than what the table of docs/scale.md shows.
+#[test]
+fn ranks_wait_for_a_slow_store_at_the_same_time() {
+    let Some(store) = store(16) else { return };
+    let (one, four) = (seconds_on_the_store(&store, 1), seconds_on_the_store(&store, 4));
+    assert!(one / four > 2.0, "one rank takes {one:.2} s, four take {four:.2} s");
+}
+
+#[test]
+#[ignore = "prints the table of docs/scale.md"]
+fn print_speed_up_on_a_slow_store() {
+    let Some(store) = store(48) else { return };
+    let one = seconds_on_the_store(&store, 1);
+    println!("1 rank: {one:.2} s");
+    for ranks in [2, 4, 8] {
+        let seconds = seconds_on_the_store(&store, ranks);
+        println!("{ranks} ranks: {seconds:.2} s, speed-up {:.2}", one / seconds);
+    }
+}
+
+/// Mounts of one store, and a directory for [`on_mounts`]. `None` after a reported skip.
+fn mounts_of_a_store(costs: Costs, count: usize) -> Option<(Vec<SlowFs>, tempfile::TempDir)> {
+    if !testfs::is_root() {
+        testfs::skip(&testfs::test_name(), "only root can mount");
+        return None;
+    }
+    let mut mounts = vec![SlowFs::mount(costs)?];
+    while mounts.len() < count {
+        mounts.push(mounts[0].mount_again()?);
+    }
+    Some((mounts, scratch()))
+}
+
+#[test]
+fn ranks_with_mounts_of_their_own_copy_one_large_file() {
+    let costs = Costs { caches_for: Duration::from_secs(1), ..Costs::default() };
+    let Some((mounts, shared)) = mounts_of_a_store(costs, 3) else { return };
+    write(mounts[0].path().join("src"), random_bytes(200 << 20, 9)).expect("a file");
+    for options in ["-a", "-a --atomic --verify", "-a --resume"] {
+        let args = format!("cp {options} --jobs=1 src dst");
+        let output = on_mounts(shared.path(), &mounts, "ls", &args).output().expect("mpirun runs");
+        assert!(output.status.success(), "{options}: {output:?}");
+        assert_eq!(messages(&output), Vec::<String>::new(), "{options}: {output:?}");
+        let Some(other) = mounts[0].mount_again() else { return };
+        assert_equal(&other.path().join("src"), &other.path().join("dst"), options);
+        assert_eq!(testfs::names_in(other.path()), ["dst", "src"], "{options}");
+        std::fs::remove_file(other.path().join("dst")).expect("removed");
+    }
+}
+
+#[test]
+#[ignore = "prints a table of docs/scale.md, and takes 3 GiB of memory"]
+fn print_speed_up_of_one_large_file() {
+    // Ranks with one mount would wait for one another: the kernel has one write to a file at a time.
+    let costs = Costs { latency: Duration::from_millis(2), ..Costs::default() };
+    let Some((mounts, shared)) = mounts_of_a_store(costs, 8) else { return };
+    let (src, dst) = (mounts[0].path().join("src"), mounts[0].path().join("dst"));
+    write(&src, random_bytes(1 << 30, 5)).expect("a file");
+    let mut one = None;
+    for ranks in [1, 2, 4, 8] {
+        let seconds = |args: &str| {
+            let start = Instant::now();
+            let mut command = on_mounts(shared.path(), &mounts[..ranks], "true", args);
+            let output = command.output().expect("mpirun runs");
+            assert!(output.status.success(), "{ranks} ranks: {output:?}");
+            start.elapsed().as_secs_f64()
+        };
+        let start = seconds("--version");
+        let seconds = seconds("cp --jobs=1 src dst") - start;
+        let one = *one.get_or_insert(seconds);
+        println!("{ranks} ranks: {seconds:.2} s, speed-up {:.2}", one / seconds);
+        assert_eq!(std::fs::metadata(&dst).expect("a file").len(), 1 << 30, "{ranks} ranks");
+        std::fs::remove_file(&dst).expect("removed");
+    }
+}
