@@ -149,6 +149,46 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
     });
 }
 
+/// A copy through a link is made beside the target of the link, where the run was killed after its rename, or
+/// before the source became short.
+#[test]
+fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
+    let left = Left::new();
+    each_fs(|kind, dir| {
+        for (what, src_len, is_complete) in
+            [("complete", LARGE, true), ("short and complete", 9, true), ("short", 9, false)]
+        {
+            for args in [&["src/b", "dst/b"][..], &["-T", "src", "dst"]] {
+                let what = format!("{kind} {what} {args:?}");
+                for name in ["src", "dst", "target"] {
+                    create_dir(dir.join(name)).expect("a directory");
+                }
+                let content = random_bytes(src_len, 1);
+                let (src, target) = (dir.join("src/b"), dir.join("target/b"));
+                write(&src, &content).expect("a file");
+                write(&target, if is_complete { &content[..] } else { b"old" }).expect("a file");
+                let time = std::fs::metadata(&src).expect("it").modified().expect("a time");
+                let copy = std::fs::File::options().write(true).open(&target).expect("it");
+                copy.set_modified(time).expect("its time");
+                symlink("../target/b", dir.join("dst/b")).expect("a link");
+                left.put(&dir.join("target"));
+                write(dir.join("target/.b.haulage-new"), "new").expect("a file");
+                // A link inside a directory is followed if it is older than the run.
+                std::thread::sleep(Duration::from_millis(20));
+                let options = ["-r", "--resume", "-p", "--reflink=never"];
+                let output = run(dir, &[&options[..], args].concat());
+                assert!(output.status.success(), "{what}: {output:?}");
+                assert!(dir.join("dst/b").is_symlink(), "{what}");
+                assert!(read(&target).expect("the copy") == content, "{what}");
+                assert_eq!(leftovers(&dir.join("target")), [""; 0], "{what}");
+                for name in ["src", "dst", "target"] {
+                    std::fs::remove_dir_all(dir.join(name)).expect("removed");
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_stale_partial_file_beside_a_directory_is_removed() {
     let left = Left::new();

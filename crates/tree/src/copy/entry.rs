@@ -110,6 +110,7 @@ fn try_copy(
         return Ok(Next::Done);
     };
     let backup = state.backup.take();
+    let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
     let copied = if is_directory(&src_stat) {
         enter_directory(cx, entry, state.found.as_deref())
             .inspect(|_| backup::note_created(cx.destination, &entry.dst))
@@ -124,10 +125,16 @@ fn try_copy(
         make(cx, worker, entry, state).map(|()| Next::Done)
     };
     match &copied {
-        Ok(_) => cx.destination.stale.remove_for((cx.options, cx.report), cx.security(), entry),
+        Ok(_) => remove_stale(cx, entry, through_link),
         Err(_) => backup.iter().for_each(|backup| restore(cx, entry, backup)),
     }
     copied
+}
+
+/// Removes what an earlier run left for `entry`, which is complete.
+fn remove_stale(cx: &CopyContext<'_>, entry: &Entry<'_>, through_link: bool) {
+    let run = (cx.options, cx.report);
+    cx.destination.stale.remove_for(run, cx.security(), (entry, through_link));
 }
 
 /// Looks at the destination and does what has to be done before the copy. `None` if the entry is
@@ -157,12 +164,13 @@ fn prepare_destination(
         }
         Lookup::Found(existing) => existing,
     };
+    let through_link = existing.through_link;
     match decide(cx.destination, entry, existing)? {
         Decision::Proceed(state) => return Ok(Some(state)),
         Decision::Skip => skipped(cx, entry, None),
         Decision::UpToDate(verified) => {
             link_up_to_date(cx, worker, entry, verified)?;
-            cx.destination.stale.remove_for((cx.options, cx.report), cx.security(), entry);
+            remove_stale(cx, entry, through_link);
         }
     }
     Ok(None)

@@ -4,9 +4,8 @@
 //! A new name is given by linkat(2), which replaces nothing. An existing name is replaced by
 //! rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use engines::sys::close;
@@ -25,7 +24,7 @@ use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{sync_file, write_before_name};
 use crate::entry::Entry;
-use crate::fs::{FileId, Handle, Place, Trust, file_bytes, is_regular};
+use crate::fs::{FileId, Handle, Place, Trust, file_bytes, is_regular, path_in};
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Make, Reflink};
@@ -78,11 +77,7 @@ impl FinalName<'_> {
     fn path(&self) -> PathBuf {
         match self {
             FinalName::AtDestination(place) => place.path(),
-            FinalName::LinkTarget(dir, name) => {
-                let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
-                let above = std::fs::read_link(link).unwrap_or_default();
-                above.join(OsStr::from_bytes(name.to_bytes()))
-            }
+            FinalName::LinkTarget(dir, name) => path_in((dir.as_fd(), name)),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
@@ -13,10 +14,10 @@ use super::own_file::{self, LeftOver};
 use super::partial::{self, JournalKind};
 use super::temporary::{self, is_locked_elsewhere, is_source_name};
 use crate::entry::Entry;
-use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_regular};
+use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_regular, path_in};
 use crate::report::Reporter;
 use crate::request::Options;
-use crate::security::Security;
+use crate::security::{Security, resolve_symlink};
 
 /// Whether a pre-existing directory has a name of a partial file, a journal or a temporary. That is
 /// rare; otherwise no name has to be looked up.
@@ -42,12 +43,13 @@ impl StaleFiles {
         }
     }
 
-    /// Removes what an earlier run left for the destination of `entry`, which is complete.
+    /// Removes what an earlier run left for the destination of `entry`, which is complete. If that was
+    /// written `through_link`, the earlier run has written beside the target of the link.
     pub(crate) fn remove_for(
         &self,
         (options, report): (&Options, &Reporter<'_>),
         security: &Security,
-        entry: &Entry<'_>,
+        (entry, through_link): (&Entry<'_>, bool),
     ) {
         if !options.resume || options.dry_run {
             return;
@@ -57,11 +59,32 @@ impl StaleFiles {
         }
         if self.may_exist_for(entry) {
             let dst = (entry.dst.dir, entry.dst.name);
-            let temporary = self.remove_temporary(security, &entry.src, dst);
-            let partial = remove_partial(security, &entry.src, dst);
-            for left_over in [temporary, partial].into_iter().filter_map(Result::err) {
-                left_over.report(report, &entry.dst.path());
+            self.remove_all((security, report), &entry.src, dst, || entry.dst.path());
+        }
+        if through_link && !is_directory(&entry.src_stat) {
+            let named = entry.dst.trust == Trust::Operand;
+            // Nothing was written through a link that is not trusted, or that leads nowhere.
+            if let Ok(Some(target)) =
+                resolve_symlink(security, entry.dst.dir, entry.dst.name, named)
+            {
+                let dst = (target.dir.as_fd(), &*target.name);
+                self.remove_all((security, report), &entry.src, dst, || path_in(dst));
             }
+        }
+    }
+
+    /// Removes the temporary, the partial file and the journal of `dst`, which has the given path.
+    fn remove_all(
+        &self,
+        (security, report): (&Security, &Reporter<'_>),
+        src: &Place<'_>,
+        dst: (BorrowedFd<'_>, &CStr),
+        path: impl Fn() -> PathBuf,
+    ) {
+        let temporary = self.remove_temporary(security, src, dst);
+        let partial = remove_partial(security, src, dst);
+        for left_over in [temporary, partial].into_iter().filter_map(Result::err) {
+            left_over.report(report, &path());
         }
     }
 

@@ -23,6 +23,11 @@ pub(crate) fn is_named(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> 
     expected.is_some() && path_of(fd) == expected
 }
 
+/// The path of `name` in an open directory: that of the directory as the kernel knows it, where /proc tells it.
+pub(crate) fn path_in((dir, name): (BorrowedFd<'_>, &CStr)) -> PathBuf {
+    path_of(dir).unwrap_or_default().join(OsStr::from_bytes(name.to_bytes()))
+}
+
 /// The path of an open file; `None` if it cannot be told.
 pub(crate) fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
     let path = readlinkat(CWD, Handle::proc_path(fd), Vec::new()).ok()?;
