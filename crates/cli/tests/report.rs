@@ -203,6 +203,40 @@ fn an_impossible_line_of_calls_is_named() {
     }
 }
 
+/// The run directory may be that of another user.
+#[test]
+fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_without_end() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    for name in ["experiment.toml", "environment.json", "verdict.json", "certificate.json"] {
+        let (path, kept) = (run.join(name), home.path().join("kept"));
+        let is_there = path.exists();
+        if is_there {
+            fs::rename(&path, &kept).expect("renamed");
+        }
+        for is_fifo in [true, false] {
+            if is_fifo {
+                let made = std::process::Command::new("mkfifo").arg(&path).status();
+                assert!(made.expect("mkfifo runs").success());
+            } else {
+                std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
+            }
+            let mut command = testfs::command("timeout");
+            let haulage = env!("CARGO_BIN_EXE_haulage");
+            command.args(["20", haulage, "report", text(&run), "--text"]);
+            let output = command.output().expect("timeout runs");
+            let said = testfs::stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+            let expected = format!("{name}': it is not a regular file");
+            assert!(said.contains(&expected), "{name}: {said}");
+            fs::remove_file(&path).expect("removed");
+        }
+        if is_there {
+            fs::rename(&kept, &path).expect("renamed");
+        }
+    }
+}
+
 #[test]
 fn the_page_of_a_tune_record_is_written_beside_it() {
     let home = tempfile::tempdir().expect("a directory");

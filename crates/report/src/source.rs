@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct;
 use lab::definition::deltas::Deltas;
-use lab::run_dir::files::RunError;
+use lab::run_dir::files::{self, RunError};
 use lab::run_dir::{self, Run};
 use lab::verdict::{Delta, Verdict};
 
@@ -101,7 +101,7 @@ fn verdict_of(run: &Run) -> Verdict {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ReadError> {
     let wrong = |problem: String| ReadError::File { path: path.to_owned(), problem };
-    match std::fs::read(path) {
+    match files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(wrong(error.to_string())),
         Ok(text) => {

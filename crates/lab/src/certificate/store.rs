@@ -143,7 +143,7 @@ impl StoredCertificate {
     /// The one in `path`; `None` when there is none that this version can read.
     #[must_use]
     pub fn read(path: &Path) -> Option<StoredCertificate> {
-        let read: StoredCertificate = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        let read: StoredCertificate = serde_json::from_slice(&files::read(path).ok()?).ok()?;
         read.certificate.deltas.are_valid().then_some(read)
     }
 

@@ -1,8 +1,11 @@
 //! The files of a run directory: their names, how they are written, and errors with their paths.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::experiment::parse::DefinitionError;
 use crate::sample::record;
@@ -55,6 +58,30 @@ pub enum RunError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// Reads a whole file of a run directory, which may be that of another user.
+///
+/// # Errors
+/// Those of open(2) and read(2), and for all but regular files: a fifo would be waited for, and a device has no end.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        let kind =
+            if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::Other };
+        return Err(io::Error::new(kind, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same for a file of text.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Writes a whole file under another name and renames it.

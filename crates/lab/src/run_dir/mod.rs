@@ -258,7 +258,7 @@ impl Run {
     pub fn read(path: &Path) -> Result<Run, RunError> {
         let other = |problem: String| RunError::Other { path: path.to_owned(), problem };
         let file = path.join(files::EXPERIMENT);
-        let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+        let text = files::read_text(&file).map_err(|error| match error.kind() {
             ErrorKind::NotFound if path.is_dir() => other(format!(
                 "it is no run directory of haulage bench, since it has no {}",
                 files::EXPERIMENT
@@ -291,7 +291,7 @@ impl Run {
             return Err(other(problem));
         }
         let file = path.join(files::ENVIRONMENT);
-        let text = std::fs::read(&file).map_err(failed("read", &file))?;
+        let text = files::read(&file).map_err(failed("read", &file))?;
         let environment = serde_json::from_slice(&text)
             .map_err(|error| other(format!("{}: {error}", files::ENVIRONMENT)))?;
         Ok(Run {
