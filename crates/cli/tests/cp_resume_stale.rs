@@ -2,7 +2,7 @@
 //! their name, and removes no other file.
 
 use std::fs::{create_dir, read, remove_file, write};
-use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
@@ -287,6 +287,27 @@ fn partial_files_in_use_or_of_others_stay() {
         assert!(output.status.success(), "{pass}: {output:?}");
         assert_eq!(leftovers(&dir.join("dst")), both, "{pass}");
     }
+}
+
+/// The other run has given it its mode, and is about to rename it. It would rename whatever has the name then.
+#[test]
+fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made() {
+    let left = Left::new();
+    each_fs(|kind, dir| {
+        let content = random_bytes(LARGE, 1);
+        write(dir.join("a"), &content).expect("a file");
+        left.put_with_mode(dir, 0o644);
+        let held = std::fs::File::open(part(dir)).expect("the partial file");
+        flock(&held, FlockOperation::LockExclusive).expect("a lock");
+        let output = run(dir, &["--resume", "--reflink=never", "a", "b"]);
+        assert!(output.status.success(), "{kind}: {output:?}");
+        assert!(read(dir.join("b")).expect("the copy") == content, "{kind}");
+        let named = std::fs::metadata(part(dir)).expect("the partial file is there");
+        let ino = held.metadata().expect("its state").ino();
+        assert_eq!(named.ino(), ino, "{kind}");
+        assert!(read(part(dir)).expect("it") == left.part, "{kind}");
+        assert!(read(journal(dir)).expect("it") == left.journal, "{kind}");
+    });
 }
 
 #[test]

@@ -126,12 +126,14 @@ pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), 
 }
 
 /// Opens a private file for reading and writing, and replaces one of another user; whether it is new.
-/// `None` if the name belongs to a file that must stay, such as a directory.
+/// `None` if the name belongs to a file that must stay, such as a directory, or a partial file to which another
+/// run has just given its owner and mode.
 fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(OwnedFd, bool)>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = openat(dir, name, flags, Mode::empty());
     match &opened {
         Ok(fd) if is_private(&fstat(fd)?, euid) => return opened.map(|fd| Some((fd, false))),
+        Ok(fd) if !may_be_replaced(fd, dir, name) => return Ok(None),
         // The file system has only shorter names.
         Err(Errno::NAMETOOLONG) => return Ok(None),
         _ => {}
@@ -148,6 +150,13 @@ fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(O
         Err(Errno::EXIST) => Ok(None),
         result => result.map(|fd| Some((fd, true))),
     }
+}
+
+/// Locks the file `fd`, until it is closed, before it is removed from `name` in `dir`. Not if another run has locked
+/// it, or has renamed it meanwhile: then the name may be that of another run's file.
+fn may_be_replaced(fd: &OwnedFd, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    flock(fd, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+        && is_named(fd.as_fd(), dir, name)
 }
 
 /// The marker of a directory whose copy is not complete. Without it a second run of the same

@@ -14,7 +14,7 @@ use super::own_file::{self, LeftOver};
 use super::partial::{self, JournalKind};
 use super::temporary::{self, is_locked_elsewhere, is_source_name};
 use crate::entry::Entry;
-use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_regular, path_in};
+use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_named, is_regular, path_in};
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::{Security, resolve_symlink};
@@ -138,6 +138,10 @@ pub(crate) fn remove_partial(
         // Without a journal only an empty file is known to be a partial one: a run starts with
         // that.
         if !is_of_file && file_bytes(&stat) > 0 || is_locked_elsewhere(security, &fd, &stat) {
+            return Ok(());
+        }
+        // The last holder of the lock may have renamed the file, and the name may be that of another run's.
+        if !is_named(fd.as_fd(), dir, &partial_name) {
             return Ok(());
         }
         removed = own_file::remove(dir, &partial_name);

@@ -198,10 +198,8 @@ fn may_be_in_use(security: &Security, dir: BorrowedFd<'_>, name: &CStr, stat: &S
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let Ok(fd) = openat(dir, name, flags, Mode::empty()) else { return true };
     let has_owner = fstat(&fd).is_ok_and(|now| now.st_uid == stat.st_uid);
-    if !has_owner || !is_named(fd.as_fd(), dir, name) {
-        return true;
-    }
-    is_locked_elsewhere(security, &fd, stat)
+    // The last holder of the lock may have renamed the file, and the name may be that of another run's.
+    !has_owner || is_locked_elsewhere(security, &fd, stat) || !is_named(fd.as_fd(), dir, name)
 }
 
 /// Whether the file still has the name after a time in which a running copy renames it.
