@@ -277,6 +277,13 @@ fn partial_files_in_use_or_of_others_stay() {
     remove_file(part(dir)).expect("removed");
     check("a journal alone", &resume, &[]);
 
+    for len in [0, 1, 7] {
+        left.put(dir);
+        let open = std::fs::File::options().write(true).open(journal(dir)).expect("it");
+        open.set_len(len).expect("cut");
+        check("the start of a journal", &resume, &[]);
+    }
+
     // Files of the source, one of which has such a name.
     create_dir(dir.join("src")).expect("a directory");
     create_dir(dir.join("dst")).expect("a directory");

@@ -94,6 +94,7 @@ fn open_locked(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option
 pub(crate) enum JournalKind {
     PartialFile,
     Directory,
+    /// It records nothing.
     Empty,
 }
 
@@ -101,7 +102,8 @@ pub(crate) enum JournalKind {
 pub(crate) fn journal_kind(file: BorrowedFd<'_>) -> Option<JournalKind> {
     let mut found = [0; MAGIC.len()];
     match pread_full(file, &mut found, 0).ok()? {
-        0 => Some(JournalKind::Empty),
+        // Also one whose first write was short, as on a full disk.
+        len if len < found.len() && MAGIC.starts_with(&found[..len]) => Some(JournalKind::Empty),
         _ if found == *MAGIC => Some(JournalKind::PartialFile),
         _ if found == *MARKER => Some(JournalKind::Directory),
         _ => None,
