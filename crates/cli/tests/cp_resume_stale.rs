@@ -296,6 +296,20 @@ fn partial_files_in_use_or_of_others_stay() {
     }
 }
 
+#[test]
+fn a_marker_that_cannot_be_written_is_not_left() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir(dir.path().join("src")).expect("a directory");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" cp -r --resume src b";
+    let mut command = testfs::command("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_haulage")]).current_dir(dir.path());
+    let output = command.output().expect("a shell");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = testfs::stderr(&output);
+    assert!(said.contains("cannot create directory 'b': File too large"), "{said}");
+    assert_eq!(leftovers(dir.path()), [""; 0]);
+}
+
 /// The other run has given it its mode, and is about to rename it. It would rename whatever has the name then.
 #[test]
 fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made() {

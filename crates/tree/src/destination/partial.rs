@@ -195,9 +195,15 @@ impl<'d> DirectoryMarker<'d> {
     ) -> io::Result<Option<DirectoryMarker<'d>>> {
         let Some((_, name)) = names(name) else { return Ok(None) };
         let Some((file, _)) = open_own(dir, &name, euid)? else { return Ok(None) };
-        ftruncate(&file, 0)?;
-        pwrite_all(file.as_fd(), &marker_text(src), 0).1?;
-        Ok(Some(DirectoryMarker { dir, name }))
+        let written = ftruncate(&file, 0);
+        let written = written.and_then(|()| pwrite_all(file.as_fd(), &marker_text(src), 0).1);
+        let marker = DirectoryMarker { dir, name };
+        if written.is_err() {
+            // The directory is not created, and the error of the write is reported.
+            let _ = marker.remove();
+            return written.map(|()| None);
+        }
+        Ok(Some(marker))
     }
 
     /// Removes the marker of a complete directory.
