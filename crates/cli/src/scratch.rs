@@ -1,4 +1,4 @@
-//! The scratch directories of a measurement. They are removed when a signal ends it.
+//! The scratch directories of a measurement. They are removed however it ends, and named if they cannot be.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use anyhow::Context;
 use lab::scratch::{Remover, Scratch};
 use lab::source::Source;
 
+use crate::last_words;
 use crate::signals::SignalQueue;
 
 /// The scratch directories of this process, and the thread that waits for signals.
@@ -24,6 +25,24 @@ struct Cleanup {
     note: String,
 }
 
+impl Cleanup {
+    fn remove(&self) {
+        if let Some(stop) = &self.stop {
+            stop();
+        }
+        self.removers.iter().for_each(Remover::remove);
+    }
+
+    /// A line for each directory that could not be removed.
+    fn left(&self, command: &str) -> String {
+        let left = self.removers.iter().filter_map(Remover::left);
+        left.map(|path| {
+            format!("haulage {command}: cannot remove '{}', which is left over\n", path.display())
+        })
+        .collect()
+    }
+}
+
 impl ScratchGuard {
     /// Calls `measure` with a guard whose messages start with `command`. If a signal arrives, the
     /// process ends and this does not return.
@@ -34,6 +53,7 @@ impl ScratchGuard {
         let guard = ScratchGuard::install(command).context("cannot watch for signals")?;
         let done = measure(&guard);
         guard.wait_if_ending();
+        eprint!("{}", lock(&guard.cleanup).left(command));
         done
     }
 
@@ -43,6 +63,15 @@ impl ScratchGuard {
         let mut signals = SignalQueue::of(&crate::signals::ending())?;
         let cleanup = Arc::new(Mutex::new(Cleanup::default()));
         let slot = Arc::clone(&cleanup);
+        last_words::set_command("haulage", move || match slot.try_lock() {
+            Ok(cleanup) => {
+                cleanup.remove();
+                cleanup.left(command).into_bytes()
+            }
+            // Another thread is removing them, or this one was making one.
+            Err(_) => Vec::new(),
+        });
+        let slot = Arc::clone(&cleanup);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let signal = loop {
                 if let Some(signal) = signals.wait().next() {
@@ -51,14 +80,12 @@ impl ScratchGuard {
             };
             // The lock is held until the process ends: see `wait_if_ending`.
             let cleanup = lock(&slot);
-            if let Some(stop) = &cleanup.stop {
-                stop();
-            }
-            cleanup.removers.iter().for_each(Remover::remove);
-            let note = &cleanup.note;
+            cleanup.remove();
+            let (left, note) = (cleanup.left(command), &cleanup.note);
             // The terminal has echoed ^C at the start of the line.
             let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
-            eprintln!("{start}haulage {command}: interrupted; its scratch files are removed{note}");
+            let removed = if left.is_empty() { "; its scratch files are removed" } else { "" };
+            eprint!("{start}haulage {command}: interrupted{removed}{note}\n{left}");
             // Ends by the signal, which the parent can see in the wait status.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
             std::process::exit(1);

@@ -46,6 +46,39 @@ fn an_interrupt_leaves_nothing_behind() {
     }
 }
 
+#[test]
+fn a_search_without_memory_leaves_nothing_behind() {
+    let _alone = alone();
+    let home = Home::new();
+    let work = home.work();
+    let within = |args: &[&str], mib: u64| {
+        let of_home = home.command(args);
+        let mut command = std::process::Command::new("prlimit");
+        command.arg(format!("--as={}", mib << 20)).arg(of_home.get_program()).args(args);
+        for (name, value) in of_home.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.output()
+    };
+    if within(&["--version"], 4096).is_err() {
+        return testfs::skip(&testfs::test_name(), "prlimit cannot be run here");
+    }
+    let begins =
+        |&mib: &u64| within(&["--version"], mib).expect("prlimit ran before").status.success();
+    let least_mib = (8..4096).find(begins).expect("it runs within 4 GiB");
+    let mut exhausted = 0;
+    for mib in (least_mib..least_mib + 48).step_by(6) {
+        let output = within(&["tune", text(&work), "--time", "2"], mib).expect("as before");
+        let said = stderr(&output);
+        exhausted += u32::from(said.contains("haulage: memory exhausted\n"));
+        assert!(names_in(&work).is_empty(), "{mib} MiB: {said}");
+    }
+    assert!(exhausted > 0, "from {least_mib} MiB on there was always enough memory");
+}
+
 /// A full disk proves nothing about the variant that found it, and stores no result.
 #[test]
 fn a_full_disk_is_reported_and_stores_no_result() {

@@ -5,12 +5,13 @@ pub mod files;
 pub mod inode_reclaim;
 
 use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir, flock};
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -304,29 +305,45 @@ impl Drop for Scratch {
 }
 
 impl Remover {
+    /// The directory, if it is still there. After [`remove`](Self::remove) it cannot be removed.
+    #[must_use]
+    pub fn left(&self) -> Option<&Path> {
+        let found = rustix::fs::statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        (found.map(drop) != Err(Errno::NOENT)).then_some(&self.path)
+    }
+
     /// Removes the files in the directory and the directory. Once that is gone no file can be
     /// created in it any more, so a race that still runs in another thread leaves nothing behind.
     pub fn remove(&self) {
         // A file that another thread creates in between makes the directory not empty: once more.
         for _ in 0..1000 {
-            self.remove_files();
+            remove_below(self.dir.as_fd());
             match rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::INTR) => {}
                 _ => return,
             }
         }
     }
+}
 
-    fn remove_files(&self) {
-        let Ok(entries) = rustix::fs::Dir::read_from(self.dir.as_fd()) else { return };
-        for entry in entries.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name != "." && name != ".." {
-                // What cannot be removed keeps the directory, where the user will find it.
-                if rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) == Err(Errno::ISDIR) {
-                    let _ = std::fs::remove_dir_all(self.path.join(name));
-                }
-            }
+/// Removes what is in `dir`. What cannot be removed stays, where the user will find it. Needs no memory: this may be
+/// the end of a process that has none.
+fn remove_below(dir: BorrowedFd<'_>) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // Of its own, since the position is that of the open directory.
+    let Ok(listed) = rustix::fs::openat(dir, c".", flags, Mode::empty()) else { return };
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&listed, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        if rustix::fs::unlinkat(dir, name, AtFlags::empty()) == Err(Errno::ISDIR)
+            && let Ok(below) = rustix::fs::openat(dir, name, flags, Mode::empty())
+        {
+            remove_below(below.as_fd());
+            let _ = rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR);
         }
     }
 }
@@ -342,7 +359,10 @@ mod tests {
         let _file = scratch.create_file("0").expect("a file");
         assert!(scratch.create_file("0").is_err(), "an existing file is never taken");
         assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 1);
+        let remover = scratch.remover().expect("a second handle");
+        assert_eq!(remover.left(), Some(scratch.path()));
         drop(scratch);
+        assert_eq!(remover.left(), None);
         assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 0);
     }
 
