@@ -3,9 +3,9 @@
 
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Mode, Stat};
+use rustix::fs::{FileType, Mode, Stat};
 
-use crate::fs::{ACL_DEFAULT, Handle, acl_mode, may_have_any};
+use crate::fs::{ACL_DEFAULT, Handle, acl_mode, kind, may_have_any};
 use crate::request::{Keep, ModeRule, Options};
 
 /// The permissions that a new file is created with, and its final ones.
@@ -15,7 +15,7 @@ pub(crate) struct NewMode {
     pub(crate) wanted: Mode,
 }
 
-/// The mode of the copy of a file, fifo or device `src`.
+/// The mode of the copy of a file, fifo, socket or device `src`.
 pub(crate) fn new_file_mode(
     options: &Options,
     src: &Stat,
@@ -23,6 +23,8 @@ pub(crate) fn new_file_mode(
     inherits_acl: bool,
 ) -> NewMode {
     let asked = match options.preserve.mode {
+        // bind(2) gives a new socket all permissions but those of the umask.
+        ModeRule::Fresh if kind(src) == FileType::Socket => Mode::from_raw_mode(0o777),
         ModeRule::Fresh => Mode::from_raw_mode(0o666),
         ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o777),
     };
@@ -67,4 +69,29 @@ pub(crate) fn has_default_acl(options: &Options, dir: BorrowedFd<'_>) -> bool {
 pub(crate) fn denied_by_default_acl(dir: Handle<'_>) -> Mode {
     let list = dir.get(ACL_DEFAULT);
     list.map_or(Mode::empty(), |list| Mode::from_raw_mode(0o777) & !acl_mode(&list))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{AtFlags, CWD, statat};
+
+    use super::*;
+    use crate::request::Preserve;
+
+    #[test]
+    fn without_preserve_mode_a_socket_may_be_executed_and_a_file_not() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (socket, file) = (dir.path().join("s"), dir.path().join("f"));
+        let _listener = UnixListener::bind(&socket).expect("a socket");
+        std::fs::write(&file, "").expect("a file");
+        let preserve = Preserve { mode: ModeRule::Fresh, ..Preserve::default() };
+        let options = Options { preserve, ..Options::default() };
+        for (path, expected) in [(socket, 0o750), (file, 0o640)] {
+            let src = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
+            let mode = new_file_mode(&options, &src, Mode::from_raw_mode(0o027), false);
+            assert_eq!(mode.wanted.as_raw_mode(), expected, "{path:?}");
+        }
+    }
 }
