@@ -262,9 +262,10 @@ const PYTHON: &[Layer] = &[
 
 const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
-    layer("mpi python", "builds and tests haulage-mpi, and the Python package"),
+    layer("python", "builds and tests the Python package"),
     layer("capi", "installs and tries libhaulage"),
     layer("check", "everything that a change has to pass"),
+    layer("mpi", "builds and tests haulage-mpi"),
     layer("rerun", "runs tests, and those that failed once more"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
