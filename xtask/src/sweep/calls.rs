@@ -57,6 +57,11 @@ const OPTION_SETS: &[OptionSet] = &[
 /// In place of a call: nothing fails.
 const NO_CALL: &str = "no call";
 
+/// Messages without a file: of a process that has no memory, and that of GNU cp for a destination that cannot
+/// be opened as a directory.
+const NAMES_NO_FILE: &[&str] =
+    &["memory exhausted", "with --parents, the destination must be a directory"];
+
 /// Errors that kernels, file systems and servers return.
 const ERRORS: &[&str] = &[
     "EIO",
@@ -190,7 +195,9 @@ impl Grid for Calls {
             if !took_effect {
                 found.push(format!("no fault took effect, and it fails: {}", ended.said()));
             }
-            if !Copies::is_named_in(&ended.stderr) && !ended.stderr.contains("memory exhausted") {
+            if !Copies::is_named_in(&ended.stderr)
+                && !NAMES_NO_FILE.iter().any(|words| ended.stderr.contains(words))
+            {
                 found.push(format!("no file is named: {}", ended.said()));
             }
             if set.is_atomic() && set.existing {

@@ -39,6 +39,7 @@ fn a_destination_that_cannot_be_opened_is_not_taken_for_a_file() {
         ("EMFILE", "Too many open files"),
         ("ENFILE", "Too many open files in system"),
         ("ENOMEM", "Cannot allocate memory"),
+        ("EIO", "Input/output error"),
     ];
     for (errno, words) in errnos {
         for option in ["-a", "--parents", "--resume"] {

@@ -46,7 +46,7 @@ pub(super) fn copy_into(cx: &CopyContext<'_>, request: &Request, dir: &OsStr) {
 pub(super) fn copy_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
     match open_directory(last) {
         Ok(dir) => copy_into_directory(cx, request, dir, last),
-        Err(errno) if request.sources.len() > 1 || is_shortage(errno) => {
+        Err(errno) if request.sources.len() > 1 || tells_nothing(errno) => {
             cx.report.report(Diagnostic::Target { path: last.into(), errno, named: false });
         }
         Err(_) => copy_to_name(cx, request, last),
@@ -54,8 +54,8 @@ pub(super) fn copy_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr
 }
 
 /// Whether an error of open(2) tells nothing about the name that was to be opened.
-fn is_shortage(errno: Errno) -> bool {
-    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+fn tells_nothing(errno: Errno) -> bool {
+    matches!(errno, Errno::IO | Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
 pub(super) fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
