@@ -198,10 +198,10 @@ impl<'d> DirectoryMarker<'d> {
         let written = ftruncate(&file, 0);
         let written = written.and_then(|()| pwrite_all(file.as_fd(), &marker_text(src), 0).1);
         let marker = DirectoryMarker { dir, name };
-        if written.is_err() {
+        if let Err(errno) = written {
             // The directory is not created, and the error of the write is reported.
             let _ = marker.remove();
-            return written.map(|()| None);
+            return Err(errno);
         }
         Ok(Some(marker))
     }
