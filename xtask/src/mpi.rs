@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// If a step fails. If Open MPI or libclang is missing and cannot be installed, it is skipped, loudly.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Err(why) = prepare() {
-        report_skip(&skip(&why))?;
+        report_skip(&why)?;
         return Ok(ExitCode::SUCCESS);
     }
     let package = ["--package", "haulage-mpi", "--features", FEATURE];
@@ -43,15 +43,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Installs Open MPI and libclang where they are missing.
 ///
 /// # Errors
-/// If one of them cannot be used then.
-pub(crate) fn prepare() -> anyhow::Result<()> {
+/// If one of them cannot be used then: the reason of a skip.
+pub(crate) fn prepare() -> Result<(), String> {
     packages::install_mpi();
-    find_tools()
-}
-
-/// What a skip says after an error of [`prepare`].
-pub(crate) fn skip(why: &anyhow::Error) -> String {
-    format!("haulage-mpi: {why:#}; Debian has libopenmpi-dev, openmpi-bin and libclang-dev")
+    find_tools().map_err(|why| {
+        format!("haulage-mpi: {why:#}; Debian has libopenmpi-dev, openmpi-bin and libclang-dev")
+    })
 }
 
 /// Looks for the compiler of MPI, mpirun of Open MPI, and libclang, by which the bindings are made.
