@@ -40,6 +40,7 @@ mod tuning;
 mod until_done;
 mod variant;
 mod variant_text;
+mod worker_thread;
 
 pub use adaptive::{AcrossFiles, Adaptive, CandidateSet};
 pub use bytes::Bytes;
@@ -55,3 +56,4 @@ pub use tuning::{Param, ParamKind, Tuning};
 pub use until_done::{CALL_BYTES_MAX, pread_full, pwrite_all};
 pub use variant::{Variant, WORKERS_MAX};
 pub use variant_text::ParseError;
+pub use worker_thread::spawn_worker;

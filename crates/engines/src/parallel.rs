@@ -5,6 +5,7 @@ use crate::engine::{Copier, StatusFlags};
 use crate::presized::Presizer;
 use crate::span::Pos;
 use crate::stripes::Stripes;
+use crate::worker_thread::spawn_worker;
 use crate::{Moved, Pair, Side, Span, Stop};
 
 /// A shorter span is copied by one worker: to start threads takes longer than they save.
@@ -75,9 +76,9 @@ fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
     std::thread::scope(|scope| {
         for copier in others {
             let stripes = &stripes;
+            let work = move || stripes.work(pair, copier.as_mut());
             // If a thread cannot be created, the other workers take its stripes.
-            let _ = std::thread::Builder::new()
-                .spawn_scoped(scope, move || stripes.work(pair, copier.as_mut()));
+            let _ = spawn_worker(scope, std::thread::Builder::new(), work);
         }
         stripes.work(pair, first.as_mut());
     });

@@ -1,11 +1,14 @@
 //! Threads that help to copy one span after another, stripe by stripe.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
+use std::time::{Duration, Instant};
 
 use super::copiers::WorkerCopiers;
 use crate::engine::Copier;
 use crate::stripes::Stripes;
+use crate::worker_thread::spawn_worker;
 use crate::{Moved, Pair, Span, Variant};
 
 /// A span that workers copy by one candidate.
@@ -16,10 +19,17 @@ struct Job {
     stripes: Stripes,
 }
 
+/// How long a thread watches for a change before it sleeps. The others need as long for a last stripe, and the
+/// caller less to give out the next span. A processor that sleeps takes as long to wake up in a virtual machine,
+/// and may be taken by another program meanwhile.
+const WATCH: Duration = Duration::from_micros(100);
+
 /// What the helpers wait for.
 #[derive(Default)]
 struct Board {
     state: Mutex<State>,
+    /// Changes of `state` so far.
+    changes: AtomicU64,
     /// Signalled when `state` has changed.
     changed: Condvar,
 }
@@ -50,8 +60,8 @@ impl Team {
         for (index, copiers) in helpers.iter_mut().enumerate() {
             let board = board.clone();
             let help = move || board.help(index + 1, pair, variants, copiers);
-            let _ =
-                std::thread::Builder::new().name("stripes".to_owned()).spawn_scoped(scope, help);
+            let thread = std::thread::Builder::new().name("stripes".to_owned());
+            let _ = spawn_worker(scope, thread, help);
         }
         Team { board }
     }
@@ -66,8 +76,7 @@ impl Team {
     ) -> Moved {
         let stripes = Stripes::new(span, workers);
         let job = Arc::new(Job { candidate, workers, stripes });
-        self.board.lock().job = Some(job.clone());
-        self.board.changed.notify_all();
+        self.board.change(|state| state.job = Some(job.clone()));
         job.stripes.work(pair, copier);
         let mut state = self.board.lock();
         // A helper that wakes up from here on finds nothing to do, and is not waited for.
@@ -82,8 +91,7 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.board.lock().ended = true;
-        self.board.changed.notify_all();
+        self.board.change(|state| state.ended = true);
     }
 }
 
@@ -126,7 +134,28 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    /// Makes a change, and wakes up the threads that wait for one.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        self.changes.fetch_add(1, Ordering::Release);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits for a change after that state.
+    fn wait<'s>(&'s self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let seen = self.changes.load(Ordering::Acquire);
+        let has_changed = || self.changes.load(Ordering::Acquire) != seen;
+        drop(state);
+        let start = Instant::now();
+        while !has_changed() && start.elapsed() < WATCH {
+            std::hint::spin_loop();
+        }
+        let state = self.lock();
+        if has_changed() {
+            return state;
+        }
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,7 +171,6 @@ impl Drop for Active<'_> {
         if std::thread::panicking() {
             self.job.stripes.stop();
         }
-        self.board.lock().active -= 1;
-        self.board.changed.notify_all();
+        self.board.change(|state| state.active -= 1);
     }
 }

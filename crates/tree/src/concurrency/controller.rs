@@ -111,7 +111,7 @@ impl ConcurrencyController {
             // If a thread cannot be created, the copy has one worker fewer.
             let name = String::from("copy");
             let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES);
-            let _ = thread.spawn_scoped(scope, work);
+            let _ = engines::spawn_worker(scope, thread, work);
         }
     }
 
