@@ -112,7 +112,7 @@ impl AcrossFiles {
     /// One call of `candidate`, and how long it took, in seconds.
     fn attempt(&mut self, candidate: usize, pair: Pair<'_>, span: Span) -> (Moved, f64) {
         self.last = candidate;
-        match self.copiers.get(candidate, &self.candidates[candidate].variant) {
+        match self.copiers.get(&self.candidates[candidate].variant) {
             Err(error) => (Moved::refused(errno_of(&error)), 0.0),
             Ok(copier) => {
                 let start = Instant::now();

@@ -1,38 +1,33 @@
-//! The copiers of one worker, one for each candidate.
+//! The copiers of one worker, for all candidates.
 
 use std::io;
 
 use crate::Variant;
 use crate::engine::Copier;
 
-/// Copiers by candidate, each started when it is needed first.
+/// Copiers by variant, each started when it is needed first. Candidates that differ only in the number of
+/// workers have one copier: its buffer is filled with pages once.
 #[derive(Default)]
 pub(super) struct WorkerCopiers {
-    by_candidate: Vec<Option<Box<dyn Copier>>>,
+    by_variant: Vec<(Variant, Box<dyn Copier>)>,
 }
 
 impl WorkerCopiers {
-    /// The copier of the candidate with this index, whose variant is `variant`.
+    /// The copier of this worker for the candidate `variant`.
     ///
     /// # Errors
     /// When its buffers, ring or pipe cannot be had.
-    pub(super) fn get(
-        &mut self,
-        candidate: usize,
-        variant: &Variant,
-    ) -> io::Result<&mut (dyn Copier + 'static)> {
-        if self.by_candidate.len() <= candidate {
-            self.by_candidate.resize_with(candidate + 1, || None);
-        }
-        let copier = &mut self.by_candidate[candidate];
-        if copier.is_none() {
-            let started = match workers(variant) {
-                1 => variant.start()?,
-                _ => variant.shared_by(1).start()?,
-            };
-            *copier = Some(started);
-        }
-        Ok(copier.as_mut().expect("it was just started").as_mut())
+    pub(super) fn get(&mut self, variant: &Variant) -> io::Result<&mut (dyn Copier + 'static)> {
+        let own = if workers(variant) > 1 { variant.shared_by(1) } else { variant.clone() };
+        let at = match self.by_variant.iter().position(|(known, _)| *known == own) {
+            Some(at) => at,
+            None => {
+                let copier = own.start()?;
+                self.by_variant.push((own, copier));
+                self.by_variant.len() - 1
+            }
+        };
+        Ok(self.by_variant[at].1.as_mut())
     }
 }
 

@@ -178,14 +178,15 @@ impl Adaptive {
                 };
                 let variant = &variants[candidate];
                 let known_left = known_bytes.saturating_sub(bytes);
-                let len = if known_left > 0 { piece_bytes.min(known_left) } else { left.len };
+                let len =
+                    if known_left > 0 { piece_length(piece_bytes, known_left) } else { left.len };
                 let piece = Span { len, ..left };
                 let workers = workers(variant);
                 let is_shared = workers > 1 && known_left > 0 && len >= SHARED_BYTES_MIN;
                 if is_shared && let Some(helpers) = helpers.take() {
                     team = Some(Team::start(scope, pair, variants, helpers));
                 }
-                let (moved, seconds) = match own.get(candidate, variant) {
+                let (moved, seconds) = match own.get(variant) {
                     Err(error) => (Moved::refused(errno_of(&error)), 0.0),
                     Ok(copier) => {
                         let start = Instant::now();
@@ -252,6 +253,12 @@ impl Adaptive {
             Err(moved) => Err(moved),
         }
     }
+}
+
+/// The length of a piece of which the selector wants `wanted` bytes, where `left` bytes are left of the span. A
+/// rest of less than half a piece belongs to this one: workers wait for each other at the end of each piece.
+fn piece_length(wanted: u64, left: u64) -> u64 {
+    if left < wanted.saturating_add(wanted / 2) { left } else { wanted }
 }
 
 /// Whether the engine of this candidate has copied a part of the file, with any of its variants.

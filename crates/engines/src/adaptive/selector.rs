@@ -20,7 +20,8 @@
 //! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken.
 //! After the second and each later round the trial ends if the regret of all trials has reached
 //! [`REGRET_SHARE`] of the time of the whole copy plus [`REGRET_SECONDS`]. A round that has begun is
-//! completed, so the bound on the cost of trials is that, plus two pieces of each candidate.
+//! completed, so the bound on the cost of trials is that, plus two pieces of each candidate. It also ends if no
+//! candidate is faster than the one in use by more than the square root of what would replace it.
 
 use super::thresholds::{
     CHANGE, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes, RECENT_WEIGHT,
@@ -419,7 +420,12 @@ impl Selector {
         let allowed = REGRET_SHARE * whole_seconds + REGRET_SECONDS;
         let remaining = self.candidates.iter().filter(|it| it.in_trial).count();
         let next_round_bytes = terms.piece_seconds / fastest * remaining as f64;
+        let in_use = self.last_used.0;
+        let incumbent = &self.candidates[in_use];
+        let incumbent_cost = if incumbent.refused { f64::INFINITY } else { incumbent.per_byte() };
         let is_over = remaining < 2
+            // Another round would hardly find a candidate that replaces the one in use.
+            || round > 0 && incumbent_cost <= terms.switch_gain.sqrt() * lowest
             || round == MARGINS.len()
             || round > 0 && self.regret + regret >= allowed
             // The rest of the copy could not repay another round.
@@ -433,10 +439,7 @@ impl Selector {
         self.last_regret = regret;
         let (least, most) = REST_SECONDS;
         self.rest_until = self.elapsed + (REST_FACTOR * regret).clamp(least, most);
-        let in_use = self.last_used.0;
-        let incumbent = &self.candidates[in_use];
-        let keeps = !incumbent.refused && incumbent.per_byte() <= terms.switch_gain * lowest;
-        let chosen = if keeps { in_use } else { best };
+        let chosen = if incumbent_cost <= terms.switch_gain * lowest { in_use } else { best };
         self.start_use(chosen, self.candidates[chosen].measured().per_byte());
     }
 

@@ -122,7 +122,7 @@ impl Board {
             {
                 let _active = Active { board: self, job: &job };
                 // A helper whose copier cannot be started leaves the stripes to the others.
-                if let Ok(copier) = copiers.get(job.candidate, &variants[job.candidate]) {
+                if let Ok(copier) = copiers.get(&variants[job.candidate]) {
                     job.stripes.work(pair, copier);
                 }
             }

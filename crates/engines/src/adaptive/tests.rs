@@ -77,6 +77,13 @@ fn all_bytes_arrive_whatever_is_chosen() {
 }
 
 #[test]
+fn a_short_rest_belongs_to_the_piece_before() {
+    let lengths = [(10, 100), (10, 15), (10, 14), (10, 10), (10, 3), (u64::MAX, 7)]
+        .map(|(wanted, left)| super::piece_length(wanted, left));
+    assert_eq!(lengths, [10, 10, 14, 10, 3, 7]);
+}
+
+#[test]
 fn a_source_that_ends_early_ends_the_copy() {
     for at in [0, 3 * MIB + 7] {
         let mut adaptive = adaptive(CANDIDATES, 1);
