@@ -2,10 +2,10 @@
 //! whose facts include positions.
 
 use crate::engine::{Copier, StatusFlags};
+use crate::placement::spawn_worker;
 use crate::presized::Presizer;
 use crate::span::Pos;
 use crate::stripes::Stripes;
-use crate::worker_thread::spawn_worker;
 use crate::{Moved, Pair, Side, Span, Stop};
 
 /// A shorter span is copied by one worker: to start threads takes longer than they save.

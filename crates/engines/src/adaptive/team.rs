@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::copiers::WorkerCopiers;
 use crate::engine::Copier;
+use crate::placement::spawn_worker;
 use crate::stripes::Stripes;
-use crate::worker_thread::spawn_worker;
 use crate::{Moved, Pair, Span, Variant};
 
 /// A span that workers copy by one candidate.

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
+use engines::{Place, Placement};
+
 use super::heuristics::{
     ENTRY_UNITS, FIRST_CHECK_ENTRIES, SLICE_ENTRIES, UNIT_BYTES, WINDOW_FILE_BYTES_MAX,
 };
@@ -51,6 +53,7 @@ pub(crate) struct ConcurrencyController {
     /// [`open`](ConcurrencyController::open) was called.
     next_check: AtomicU64,
     monitor: Mutex<Monitor>,
+    placement: Arc<Placement>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +71,8 @@ pub(crate) struct Permit {
     /// The epoch in which the worker was admitted.
     admitted_in: Option<u64>,
     entries_left: u32,
+    /// The worker's processor.
+    place: Option<Place>,
 }
 
 /// Admits all workers when it is dropped: none waits for a worker that panics.
@@ -92,6 +97,7 @@ impl ConcurrencyController {
             units: AtomicU64::new(0),
             next_check: AtomicU64::new(FIRST_CHECK_ENTRIES),
             monitor: Mutex::new(Monitor::new(limits)),
+            placement: Arc::default(),
         }
     }
 
@@ -216,12 +222,16 @@ impl ConcurrencyController {
 
 impl Permit {
     pub(crate) fn new(controller: &Arc<ConcurrencyController>) -> Permit {
-        Permit { controller: Some(controller.clone()), ..Permit::default() }
+        let place = controller.placement.join();
+        Permit { controller: Some(controller.clone()), place, ..Permit::default() }
     }
 
     /// Waits until the worker is admitted, unless all are.
     pub(crate) fn acquire(&mut self) {
         let Some(controller) = &self.controller else { return };
+        if let Some(place) = &mut self.place {
+            place.keep_apart();
+        }
         if controller.admits_all() && self.admitted_in.is_none() {
             return;
         }
