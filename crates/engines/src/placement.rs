@@ -1,22 +1,22 @@
-//! The processors on which worker threads run: each on one of its own, where there are as many.
+//! On which processors worker threads run: on different ones, as far as there are enough.
 //!
 //! Linux starts or wakes a thread on an idle processor if it finds one. In a virtual machine it may not: a
 //! processor that the host has taken from the guest does not count as idle (`available_idle_cpu()` in the
 //! kernel's scheduler), and the host takes one that has halted. The thread then shares a processor with the one
-//! that woke it, until a timer tick moves one of the two, 4 ms at 250 Hz. So workers move themselves.
-//! docs/design/placement.md has the measurements.
+//! that woke it, until a timer tick moves one of the two, up to 4 ms later at 250 Hz. So workers move themselves.
+//! docs/design/placement.md has the measurements, and what a move costs.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, Scope};
+use std::thread::{Builder, Scope, ThreadId};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::WORKERS_MAX;
 
-/// Starts `thread` in `scope`, which calls `work`. It starts on another processor than the caller's, if the
-/// caller may use another one.
+/// Starts `thread` in `scope`, which calls `work`. If it starts on the processor of the caller, it moves to
+/// another one that the caller may use.
 ///
 /// # Errors
 /// If the thread cannot be created: EAGAIN.
@@ -46,7 +46,7 @@ fn leave(taken: impl Iterator<Item = usize>) {
     taken.filter(|&processor| processor < CpuSet::MAX_CPU).for_each(|it| others.unset(it));
     // Without a processor the call fails.
     if sched_setaffinity(None, &others).is_ok() {
-        // If this fails, the thread keeps to the others, which is correct as well.
+        // If this fails, the worker keeps to the others until it ends.
         let _ = sched_setaffinity(None, &allowed);
     }
 }
@@ -54,7 +54,10 @@ fn leave(taken: impl Iterator<Item = usize>) {
 /// Where the workers of one run were seen last. They share it.
 #[derive(Debug)]
 pub struct Placement {
-    /// The processor of each worker plus one, zero for none.
+    /// The thread that made it, which is never moved: it may be one of the caller of the library, and a thread
+    /// that has set its affinity once does not get processors that are added to its cpuset later.
+    maker: ThreadId,
+    /// The processor of each worker plus one; zero for one that waits or has ended.
     seen: [AtomicUsize; WORKERS_MAX],
     /// Workers that have joined so far.
     joined: AtomicUsize,
@@ -65,13 +68,21 @@ pub struct Placement {
 pub struct Place {
     placement: Arc<Placement>,
     index: usize,
+    /// The worker is never moved.
+    stays: bool,
     /// The processor on which the worker was seen last.
-    processor: usize,
+    processor: Option<usize>,
+    /// Checks to leave out.
+    rest: u32,
 }
+
+/// Checks that a worker leaves out when it has found no processor without another worker.
+const REST_CHECKS: u32 = 1024;
 
 impl Default for Placement {
     fn default() -> Placement {
         Placement {
+            maker: std::thread::current().id(),
             seen: std::array::from_fn(|_| AtomicUsize::new(0)),
             joined: AtomicUsize::new(0),
         }
@@ -83,40 +94,58 @@ impl Placement {
     #[must_use]
     pub fn join(self: &Arc<Placement>) -> Option<Place> {
         let index = self.joined.fetch_add(1, Ordering::Relaxed);
-        let place = || Place { placement: self.clone(), index, processor: usize::MAX };
+        let stays = self.maker == std::thread::current().id();
+        let place = || Place { placement: self.clone(), index, stays, processor: None, rest: 0 };
         (index < WORKERS_MAX).then(place)
     }
 
     /// The processors on which workers other than `index` were seen last.
     fn others(&self, index: usize) -> impl Iterator<Item = usize> {
-        let others = self.seen.iter().enumerate().filter(move |(other, _)| *other != index);
+        let joined = self.joined.load(Ordering::Relaxed);
+        let others = self.seen.iter().take(joined).enumerate();
+        let others = others.filter(move |(other, _)| *other != index);
         others.filter_map(|(_, seen)| seen.load(Ordering::Relaxed).checked_sub(1))
     }
 }
 
 impl Place {
-    /// Moves the worker to a processor of its own, if it shares one with another worker and there is one. To be
-    /// called now and then: it costs a few nanoseconds as long as the worker is where it was.
+    /// Moves the worker to a processor without another worker, if it shares one and there is one. To be called
+    /// now and then, and after a wait. It reads a number for each worker.
     pub fn keep_apart(&mut self) {
         let processor = sched_getcpu();
-        if processor != self.processor {
-            self.arrive(processor);
+        self.see(processor);
+        if self.rest > 0 {
+            self.rest -= 1;
+        } else if !self.stays && self.others().any(|other| other == processor) {
+            leave(self.others());
+            let now = sched_getcpu();
+            self.rest = if now == processor { REST_CHECKS } else { 0 };
+            self.see(now);
         }
     }
 
-    fn arrive(&mut self, mut processor: usize) {
-        if self.placement.others(self.index).any(|other| other == processor) {
-            leave(self.placement.others(self.index));
-            processor = sched_getcpu();
+    /// The worker waits, and needs no processor until it calls [`keep_apart`](Place::keep_apart) again.
+    pub fn vacate(&mut self) {
+        self.processor = None;
+        self.placement.seen[self.index].store(0, Ordering::Relaxed);
+    }
+
+    fn see(&mut self, processor: usize) {
+        // A store takes the line from the caches of the others.
+        if self.processor != Some(processor) {
+            self.processor = Some(processor);
+            self.placement.seen[self.index].store(processor + 1, Ordering::Relaxed);
         }
-        self.processor = processor;
-        self.placement.seen[self.index].store(processor + 1, Ordering::Relaxed);
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> {
+        self.placement.others(self.index)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.placement.seen[self.index].store(0, Ordering::Relaxed);
+        self.vacate();
     }
 }
 
@@ -171,44 +200,70 @@ mod tests {
         });
     }
 
+    /// `own` joins beside another worker, which is always where `own` is. Whether `own` moves.
+    fn moves(placement: &Arc<Placement>, own: &mut Place, other: &Place) -> bool {
+        (0..100).any(|_| {
+            let processor = sched_getcpu();
+            placement.seen[other.index].store(processor + 1, Ordering::Relaxed);
+            own.rest = 0;
+            own.keep_apart();
+            own.processor != Some(processor)
+        })
+    }
+
     #[test]
     fn a_worker_moves_away_from_another() {
         if !has_two_processors() {
             return;
         }
+        let placement = Arc::new(Placement::default());
+        let mut other = placement.join().expect("a place");
         in_thread(|| {
-            let placement = Arc::new(Placement::default());
             let mut own = placement.join().expect("a place");
-            let other = placement.join().expect("a place");
-            let moves = |_| {
-                // The other worker is where this one is.
-                let processor = sched_getcpu();
-                placement.seen[other.index].store(processor + 1, Ordering::Relaxed);
-                own.processor = usize::MAX;
-                own.keep_apart();
-                own.processor != processor
-            };
-            assert!((0..100).any(moves));
-            assert_eq!(placement.others(own.index).count(), 1);
+            assert!(moves(&placement, &mut own, &other));
+            assert_eq!(own.others().count(), 1);
+            other.vacate();
+            assert_eq!(own.others().count(), 0, "a worker that waits has no processor");
+            other.keep_apart();
+            assert_eq!(own.others().count(), 1);
             drop(other);
-            assert_eq!(placement.others(own.index).count(), 0, "its place is free");
+            assert_eq!(own.others().count(), 0, "its place is free");
         });
     }
 
     #[test]
-    fn more_workers_than_processors_stay_where_they_are() {
+    fn the_thread_that_starts_the_workers_is_not_moved() {
         in_thread(|| {
             let placement = Arc::new(Placement::default());
-            let all = allowed();
-            let others: Vec<Place> =
-                (0..WORKERS_MAX - 1).filter_map(|_| placement.join()).collect();
-            for (other, processor) in others.iter().zip((0..CpuSet::MAX_CPU).cycle()) {
-                placement.seen[other.index].store(processor + 1, Ordering::Relaxed);
-            }
             let mut own = placement.join().expect("a place");
-            own.keep_apart();
-            assert_eq!(allowed(), all);
+            let other = placement.join().expect("a place");
+            let mut only = CpuSet::new();
+            only.set(sched_getcpu());
+            sched_setaffinity(None, &only).expect("a processor that it runs on");
+            assert!(!moves(&placement, &mut own, &other));
+            assert_eq!((own.rest, allowed()), (0, only), "it did not try");
+        });
+    }
+
+    #[test]
+    fn a_worker_without_a_processor_to_go_to_stays_and_rests() {
+        let placement = Arc::new(Placement::default());
+        let others: Vec<Place> = (1..WORKERS_MAX).filter_map(|_| placement.join()).collect();
+        in_thread(|| {
+            let mut own = placement.join().expect("a place");
             assert!(placement.join().is_none(), "there are no more places");
+            // At most as many processors as places: the others are on all of them.
+            let mut all = CpuSet::new();
+            let mine = (0..CpuSet::MAX_CPU).filter(|&it| allowed().is_set(it));
+            for (processor, other) in mine.zip(&others) {
+                placement.seen[other.index].store(processor + 1, Ordering::Relaxed);
+                all.set(processor);
+            }
+            sched_setaffinity(None, &all).expect("processors that it may use");
+            own.keep_apart();
+            assert_eq!((own.rest, allowed()), (REST_CHECKS, all));
+            own.keep_apart();
+            assert_eq!(own.rest, REST_CHECKS - 1);
         });
     }
 }

@@ -190,7 +190,7 @@ impl Adaptive {
                     Err(error) => (Moved::refused(errno_of(&error)), 0.0),
                     Ok(copier) => {
                         let start = Instant::now();
-                        let moved = match &team {
+                        let moved = match &mut team {
                             Some(team) if is_shared => {
                                 team.copy((candidate, workers), copier, pair, piece)
                             }

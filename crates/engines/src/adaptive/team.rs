@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::copiers::WorkerCopiers;
 use crate::engine::Copier;
-use crate::placement::spawn_worker;
+use crate::placement::{Place, Placement, spawn_worker};
 use crate::stripes::Stripes;
 use crate::{Moved, Pair, Span, Variant};
 
@@ -19,9 +19,8 @@ struct Job {
     stripes: Stripes,
 }
 
-/// How long a thread watches for a change before it sleeps. The others need as long for a last stripe, and the
-/// caller less to give out the next span. A processor that sleeps takes as long to wake up in a virtual machine,
-/// and may be taken by another program meanwhile.
+/// How long a thread watches for a change before it sleeps. A last stripe takes half of that, and the caller
+/// gives out the next span in less. A processor that sleeps takes as long to wake up in a virtual machine.
 const WATCH: Duration = Duration::from_micros(100);
 
 /// What the helpers wait for.
@@ -37,6 +36,8 @@ struct Board {
 #[derive(Default)]
 struct State {
     job: Option<Arc<Job>>,
+    /// Helpers that sleep until there is a change.
+    asleep: usize,
     /// Helpers that are copying a stripe of the job.
     active: usize,
     ended: bool,
@@ -45,6 +46,8 @@ struct State {
 /// The helpers of one call, and the board that they share with the caller. They end when it is dropped.
 pub(super) struct Team {
     board: Arc<Board>,
+    /// Where the caller runs.
+    place: Option<Place>,
 }
 
 impl Team {
@@ -57,18 +60,20 @@ impl Team {
         helpers: &'scope mut [WorkerCopiers],
     ) -> Team {
         let board = Arc::new(Board::default());
+        let placement = Arc::new(Placement::default());
+        let place = placement.join();
         for (index, copiers) in helpers.iter_mut().enumerate() {
-            let board = board.clone();
-            let help = move || board.help(index + 1, pair, variants, copiers);
+            let (board, placement) = (board.clone(), placement.clone());
+            let help = move || board.help(placement.join(), index + 1, pair, variants, copiers);
             let thread = std::thread::Builder::new().name("stripes".to_owned());
             let _ = spawn_worker(scope, thread, help);
         }
-        Team { board }
+        Team { board, place }
     }
 
     /// Copies `span` by `candidate` with at most `workers` workers. `copier` is that of the caller.
     pub(super) fn copy(
-        &self,
+        &mut self,
         (candidate, workers): (usize, usize),
         copier: &mut dyn Copier,
         pair: Pair<'_>,
@@ -76,7 +81,15 @@ impl Team {
     ) -> Moved {
         let stripes = Stripes::new(span, workers);
         let job = Arc::new(Job { candidate, workers, stripes });
-        self.board.change(|state| state.job = Some(job.clone()));
+        self.place.iter_mut().for_each(Place::keep_apart);
+        let mut state = self.board.lock();
+        state.job = Some(job.clone());
+        let must_wake = state.asleep > 0;
+        self.board.signal(state);
+        if must_wake {
+            // A helper that wakes up on this processor runs now, and moves to another one.
+            std::thread::yield_now();
+        }
         job.stripes.work(pair, copier);
         let mut state = self.board.lock();
         // A helper that wakes up from here on finds nothing to do, and is not waited for.
@@ -91,7 +104,9 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.board.change(|state| state.ended = true);
+        let mut state = self.board.lock();
+        state.ended = true;
+        self.board.signal(state);
     }
 }
 
@@ -99,6 +114,7 @@ impl Board {
     /// Copies stripes of one job after another until the team ends, as the worker with this index.
     fn help(
         &self,
+        mut place: Option<Place>,
         index: usize,
         pair: Pair<'_>,
         variants: &[Variant],
@@ -119,6 +135,7 @@ impl Board {
             }
             state.active += 1;
             drop(state);
+            place.iter_mut().for_each(Place::keep_apart);
             {
                 let _active = Active { board: self, job: &job };
                 // A helper whose copier cannot be started leaves the stripes to the others.
@@ -134,10 +151,8 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a change, and wakes up the threads that wait for one.
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
-        change(&mut state);
+    /// Wakes up the threads that wait for a change of the state, which was made.
+    fn signal(&self, state: MutexGuard<'_, State>) {
         self.changes.fetch_add(1, Ordering::Release);
         drop(state);
         self.changed.notify_all();
@@ -152,11 +167,14 @@ impl Board {
         while !has_changed() && start.elapsed() < WATCH {
             std::hint::spin_loop();
         }
-        let state = self.lock();
+        let mut state = self.lock();
         if has_changed() {
             return state;
         }
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+        state.asleep += 1;
+        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.asleep -= 1;
+        state
     }
 }
 
@@ -171,6 +189,11 @@ impl Drop for Active<'_> {
         if std::thread::panicking() {
             self.job.stripes.stop();
         }
-        self.board.change(|state| state.active -= 1);
+        let mut state = self.board.lock();
+        state.active -= 1;
+        // Only the caller waits for that, and only for the last one.
+        if state.active == 0 {
+            self.board.signal(state);
+        }
     }
 }

@@ -228,10 +228,8 @@ impl Permit {
 
     /// Waits until the worker is admitted, unless all are.
     pub(crate) fn acquire(&mut self) {
+        self.keep_apart();
         let Some(controller) = &self.controller else { return };
-        if let Some(place) = &mut self.place {
-            place.keep_apart();
-        }
         if controller.admits_all() && self.admitted_in.is_none() {
             return;
         }
@@ -243,7 +241,9 @@ impl Permit {
         }
         self.release();
         if !controller.admits_all() {
+            self.vacate();
             controller.enter();
+            self.keep_apart();
             self.admitted_in = Some(epoch);
             self.entries_left = SLICE_ENTRIES;
         }
@@ -262,6 +262,20 @@ impl Permit {
         {
             controller.leave();
         }
+    }
+
+    /// The same before the worker waits for work: it needs no processor until it acquires the permit again.
+    pub(crate) fn release_to_wait(&mut self) {
+        self.release();
+        self.vacate();
+    }
+
+    fn vacate(&mut self) {
+        self.place.iter_mut().for_each(Place::vacate);
+    }
+
+    fn keep_apart(&mut self) {
+        self.place.iter_mut().for_each(Place::keep_apart);
     }
 
     /// The same, if fewer workers than the default run.

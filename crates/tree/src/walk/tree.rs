@@ -226,7 +226,7 @@ impl<'w> TreeWalk<'w> {
         is_needless: impl Fn() -> bool,
     ) -> bool {
         // A worker with names to give may be waiting for a permit.
-        worker.copy.data.permit.release();
+        worker.copy.data.permit.release_to_wait();
         match self.pool.and_then(|pool| pool.take(is_needless)) {
             None => return false,
             Some(Taken::Share(share, guard)) => {
