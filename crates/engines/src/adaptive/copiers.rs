@@ -6,7 +6,7 @@ use crate::Variant;
 use crate::engine::Copier;
 
 /// Copiers by variant, each started when it is needed first. Candidates that differ only in the number of
-/// workers have one copier: its buffer is filled with pages once.
+/// workers have one copier: the pages of its buffer are allocated once.
 #[derive(Default)]
 pub(super) struct WorkerCopiers {
     by_variant: Vec<(Variant, Box<dyn Copier>)>,

@@ -99,7 +99,7 @@ pub(super) const SLOW_START: f64 = 2e-9;
 /// seconds: threads, buffers and pipes are used there for the first time.
 pub(super) const SETUP_SECONDS: f64 = 0.3e-3;
 
-/// The largest piece. A rate is not known well enough to plan further ahead.
+/// The largest piece that the selector asks for. A rate is not known well enough to plan further ahead.
 pub(super) const PIECE_BYTES_MAX: u64 = 64 << 20;
 
 /// The margin of each round after the first: a candidate whose time for a byte is this share higher than the

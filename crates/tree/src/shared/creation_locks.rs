@@ -15,8 +15,9 @@ use engines::sys::{XfsGeometry, xfs_geometry};
 use crate::fs::{FileId, XFS, fs_type_of};
 use crate::lock::lock;
 
-/// How long a worker spins before it sleeps: others hold the lock for about 100 microseconds.
-const SPIN_TIME: Duration = Duration::from_micros(100);
+/// How long a worker spins before it sleeps. Others hold the lock for 100 microseconds, or for a batch of clones,
+/// and a worker that sleeps may wake up on the processor of the one that wakes it (docs/design/placement.md).
+const SPIN_TIME: Duration = Duration::from_micros(500);
 
 /// Allocation groups with a lock of their own. Groups beyond that number share locks.
 const GROUPS_MAX: usize = 64;
