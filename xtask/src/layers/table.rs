@@ -91,8 +91,8 @@ const ENGINES: &[Layer] = &[
     layer("tuning", "parameters and their values"),
     layer("sys", "raw system calls and raw memory"),
     layer(
-        "span moved bytes mount fs_types processor_cache",
-        "plain data: spans, counts, mounts, types of file systems, the cache of a processor",
+        "span moved bytes mount fs_types placement processor_cache",
+        "plain data: spans, counts, mounts, types of file systems, processors",
     ),
 ];
 

@@ -19,10 +19,11 @@
 //!
 //! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken.
 //! After the second and each later round the trial ends if the regret of all trials has reached
-//! [`REGRET_SHARE`] of the time of the whole copy plus [`REGRET_SECONDS`]. A round that has begun is
-//! completed, so the bound on the cost of trials is that, plus two pieces of each candidate. It also ends then if
-//! no candidate is faster than the one in use by half of what would replace it, as a ratio: 6 %, or 16 % in a
-//! short copy. One piece may have been disturbed, so the candidate in use takes part until it has two.
+//! [`REGRET_SHARE`] of the time of the whole copy plus [`REGRET_SECONDS`]. While the candidate in use takes part, it
+//! ends for that after the third: a piece may have been disturbed, and the second round drops all others that
+//! are slow, but not this one. A round that has begun is completed, so the bound on the cost of trials is that, plus
+//! three pieces of each candidate. After the third round the trial also ends if no candidate is faster than the
+//! one in use by the square root of the factor that would replace it: 6 %, or 16 % where that is 35 %.
 
 use super::thresholds::{
     CHANGE, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes, RECENT_WEIGHT,

@@ -313,6 +313,36 @@ fn the_first_candidate_copies_the_first_piece() {
     }
 }
 
+/// Two candidates copy 256 MiB at the same rate. The first piece of candidate 0 after its start takes
+/// `disturbed` times as long. Returns the candidate in use at the end, and the pieces of candidate 1.
+fn equal_candidates(disturbed: f64, seed: u64) -> (usize, usize) {
+    let mut selector = Selector::new(2, PieceSizes::CACHED, seed);
+    let (mut copied, mut pieces) = (0, [0; 2]);
+    while copied < 256 << 20 {
+        let Piece { candidate, bytes } =
+            selector.next((256 << 20) - copied).expect("none is refused");
+        pieces[candidate] += 1;
+        let factor = if (candidate, pieces[0]) == (0, 3) { disturbed } else { 1.0 };
+        selector.record(candidate, bytes, factor * bytes as f64 / 5e9);
+        copied += bytes;
+    }
+    (selector.best(), pieces[1])
+}
+
+#[test]
+fn one_disturbed_piece_does_not_replace_the_candidate_in_use() {
+    for seed in 0..20 {
+        assert_eq!(equal_candidates(1.5, seed).0, 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_trial_of_equal_candidates_ends_after_three_rounds() {
+    for seed in 0..20 {
+        assert_eq!(equal_candidates(1.0, seed), (0, 3), "seed {seed}");
+    }
+}
+
 #[test]
 fn one_candidate_needs_no_trial() {
     let mut selector = Selector::new(1, PieceSizes::CACHED, 0);

@@ -36,7 +36,7 @@ struct Board {
 #[derive(Default)]
 struct State {
     job: Option<Arc<Job>>,
-    /// Helpers that sleep until there is a change.
+    /// Threads that sleep until there is a change, or are about to wake up.
     asleep: usize,
     /// Helpers that are copying a stripe of the job.
     active: usize,
@@ -126,6 +126,7 @@ impl Board {
             let is_new =
                 |job: &&Arc<Job>| !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, job));
             let Some(job) = state.job.as_ref().filter(is_new).cloned() else {
+                place.iter_mut().for_each(Place::vacate);
                 state = self.wait(state);
                 continue;
             };
@@ -135,9 +136,9 @@ impl Board {
             }
             state.active += 1;
             drop(state);
-            place.iter_mut().for_each(Place::keep_apart);
             {
                 let _active = Active { board: self, job: &job };
+                place.iter_mut().for_each(Place::keep_apart);
                 // A helper whose copier cannot be started leaves the stripes to the others.
                 if let Ok(copier) = copiers.get(&variants[job.candidate]) {
                     job.stripes.work(pair, copier);

@@ -274,7 +274,8 @@ impl Permit {
         self.place.iter_mut().for_each(Place::vacate);
     }
 
-    fn keep_apart(&mut self) {
+    /// Moves the worker away from the processor of another one.
+    pub(crate) fn keep_apart(&mut self) {
         self.place.iter_mut().for_each(Place::keep_apart);
     }
 

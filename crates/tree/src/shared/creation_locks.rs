@@ -110,7 +110,7 @@ impl CreationLock {
     }
 }
 
-/// Locks `mutex`, spinning first: sleeping and waking takes as long as the lock is held.
+/// Locks `mutex`, spinning first: sleeping and waking often takes longer than the lock is held.
 fn lock_spinning(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
     let started = Instant::now();
     loop {

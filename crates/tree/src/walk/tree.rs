@@ -227,7 +227,9 @@ impl<'w> TreeWalk<'w> {
     ) -> bool {
         // A worker with names to give may be waiting for a permit.
         worker.copy.data.permit.release_to_wait();
-        match self.pool.and_then(|pool| pool.take(is_needless)) {
+        let taken = self.pool.and_then(|pool| pool.take(is_needless));
+        worker.copy.data.permit.keep_apart();
+        match taken {
             None => return false,
             Some(Taken::Share(share, guard)) => {
                 stack.push(Frame::of_share(share, guard), self.open_levels);
