@@ -9,9 +9,9 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, Scope, ThreadId};
+use std::thread::{Builder, Scope};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Workers of a run that have a place. There are no more on one file, and fewer in a tree.
 const PLACES_MAX: usize = 256;
@@ -58,8 +58,9 @@ fn leave(taken: impl Iterator<Item = usize>) -> bool {
 #[derive(Debug)]
 pub struct Placement {
     /// The thread that made it, which is never moved: it may be one of the caller of the library, and a thread
-    /// that has set its affinity once does not get processors that are added to its cpuset later.
-    maker: ThreadId,
+    /// that has set its affinity once does not get processors that are added to its cpuset later. It is known
+    /// by its number: `std::thread::current()` allocates in a thread that Rust has not started.
+    maker: Pid,
     /// The processor of each worker plus one; zero for one that waits or has ended.
     seen: [AtomicUsize; PLACES_MAX],
     /// Workers that have joined so far.
@@ -85,7 +86,7 @@ const REST_CHECKS: u32 = 1024;
 impl Default for Placement {
     fn default() -> Placement {
         Placement {
-            maker: std::thread::current().id(),
+            maker: gettid(),
             seen: std::array::from_fn(|_| AtomicUsize::new(0)),
             joined: AtomicUsize::new(0),
         }
@@ -97,7 +98,7 @@ impl Placement {
     #[must_use]
     pub fn join(self: &Arc<Placement>) -> Option<Place> {
         let index = self.joined.fetch_add(1, Ordering::Relaxed);
-        let stays = self.maker == std::thread::current().id();
+        let stays = self.maker == gettid();
         let place = || Place { placement: self.clone(), index, stays, processor: None, rest: 0 };
         (index < PLACES_MAX).then(place)
     }
