@@ -166,11 +166,11 @@ mod tests {
         sched_getaffinity(None).expect("the affinity")
     }
 
-    /// Says so where a test needs two processors and there is one.
+    /// A test that needs two processors is skipped where there is one.
     fn has_two_processors() -> bool {
         let has_two = allowed().count() >= 2;
         if !has_two {
-            eprintln!("SKIPPED: there is one processor");
+            testfs::skip(&testfs::test_name(), "there is one processor");
         }
         has_two
     }

@@ -22,9 +22,7 @@ pub struct Variant {
 
 impl PartialEq for Variant {
     fn eq(&self, other: &Variant) -> bool {
-        self.engine.name == other.engine.name
-            && self.tuning.set == other.tuning.set
-            && self.workers == other.workers
+        self.has_parameters_of(other) && self.workers == other.workers
     }
 }
 
@@ -42,6 +40,11 @@ impl Variant {
     #[must_use]
     pub fn shared_by(&self, workers: usize) -> Variant {
         Variant { workers, ..self.clone() }
+    }
+
+    /// Whether both have the same engine with the same parameters, whatever their numbers of workers.
+    pub(crate) fn has_parameters_of(&self, other: &Variant) -> bool {
+        self.engine.name == other.engine.name && self.tuning.set == other.tuning.set
     }
 
     /// Whether it moves bytes between descriptors. False for a floor.

@@ -18,10 +18,14 @@ impl WorkerCopiers {
     /// # Errors
     /// When its buffers, ring or pipe cannot be had.
     pub(super) fn get(&mut self, variant: &Variant) -> io::Result<&mut (dyn Copier + 'static)> {
-        let own = if workers(variant) > 1 { variant.shared_by(1) } else { variant.clone() };
-        let at = match self.by_variant.iter().position(|(known, _)| *known == own) {
+        let own_workers = if workers(variant) > 1 { 1 } else { variant.workers };
+        let is_own = |(known, _): &(Variant, _)| {
+            known.workers == own_workers && known.has_parameters_of(variant)
+        };
+        let at = match self.by_variant.iter().position(is_own) {
             Some(at) => at,
             None => {
+                let own = variant.shared_by(own_workers);
                 let copier = own.start()?;
                 self.by_variant.push((own, copier));
                 self.by_variant.len() - 1

@@ -20,10 +20,10 @@
 //! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken.
 //! After the second and each later round the trial ends if the regret of all trials has reached
 //! [`REGRET_SHARE`] of the time of the whole copy plus [`REGRET_SECONDS`]. While the candidate in use takes part, it
-//! ends for that after the third: a piece may have been disturbed, and the second round drops all others that
-//! are slow, but not this one. A round that has begun is completed, so the bound on the cost of trials is that, plus
-//! three pieces of each candidate. After the third round the trial also ends if no candidate is faster than the
-//! one in use by the square root of the factor that would replace it: 6 %, or 16 % where that is 35 %.
+//! goes on to the third: the second round does not drop that candidate, whose piece may have been disturbed. A round
+//! that has begun is completed, so the bound on the cost of trials is that, plus three pieces of each candidate.
+//! After the third round the trial also ends if no candidate is faster than the one in use by the square root of the
+//! factor that would replace it: 6 %, or 16 % where that is 35 %.
 
 use super::thresholds::{
     CHANGE, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes, RECENT_WEIGHT,
@@ -427,11 +427,13 @@ impl Selector {
         let next_round_bytes = terms.piece_seconds / fastest * remaining as f64;
         let incumbent = &self.candidates[in_use];
         let incumbent_cost = if incumbent.refused { f64::INFINITY } else { incumbent.per_byte() };
+        // From this round on, counted from 0, the trial ends when it has cost enough.
+        let first_end = if incumbent.in_trial { 2 } else { 1 };
         let is_over = remaining < 2
             // Another round would hardly find one that replaces the candidate in use.
             || round > 1 && incumbent_cost <= terms.switch_gain.sqrt() * lowest
             || round == MARGINS.len()
-            || round > usize::from(incumbent.in_trial) && self.regret + regret >= allowed
+            || round >= first_end && self.regret + regret >= allowed
             // The rest of the copy could not repay another round.
             || bytes_left < 2.0 * next_round_bytes;
         if !is_over {
