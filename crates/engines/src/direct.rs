@@ -49,7 +49,7 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl Direct {
     fn new(tuning: &Tuning) -> io::Result<Direct> {
-        Ok(Direct { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? })
+        Ok(Direct { buffer: Buffer::for_direct_io(tuning.bytes("buffer"))? })
     }
 }
 

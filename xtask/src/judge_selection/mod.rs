@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR[:DIR]")]
     on: Option<PathBuf>,
     /// Sizes and states of the page cache [default: all] [possible values: 128M-warm, 256M-warm,
-    /// 1G-warm, 128M-cold, 1G-cold]
+    /// 1G-warm, 128M-cold, 256M-cold, 1G-cold]
     #[arg(long = "case", value_name = "NAME", value_delimiter = ',', value_parser = parse_case)]
     cases: Vec<&'static Case>,
     /// Rounds, after one more to warm up
@@ -78,6 +78,7 @@ static CASES: &[Case] = &[
     Case { name: "256M-warm", build: |builder, _| file(builder, 256), ..FILE },
     Case { name: "1G-warm", build: |builder, _| file(builder, 1024), ..FILE },
     Case { name: "128M-cold", state: State::Cold, build: |builder, _| file(builder, 128), ..FILE },
+    Case { name: "256M-cold", state: State::Cold, build: |builder, _| file(builder, 256), ..FILE },
     Case { name: "1G-cold", state: State::Cold, build: |builder, _| file(builder, 1024), ..FILE },
 ];
 

@@ -23,7 +23,8 @@
 //! goes on to the third: the second round does not drop that candidate, whose piece may have been disturbed. A round
 //! that has begun is completed, so the bound on the cost of trials is that, plus three pieces of each candidate.
 //! After the third round the trial also ends if no candidate is faster than the one in use by the square root of the
-//! factor that would replace it: 6 %, or 16 % where that is 35 %.
+//! factor that would replace it: 6 %, or 16 % where that is 35 %. In a short copy from storage it ends after the
+//! first round if the candidate in use is the fastest.
 
 use super::thresholds::{
     CHANGE, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes, RECENT_WEIGHT,
@@ -100,6 +101,8 @@ struct Terms {
     piece_seconds: f64,
     /// The candidate in use is replaced only by one that is faster by this factor.
     switch_gain: f64,
+    /// The trial ends after the first round if the candidate in use is the fastest.
+    ends_after_first_round: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -375,6 +378,7 @@ impl Selector {
         Terms {
             piece_seconds: (TRIAL_SHARE * rest_seconds).clamp(least, most),
             switch_gain: if is_short { self.sizes.short_switch_gain } else { SWITCH_GAIN },
+            ends_after_first_round: is_short && self.sizes.ends_after_first_round,
         }
     }
 
@@ -430,6 +434,7 @@ impl Selector {
         // From this round on, counted from 0, the trial ends when it has cost enough.
         let first_end = if incumbent.in_trial { 2 } else { 1 };
         let is_over = remaining < 2
+            || round == 0 && best == in_use && terms.ends_after_first_round
             // Another round would hardly find one that replaces the candidate in use.
             || round > 1 && incumbent_cost <= terms.switch_gain.sqrt() * lowest
             || round == MARGINS.len()

@@ -343,6 +343,30 @@ fn a_trial_of_equal_candidates_ends_after_three_rounds() {
     }
 }
 
+/// Bytes that candidate 1 copies of a source on storage of `mib` MiB, if it takes `slowdown` times as long as
+/// candidate 0.
+fn bytes_of_a_slower_candidate(mib: u64, slowdown: f64) -> u64 {
+    let mut selector = Selector::new(2, PieceSizes::COLD, 1);
+    let (whole, mut copied, mut of_slower) = (mib << 20, 0, 0);
+    while copied < whole {
+        let Piece { candidate, bytes } = selector.next(whole - copied).expect("none is refused");
+        let factor = if candidate == 1 { slowdown } else { 1.0 };
+        selector.record(candidate, bytes, factor * bytes as f64 / 2.5e9);
+        copied += bytes;
+        of_slower += if candidate == 1 { bytes } else { 0 };
+    }
+    of_slower
+}
+
+#[test]
+fn a_short_copy_from_storage_has_one_round() {
+    let first_bytes = PieceSizes::COLD.first_bytes;
+    assert_eq!(bytes_of_a_slower_candidate(300, 1.2), first_bytes);
+    assert!(bytes_of_a_slower_candidate(2048, 1.2) > first_bytes, "a long copy measures again");
+    // A candidate that is faster in the first round is measured again, and then used.
+    assert!(bytes_of_a_slower_candidate(300, 0.6) > 100 << 20);
+}
+
 #[test]
 fn one_candidate_needs_no_trial() {
     let mut selector = Selector::new(1, PieceSizes::CACHED, 0);

@@ -28,6 +28,9 @@ pub(super) struct PieceSizes {
     /// Where the rest of the copy takes less than [`SHORT_SECONDS`], another candidate replaces the one in
     /// use only if that takes this many times as long.
     pub(super) short_switch_gain: f64,
+    /// Where the rest of the copy takes less than [`SHORT_SECONDS`], the trial ends after the first round if the
+    /// candidate in use is the fastest: the pieces of that round are long enough to tell.
+    pub(super) ends_after_first_round: bool,
 }
 
 impl PieceSizes {
@@ -50,6 +53,7 @@ impl PieceSizes {
         // One short piece of each candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be
         // noticed too late.
         short_switch_gain: 1.35,
+        ends_after_first_round: false,
     };
 
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
@@ -73,6 +77,7 @@ impl PieceSizes {
         rest_bytes_min: 32 << 20,
         first_margin: 0.5,
         short_switch_gain: 1.35,
+        ends_after_first_round: true,
     };
 
     /// For groups of files. A group of 4 MiB has some thirty files of 128 KiB, or one of 4 MiB. The first trial
@@ -87,6 +92,7 @@ impl PieceSizes {
         rest_bytes_min: 32 << 20,
         first_margin: 1.0,
         short_switch_gain: SWITCH_GAIN,
+        ends_after_first_round: false,
     };
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::param::page_size;
 
-use super::map::Map;
+use super::map::{HUGE_PAGE_BYTES, Map};
 
 /// The length of a [`Page`] in bytes: the smallest page size of Linux.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -39,6 +39,24 @@ impl Buffer {
         let bytes = len.checked_add(offset_bytes).ok_or_else(out_of_memory)?.max(1);
         let map = Map::untouched(bytes).map_err(|_| out_of_memory())?;
         Ok(Buffer { map, offset_bytes, len })
+    }
+
+    /// `len` bytes that start on a page boundary, for direct I/O. From 2 MiB on they start on the boundary of
+    /// a huge page, and the kernel uses huge pages where it has them.
+    ///
+    /// A device takes a limited number of segments in a request, and each page of scattered memory is a segment of
+    /// its own. With small pages one read of 1 MiB may fill the queue of a virtual disk, so that no second one is
+    /// in flight (METHODOLOGY.md, "The pages of a buffer").
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn for_direct_io(len: usize) -> io::Result<Buffer> {
+        if len < HUGE_PAGE_BYTES {
+            return Buffer::page_aligned(len);
+        }
+        let out_of_memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+        let map = Map::untouched_in_huge_pages(len).map_err(out_of_memory)?;
+        Ok(Buffer { map, offset_bytes: 0, len })
     }
 
     /// Writes to each page, so that no page fault occurs during a timed copy.
@@ -119,10 +137,52 @@ mod tests {
         }
     }
 
+    /// The flags of the mapping that contains `address`, as /proc/self/smaps prints them (proc_pid_smaps(5)).
+    fn mapping_flags(address: usize) -> Option<String> {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut is_inside = false;
+        for line in smaps.lines() {
+            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+            let bounds = range.map(|(low, high)| {
+                (usize::from_str_radix(low, 16), usize::from_str_radix(high, 16))
+            });
+            if let Some((Ok(low), Ok(high))) = bounds {
+                is_inside = (low..high).contains(&address);
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_inside) {
+                return Some(flags.to_owned());
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_large_buffer_for_direct_io_is_in_huge_pages() {
+        const HUGE: usize = HUGE_PAGE_BYTES;
+        let has_huge_pages = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+        if !has_huge_pages {
+            testfs::skip(&testfs::test_name(), "the kernel has no transparent huge pages");
+        }
+        for len in [1, HUGE - 1, HUGE, HUGE + 1, 4 * HUGE, 4 * HUGE + 4097] {
+            let mut buffer = Buffer::for_direct_io(len).expect("memory");
+            buffer.touch();
+            let bytes = buffer.as_mut_slice();
+            let (address, is_large) = (bytes.as_ptr().addr(), len >= HUGE);
+            assert_eq!(bytes.len(), len);
+            assert_eq!(address % if is_large { HUGE } else { page_size() }, 0, "{len}");
+            if has_huge_pages {
+                let flags = mapping_flags(address).expect("the mapping is listed");
+                let is_advised = flags.split_whitespace().any(|flag| flag == "hg");
+                assert_eq!(is_advised, is_large, "{len}: {flags}");
+            }
+        }
+    }
+
     #[test]
     fn too_large_a_buffer_is_an_error() {
         for (len, offset_bytes) in [(usize::MAX, 0), (usize::MAX, 16), (isize::MAX as usize, 0)] {
             let error = Buffer::at_offset(len, offset_bytes).err().expect("not so much");
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+            let error = Buffer::for_direct_io(len).err().expect("not so much");
             assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
         }
     }

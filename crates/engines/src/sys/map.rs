@@ -10,6 +10,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use super::last_errno;
 use crate::Pos;
 
+/// The length of a huge page on x86-64, and on AArch64 with small pages of 4 KiB.
+pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// A mapping, unmapped when dropped.
 pub(crate) struct Map {
     base: *mut c_void,
@@ -65,6 +68,40 @@ impl Map {
             rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE)
         }?;
         Ok(Map { base, len })
+    }
+
+    /// The same from the boundary of a huge page, with the advice to use huge pages (MADV_HUGEPAGE; see
+    /// madvise(2)). The kernel uses small pages for what is left after the last whole huge page, and where it has
+    /// no huge page.
+    pub(crate) fn untouched_in_huge_pages(len: usize) -> rustix::io::Result<Map> {
+        let len = len.checked_next_multiple_of(rustix::param::page_size()).ok_or(Errno::NOMEM)?;
+        let mut map = Map::untouched(len.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?)?;
+        let offset = map.base.addr().wrapping_neg() % HUGE_PAGE_BYTES;
+        map.keep_only(offset, len)?;
+        // A kernel without huge pages refuses the advice.
+        // SAFETY: the range is this mapping of private memory, and the advice changes only how the kernel
+        // backs it.
+        let _ = unsafe { rustix::mm::madvise(map.base, map.len, Advice::LinuxHugepage) };
+        Ok(map)
+    }
+
+    /// Unmaps what is outside of `from..from + len`, both multiples of the page size.
+    fn keep_only(&mut self, from: usize, len: usize) -> rustix::io::Result<()> {
+        let (start, before, after) = (self.at(from, len), from, self.len - from - len);
+        if after > 0 {
+            // SAFETY: the first address is in the mapping, which `at` checked.
+            let end = unsafe { start.byte_add(len) };
+            // SAFETY: this is the last part of the mapping, into which no reference exists. Then the length says
+            // what is still mapped, so `drop` unmaps nothing twice.
+            unsafe { rustix::mm::munmap(end, after) }?;
+            self.len -= after;
+        }
+        if before > 0 {
+            // SAFETY: this is the first part of the mapping, as above.
+            unsafe { rustix::mm::munmap(self.base, before) }?;
+            (self.base, self.len) = (start, len);
+        }
+        Ok(())
     }
 
     /// Its first address, for calls that take the mapping itself.

@@ -116,7 +116,7 @@ impl Ring {
         let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
         // Each buffer starts on a page boundary, the widest alignment that direct I/O requires.
         let stride_bytes = slot_bytes.next_multiple_of(rustix::param::page_size());
-        let mut buffers = Buffer::page_aligned(depth * stride_bytes)?;
+        let mut buffers = Buffer::for_direct_io(depth * stride_bytes)?;
         // Where registration is allowed, it would fault the pages in anyway.
         buffers.touch();
         let uring = IoUring::new(entries)?;
