@@ -10,6 +10,7 @@ use super::data_copy::{DataCopy, observer};
 use crate::fs::Place;
 use crate::report::{Chosen, ChosenBy, Offload, Result, SparseDetection};
 use crate::request::{Reflink, Sparse};
+use crate::shared::SharingLock;
 
 impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible.
@@ -21,7 +22,9 @@ impl DataCopy<'_, '_, '_> {
         self.report.offload.reflink = "unsupported";
         let pair = self.files.pair();
         let mut observe = observer(self.cx.report, &mut self.report.attempts);
+        let guard = self.sharing_lock.map(SharingLock::lock);
         let moved = clone.file(pair).copy(Span::whole(size), &mut observe);
+        drop(guard);
         drop(observe);
         self.advance(moved.bytes);
         let required = self.cx.options.reflink == Reflink::Always;

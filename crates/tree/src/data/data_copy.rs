@@ -13,7 +13,7 @@ use super::engine_choice::chains::{ChainId, VariantChains};
 use super::files::Files;
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
-use super::worker::{DataWorker, FsPair};
+use super::worker::{DataWorker, FsPair, Parts};
 use crate::concurrency::{Helpers, Permit};
 use crate::fs::{
     BTRFS, EXT4, Endpoint, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
@@ -21,6 +21,7 @@ use crate::fs::{
 };
 use crate::report::{Attempt, DataReport, ProgressTracker, Reporter};
 use crate::request::Sparse;
+use crate::shared::SharingLock;
 
 /// Bytes of a worker's buffer.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
@@ -77,6 +78,8 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     /// Allocated when it is first used.
     pub(super) buffer: &'c mut Option<Buffer>,
     pub(super) permit: &'c mut Permit,
+    /// Taken for a clone of the whole file.
+    pub(super) sharing_lock: Option<&'c SharingLock>,
     /// The source's file system is reliable, see [`crate::fs::fs_type`].
     pub(super) reliable: bool,
     /// One of the file systems may block, such as a network file system.
@@ -114,7 +117,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         let dst = worker.endpoint(files.dst, dst_dev);
         let reliable = src.fs_type.is_some_and(is_reliable);
         let helpers = worker.processors.helpers();
-        let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
+        let Parts { pair, buffer, permit, sharing_lock } = worker.parts(cx.options, src, dst);
         let FsPair { chains, clone_over } = pair;
         DataCopy {
             cx,
@@ -127,6 +130,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
             adaptive: None,
             buffer,
             permit,
+            sharing_lock,
             reliable,
             may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
             helpers,

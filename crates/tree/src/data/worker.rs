@@ -17,6 +17,7 @@ use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
+use crate::shared::SharingLock;
 
 /// The data of a file whose copy failed, for its receipt.
 #[derive(Debug)]
@@ -29,6 +30,14 @@ pub(crate) struct FailedData {
 pub(super) struct FsPair {
     pub(super) chains: VariantChains,
     pub(super) clone_over: CloneOverPolicy,
+}
+
+/// What one file uses of its worker.
+pub(super) struct Parts<'w> {
+    pub(super) pair: &'w mut FsPair,
+    pub(super) buffer: &'w mut Option<Buffer>,
+    pub(super) permit: &'w mut Permit,
+    pub(super) sharing_lock: Option<&'w SharingLock>,
 }
 
 /// Descriptors that engines keep from file to file: the pipe of `splice`, and the ring of `io_uring`.
@@ -47,6 +56,8 @@ pub(crate) struct DataWorker {
     /// What the workers of the run leave for a large file.
     pub(crate) processors: ProcessorUse,
     pub(crate) permit: Permit,
+    /// Taken for each clone of the current batch.
+    pub(crate) sharing_lock: Option<SharingLock>,
     pending_syncs: PendingSyncs,
     pub(super) pending_drops: PendingDrops,
     /// Bytes of data that were moved so far, not shared.
@@ -71,6 +82,7 @@ impl DataWorker {
             buffer: None,
             processors: ProcessorUse::default(),
             permit: Permit::default(),
+            sharing_lock: None,
             pending_syncs: PendingSyncs::default(),
             pending_drops: PendingDrops::default(),
             moved_bytes: 0,
@@ -190,7 +202,7 @@ impl DataWorker {
         options: &Options,
         src: Endpoint<'_>,
         dst: Endpoint<'_>,
-    ) -> (&mut FsPair, &mut Option<Buffer>, &mut Permit) {
+    ) -> Parts<'_> {
         // Any two numbers that belong together.
         let key = FileId { dev: src.dev, ino: dst.dev };
         let at = match self.pairs.iter().position(|(known, _)| *known == key) {
@@ -202,6 +214,11 @@ impl DataWorker {
                 self.pairs.len() - 1
             }
         };
-        (&mut self.pairs[at].1, &mut self.buffer, &mut self.permit)
+        Parts {
+            pair: &mut self.pairs[at].1,
+            buffer: &mut self.buffer,
+            permit: &mut self.permit,
+            sharing_lock: self.sharing_lock.as_ref(),
+        }
     }
 }

@@ -21,6 +21,7 @@ use crate::copy::regular::create_prepared;
 use crate::entry::{ListedEntry, Prepared, is_left_out, open_listed_source};
 use crate::fs::file_bytes;
 use crate::request::{Make, Options, Reflink};
+use crate::shared::SharingLock;
 
 // Bounds of a batch. docs/design/small-files.md has the measurements.
 
@@ -37,8 +38,8 @@ const BATCH_BYTES_MAX: u64 = 4 << 20;
 /// or an idle worker does not wait for it.
 const BATCH_NANOS_MAX: usize = 1_000_000;
 
-/// Cloning a small file takes less. A file that takes longer waits, for example because its source
-/// has to be written back first; other workers must not wait for the lock meanwhile.
+/// Copying a small file as a clone takes less. A file that takes longer waits, for example because its source
+/// has to be written back first. Other workers must not wait for the lock meanwhile.
 const CLONE_TIME_MAX: Duration = Duration::from_micros(60);
 
 /// After this time a source is looked at again before it is copied.
@@ -90,13 +91,10 @@ impl TreeWalk<'_> {
         worker.copy.data.permit.charge(files - 1);
         let pair = &*frame.pair;
         let mut lock_wait = self.create_files(worker, pair, &mut items);
-        let locking = Instant::now();
-        let mut sharing_guard = None;
         if worker.clones_fast && self.may_share_blocks() {
-            sharing_guard = pair.src_creation_lock.lock_sharing();
+            worker.copy.data.sharing_lock = pair.src_creation_lock.sharing_lock();
         }
         let (filling, moved_before) = (Instant::now(), worker.copy.data.moved_bytes);
-        lock_wait += filling - locking;
         let mut left = Vec::new();
         for (index, BatchItem { name, listed_as, mut prepared }) in items.into_iter().enumerate() {
             let is_last = index == files - 1;
@@ -111,22 +109,25 @@ impl TreeWalk<'_> {
                 prepared = prepared.and_then(|prepared| prepared.refreshed(self.cx, &entry));
             }
             if is_last && index > 0 {
-                let each = filling.elapsed() / u32::try_from(index).unwrap_or(u32::MAX);
+                let waited = worker
+                    .copy
+                    .data
+                    .sharing_lock
+                    .as_ref()
+                    .map_or(Duration::ZERO, SharingLock::waited);
+                let each = filling.elapsed().saturating_sub(waited)
+                    / u32::try_from(index).unwrap_or(u32::MAX);
                 let moved = worker.copy.data.moved_bytes > moved_before;
                 worker.clones_fast = !moved && each < CLONE_TIME_MAX;
-            }
-            let is_created = prepared.as_ref().is_some_and(|prepared| prepared.created.is_some());
-            if !is_created || files == 1 || !worker.clones_fast {
-                // The copy may take long: the file may be large, or wait for another worker or for
-                // writeback of its source. From a single file nothing is known.
-                sharing_guard = None;
             }
             match self.copy_one(worker, &entry, prepared) {
                 Next::Done => (),
                 next => left.push(next),
             }
         }
-        drop(sharing_guard);
+        if let Some(lock) = worker.copy.data.sharing_lock.take() {
+            lock_wait += lock.waited();
+        }
         worker.batch_files = next_batch_files(
             worker.batch_files,
             files,

@@ -10,7 +10,7 @@ pub(crate) struct Worker {
     pub(super) buffer: Buffer,
     /// How many small files it creates before it copies data to the first.
     pub(super) batch_files: usize,
-    /// The files of the last batch were cloned fast enough to hold the sharing lock meanwhile.
+    /// The files of the last batch were cloned fast enough to hold the sharing lock for each clone.
     pub(super) clones_fast: bool,
     /// Entries copied so far.
     pub(super) entries: u64,
