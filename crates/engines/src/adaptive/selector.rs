@@ -434,7 +434,8 @@ impl Selector {
         // From this round on, counted from 0, the trial ends when it has cost enough.
         let first_end = if incumbent.in_trial { 2 } else { 1 };
         let is_over = remaining < 2
-            || round == 0 && best == in_use && terms.ends_after_first_round
+            // A candidate that has become slow in use is compared in the next round, with what that cost.
+            || round == 0 && best == in_use && terms.ends_after_first_round && self.watched.is_none()
             // Another round would hardly find one that replaces the candidate in use.
             || round > 1 && incumbent_cost <= terms.switch_gain.sqrt() * lowest
             || round == MARGINS.len()
@@ -446,6 +447,7 @@ impl Selector {
             self.phase = Phase::Trial { round: round + 1, queue, cost, terms };
             return;
         }
+        self.watched = None;
         self.regret += regret;
         self.last_regret = regret;
         let (least, most) = REST_SECONDS;

@@ -343,28 +343,32 @@ fn a_trial_of_equal_candidates_ends_after_three_rounds() {
     }
 }
 
-/// Bytes that candidate 1 copies of a source on storage of `mib` MiB, if it takes `slowdown` times as long as
-/// candidate 0.
-fn bytes_of_a_slower_candidate(mib: u64, slowdown: f64) -> u64 {
+/// Bytes that candidate 1 copies of a source on storage of `mib` MiB, if it takes `factor` times as long as
+/// candidate 0, whose pieces take `slow` times as long after the first 200 MiB; and the number of trials.
+fn bytes_of_the_second(mib: u64, factor: f64, slow: f64) -> (u64, u32) {
     let mut selector = Selector::new(2, PieceSizes::COLD, 1);
-    let (whole, mut copied, mut of_slower) = (mib << 20, 0, 0);
+    let (whole, mut copied, mut of_second) = (mib << 20, 0, 0);
     while copied < whole {
         let Piece { candidate, bytes } = selector.next(whole - copied).expect("none is refused");
-        let factor = if candidate == 1 { slowdown } else { 1.0 };
+        let is_slow = candidate == 0 && (200 << 20..400 << 20).contains(&copied);
+        let factor = if candidate == 1 { factor } else { 1.0 } * if is_slow { slow } else { 1.0 };
         selector.record(candidate, bytes, factor * bytes as f64 / 2.5e9);
         copied += bytes;
-        of_slower += if candidate == 1 { bytes } else { 0 };
+        of_second += if candidate == 1 { bytes } else { 0 };
     }
-    of_slower
+    (of_second, selector.trials())
 }
 
 #[test]
 fn a_short_copy_from_storage_has_one_round() {
     let first_bytes = PieceSizes::COLD.first_bytes;
-    assert_eq!(bytes_of_a_slower_candidate(300, 1.2), first_bytes);
-    assert!(bytes_of_a_slower_candidate(2048, 1.2) > first_bytes, "a long copy measures again");
-    // A candidate that is faster in the first round is measured again, and then used.
-    assert!(bytes_of_a_slower_candidate(300, 0.6) > 100 << 20);
+    assert_eq!(bytes_of_the_second(300, 1.2, 1.0), (first_bytes, 1));
+    assert!(bytes_of_the_second(2048, 1.2, 1.0).0 > first_bytes, "a long copy measures again");
+    assert!(bytes_of_the_second(300, 0.9, 1.0).0 > first_bytes, "the other was faster");
+    assert!(bytes_of_the_second(300, 0.6, 1.0).0 > 200 << 20, "the other is used");
+    // The one in use becomes slow for a time. The trial that follows has several rounds.
+    let (bytes, trials) = bytes_of_the_second(700, 1.2, 2.0);
+    assert!(trials > 1 && bytes >= 3 * first_bytes, "{bytes} bytes in {trials} trials");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Buffer {
     }
 
     /// `len` bytes that start on a page boundary, for direct I/O. From 2 MiB on they start on the boundary of
-    /// a huge page, and the kernel uses huge pages where it has them.
+    /// a huge page, and the kernel uses huge pages where it has them. The first use of each zeroes all of it.
     ///
     /// A device takes a limited number of segments in a request, and each page of scattered memory is a segment of
     /// its own. With small pages one read of 1 MiB may fill the queue of a virtual disk, so that no second one is
@@ -54,9 +54,11 @@ impl Buffer {
         if len < HUGE_PAGE_BYTES {
             return Buffer::page_aligned(len);
         }
-        let out_of_memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-        let map = Map::untouched_in_huge_pages(len).map_err(out_of_memory)?;
-        Ok(Buffer { map, offset_bytes: 0, len })
+        match Map::untouched_in_huge_pages(len) {
+            Ok(map) => Ok(Buffer { map, offset_bytes: 0, len }),
+            // It takes more addresses at first than it keeps, which a limit may forbid.
+            Err(_) => Buffer::page_aligned(len),
+        }
     }
 
     /// Writes to each page, so that no page fault occurs during a timed copy.
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_buffer_for_direct_io_is_in_huge_pages() {
+    fn a_large_buffer_for_direct_io_asks_for_huge_pages() {
         const HUGE: usize = HUGE_PAGE_BYTES;
         let has_huge_pages = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
         if !has_huge_pages {

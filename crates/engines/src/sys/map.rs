@@ -85,19 +85,27 @@ impl Map {
         Ok(map)
     }
 
-    /// Unmaps what is outside of `from..from + len`, both multiples of the page size.
+    /// Unmaps what is outside of `from..from + len`.
+    ///
+    /// # Panics
+    /// If `from` or `len` is no multiple of the page size, or the range is not in the mapping.
     fn keep_only(&mut self, from: usize, len: usize) -> rustix::io::Result<()> {
+        let page_bytes = rustix::param::page_size();
+        assert!(
+            from.is_multiple_of(page_bytes) && len.is_multiple_of(page_bytes),
+            "parts of pages"
+        );
         let (start, before, after) = (self.at(from, len), from, self.len - from - len);
         if after > 0 {
             // SAFETY: the first address is in the mapping, which `at` checked.
             let end = unsafe { start.byte_add(len) };
-            // SAFETY: this is the last part of the mapping, into which no reference exists. Then the length says
-            // what is still mapped, so `drop` unmaps nothing twice.
+            // SAFETY: these are the last pages of the mapping, into which no reference exists. Then the length
+            // says what is still mapped, so `drop` unmaps nothing twice.
             unsafe { rustix::mm::munmap(end, after) }?;
             self.len -= after;
         }
         if before > 0 {
-            // SAFETY: this is the first part of the mapping, as above.
+            // SAFETY: these are the first pages of the mapping, as above.
             unsafe { rustix::mm::munmap(self.base, before) }?;
             (self.base, self.len) = (start, len);
         }

@@ -15,6 +15,7 @@ use crate::shared::SharingLock;
 impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible.
     pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool> {
+        let is_small = self.is_small();
         let Some(clone) = &mut self.chains.clone else {
             self.test_clone_for_debug();
             return Ok(false);
@@ -22,7 +23,8 @@ impl DataCopy<'_, '_, '_> {
         self.report.offload.reflink = "unsupported";
         let pair = self.files.pair();
         let mut observe = observer(self.cx.report, &mut self.report.attempts);
-        let guard = self.sharing_lock.map(SharingLock::lock);
+        // A clone of a large file may take long, and need not wait for those of small ones.
+        let guard = self.sharing_lock.filter(|_| is_small).map(SharingLock::lock);
         let moved = clone.file(pair).copy(Span::whole(size), &mut observe);
         drop(guard);
         drop(observe);

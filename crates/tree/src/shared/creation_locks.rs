@@ -3,7 +3,7 @@
 //! The kernel creates the files of a directory one at a time. On XFS it also locks the allocation
 //! group: a file gets an inode from the group of its directory, and sharing its blocks changes a
 //! tree of that group. Workers that wait in the kernel sleep and are woken for each file, which
-//! takes longer than the file. Here they wait once for several files (docs/design/small-files.md).
+//! takes longer than the file. Here they spin, and wait once for several new files (docs/design/small-files.md).
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;

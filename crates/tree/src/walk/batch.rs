@@ -91,10 +91,12 @@ impl TreeWalk<'_> {
         worker.copy.data.permit.charge(files - 1);
         let pair = &*frame.pair;
         let mut lock_wait = self.create_files(worker, pair, &mut items);
-        if worker.clones_fast && self.may_share_blocks() {
+        // From a single file nothing is known.
+        if files > 1 && worker.clones_fast && self.may_share_blocks() {
             worker.copy.data.sharing_lock = pair.src_creation_lock.sharing_lock();
         }
         let (filling, moved_before) = (Instant::now(), worker.copy.data.moved_bytes);
+        let before_last = u32::try_from(files - 1).expect("a batch has few files");
         let mut left = Vec::new();
         for (index, BatchItem { name, listed_as, mut prepared }) in items.into_iter().enumerate() {
             let is_last = index == files - 1;
@@ -109,25 +111,20 @@ impl TreeWalk<'_> {
                 prepared = prepared.and_then(|prepared| prepared.refreshed(self.cx, &entry));
             }
             if is_last && index > 0 {
-                let waited = worker
-                    .copy
-                    .data
-                    .sharing_lock
-                    .as_ref()
-                    .map_or(Duration::ZERO, SharingLock::waited);
-                let each = filling.elapsed().saturating_sub(waited)
-                    / u32::try_from(index).unwrap_or(u32::MAX);
+                let sharing_lock = worker.copy.data.sharing_lock.take();
+                let waited = sharing_lock.as_ref().map_or(Duration::ZERO, SharingLock::waited);
+                let elapsed = filling.elapsed().saturating_sub(waited);
                 let moved = worker.copy.data.moved_bytes > moved_before;
-                worker.clones_fast = !moved && each < CLONE_TIME_MAX;
+                worker.clones_fast = !moved && elapsed < CLONE_TIME_MAX * before_last;
+                worker.copy.data.sharing_lock = sharing_lock.filter(|_| worker.clones_fast);
+                lock_wait += waited;
             }
             match self.copy_one(worker, &entry, prepared) {
                 Next::Done => (),
                 next => left.push(next),
             }
         }
-        if let Some(lock) = worker.copy.data.sharing_lock.take() {
-            lock_wait += lock.waited();
-        }
+        worker.copy.data.sharing_lock = None;
         worker.batch_files = next_batch_files(
             worker.batch_files,
             files,
@@ -257,7 +254,56 @@ fn next_batch_files(before: usize, files: usize, elapsed: Duration) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    use std::thread;
+
+    use testfs::{FsKind, random_bytes};
+
     use super::*;
+    use crate::copy::descriptors::copy_open_files;
+    use crate::data::worker::DataWorker;
+    use crate::fs::FileId;
+    use crate::report::Silent;
+    use crate::shared::CreationLocks;
+    use crate::walk::contexts::with_data_context;
+
+    /// A worker waits for the sharing lock before it clones a small file, and not before a large one.
+    #[test]
+    fn clones_of_small_files_take_the_lock() {
+        const HELD: Duration = Duration::from_millis(50);
+        let Some(scratch) = testfs::fs(FsKind::Xfs) else { return };
+        let dir = File::open(scratch.path()).unwrap();
+        let stat = dir.metadata().unwrap();
+        let locks = CreationLocks::default();
+        let of_dir = locks.of(dir.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() });
+        let sharing_lock = || of_dir.sharing_lock().expect("workers share blocks of xfs in turn");
+        for (len, waits) in [(5000, true), (2 << 20, false)] {
+            let (src, dst) = (scratch.path().join("src"), scratch.path().join("dst"));
+            std::fs::write(&src, random_bytes(len, 1)).unwrap();
+            let (src, dst) = (File::open(src).unwrap(), File::create(dst).unwrap());
+            src.sync_all().unwrap();
+            let other = sharing_lock();
+            let waited = thread::scope(|scope| {
+                let guard = other.lock();
+                let copy = scope.spawn(|| {
+                    with_data_context(&Options::default(), &Silent, |cx| {
+                        let mut worker = DataWorker::of_one_file(cx);
+                        worker.sharing_lock = Some(sharing_lock());
+                        copy_open_files(cx, &mut worker, src.as_fd(), dst.as_fd());
+                        assert_eq!(cx.report.failures(), 0);
+                        worker.sharing_lock.expect("it is still there").waited()
+                    })
+                });
+                thread::sleep(HELD);
+                drop(guard);
+                copy.join().expect("the copy ends")
+            });
+            assert_eq!(waited > HELD / 2, waits, "{len} bytes: {waited:?}");
+            assert_eq!(waited.is_zero(), !waits, "{len} bytes: {waited:?}");
+        }
+    }
 
     #[test]
     fn a_batch_has_as_many_files_as_take_a_millisecond() {
