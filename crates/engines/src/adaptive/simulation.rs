@@ -261,6 +261,16 @@ fn trials_cost_little() {
     }
 }
 
+/// Copies `whole` bytes. `seconds` tells how long a piece takes after that many bytes.
+fn copy(selector: &mut Selector, whole: u64, mut seconds: impl FnMut(Piece, u64) -> f64) {
+    let mut copied = 0;
+    while copied < whole {
+        let piece = selector.next(whole - copied).expect("nothing is refused");
+        selector.record(piece.candidate, piece.bytes, seconds(piece, copied));
+        copied += piece.bytes;
+    }
+}
+
 #[test]
 fn every_machine_order_has_the_best_first_in_the_end() {
     // Each candidate in turn is the only fast one.
@@ -268,13 +278,9 @@ fn every_machine_order_has_the_best_first_in_the_end() {
         let mut found = 0;
         for seed in 0..20 {
             let mut selector = Selector::new(5, PieceSizes::CACHED, seed);
-            let mut copied = 0;
-            while copied < GIB {
-                let piece = selector.next(GIB - copied).expect("nothing is refused");
-                let rate = if piece.candidate == best { 4e9 } else { 2.5e9 };
-                selector.record(piece.candidate, piece.bytes, piece.bytes as f64 / rate);
-                copied += piece.bytes;
-            }
+            copy(&mut selector, GIB, |Piece { candidate, bytes }, _| {
+                bytes as f64 / if candidate == best { 4e9 } else { 2.5e9 }
+            });
             found += u32::from(selector.best() == best);
         }
         assert_eq!(found, 20, "candidate {best}");
@@ -317,15 +323,12 @@ fn the_first_candidate_copies_the_first_piece() {
 /// `disturbed` times as long. Returns the candidate in use at the end, and the pieces of candidate 1.
 fn equal_candidates(disturbed: f64, seed: u64) -> (usize, usize) {
     let mut selector = Selector::new(2, PieceSizes::CACHED, seed);
-    let (mut copied, mut pieces) = (0, [0; 2]);
-    while copied < 256 << 20 {
-        let Piece { candidate, bytes } =
-            selector.next((256 << 20) - copied).expect("none is refused");
+    let mut pieces = [0; 2];
+    copy(&mut selector, 256 << 20, |Piece { candidate, bytes }, _| {
         pieces[candidate] += 1;
         let factor = if (candidate, pieces[0]) == (0, 3) { disturbed } else { 1.0 };
-        selector.record(candidate, bytes, factor * bytes as f64 / 5e9);
-        copied += bytes;
-    }
+        factor * bytes as f64 / 5e9
+    });
     (selector.best(), pieces[1])
 }
 
@@ -344,18 +347,16 @@ fn a_trial_of_equal_candidates_ends_after_three_rounds() {
 }
 
 /// Bytes that candidate 1 copies of a source on storage of `mib` MiB, if it takes `factor` times as long as
-/// candidate 0, whose pieces take `slow` times as long after the first 200 MiB; and the number of trials.
+/// candidate 0, whose pieces between 200 and 400 MiB take `slow` times as long; and the number of trials.
 fn bytes_of_the_second(mib: u64, factor: f64, slow: f64) -> (u64, u32) {
     let mut selector = Selector::new(2, PieceSizes::COLD, 1);
-    let (whole, mut copied, mut of_second) = (mib << 20, 0, 0);
-    while copied < whole {
-        let Piece { candidate, bytes } = selector.next(whole - copied).expect("none is refused");
+    let mut of_second = 0;
+    copy(&mut selector, mib << 20, |Piece { candidate, bytes }, copied| {
         let is_slow = candidate == 0 && (200 << 20..400 << 20).contains(&copied);
         let factor = if candidate == 1 { factor } else { 1.0 } * if is_slow { slow } else { 1.0 };
-        selector.record(candidate, bytes, factor * bytes as f64 / 2.5e9);
-        copied += bytes;
         of_second += if candidate == 1 { bytes } else { 0 };
-    }
+        factor * bytes as f64 / 2.5e9
+    });
     (of_second, selector.trials())
 }
 
