@@ -18,6 +18,7 @@ use crate::moved::errno_of;
 use crate::presized::{Presized, Presizer};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::sys::mincore;
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning, Variant};
 pub use across_files::AcrossFiles;
@@ -78,6 +79,10 @@ const SHARED_BYTES_MIN: u64 = 512 << 10;
 /// The readahead of most devices at first: advice gains nothing for a shorter span.
 const READAHEAD_BYTES: u64 = 128 << 10;
 
+/// More than the kernel reads ahead of a file that is read from start to end: twice the readahead of the device,
+/// which is 8 MiB on common virtual disks.
+const READAHEAD_BYTES_MAX: usize = 32 << 20;
+
 /// Candidates for one pair of file systems, and their rates so far. It serves one file after another.
 pub struct Adaptive {
     candidates: Vec<Candidate>,
@@ -89,6 +94,8 @@ pub struct Adaptive {
     presizer: Presizer,
     /// The error of the last refusal.
     last_refusal: Option<Errno>,
+    /// The sources are read from storage.
+    is_cold: bool,
     /// The kernel was told that the source of this file is read from start to end.
     is_advised: bool,
 }
@@ -112,6 +119,7 @@ impl Adaptive {
             copiers: (0..most_workers).map(|_| WorkerCopiers::default()).collect(),
             presizer: Presizer::default(),
             last_refusal: None,
+            is_cold,
             is_advised: false,
         }
     }
@@ -160,7 +168,7 @@ impl Adaptive {
             Ok(presized) => presized,
             Err(moved) => return moved,
         };
-        let Adaptive { candidates, selector, copiers, last_refusal, .. } = self;
+        let Adaptive { candidates, selector, copiers, last_refusal, is_cold, .. } = self;
         let variants: Vec<Variant> = candidates.iter().map(|it| it.variant.clone()).collect();
         let variants = &variants[..];
         let moved = std::thread::scope(|scope| {
@@ -177,6 +185,10 @@ impl Adaptive {
                     return Moved { bytes, stop: Stop::Refused(errno) };
                 };
                 let variant = &variants[candidate];
+                let reads_ahead =
+                    *is_cold && selector.compares() && variant.engine.facts.reads_ahead;
+                let ahead = |rest: Span| if reads_ahead { ahead_bytes(pair, rest.src) } else { 0 };
+                let ahead_before = ahead(left);
                 let known_left = known_bytes.saturating_sub(bytes);
                 let len =
                     if known_left > 0 { piece_length(piece_bytes, known_left) } else { left.len };
@@ -202,8 +214,9 @@ impl Adaptive {
                 observe(variant, piece, moved);
                 // The rate of one worker is not that of the variant.
                 let measured = if is_shared || workers == 1 { moved.bytes } else { 0 };
-                selector.record(candidate, measured, seconds);
                 bytes += moved.bytes;
+                let gained = ahead(span.after(bytes)) - ahead_before;
+                selector.record_with_readahead(candidate, measured, seconds, gained);
                 let is_first_call = !has_moved(candidates, candidate);
                 candidates[candidate].has_moved |= moved.bytes > 0;
                 if moved.stop == Stop::Done {
@@ -259,6 +272,14 @@ impl Adaptive {
 /// rest of less than half a piece belongs to this one: workers wait for each other at the end of each piece.
 fn piece_length(wanted: u64, left: u64) -> u64 {
     if left < wanted.saturating_add(wanted / 2) { left } else { wanted }
+}
+
+/// Bytes from `at` on that are in the page cache: what the kernel has read ahead. 0 if that is not known.
+fn ahead_bytes(pair: Pair<'_>, at: Pos) -> i64 {
+    let Pos::At(at) = at else { return 0 };
+    let page_bytes = rustix::param::page_size() as u64;
+    let pages = mincore(pair.src, at - at % page_bytes, READAHEAD_BYTES_MAX);
+    pages.map_or(0, |pages| i64::try_from(pages * page_bytes).unwrap_or(0))
 }
 
 /// Whether the engine of this candidate has copied a part of the file, with any of its variants.

@@ -5,8 +5,8 @@
 //! Conditions for the Multi-Armed Bandit and Reinforcement Learning Problems", JMLR 7, 2006) with a budget:
 //!
 //! 0. **Start.** The first candidate copies until it is known how long the rest takes. There is no trial while
-//!    that is less than [`PieceSizes::rest_seconds_min`] or [`PieceSizes::rest_bytes_min`]: it could not
-//!    repay one. The pieces of the start are the first candidate's first round.
+//!    that is less than [`PieceSizes::rest_seconds_min`], [`PieceSizes::fast_rest_seconds_min`] after a fast
+//!    start, or [`PieceSizes::rest_bytes_min`]: it could not repay one. The pieces of the start are the first candidate's first round.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
 //!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
 //!    first round finds the length of later pieces, and candidates whose calls are very slow: its pieces are
@@ -23,13 +23,12 @@
 //! goes on to the third: the second round does not drop that candidate, whose piece may have been disturbed. A round
 //! that has begun is completed, so the bound on the cost of trials is that, plus three pieces of each candidate.
 //! After the third round the trial also ends if no candidate is faster than the one in use by the square root of the
-//! factor that would replace it: 6 %, or 16 % where that is 35 %. In a short copy from storage it ends after the
-//! first round if the candidate in use is the fastest.
+//! factor that would replace it: 6 %, or 16 % where that is 35 %. From storage a trial has one round of long pieces.
 
 use super::thresholds::{
-    CHANGE, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes, RECENT_WEIGHT,
-    REGRET_SECONDS, REGRET_SHARE, REPEAT_SECONDS, REST_FACTOR, REST_SECONDS, SETUP_SECONDS,
-    SHORT_SECONDS, SLOW_START, SUDDEN_CHANGE, SWITCH_GAIN, TRIAL_SHARE, USE_PIECES_MIN,
+    CHANGE, FAST_START, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes,
+    RECENT_WEIGHT, REGRET_SECONDS, REGRET_SHARE, REPEAT_SECONDS, REST_FACTOR, REST_SECONDS,
+    SETUP_SECONDS, SHORT_SECONDS, SUDDEN_CHANGE, SWITCH_GAIN, TRIAL_SHARE, USE_PIECES_MIN,
 };
 
 /// A piece to copy.
@@ -84,6 +83,8 @@ struct Candidate {
     refused: bool,
     /// It takes part in this trial.
     in_trial: bool,
+    /// What it copied in this trial before its piece of the first round.
+    lead: Cost,
     /// Its piece of the first round.
     first: Cost,
     /// Its pieces of later rounds, and in use since then.
@@ -101,8 +102,6 @@ struct Terms {
     piece_seconds: f64,
     /// The candidate in use is replaced only by one that is faster by this factor.
     switch_gain: f64,
-    /// The trial ends after the first round if the candidate in use is the fastest.
-    ends_after_first_round: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -232,15 +231,37 @@ impl Selector {
     /// Records that `candidate` copied `bytes` in `seconds`. A piece of less than half of a part is not
     /// compared: the cost of calls and threads is a large part of it.
     pub(crate) fn record(&mut self, candidate: usize, bytes: u64, seconds: f64) {
+        self.record_with_readahead(candidate, bytes, seconds, 0);
+    }
+
+    /// The same, where the kernel has read `gained` bytes more ahead of the candidate after the piece than before
+    /// it. They count as copied: the candidate has waited for the device, not for them.
+    pub(crate) fn record_with_readahead(
+        &mut self,
+        candidate: usize,
+        bytes: u64,
+        seconds: f64,
+        gained: i64,
+    ) {
         self.elapsed += seconds;
         if bytes < self.sizes.part_bytes / 2 {
             return;
         }
         let bytes = bytes as f64;
-        let measured = &mut self.candidates[candidate];
         let is_first = matches!(self.phase, Phase::Trial { round: 0, .. });
-        if is_first { &mut measured.first } else { &mut measured.cost }.add(bytes, seconds);
-        let is_complete = !is_first || self.first_piece_is_over(candidate);
+        let is_lead = is_first && self.leads(candidate);
+        let measured = &mut self.candidates[candidate];
+        match (is_lead, is_first) {
+            (true, _) => &mut measured.lead,
+            (false, true) => &mut measured.first,
+            (false, false) => &mut measured.cost,
+        }
+        .add((bytes + gained as f64).max(1.0), seconds);
+        let is_complete = match () {
+            () if is_lead => self.lead_is_slow(candidate),
+            () if is_first => self.first_piece_is_over(candidate),
+            () => true,
+        };
         match &mut self.phase {
             Phase::Start { cost, pieces } => {
                 cost.add(bytes, seconds);
@@ -288,6 +309,11 @@ impl Selector {
         }
     }
 
+    /// Whether candidates are compared now.
+    pub(crate) fn compares(&self) -> bool {
+        matches!(self.phase, Phase::Trial { .. })
+    }
+
     /// Excludes a candidate that cannot copy between these files.
     pub(crate) fn refuse(&mut self, candidate: usize) {
         self.candidates[candidate].refused = true;
@@ -325,25 +351,49 @@ impl Selector {
     /// Whether it is known, from that many pieces of the start, that a trial pays.
     fn ends_start(&self, start: Cost, pieces: usize, bytes_left: u64) -> bool {
         let is_known = pieces >= self.sizes.start_bytes.len()
-            || start.bytes > 0.0 && start.per_byte() > SLOW_START;
+            || start.bytes > 0.0 && start.per_byte() > self.sizes.slow_start;
         is_known && self.pays(start, bytes_left)
     }
 
     /// Whether a trial pays before `bytes_left` bytes, by the cost of the start.
     fn pays(&self, start: Cost, bytes_left: u64) -> bool {
+        let PieceSizes { rest_seconds_min, fast_rest_seconds_min, .. } = self.sizes;
+        let is_fast = start.per_byte() < FAST_START;
+        let seconds_min = if is_fast { fast_rest_seconds_min } else { rest_seconds_min };
         let rest_seconds = bytes_left as f64 * start.per_byte();
-        bytes_left >= self.sizes.rest_bytes_min && rest_seconds >= self.sizes.rest_seconds_min
+        bytes_left >= self.sizes.rest_bytes_min && rest_seconds >= seconds_min
+    }
+
+    /// Whether the next piece of `candidate` in the first round comes before what is compared.
+    fn leads(&self, candidate: usize) -> bool {
+        let Candidate { lead, first, .. } = &self.candidates[candidate];
+        first.bytes == 0.0 && lead.bytes < self.sizes.lead_bytes as f64
+    }
+
+    /// Whether the lead of `candidate` has taken twice as long as its whole first piece may take, which no setup
+    /// explains. Then the lead is compared in place of the piece.
+    fn lead_is_slow(&mut self, candidate: usize) -> bool {
+        let is_slow =
+            self.candidates[candidate].lead.seconds > 2.0 * self.first_seconds_max(candidate);
+        if is_slow {
+            self.candidates[candidate].first = self.candidates[candidate].lead;
+        }
+        is_slow
+    }
+
+    /// How long the first piece of `candidate` may take before it is dropped, in seconds.
+    fn first_seconds_max(&self, candidate: usize) -> f64 {
+        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
+        let lowest = others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min);
+        (1.0 + self.sizes.first_margin) * self.sizes.first_bytes as f64 * lowest
     }
 
     /// Whether the first piece of `candidate` is copied, or has already taken longer than it may.
     fn first_piece_is_over(&self, candidate: usize) -> bool {
-        let first_bytes = self.sizes.first_bytes as f64;
         let Cost { bytes, seconds } = self.candidates[candidate].first;
-        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
-        let lowest = others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min);
         // Half of a part less was not measured.
-        bytes + 0.5 * self.sizes.part_bytes as f64 > first_bytes
-            || seconds > (1.0 + self.sizes.first_margin) * first_bytes * lowest
+        bytes + 0.5 * self.sizes.part_bytes as f64 > self.sizes.first_bytes as f64
+            || seconds > self.first_seconds_max(candidate)
     }
 
     fn has_others(&self, candidate: usize) -> bool {
@@ -361,6 +411,7 @@ impl Selector {
             if candidate.measured().bytes > 0.0 {
                 candidate.before = candidate.measured();
             }
+            candidate.lead = Cost::default();
             (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
             candidate.penalty *= PENALTY_DECAY;
         }
@@ -378,7 +429,6 @@ impl Selector {
         Terms {
             piece_seconds: (TRIAL_SHARE * rest_seconds).clamp(least, most),
             switch_gain: if is_short { self.sizes.short_switch_gain } else { SWITCH_GAIN },
-            ends_after_first_round: is_short && self.sizes.ends_after_first_round,
         }
     }
 
@@ -406,7 +456,8 @@ impl Selector {
     fn end_round(&mut self) {
         let bytes_left = self.bytes_left;
         let &Phase::Trial { round, cost, terms, .. } = &self.phase else { return };
-        if round == 1 {
+        let is_last = round + 1 == self.sizes.rounds;
+        if round == 1 || round == 0 && is_last {
             self.penalise();
         }
         let best = self.lowest().expect("a candidate of the trial has copied a piece");
@@ -434,11 +485,9 @@ impl Selector {
         // From this round on, counted from 0, the trial ends when it has cost enough.
         let first_end = if incumbent.in_trial { 2 } else { 1 };
         let is_over = remaining < 2
-            // A candidate that has become slow in use is compared in the next round, with what that cost.
-            || round == 0 && best == in_use && terms.ends_after_first_round && self.watched.is_none()
             // Another round would hardly find one that replaces the candidate in use.
             || round > 1 && incumbent_cost <= terms.switch_gain.sqrt() * lowest
-            || round == MARGINS.len()
+            || is_last
             || round >= first_end && self.regret + regret >= allowed
             // The rest of the copy could not repay another round.
             || bytes_left < 2.0 * next_round_bytes;
@@ -503,7 +552,8 @@ impl Selector {
         let first = self.sizes.first_bytes;
         if matches!(self.phase, Phase::Trial { round: 0, .. }) {
             // In a new trial the old rate may be that of another time: the first piece is short again.
-            return self.sizes.part_bytes;
+            let is_known = !self.leads(candidate) && found.before.bytes >= first as f64;
+            return if is_known { first } else { self.sizes.part_bytes };
         }
         if let Phase::Start { pieces, .. } = self.phase
             && let Some(&bytes) = self.sizes.start_bytes.get(pieces)

@@ -7,9 +7,13 @@ pub(super) struct PieceSizes {
     /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
     /// piece is not measured.
     pub(super) first_bytes: u64,
-    /// The first piece of a candidate is copied in parts of these bytes. It ends as soon as the rest of it
-    /// cannot change that the candidate is dropped.
+    /// Bytes that a candidate copies in a trial before its first piece. They are not compared.
+    pub(super) lead_bytes: u64,
+    /// The first piece of a candidate is copied in parts of these bytes until one was measured whole. It ends as
+    /// soon as the rest of it cannot change that the candidate is dropped.
     pub(super) part_bytes: u64,
+    /// The most rounds of a trial.
+    pub(super) rounds: usize,
     /// How long a later piece of a trial takes, in seconds, by the candidate's rate: the first figure for the
     /// shortest copies with a trial, the second for long ones, and [`TRIAL_SHARE`] of the rest between.
     pub(super) trial_seconds: (f64, f64),
@@ -17,10 +21,14 @@ pub(super) struct PieceSizes {
     pub(super) use_seconds: f64,
     /// Bytes of the pieces of the start. The last one tells how long the copy takes, so it is longer than what
     /// comes only once: the start of threads, and the first requests of readahead. After an earlier one a
-    /// trial starts only if it took [`SLOW_START`].
+    /// trial starts only if it was slower than `slow_start`.
     pub(super) start_bytes: &'static [u64],
+    /// Seconds for a byte above which the first piece of the start tells enough.
+    pub(super) slow_start: f64,
     /// A trial starts if the rest of the copy takes at least this long, in seconds,
     pub(super) rest_seconds_min: f64,
+    /// or this long after a start that was faster than [`FAST_START`],
+    pub(super) fast_rest_seconds_min: f64,
     /// and has at least these bytes.
     pub(super) rest_bytes_min: u64,
     /// The margin of the first round, as in [`MARGINS`].
@@ -28,9 +36,6 @@ pub(super) struct PieceSizes {
     /// Where the rest of the copy takes less than [`SHORT_SECONDS`], another candidate replaces the one in
     /// use only if that takes this many times as long.
     pub(super) short_switch_gain: f64,
-    /// Where the rest of the copy takes less than [`SHORT_SECONDS`], the trial ends after the first round if the
-    /// candidate in use is the fastest: the pieces of that round are long enough to tell.
-    pub(super) ends_after_first_round: bool,
 }
 
 impl PieceSizes {
@@ -43,56 +48,69 @@ impl PieceSizes {
     /// `short_switch_gain`.
     pub(super) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 512 << 10,
+        lead_bytes: 0,
         part_bytes: 512 << 10,
+        rounds: MARGINS.len() + 1,
         trial_seconds: (0.3e-3, 5e-3),
         use_seconds: 10e-3,
         start_bytes: &[512 << 10, (4 << 20) + (512 << 10)],
+        slow_start: SLOW_START,
         rest_seconds_min: 0.02,
+        fast_rest_seconds_min: 0.02,
         rest_bytes_min: 32 << 20,
         first_margin: 3.0,
         // One short piece of each candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be
         // noticed too late.
         short_switch_gain: 1.35,
-        ends_after_first_round: false,
     };
 
-    /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
-    /// disks, for the candidate before: a piece is twice that, so that half of it is the candidate's own.
+    /// For a source on storage. Candidates that read a device in another way differ by up to a factor of four in
+    /// either direction (docs/design/engine-selection.md), and one long piece of each tells which is faster.
     ///
-    /// Candidates that read a device in another way differ by up to a factor of four in either direction
-    /// (docs/design/engine-selection.md). So a trial of two candidates repays its one piece of the slower
-    /// one within a few of the faster, and a candidate that is half as fast again is dropped after that piece,
-    /// or after a part of it.
+    /// The lead holds the first requests of a readahead that begins empty. What is read ahead after it counts
+    /// as copied: the readahead is 8 MiB on common virtual disks and twice that after advice, as long as the
+    /// piece. Without that a candidate that was 1.9 times faster looked as slow as the first.
     ///
-    /// A shorter rest has no trial: where it is short although it is long in bytes, the device is as fast as
-    /// memory, and there direct reads were the fastest on every processor that was measured. `direct_read`
-    /// waits for all of its reads at the end of a piece, so pieces in use are long.
+    /// A trial costs 10 to 20 ms on a virtual disk of 2 GB/s: the start of the readahead, and up to 16 MiB that
+    /// are read again after it. That is 6 % of a fast copy of 0.25 s. A slow start pays for it earlier, because
+    /// another candidate may be several times faster. A shorter rest has no trial: where it is short although it is
+    /// long in bytes, the device is as fast as memory, and there direct reads were the fastest on every processor
+    /// that was measured.
+    ///
+    /// `direct_read` waits for all of its reads at the end of a piece, so pieces in use are long, and the start
+    /// has as many bytes as `haulage cp` copies by one call.
     pub(super) const COLD: PieceSizes = PieceSizes {
         first_bytes: 16 << 20,
-        part_bytes: 4 << 20,
+        lead_bytes: 8 << 20,
+        part_bytes: 8 << 20,
+        rounds: 1,
         trial_seconds: (4e-3, 4e-3),
         use_seconds: 40e-3,
-        start_bytes: &[16 << 20],
-        rest_seconds_min: 0.08,
-        rest_bytes_min: 32 << 20,
+        start_bytes: &[16 << 20, 48 << 20],
+        slow_start: FAST_START,
+        rest_seconds_min: 0.05,
+        fast_rest_seconds_min: 0.25,
+        rest_bytes_min: 64 << 20,
         first_margin: 0.5,
-        short_switch_gain: 1.35,
-        ends_after_first_round: true,
+        short_switch_gain: 1.2,
     };
 
     /// For groups of files. A group of 4 MiB has some thirty files of 128 KiB, or one of 4 MiB. The first trial
     /// starts after 32 MiB of files.
     pub(super) const FILES: PieceSizes = PieceSizes {
         first_bytes: 4 << 20,
+        lead_bytes: 0,
         part_bytes: 4 << 20,
+        rounds: MARGINS.len() + 1,
         trial_seconds: (3e-3, 3e-3),
         use_seconds: 20e-3,
         start_bytes: &[8 << 20],
+        slow_start: SLOW_START,
         rest_seconds_min: 0.01,
+        fast_rest_seconds_min: 0.01,
         rest_bytes_min: 32 << 20,
         first_margin: 1.0,
         short_switch_gain: SWITCH_GAIN,
-        ends_after_first_round: false,
     };
 }
 
@@ -100,6 +118,10 @@ impl PieceSizes {
 /// start of threads explains. Where each call of the first candidate is slow, four MiB more would cost as
 /// much as the rest of the copy by another one.
 pub(super) const SLOW_START: f64 = 2e-9;
+
+/// Seconds for a byte at 1.5 GB/s, a third of the rate of copies in the page cache. After a start that is faster
+/// than that, another candidate is rarely much faster: each copies the data in memory at least once.
+pub(super) const FAST_START: f64 = 0.67e-9;
 
 /// A candidate is not dropped by its first piece if that took up to this longer than by the best one, in
 /// seconds: threads, buffers and pipes are used there for the first time.

@@ -9,6 +9,10 @@ use super::map::{HUGE_PAGE_BYTES, Map};
 /// The length of a [`Page`] in bytes: the smallest page size of Linux.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
+/// The longest buffer that is put into huge pages at once: it is allocated to its end, however little of it is
+/// used.
+const COLLAPSED_BYTES_MAX: usize = 32 << 20;
+
 /// A block of zeroed memory. The kernel allocates each page on first use, so a small file does not
 /// pay for a large buffer.
 ///
@@ -42,7 +46,8 @@ impl Buffer {
     }
 
     /// `len` bytes that start on a page boundary, for direct I/O. From 2 MiB on they start on the boundary of
-    /// a huge page, and the kernel uses huge pages where it has them. The first use of each zeroes all of it.
+    /// a huge page, and the kernel uses huge pages where it has them. Up to 32 MiB it allocates them at once: only
+    /// so there are huge pages where `/sys/kernel/mm/transparent_hugepage/enabled` is `never`.
     ///
     /// A device takes a limited number of segments in a request, and each page of scattered memory is a segment of
     /// its own. With small pages one read of 1 MiB may fill the queue of a virtual disk, so that no second one is
@@ -55,7 +60,13 @@ impl Buffer {
             return Buffer::page_aligned(len);
         }
         match Map::untouched_in_huge_pages(len) {
-            Ok(map) => Ok(Buffer { map, offset_bytes: 0, len }),
+            Ok(mut map) => {
+                if len <= COLLAPSED_BYTES_MAX {
+                    // Without it the kernel chooses the pages when they are used.
+                    let _ = map.collapse();
+                }
+                Ok(Buffer { map, offset_bytes: 0, len })
+            }
             // It takes more addresses at first than it keeps, which a limit may forbid.
             Err(_) => Buffer::page_aligned(len),
         }
@@ -139,8 +150,8 @@ mod tests {
         }
     }
 
-    /// The flags of the mapping that contains `address`, as /proc/self/smaps prints them (proc_pid_smaps(5)).
-    fn mapping_flags(address: usize) -> Option<String> {
+    /// A field of the mapping that contains `address`, as /proc/self/smaps prints it (proc_pid_smaps(5)).
+    fn mapping_field(address: usize, name: &str) -> Option<String> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut is_inside = false;
         for line in smaps.lines() {
@@ -150,8 +161,8 @@ mod tests {
             });
             if let Some((Ok(low), Ok(high))) = bounds {
                 is_inside = (low..high).contains(&address);
-            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_inside) {
-                return Some(flags.to_owned());
+            } else if let Some(value) = line.strip_prefix(name).filter(|_| is_inside) {
+                return Some(value.trim_matches([':', ' ']).to_owned());
             }
         }
         None
@@ -172,11 +183,27 @@ mod tests {
             assert_eq!(bytes.len(), len);
             assert_eq!(address % if is_large { HUGE } else { page_size() }, 0, "{len}");
             if has_huge_pages {
-                let flags = mapping_flags(address).expect("the mapping is listed");
+                let flags = mapping_field(address, "VmFlags").expect("the mapping is listed");
                 let is_advised = flags.split_whitespace().any(|flag| flag == "hg");
                 assert_eq!(is_advised, is_large, "{len}: {flags}");
             }
         }
+    }
+
+    #[test]
+    fn memory_without_advice_is_collapsed_to_huge_pages() {
+        const LEN: usize = 2 * HUGE_PAGE_BYTES;
+        let mut map = Map::untouched_from_huge_page(LEN + 4096).expect("memory");
+        let collapsed = map.collapse();
+        let bytes = |name| {
+            let text = mapping_field(map.base().addr(), name).expect("the mapping is listed");
+            text.trim_end_matches(" kB").parse::<usize>().expect("a number of KiB") << 10
+        };
+        match collapsed {
+            Ok(()) => assert_eq!(bytes("AnonHugePages"), LEN),
+            Err(errno) => testfs::skip(&testfs::test_name(), &format!("MADV_COLLAPSE: {errno}")),
+        }
+        assert!(bytes("Rss") <= LEN, "the rest was not accessed");
     }
 
     #[test]

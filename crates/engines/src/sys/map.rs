@@ -13,6 +13,9 @@ use crate::Pos;
 /// The length of a huge page on x86-64, and on AArch64 with small pages of 4 KiB.
 pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// `MADV_COLLAPSE` of `linux/mman.h`, since Linux 6.1. The crates define it for some C libraries only.
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// A mapping, unmapped when dropped.
 pub(crate) struct Map {
     base: *mut c_void,
@@ -70,19 +73,44 @@ impl Map {
         Ok(Map { base, len })
     }
 
-    /// The same from the boundary of a huge page, with the advice to use huge pages (MADV_HUGEPAGE; see
-    /// madvise(2)). The kernel uses small pages for what is left after the last whole huge page, and where it has
-    /// no huge page.
-    pub(crate) fn untouched_in_huge_pages(len: usize) -> rustix::io::Result<Map> {
+    /// The same from the boundary of a huge page.
+    pub(super) fn untouched_from_huge_page(len: usize) -> rustix::io::Result<Map> {
         let len = len.checked_next_multiple_of(rustix::param::page_size()).ok_or(Errno::NOMEM)?;
         let mut map = Map::untouched(len.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?)?;
         let offset = map.base.addr().wrapping_neg() % HUGE_PAGE_BYTES;
         map.keep_only(offset, len)?;
+        Ok(map)
+    }
+
+    /// The same with the advice to use huge pages (MADV_HUGEPAGE; see madvise(2)). The kernel uses small pages for
+    /// what is left after the last whole huge page, and where it has no huge page.
+    pub(crate) fn untouched_in_huge_pages(len: usize) -> rustix::io::Result<Map> {
+        let map = Map::untouched_from_huge_page(len)?;
         // A kernel without huge pages refuses the advice.
         // SAFETY: the range is this mapping of private memory, and the advice changes only how the kernel
         // backs it.
         let _ = unsafe { rustix::mm::madvise(map.base, map.len, Advice::LinuxHugepage) };
         Ok(map)
+    }
+
+    /// Backs what is whole huge pages of plain memory with huge pages now, also where the system uses none on its
+    /// own (MADV_COLLAPSE; see madvise(2)). What the kernel cannot back so keeps small pages.
+    ///
+    /// # Errors
+    /// EINVAL if the kernel has no MADV_COLLAPSE (before Linux 6.1) or no huge pages, and EAGAIN or ENOMEM if it has
+    /// none left.
+    pub(crate) fn collapse(&mut self) -> rustix::io::Result<()> {
+        let page_bytes = HUGE_PAGE_BYTES;
+        let len = self.len - self.len % page_bytes;
+        for from in (0..len).step_by(page_bytes) {
+            // The kernel collapses only a huge page of which it has a part.
+            // SAFETY: `at` checked that the byte lies in the mapping, which is private memory that no reference
+            // covers yet.
+            unsafe { self.at(from, 1).cast::<u8>().write(0) };
+        }
+        // SAFETY: the range lies in this mapping of private memory, whose bytes stay the same.
+        let result = unsafe { libc::madvise(self.base, len, MADV_COLLAPSE) };
+        if result == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
     /// Unmaps what is outside of `from..from + len`.

@@ -1,4 +1,4 @@
-//! mincore(2), which counts a file's pages in memory without the page cache's own count.
+//! mincore(2), which counts a file's pages in memory that have been read.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,17 +7,17 @@ use super::map::Map;
 
 /// `int mincore(void *addr, size_t length, unsigned char *vec)`
 ///
-/// Counts the pages of the first `len` bytes of `fd` that are in memory. Same result as
-/// cachestat(2), by another method. Reads no pages in. See mincore(2).
+/// Counts the pages of the `len` bytes of `fd` from the offset `at`, a multiple of the page size, that are in
+/// memory. Pages that are being read do not count; cachestat(2) counts them. Reads no pages in. See mincore(2).
 ///
 /// # Errors
 /// Those of mmap(2) and mincore(2). For files that the caller neither owns nor may write, the
 /// kernel reports all pages as resident.
-pub fn mincore(fd: BorrowedFd<'_>, len: usize) -> rustix::io::Result<u64> {
+pub fn mincore(fd: BorrowedFd<'_>, at: u64, len: usize) -> rustix::io::Result<u64> {
     if len == 0 {
         return Ok(0);
     }
-    let map = Map::readable(fd, 0, len, false)?;
+    let map = Map::readable(fd, at, len, false)?;
     let mut pages = vec![0_u8; len.div_ceil(rustix::param::page_size())];
     // SAFETY: the range is a live mapping of `len` bytes, of which no page is accessed. The vector
     // has one byte for each of its pages.
@@ -41,7 +41,10 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a scratch file");
         let page_bytes = rustix::param::page_size();
         file.write_all(&vec![7; 3 * page_bytes]).expect("written");
-        assert_eq!(mincore(file.as_fd(), 2 * page_bytes + 1), Ok(3));
-        assert_eq!(mincore(file.as_fd(), 0), Ok(0));
+        let count =
+            |at_pages: usize, len| mincore(file.as_fd(), (at_pages * page_bytes) as u64, len);
+        assert_eq!(count(0, 2 * page_bytes + 1), Ok(3));
+        assert_eq!(count(1, 8 * page_bytes), Ok(2), "none after the end of the file");
+        assert_eq!(count(0, 0), Ok(0));
     }
 }
