@@ -87,6 +87,8 @@ struct Candidate {
     lead: Cost,
     /// Its piece of the first round.
     first: Cost,
+    /// Bytes of that piece without what was read ahead.
+    first_copied: u64,
     /// Its pieces of later rounds, and in use since then.
     cost: Cost,
     /// The same of the trial before.
@@ -247,7 +249,6 @@ impl Selector {
         if bytes < self.sizes.part_bytes / 2 {
             return;
         }
-        let bytes = bytes as f64;
         let is_first = matches!(self.phase, Phase::Trial { round: 0, .. });
         let is_lead = is_first && self.leads(candidate);
         let measured = &mut self.candidates[candidate];
@@ -256,7 +257,11 @@ impl Selector {
             (false, true) => &mut measured.first,
             (false, false) => &mut measured.cost,
         }
-        .add((bytes + gained as f64).max(1.0), seconds);
+        .add((bytes as f64 + gained as f64).max(1.0), seconds);
+        if is_first && !is_lead {
+            measured.first_copied += bytes;
+        }
+        let bytes = bytes as f64;
         let is_complete = match () {
             () if is_lead => self.lead_is_slow(candidate),
             () if is_first => self.first_piece_is_over(candidate),
@@ -390,10 +395,10 @@ impl Selector {
 
     /// Whether the first piece of `candidate` is copied, or has already taken longer than it may.
     fn first_piece_is_over(&self, candidate: usize) -> bool {
-        let Cost { bytes, seconds } = self.candidates[candidate].first;
+        let Candidate { first, first_copied, .. } = &self.candidates[candidate];
         // Half of a part less was not measured.
-        bytes + 0.5 * self.sizes.part_bytes as f64 > self.sizes.first_bytes as f64
-            || seconds > self.first_seconds_max(candidate)
+        first_copied + self.sizes.part_bytes / 2 > self.sizes.first_bytes
+            || first.seconds > self.first_seconds_max(candidate)
     }
 
     fn has_others(&self, candidate: usize) -> bool {
@@ -411,7 +416,7 @@ impl Selector {
             if candidate.measured().bytes > 0.0 {
                 candidate.before = candidate.measured();
             }
-            candidate.lead = Cost::default();
+            (candidate.lead, candidate.first_copied) = (Cost::default(), 0);
             (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
             candidate.penalty *= PENALTY_DECAY;
         }

@@ -92,7 +92,7 @@ impl PieceSizes {
         fast_rest_seconds_min: 0.25,
         rest_bytes_min: 64 << 20,
         first_margin: 0.5,
-        short_switch_gain: 1.2,
+        short_switch_gain: 1.35,
     };
 
     /// For groups of files. A group of 4 MiB has some thirty files of 128 KiB, or one of 4 MiB. The first trial
