@@ -79,9 +79,9 @@ const SHARED_BYTES_MIN: u64 = 512 << 10;
 /// The readahead of most devices at first: advice gains nothing for a shorter span.
 const READAHEAD_BYTES: u64 = 128 << 10;
 
-/// More than the kernel reads ahead of a file that is read from start to end: twice the readahead of the device,
-/// which is 8 MiB on common virtual disks.
-const READAHEAD_BYTES_MAX: usize = 32 << 20;
+/// How far ahead of a position pages are counted. The kernel reads two windows ahead, each of twice the readahead
+/// of the device, which is 8 MiB on common virtual disks. Of a longer one a part counts.
+const AHEAD_BYTES_MAX: usize = 32 << 20;
 
 /// Candidates for one pair of file systems, and their rates so far. It serves one file after another.
 pub struct Adaptive {
@@ -187,8 +187,7 @@ impl Adaptive {
                 let variant = &variants[candidate];
                 let reads_ahead =
                     *is_cold && selector.compares() && variant.engine.facts.reads_ahead;
-                let ahead = |rest: Span| if reads_ahead { ahead_bytes(pair, rest.src) } else { 0 };
-                let ahead_before = ahead(left);
+                let ahead_before = reads_ahead.then(|| ahead_bytes(pair, left.src)).flatten();
                 let known_left = known_bytes.saturating_sub(bytes);
                 let len =
                     if known_left > 0 { piece_length(piece_bytes, known_left) } else { left.len };
@@ -215,7 +214,9 @@ impl Adaptive {
                 // The rate of one worker is not that of the variant.
                 let measured = if is_shared || workers == 1 { moved.bytes } else { 0 };
                 bytes += moved.bytes;
-                let gained = ahead(span.after(bytes)) - ahead_before;
+                let gained = ahead_before
+                    .and_then(|before| Some(ahead_bytes(pair, span.after(bytes).src)? - before));
+                let gained = gained.unwrap_or(0);
                 selector.record_with_readahead(candidate, measured, seconds, gained);
                 let is_first_call = !has_moved(candidates, candidate);
                 candidates[candidate].has_moved |= moved.bytes > 0;
@@ -274,12 +275,13 @@ fn piece_length(wanted: u64, left: u64) -> u64 {
     if left < wanted.saturating_add(wanted / 2) { left } else { wanted }
 }
 
-/// Bytes from `at` on that are in the page cache: what the kernel has read ahead. 0 if that is not known.
-fn ahead_bytes(pair: Pair<'_>, at: Pos) -> i64 {
-    let Pos::At(at) = at else { return 0 };
+/// Bytes from `at` on that are in the page cache: what the kernel has read ahead, and what was there before. For a
+/// file of another user the kernel counts all. `None` if it does not count.
+fn ahead_bytes(pair: Pair<'_>, at: Pos) -> Option<i64> {
+    let Pos::At(at) = at else { return None };
     let page_bytes = rustix::param::page_size() as u64;
-    let pages = mincore(pair.src, at - at % page_bytes, READAHEAD_BYTES_MAX);
-    pages.map_or(0, |pages| i64::try_from(pages * page_bytes).unwrap_or(0))
+    let pages = mincore(pair.src, at - at % page_bytes, AHEAD_BYTES_MAX).ok()?;
+    i64::try_from(pages * page_bytes).ok()
 }
 
 /// Whether the engine of this candidate has copied a part of the file, with any of its variants.

@@ -28,7 +28,7 @@
 use super::thresholds::{
     CHANGE, FAST_START, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes,
     RECENT_WEIGHT, REGRET_SECONDS, REGRET_SHARE, REPEAT_SECONDS, REST_FACTOR, REST_SECONDS,
-    SETUP_SECONDS, SHORT_SECONDS, SUDDEN_CHANGE, SWITCH_GAIN, TRIAL_SHARE, USE_PIECES_MIN,
+    SETUP_SECONDS, SHORT_SECONDS, SUDDEN_CHANGE, TRIAL_SHARE, USE_PIECES_MIN,
 };
 
 /// A piece to copy.
@@ -77,18 +77,26 @@ struct Cost {
     bytes: f64,
 }
 
+/// The parts of a piece of the first round, of a candidate for which the kernel reads ahead.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    copied: Cost,
+    /// Bytes that are read ahead, beyond those before the first part.
+    ahead: f64,
+    /// The least time for a byte of a part.
+    least: Option<f64>,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Candidate {
     /// It cannot copy between these files.
     refused: bool,
     /// It takes part in this trial.
     in_trial: bool,
-    /// What it copied in this trial before its piece of the first round.
-    lead: Cost,
-    /// Its piece of the first round.
+    /// What its piece of the first round costs, with what was read ahead.
     first: Cost,
-    /// Bytes of that piece without what was read ahead.
-    first_copied: u64,
+    /// The parts of that piece.
+    parts: Parts,
     /// Its pieces of later rounds, and in use since then.
     cost: Cost,
     /// The same of the trial before.
@@ -146,7 +154,30 @@ impl Cost {
     }
 }
 
+impl Parts {
+    fn add(&mut self, bytes: f64, seconds: f64, gained: f64) {
+        self.copied.add(bytes, seconds);
+        self.ahead += gained;
+        let last = seconds / bytes;
+        self.least = Some(self.least.map_or(last, |least| least.min(last)));
+    }
+
+    /// What it costs to copy what is read ahead too. That takes as long for a byte as the fastest part, which found
+    /// the most read ahead.
+    fn cost(self) -> Cost {
+        let Parts { copied, ahead, least } = self;
+        let (ahead, least) = (ahead.max(0.0), least.unwrap_or(0.0));
+        Cost { seconds: copied.seconds + least * ahead, bytes: copied.bytes + ahead }
+    }
+}
+
 impl Candidate {
+    /// Forgets what it copied in this trial.
+    fn forget_trial(&mut self) {
+        self.parts = Parts::default();
+        (self.first, self.cost) = (Cost::default(), Cost::default());
+    }
+
     /// Seconds for a byte by which candidates are compared.
     fn per_byte(&self) -> f64 {
         self.measured().per_byte() + self.penalty
@@ -185,10 +216,15 @@ impl Selector {
         }
     }
 
-    /// Starts the next file: pieces of different files are not compared as if they followed each other.
+    /// Starts the next file: pieces of different files are not compared as if they followed each other, and parts of
+    /// different files are no piece.
     pub(crate) fn start_file(&mut self) {
-        if let Phase::Use { expected, recent, .. } = &mut self.phase {
-            *recent = *expected;
+        match &mut self.phase {
+            Phase::Use { expected, recent, .. } => *recent = *expected,
+            Phase::Trial { round: 0, queue, .. } => {
+                queue.last().into_iter().for_each(|&next| self.candidates[next].forget_trial());
+            }
+            Phase::Trial { .. } | Phase::Start { .. } => {}
         }
     }
 
@@ -237,7 +273,7 @@ impl Selector {
     }
 
     /// The same, where the kernel has read `gained` bytes more ahead of the candidate after the piece than before
-    /// it. They count as copied: the candidate has waited for the device, not for them.
+    /// it. The candidate has waited for the device to read them, and only has to copy them.
     pub(crate) fn record_with_readahead(
         &mut self,
         candidate: usize,
@@ -250,23 +286,15 @@ impl Selector {
             return;
         }
         let is_first = matches!(self.phase, Phase::Trial { round: 0, .. });
-        let is_lead = is_first && self.leads(candidate);
         let measured = &mut self.candidates[candidate];
-        match (is_lead, is_first) {
-            (true, _) => &mut measured.lead,
-            (false, true) => &mut measured.first,
-            (false, false) => &mut measured.cost,
-        }
-        .add((bytes as f64 + gained as f64).max(1.0), seconds);
-        if is_first && !is_lead {
-            measured.first_copied += bytes;
+        if is_first {
+            measured.parts.add(bytes as f64, seconds, gained as f64);
+            measured.first = measured.parts.cost();
+        } else {
+            measured.cost.add(bytes as f64, seconds);
         }
         let bytes = bytes as f64;
-        let is_complete = match () {
-            () if is_lead => self.lead_is_slow(candidate),
-            () if is_first => self.first_piece_is_over(candidate),
-            () => true,
-        };
+        let is_complete = !is_first || self.first_piece_is_over(candidate);
         match &mut self.phase {
             Phase::Start { cost, pieces } => {
                 cost.add(bytes, seconds);
@@ -297,7 +325,8 @@ impl Selector {
                 let is_repeated =
                     self.elapsed >= self.repeat_at && self.regret + self.last_regret < budget;
                 let (in_use, recent) = (*cost, *recent);
-                if (has_changed || is_repeated) && self.has_others(candidate) {
+                let is_long_enough = self.bytes_left - bytes >= self.sizes.rest_bytes_min as f64;
+                if (has_changed || is_repeated) && is_long_enough && self.has_others(candidate) {
                     self.watched = Some((candidate, in_use));
                     self.start_trial(candidate, recent);
                 }
@@ -369,36 +398,15 @@ impl Selector {
         bytes_left >= self.sizes.rest_bytes_min && rest_seconds >= seconds_min
     }
 
-    /// Whether the next piece of `candidate` in the first round comes before what is compared.
-    fn leads(&self, candidate: usize) -> bool {
-        let Candidate { lead, first, .. } = &self.candidates[candidate];
-        first.bytes == 0.0 && lead.bytes < self.sizes.lead_bytes as f64
-    }
-
-    /// Whether the lead of `candidate` has taken twice as long as its whole first piece may take, which no setup
-    /// explains. Then the lead is compared in place of the piece.
-    fn lead_is_slow(&mut self, candidate: usize) -> bool {
-        let is_slow =
-            self.candidates[candidate].lead.seconds > 2.0 * self.first_seconds_max(candidate);
-        if is_slow {
-            self.candidates[candidate].first = self.candidates[candidate].lead;
-        }
-        is_slow
-    }
-
-    /// How long the first piece of `candidate` may take before it is dropped, in seconds.
-    fn first_seconds_max(&self, candidate: usize) -> f64 {
-        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
-        let lowest = others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min);
-        (1.0 + self.sizes.first_margin) * self.sizes.first_bytes as f64 * lowest
-    }
-
     /// Whether the first piece of `candidate` is copied, or has already taken longer than it may.
     fn first_piece_is_over(&self, candidate: usize) -> bool {
-        let Candidate { first, first_copied, .. } = &self.candidates[candidate];
+        let first_bytes = self.sizes.first_bytes as f64;
+        let Cost { bytes, seconds } = self.candidates[candidate].parts.copied;
+        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
+        let lowest = others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min);
         // Half of a part less was not measured.
-        first_copied + self.sizes.part_bytes / 2 > self.sizes.first_bytes
-            || first.seconds > self.first_seconds_max(candidate)
+        bytes + 0.5 * self.sizes.part_bytes as f64 > first_bytes
+            || seconds > (1.0 + self.sizes.first_margin) * first_bytes * lowest
     }
 
     fn has_others(&self, candidate: usize) -> bool {
@@ -416,8 +424,7 @@ impl Selector {
             if candidate.measured().bytes > 0.0 {
                 candidate.before = candidate.measured();
             }
-            (candidate.lead, candidate.first_copied) = (Cost::default(), 0);
-            (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
+            candidate.forget_trial();
             candidate.penalty *= PENALTY_DECAY;
         }
         let terms = self.terms(self.bytes_left * per_byte);
@@ -430,10 +437,11 @@ impl Selector {
     /// What a trial compares by before a rest of the copy that takes that long.
     fn terms(&self, rest_seconds: f64) -> Terms {
         let (least, most) = self.sizes.trial_seconds;
+        let (short_gain, long_gain) = self.sizes.switch_gains;
         let is_short = rest_seconds < SHORT_SECONDS;
         Terms {
             piece_seconds: (TRIAL_SHARE * rest_seconds).clamp(least, most),
-            switch_gain: if is_short { self.sizes.short_switch_gain } else { SWITCH_GAIN },
+            switch_gain: if is_short { short_gain } else { long_gain },
         }
     }
 
@@ -557,7 +565,7 @@ impl Selector {
         let first = self.sizes.first_bytes;
         if matches!(self.phase, Phase::Trial { round: 0, .. }) {
             // In a new trial the old rate may be that of another time: the first piece is short again.
-            let is_known = !self.leads(candidate) && found.before.bytes >= first as f64;
+            let is_known = found.before.bytes >= first as f64;
             return if is_known { first } else { self.sizes.part_bytes };
         }
         if let Phase::Start { pieces, .. } = self.phase

@@ -14,9 +14,9 @@ struct Machine {
     factor: fn(usize, f64, u64, &mut Random) -> f64,
     /// Spread of a piece of 2 ms: the standard deviation of the logarithm.
     noise: f64,
-    /// What the first piece of another candidate than the first takes longer when it follows one of another
-    /// candidate, in seconds.
-    change_seconds: f64,
+    /// Bytes more that a piece after one of another candidate is charged for: with the first candidate those that were
+    /// read ahead and are read again, with another those that it would copy while its readahead begins.
+    change_bytes: (u64, u64),
     sizes: PieceSizes,
 }
 
@@ -45,14 +45,14 @@ const fn machine(
     seconds_per_gib: &'static [f64],
     factor: fn(usize, f64, u64, &mut Random) -> f64,
 ) -> Machine {
-    let (noise, change_seconds) = (0.08, 0.0);
-    Machine { name, seconds_per_gib, factor, noise, change_seconds, sizes: PieceSizes::CACHED }
+    let (noise, change_bytes) = (0.08, (0, 0));
+    Machine { name, seconds_per_gib, factor, noise, change_bytes, sizes: PieceSizes::CACHED }
 }
 
 /// A source on storage: direct_read and read_write@2, whose readahead begins empty.
 const fn cold(name: &'static str, seconds_per_gib: &'static [f64]) -> Machine {
-    let machine = machine(name, seconds_per_gib, read_ahead);
-    Machine { sizes: PieceSizes::COLD, noise: 0.25, change_seconds: 0.006, ..machine }
+    let machine = machine(name, seconds_per_gib, steady);
+    Machine { sizes: PieceSizes::COLD, noise: 0.25, change_bytes: (13 << 20, 8 << 20), ..machine }
 }
 
 const COLD_MACHINES: &[Machine] = &[
@@ -62,13 +62,9 @@ const COLD_MACHINES: &[Machine] = &[
     cold("a virtual disk, Intel", &[0.45, 1.19]),
     cold("an image in memory, Zen 5", &[0.15, 0.275]),
     cold("an image in memory, Intel", &[0.21, 0.44]),
-    cold("storage without a difference", &[0.4, 0.4]),
+    cold("fast storage without a difference", &[0.4, 0.4]),
+    cold("slow storage without a difference", &[2.0, 2.0]),
 ];
-
-/// A third of the pieces of read_write@2 was read ahead for the most part, as far as its turn comes again.
-fn read_ahead(candidate: usize, _: f64, _: u64, random: &mut Random) -> f64 {
-    if candidate == 1 && random.unit() < 0.33 { 0.8 } else { 1.0 }
-}
 
 const MACHINES: &[Machine] = &[
     machine("Zen 3", ZEN_3, steady),
@@ -187,7 +183,10 @@ impl Machine {
             let is_first = !std::mem::replace(&mut started[piece.candidate], true);
             let setup = if is_first { 2e-4 * random.unit() } else { 0.0 };
             let is_changed = std::mem::replace(&mut last, piece.candidate) != piece.candidate;
-            let change = if is_changed && last > 0 { self.change_seconds } else { 0.0 };
+            let (again, begin) = self.change_bytes;
+            let change_bytes = if last == 0 { again } else { begin };
+            let change_bytes = if is_changed { change_bytes } else { 0 };
+            let change = self.seconds_per_gib[last] * change_bytes as f64 / GIB as f64;
             let plain = self.seconds(piece.candidate, piece.bytes, at, &mut random);
             let seconds = plain + setup + change;
             selector.record(piece.candidate, piece.bytes, seconds);
@@ -255,7 +254,7 @@ fn the_best_candidate_is_found_on_each_machine() {
 #[test]
 fn the_way_to_read_a_device_is_found() {
     for machine in COLD_MACHINES {
-        check(machine, [(128, 1.40), (256, 1.20), (1024, 1.06), (16384, 1.05)]);
+        check(machine, [(128, 1.40), (256, 1.20), (1024, 1.08), (16384, 1.05)]);
     }
 }
 
@@ -387,36 +386,73 @@ fn a_short_copy_from_fast_storage_has_no_trial() {
 
 #[test]
 fn a_trial_from_storage_has_one_round() {
-    let PieceSizes { lead_bytes, first_bytes, .. } = PieceSizes::COLD;
-    let round_bytes = lead_bytes + first_bytes;
-    assert_eq!(bytes_of_the_second(256, SLOW_STORAGE, 1.2, 1.0), (round_bytes, 1));
+    let PieceSizes { first_bytes, part_bytes, .. } = PieceSizes::COLD;
+    assert_eq!(bytes_of_the_second(256, SLOW_STORAGE, 1.2, 1.0), (first_bytes, 1));
     assert!(bytes_of_the_second(256, SLOW_STORAGE, 0.6, 1.0).0 > 200 << 20, "the faster is used");
-    assert_eq!(bytes_of_the_second(256, SLOW_STORAGE, 8.0, 1.0), (lead_bytes, 1), "dropped early");
+    assert_eq!(bytes_of_the_second(256, SLOW_STORAGE, 8.0, 1.0), (part_bytes, 1), "dropped early");
     let (bytes, trials) = bytes_of_the_second(16 << 10, FAST_STORAGE, 1.2, 1.0);
-    assert_eq!(bytes, u64::from(trials) * round_bytes, "so has each in a long copy");
+    assert_eq!(bytes, u64::from(trials) * first_bytes, "so has each in a long copy");
 }
 
-/// Candidate 1 waits for the device at its second part and finds `ahead` bytes read ahead after it.
-fn is_chosen_with_readahead(ahead: i64) -> bool {
-    let PieceSizes { lead_bytes, part_bytes, .. } = PieceSizes::COLD;
+#[test]
+fn no_trial_starts_near_the_end() {
+    let (_, trials) = bytes_of_the_second(400, SLOW_STORAGE, 1.2, 1.0);
+    let (_, with_change) = bytes_of_the_second(400, SLOW_STORAGE, 1.2, 3.0);
+    assert_eq!((trials, with_change), (1, 2), "one more after a change at 200 MiB");
+    assert_eq!(bytes_of_the_second(280, SLOW_STORAGE, 1.2, 3.0).1, 1);
+}
+
+/// Copies 256 MiB. Each of the parts of candidate 1 takes as long for a byte as candidate 0, but that with the
+/// index `fast` half of that, and `ahead` bytes are read ahead after the last one. Whether it is chosen.
+fn is_chosen_with_readahead(fast: Option<u64>, ahead: i64) -> bool {
+    let PieceSizes { first_bytes, part_bytes, .. } = PieceSizes::COLD;
     let mut selector = Selector::new(2, PieceSizes::COLD, 1);
     let (mut copied, mut of_second) = (0, 0);
     while copied < 256 << 20 {
         let Piece { candidate, bytes } = selector.next((256 << 20) - copied).expect("a piece");
-        let seconds = SLOW_STORAGE * bytes as f64 / GIB as f64;
-        let waits = candidate == 1 && (lead_bytes..lead_bytes + part_bytes).contains(&of_second);
+        let is_fast = candidate == 1 && Some(of_second / part_bytes) == fast;
+        let factor = if is_fast { 0.5 } else { 1.0 };
+        let seconds = factor * SLOW_STORAGE * bytes as f64 / GIB as f64;
         of_second += if candidate == 1 { bytes } else { 0 };
-        let gained = if waits { ahead } else { 0 };
-        selector.record_with_readahead(candidate, bytes, seconds, gained);
+        let is_last = candidate == 1 && of_second == first_bytes;
+        selector.record_with_readahead(candidate, bytes, seconds, if is_last { ahead } else { 0 });
         copied += bytes;
     }
     selector.best() == 1
 }
 
 #[test]
-fn what_was_read_ahead_counts_as_copied() {
-    assert!(!is_chosen_with_readahead(0));
-    assert!(is_chosen_with_readahead(16 << 20));
+fn what_was_read_ahead_counts_as_much_as_it_saves() {
+    let ahead = 24 << 20;
+    assert!(!is_chosen_with_readahead(Some(2), 0));
+    assert!(is_chosen_with_readahead(Some(2), ahead));
+    assert!(
+        !is_chosen_with_readahead(Some(2), -ahead),
+        "bytes that were there before are not lost"
+    );
+    assert!(!is_chosen_with_readahead(None, ahead), "to copy them takes as long as to read them");
+}
+
+#[test]
+fn parts_of_different_files_are_no_piece() {
+    let PieceSizes { first_bytes, part_bytes, .. } = PieceSizes::COLD;
+    let mut selector = Selector::new(2, PieceSizes::COLD, 1);
+    let mut copied = 0;
+    loop {
+        let Piece { candidate, bytes } = selector.next(GIB - copied).expect("a piece");
+        selector.record(candidate, bytes, SLOW_STORAGE * bytes as f64 / GIB as f64);
+        copied += bytes;
+        if candidate == 1 {
+            break;
+        }
+    }
+    selector.start_file();
+    let mut parts = 0;
+    while selector.next(GIB).expect("a piece").candidate == 1 {
+        selector.record(1, part_bytes, SLOW_STORAGE * part_bytes as f64 / GIB as f64);
+        parts += 1;
+    }
+    assert_eq!(parts * part_bytes, first_bytes, "the piece begins anew");
 }
 
 #[test]

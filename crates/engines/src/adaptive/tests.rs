@@ -76,6 +76,53 @@ fn all_bytes_arrive_whatever_is_chosen() {
     }
 }
 
+/// Takes 200 ms for a call.
+struct Slow;
+
+impl Copier for Slow {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        UpTo { limit: u64::MAX, stop: Stop::Done }.copy(pair, span)
+    }
+}
+
+/// The trial starts after the first piece of the slow candidate, which is not used again.
+#[test]
+fn all_bytes_arrive_where_readahead_is_counted() {
+    static SLOW: Engine = Engine {
+        name: "slow",
+        about: "takes long for a call",
+        shares: "nothing",
+        facts: Facts::REGULAR,
+        params: &[],
+        lab_variants: &[],
+        kind: Kind::Copier { probe: |_| Verdict::Yes, start: |_| Ok(Box::new(Slow)) },
+    };
+    for call_bytes in [u64::MAX, 64 * MIB] {
+        let slow = Variant::plain(&SLOW);
+        let mut adaptive = Adaptive::new(vec![slow, variant("read_write:1M@2")], true, 1);
+        let bytes = 130 * MIB + 17;
+        let (src, dst) = files(bytes);
+        let moved = copy(&mut adaptive, (&src, &dst), bytes, call_bytes);
+        assert_eq!(moved, Moved { bytes, stop: Stop::Done });
+        assert!(contents(&src) == contents(&dst), "calls of {call_bytes} bytes");
+        assert_eq!(adaptive.best().to_string(), "read_write:1M@2");
+        let rates: Vec<_> = adaptive.rates().map(|(_, rate)| rate).collect();
+        assert!(rates[1] > rates[0] && rates[0].is_some(), "{rates:?}");
+    }
+}
+
+#[test]
+fn what_is_ahead_is_what_is_in_the_page_cache() {
+    let (src, dst) = files(3 * MIB);
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
+    let ahead = |at| super::ahead_bytes(pair, crate::Pos::At(at));
+    let mib = MIB.cast_signed();
+    assert_eq!([0, MIB, 3 * MIB].map(ahead), [Some(3 * mib), Some(2 * mib), Some(0)]);
+    assert_eq!(ahead(MIB + 1), Some(2 * mib), "from the start of the page");
+    assert_eq!(super::ahead_bytes(pair, crate::Pos::Here), None);
+}
+
 #[test]
 fn a_short_rest_belongs_to_the_piece_before() {
     let lengths = [(10, 100), (10, 15), (10, 14), (10, 10), (10, 3), (u64::MAX, 7)]

@@ -7,8 +7,6 @@ pub(super) struct PieceSizes {
     /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
     /// piece is not measured.
     pub(super) first_bytes: u64,
-    /// Bytes that a candidate copies in a trial before its first piece. They are not compared.
-    pub(super) lead_bytes: u64,
     /// The first piece of a candidate is copied in parts of these bytes until one was measured whole. It ends as
     /// soon as the rest of it cannot change that the candidate is dropped.
     pub(super) part_bytes: u64,
@@ -33,9 +31,9 @@ pub(super) struct PieceSizes {
     pub(super) rest_bytes_min: u64,
     /// The margin of the first round, as in [`MARGINS`].
     pub(super) first_margin: f64,
-    /// Where the rest of the copy takes less than [`SHORT_SECONDS`], another candidate replaces the one in
-    /// use only if that takes this many times as long.
-    pub(super) short_switch_gain: f64,
+    /// Another candidate replaces the one in use only if that takes this many times as long: the first figure where
+    /// the rest of the copy takes less than [`SHORT_SECONDS`], the second where it takes longer.
+    pub(super) switch_gains: (f64, f64),
 }
 
 impl PieceSizes {
@@ -45,10 +43,9 @@ impl PieceSizes {
     /// 0.6 dropped the best candidate in four of ten copies.
     ///
     /// Shorter pieces in a short copy are for the first candidate's gross failures too: see
-    /// `short_switch_gain`.
+    /// `switch_gains`.
     pub(super) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 512 << 10,
-        lead_bytes: 0,
         part_bytes: 512 << 10,
         rounds: MARGINS.len() + 1,
         trial_seconds: (0.3e-3, 5e-3),
@@ -61,7 +58,7 @@ impl PieceSizes {
         first_margin: 3.0,
         // One short piece of each candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be
         // noticed too late.
-        short_switch_gain: 1.35,
+        switch_gains: (1.35, SWITCH_GAIN),
     };
 
     /// For a source on storage. Candidates that read a device in another way differ by up to a factor of four in
@@ -80,8 +77,7 @@ impl PieceSizes {
     /// `direct_read` waits for all of its reads at the end of a piece, so pieces in use are long, and the start
     /// has as many bytes as `haulage cp` copies by one call.
     pub(super) const COLD: PieceSizes = PieceSizes {
-        first_bytes: 16 << 20,
-        lead_bytes: 8 << 20,
+        first_bytes: 32 << 20,
         part_bytes: 8 << 20,
         rounds: 1,
         trial_seconds: (4e-3, 4e-3),
@@ -90,16 +86,16 @@ impl PieceSizes {
         slow_start: FAST_START,
         rest_seconds_min: 0.05,
         fast_rest_seconds_min: 0.25,
-        rest_bytes_min: 64 << 20,
+        rest_bytes_min: 96 << 20,
         first_margin: 0.5,
-        short_switch_gain: 1.35,
+        // Single pieces of one candidate differ by a tenth, and more where the kernel reads ahead.
+        switch_gains: (1.25, 1.25),
     };
 
     /// For groups of files. A group of 4 MiB has some thirty files of 128 KiB, or one of 4 MiB. The first trial
     /// starts after 32 MiB of files.
     pub(super) const FILES: PieceSizes = PieceSizes {
         first_bytes: 4 << 20,
-        lead_bytes: 0,
         part_bytes: 4 << 20,
         rounds: MARGINS.len() + 1,
         trial_seconds: (3e-3, 3e-3),
@@ -110,7 +106,7 @@ impl PieceSizes {
         fast_rest_seconds_min: 0.01,
         rest_bytes_min: 32 << 20,
         first_margin: 1.0,
-        short_switch_gain: SWITCH_GAIN,
+        switch_gains: (SWITCH_GAIN, SWITCH_GAIN),
     };
 }
 

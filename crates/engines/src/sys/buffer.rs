@@ -1,6 +1,7 @@
 //! Memory through which bytes are copied, at a chosen offset from the start of a page.
 
 use std::io;
+use std::sync::OnceLock;
 
 use rustix::param::page_size;
 
@@ -9,9 +10,18 @@ use super::map::{HUGE_PAGE_BYTES, Map};
 /// The length of a [`Page`] in bytes: the smallest page size of Linux.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// The longest buffer that is put into huge pages at once: it is allocated to its end, however little of it is
-/// used.
+/// The longest buffer that is put into huge pages where the system uses none: it is allocated to its end,
+/// however little of it is used.
 const COLLAPSED_BYTES_MAX: usize = 32 << 20;
+
+/// Whether the administrator has told the kernel not to use huge pages, advice or not.
+fn system_uses_no_huge_pages() -> bool {
+    static IS_NEVER: OnceLock<bool> = OnceLock::new();
+    *IS_NEVER.get_or_init(|| {
+        std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+            .is_ok_and(|setting| setting.contains("[never]"))
+    })
+}
 
 /// A block of zeroed memory. The kernel allocates each page on first use, so a small file does not
 /// pay for a large buffer.
@@ -46,8 +56,8 @@ impl Buffer {
     }
 
     /// `len` bytes that start on a page boundary, for direct I/O. From 2 MiB on they start on the boundary of
-    /// a huge page, and the kernel uses huge pages where it has them. Up to 32 MiB it allocates them at once: only
-    /// so there are huge pages where `/sys/kernel/mm/transparent_hugepage/enabled` is `never`.
+    /// a huge page, and the kernel uses huge pages where it has them. The first use of each zeroes all of it. Where
+    /// `/sys/kernel/mm/transparent_hugepage/enabled` is `never`, buffers of up to 32 MiB are in huge pages too.
     ///
     /// A device takes a limited number of segments in a request, and each page of scattered memory is a segment of
     /// its own. With small pages one read of 1 MiB may fill the queue of a virtual disk, so that no second one is
@@ -59,14 +69,13 @@ impl Buffer {
         if len < HUGE_PAGE_BYTES {
             return Buffer::page_aligned(len);
         }
-        match Map::untouched_in_huge_pages(len) {
-            Ok(mut map) => {
-                if len <= COLLAPSED_BYTES_MAX {
-                    // Without it the kernel chooses the pages when they are used.
-                    let _ = map.collapse();
-                }
-                Ok(Buffer { map, offset_bytes: 0, len })
-            }
+        let map = if len <= COLLAPSED_BYTES_MAX && system_uses_no_huge_pages() {
+            Map::in_huge_pages(len)
+        } else {
+            Map::untouched_in_huge_pages(len)
+        };
+        match map {
+            Ok(map) => Ok(Buffer { map, offset_bytes: 0, len }),
             // It takes more addresses at first than it keeps, which a limit may forbid.
             Err(_) => Buffer::page_aligned(len),
         }
@@ -150,8 +159,8 @@ mod tests {
         }
     }
 
-    /// A field of the mapping that contains `address`, as /proc/self/smaps prints it (proc_pid_smaps(5)).
-    fn mapping_field(address: usize, name: &str) -> Option<String> {
+    /// The flags of the mapping that contains `address`, as /proc/self/smaps prints them (proc_pid_smaps(5)).
+    fn mapping_flags(address: usize) -> Option<String> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut is_inside = false;
         for line in smaps.lines() {
@@ -161,8 +170,8 @@ mod tests {
             });
             if let Some((Ok(low), Ok(high))) = bounds {
                 is_inside = (low..high).contains(&address);
-            } else if let Some(value) = line.strip_prefix(name).filter(|_| is_inside) {
-                return Some(value.trim_matches([':', ' ']).to_owned());
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_inside) {
+                return Some(flags.to_owned());
             }
         }
         None
@@ -183,27 +192,11 @@ mod tests {
             assert_eq!(bytes.len(), len);
             assert_eq!(address % if is_large { HUGE } else { page_size() }, 0, "{len}");
             if has_huge_pages {
-                let flags = mapping_field(address, "VmFlags").expect("the mapping is listed");
+                let flags = mapping_flags(address).expect("the mapping is listed");
                 let is_advised = flags.split_whitespace().any(|flag| flag == "hg");
                 assert_eq!(is_advised, is_large, "{len}: {flags}");
             }
         }
-    }
-
-    #[test]
-    fn memory_without_advice_is_collapsed_to_huge_pages() {
-        const LEN: usize = 2 * HUGE_PAGE_BYTES;
-        let mut map = Map::untouched_from_huge_page(LEN + 4096).expect("memory");
-        let collapsed = map.collapse();
-        let bytes = |name| {
-            let text = mapping_field(map.base().addr(), name).expect("the mapping is listed");
-            text.trim_end_matches(" kB").parse::<usize>().expect("a number of KiB") << 10
-        };
-        match collapsed {
-            Ok(()) => assert_eq!(bytes("AnonHugePages"), LEN),
-            Err(errno) => testfs::skip(&testfs::test_name(), &format!("MADV_COLLAPSE: {errno}")),
-        }
-        assert!(bytes("Rss") <= LEN, "the rest was not accessed");
     }
 
     #[test]

@@ -73,19 +73,11 @@ impl Map {
         Ok(Map { base, len })
     }
 
-    /// The same from the boundary of a huge page.
-    pub(super) fn untouched_from_huge_page(len: usize) -> rustix::io::Result<Map> {
-        let len = len.checked_next_multiple_of(rustix::param::page_size()).ok_or(Errno::NOMEM)?;
-        let mut map = Map::untouched(len.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?)?;
-        let offset = map.base.addr().wrapping_neg() % HUGE_PAGE_BYTES;
-        map.keep_only(offset, len)?;
-        Ok(map)
-    }
-
-    /// The same with the advice to use huge pages (MADV_HUGEPAGE; see madvise(2)). The kernel uses small pages for
-    /// what is left after the last whole huge page, and where it has no huge page.
-    pub(crate) fn untouched_in_huge_pages(len: usize) -> rustix::io::Result<Map> {
-        let map = Map::untouched_from_huge_page(len)?;
+    /// The same from the boundary of a huge page, with the advice to use huge pages (MADV_HUGEPAGE; see
+    /// madvise(2)). The kernel uses small pages for what is left after the last whole huge page, and where it has
+    /// no huge page.
+    pub(super) fn untouched_in_huge_pages(len: usize) -> rustix::io::Result<Map> {
+        let map = Map::from_huge_page(len)?;
         // A kernel without huge pages refuses the advice.
         // SAFETY: the range is this mapping of private memory, and the advice changes only how the kernel
         // backs it.
@@ -93,19 +85,34 @@ impl Map {
         Ok(map)
     }
 
-    /// Backs what is whole huge pages of plain memory with huge pages now, also where the system uses none on its
-    /// own (MADV_COLLAPSE; see madvise(2)). What the kernel cannot back so keeps small pages.
+    /// The same in huge pages from the start (MADV_COLLAPSE, since Linux 6.1), also where the system's setting is to use
+    /// none. Its bytes are 0. The kernel uses small pages where it has no huge page.
+    pub(super) fn in_huge_pages(len: usize) -> rustix::io::Result<Map> {
+        let map = Map::untouched_in_huge_pages(len)?;
+        // What was not collapsed is backed when it is used.
+        let _ = map.collapse();
+        Ok(map)
+    }
+
+    fn from_huge_page(len: usize) -> rustix::io::Result<Map> {
+        let len = len.checked_next_multiple_of(rustix::param::page_size()).ok_or(Errno::NOMEM)?;
+        let mut map = Map::untouched(len.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?)?;
+        let offset = map.base.addr().wrapping_neg() % HUGE_PAGE_BYTES;
+        map.keep_only(offset, len)?;
+        Ok(map)
+    }
+
+    /// Backs the whole huge pages of a mapping of plain memory, of which nothing was accessed, with huge pages.
     ///
     /// # Errors
-    /// EINVAL if the kernel has no MADV_COLLAPSE (before Linux 6.1) or no huge pages, and EAGAIN or ENOMEM if it has
-    /// none left.
-    pub(crate) fn collapse(&mut self) -> rustix::io::Result<()> {
-        let page_bytes = HUGE_PAGE_BYTES;
-        let len = self.len - self.len % page_bytes;
-        for from in (0..len).step_by(page_bytes) {
-            // The kernel collapses only a huge page of which it has a part.
-            // SAFETY: `at` checked that the byte lies in the mapping, which is private memory that no reference
-            // covers yet.
+    /// Those of madvise(2): EINVAL where the kernel has no MADV_COLLAPSE or no huge pages, and EAGAIN, EBUSY or
+    /// ENOMEM if none is left.
+    fn collapse(&self) -> rustix::io::Result<()> {
+        let len = self.len - self.len % HUGE_PAGE_BYTES;
+        for from in (0..len).step_by(HUGE_PAGE_BYTES) {
+            // The kernel collapses only what has a page already.
+            // SAFETY: `at` checked that the byte lies in the mapping. The caller has just made it of private
+            // memory, so it is zero, and nothing refers to it.
             unsafe { self.at(from, 1).cast::<u8>().write(0) };
         }
         // SAFETY: the range lies in this mapping of private memory, whose bytes stay the same.
@@ -203,5 +210,50 @@ impl Drop for Map {
         // because none is ever created. Without memory munmap(2) can fail; what stays mapped is not used
         // any more.
         let _ = unsafe { rustix::mm::munmap(self.base, self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum of a field of the mappings that contain `address`, in bytes, as /proc/self/smaps prints it
+    /// (proc_pid_smaps(5)).
+    fn smaps_bytes(address: usize, name: &str) -> usize {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").expect("it can be read");
+        let mut is_inside = false;
+        for line in smaps.lines() {
+            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+            let bound = |text| usize::from_str_radix(text, 16);
+            if let Some((Ok(low), Ok(high))) = range.map(|(low, high)| (bound(low), bound(high))) {
+                is_inside = (low..high).contains(&address);
+            } else if let Some(value) = line.strip_prefix(name).filter(|_| is_inside) {
+                let kib = value.trim_matches([':', ' ']).trim_end_matches(" kB");
+                return kib.parse::<usize>().expect("a number of KiB") << 10;
+            }
+        }
+        panic!("no mapping contains {address:#x}");
+    }
+
+    #[test]
+    fn memory_is_collapsed_to_huge_pages() {
+        const LEN: usize = 2 * HUGE_PAGE_BYTES;
+        let map = Map::from_huge_page(LEN + 1).expect("memory");
+        // A mapping with a flag of its own does not merge with its neighbours.
+        // SAFETY: the range is this mapping, and the advice changes only core dumps.
+        unsafe { rustix::mm::madvise(map.base, map.len, Advice::LinuxDontDump) }.expect("advice");
+        let huge_bytes = || smaps_bytes(map.base.addr(), "AnonHugePages");
+        assert_eq!(huge_bytes(), 0, "nothing was accessed");
+        match map.collapse() {
+            Ok(()) => assert_eq!(huge_bytes(), LEN),
+            Err(errno) => {
+                let has_huge_pages =
+                    std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+                let none_left = [Errno::AGAIN, Errno::BUSY, Errno::NOMEM].contains(&errno);
+                assert!(none_left || !has_huge_pages, "{errno}");
+                testfs::skip(&testfs::test_name(), &format!("MADV_COLLAPSE: {errno}"));
+            }
+        }
+        assert!(smaps_bytes(map.base.addr(), "Rss") <= LEN, "the rest was not accessed");
     }
 }
