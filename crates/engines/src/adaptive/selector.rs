@@ -6,11 +6,13 @@
 //!
 //! 0. **Start.** The first candidate copies until it is known how long the rest takes. There is no trial while
 //!    that is less than [`PieceSizes::rest_seconds_min`], [`PieceSizes::fast_rest_seconds_min`] after a fast
-//!    start, or [`PieceSizes::rest_bytes_min`]: it could not repay one. The pieces of the start are the first candidate's first round.
+//!    start, or [`PieceSizes::rest_bytes_min`]: it could not repay one. The pieces of the start are the first
+//!    candidate's first round.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
 //!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
 //!    first round finds the length of later pieces, and candidates whose calls are very slow: its pieces are
-//!    short, and the first use of threads, buffers and pipes is part of them.
+//!    short, and the first use of threads, buffers and pipes is part of them. From storage its pieces are long, and
+//!    there is no other round.
 //! 2. **Use.** The best remaining candidate copies larger pieces.
 //! 3. **Watch.** A new trial of all candidates starts when the candidate in use becomes slower or faster than
 //!    it was in the trial, and from time to time while trials have cost little. What slow pieces cost a
@@ -23,7 +25,7 @@
 //! goes on to the third: the second round does not drop that candidate, whose piece may have been disturbed. A round
 //! that has begun is completed, so the bound on the cost of trials is that, plus three pieces of each candidate.
 //! After the third round the trial also ends if no candidate is faster than the one in use by the square root of the
-//! factor that would replace it: 6 %, or 16 % where that is 35 %. From storage a trial has one round of long pieces.
+//! factor that would replace it: 6 %, or 16 % where that is 35 %.
 
 use super::thresholds::{
     CHANGE, FAST_START, MARGINS, MEAN_CHANGE, PENALTY_DECAY, PIECE_BYTES_MAX, PieceSizes,

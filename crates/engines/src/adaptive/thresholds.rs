@@ -61,27 +61,27 @@ impl PieceSizes {
         switch_gains: (1.35, SWITCH_GAIN),
     };
 
-    /// For a source on storage. Candidates that read a device in another way differ by up to a factor of four in
-    /// either direction (docs/design/engine-selection.md), and one long piece of each tells which is faster.
+    /// For a source on storage. Candidates that read a device in another way differ by up to a factor of 2.6 in either
+    /// direction (docs/design/engine-selection.md), and one long piece of each tells which is much faster.
     ///
-    /// The lead holds the first requests of a readahead that begins empty. What is read ahead after it counts
-    /// as copied: the readahead is 8 MiB on common virtual disks and twice that after advice, as long as the
-    /// piece. Without that a candidate that was 1.9 times faster looked as slow as the first.
+    /// The readahead of another candidate begins empty, and is up to 16 MiB long on virtual disks: the piece is twice
+    /// that, and what is read ahead after it counts ([`Parts::cost`](super::selector)). When pieces were 16 MiB long
+    /// and it did not count, a candidate that was 1.9 times faster looked as slow as the first.
     ///
-    /// A trial costs 10 to 20 ms on a virtual disk of 2 GB/s: the start of the readahead, and up to 16 MiB that
-    /// are read again after it. That is 6 % of a fast copy of 0.25 s. A slow start pays for it earlier, because
-    /// another candidate may be several times faster. A shorter rest has no trial: where it is short although it is
-    /// long in bytes, the device is as fast as memory, and there direct reads were the fastest on every processor
-    /// that was measured.
+    /// A trial costs 10 to 20 ms on a virtual disk of 2 GB/s: the start of the readahead, and bytes that are read
+    /// again after it. That is 6 % of a fast copy of 0.25 s. After a slow start a trial pays earlier, because another
+    /// candidate may be twice as fast. A shorter rest has no trial: where it is short although it is long in bytes,
+    /// direct reads were the fastest on every device that was measured, with buffers in huge pages.
     ///
     /// `direct_read` waits for all of its reads at the end of a piece, so pieces in use are long, and the start
-    /// has as many bytes as `haulage cp` copies by one call.
+    /// has as many bytes as `haulage cp` copies by one call if no helper may come. There are no later rounds, which
+    /// `trial_seconds` would be for.
     pub(super) const COLD: PieceSizes = PieceSizes {
         first_bytes: 32 << 20,
         part_bytes: 8 << 20,
         rounds: 1,
         trial_seconds: (4e-3, 4e-3),
-        use_seconds: 40e-3,
+        use_seconds: 60e-3,
         start_bytes: &[16 << 20, 48 << 20],
         slow_start: FAST_START,
         rest_seconds_min: 0.05,
@@ -115,8 +115,8 @@ impl PieceSizes {
 /// much as the rest of the copy by another one.
 pub(super) const SLOW_START: f64 = 2e-9;
 
-/// Seconds for a byte at 1.5 GB/s, a third of the rate of copies in the page cache. After a start that is faster
-/// than that, another candidate is rarely much faster: each copies the data in memory at least once.
+/// Seconds for a byte at 1.5 GB/s. Where `direct_read` began faster than that, no other candidate was faster by more
+/// than a tenth. The devices on which one was twice as fast, with buffers in small pages, had 1.0 to 1.4 GB/s.
 pub(super) const FAST_START: f64 = 0.67e-9;
 
 /// A candidate is not dropped by its first piece if that took up to this longer than by the best one, in

@@ -85,8 +85,8 @@ impl Map {
         Ok(map)
     }
 
-    /// The same in huge pages from the start (MADV_COLLAPSE, since Linux 6.1), also where the system's setting is to use
-    /// none. Its bytes are 0. The kernel uses small pages where it has no huge page.
+    /// The same in huge pages from the start (MADV_COLLAPSE, since Linux 6.1), also where the system's setting is to
+    /// use none. Its bytes are 0. The kernel uses small pages where it has no huge page.
     pub(super) fn in_huge_pages(len: usize) -> rustix::io::Result<Map> {
         let map = Map::untouched_in_huge_pages(len)?;
         // What was not collapsed is backed when it is used.
