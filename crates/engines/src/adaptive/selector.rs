@@ -327,7 +327,9 @@ impl Selector {
                 let is_repeated =
                     self.elapsed >= self.repeat_at && self.regret + self.last_regret < budget;
                 let (in_use, recent) = (*cost, *recent);
-                let is_long_enough = self.bytes_left - bytes >= self.sizes.rest_bytes_min as f64;
+                // A trial of long pieces near the end would not repay.
+                let is_long_enough = self.sizes.rounds > 1
+                    || self.bytes_left - bytes >= self.sizes.rest_bytes_min as f64;
                 if (has_changed || is_repeated) && is_long_enough && self.has_others(candidate) {
                     self.watched = Some((candidate, in_use));
                     self.start_trial(candidate, recent);
@@ -365,10 +367,11 @@ impl Selector {
         }
     }
 
-    /// Bytes a second of a candidate's last pieces; `None` without one.
+    /// Bytes a second of a candidate's last pieces, without what was read ahead; `None` without one.
     pub(crate) fn rate(&self, candidate: usize) -> Option<f64> {
         let found = &self.candidates[candidate];
-        let known = if found.measured().bytes > 0.0 { found.measured() } else { found.before };
+        let pieces = [found.cost, found.parts.copied, found.first, found.before];
+        let known = pieces.into_iter().find(|cost| cost.bytes > 0.0).unwrap_or_default();
         (known.seconds > 0.0).then(|| known.bytes / known.seconds)
     }
 
@@ -566,9 +569,10 @@ impl Selector {
         let known = if in_use && is_unknown { found.before } else { found.measured() };
         let first = self.sizes.first_bytes;
         if matches!(self.phase, Phase::Trial { round: 0, .. }) {
-            // In a new trial the old rate may be that of another time: the first piece is short again.
-            let is_known = found.before.bytes >= first as f64;
-            return if is_known { first } else { self.sizes.part_bytes };
+            // In a new trial the old rate may be that of another time: the first piece is short again. The one in use
+            // has no start of its own in this trial, and its rate is known.
+            let is_in_use = self.last_used.0 == candidate && self.last_used.1.is_finite();
+            return if is_in_use { first } else { self.sizes.part_bytes };
         }
         if let Phase::Start { pieces, .. } = self.phase
             && let Some(&bytes) = self.sizes.start_bytes.get(pieces)

@@ -394,6 +394,20 @@ fn a_trial_from_storage_has_one_round() {
     assert_eq!(bytes, u64::from(trials) * first_bytes, "so has each in a long copy");
 }
 
+/// One whole piece would not tell how fast a part is that finds its bytes read ahead.
+#[test]
+fn a_candidate_that_is_not_in_use_copies_parts_in_each_trial() {
+    let mut selector = Selector::new(2, PieceSizes::COLD, 1);
+    let mut pieces = Vec::new();
+    copy(&mut selector, 4 * GIB, |Piece { candidate, bytes }, _| {
+        pieces.extend((candidate == 1).then_some(bytes));
+        let factor = if candidate == 1 { 1.1 } else { 1.0 };
+        factor * SLOW_STORAGE * bytes as f64 / GIB as f64
+    });
+    assert!(selector.trials() > 1 && pieces.len() > 4, "{pieces:?}");
+    assert!(pieces.iter().all(|&bytes| bytes == PieceSizes::COLD.part_bytes), "{pieces:?}");
+}
+
 #[test]
 fn no_trial_starts_near_the_end() {
     let (_, trials) = bytes_of_the_second(400, SLOW_STORAGE, 1.2, 1.0);
@@ -402,15 +416,15 @@ fn no_trial_starts_near_the_end() {
     assert_eq!(bytes_of_the_second(280, SLOW_STORAGE, 1.2, 3.0).1, 1);
 }
 
-/// Copies 256 MiB. Each of the parts of candidate 1 takes as long for a byte as candidate 0, but that with the
-/// index `fast` half of that, and `ahead` bytes are read ahead after the last one. Whether it is chosen.
-fn is_chosen_with_readahead(fast: Option<u64>, ahead: i64) -> bool {
+/// Copies 256 MiB. Each of the four parts of candidate 1 takes as long for a byte as candidate 0, but the first
+/// `fast` ones half of that, and `ahead` bytes are read ahead after the last one. Whether it is chosen.
+fn is_chosen_with_readahead(fast: u64, ahead: i64) -> bool {
     let PieceSizes { first_bytes, part_bytes, .. } = PieceSizes::COLD;
     let mut selector = Selector::new(2, PieceSizes::COLD, 1);
     let (mut copied, mut of_second) = (0, 0);
     while copied < 256 << 20 {
         let Piece { candidate, bytes } = selector.next((256 << 20) - copied).expect("a piece");
-        let is_fast = candidate == 1 && Some(of_second / part_bytes) == fast;
+        let is_fast = candidate == 1 && of_second / part_bytes < fast;
         let factor = if is_fast { 0.5 } else { 1.0 };
         let seconds = factor * SLOW_STORAGE * bytes as f64 / GIB as f64;
         of_second += if candidate == 1 { bytes } else { 0 };
@@ -424,13 +438,11 @@ fn is_chosen_with_readahead(fast: Option<u64>, ahead: i64) -> bool {
 #[test]
 fn what_was_read_ahead_counts_as_much_as_it_saves() {
     let ahead = 24 << 20;
-    assert!(!is_chosen_with_readahead(Some(2), 0));
-    assert!(is_chosen_with_readahead(Some(2), ahead));
-    assert!(
-        !is_chosen_with_readahead(Some(2), -ahead),
-        "bytes that were there before are not lost"
-    );
-    assert!(!is_chosen_with_readahead(None, ahead), "to copy them takes as long as to read them");
+    assert!(!is_chosen_with_readahead(1, 0));
+    assert!(is_chosen_with_readahead(1, ahead));
+    assert!(!is_chosen_with_readahead(0, ahead), "to copy them takes as long as to read them");
+    assert!(is_chosen_with_readahead(2, 0));
+    assert!(is_chosen_with_readahead(2, -ahead), "bytes that were there before are not lost");
 }
 
 #[test]

@@ -7,8 +7,8 @@ pub(super) struct PieceSizes {
     /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
     /// piece is not measured.
     pub(super) first_bytes: u64,
-    /// The first piece of a candidate is copied in parts of these bytes until one was measured whole. It ends as
-    /// soon as the rest of it cannot change that the candidate is dropped.
+    /// The first piece of a candidate that is not in use is copied in parts of these bytes. It ends as soon as
+    /// the rest of it cannot make the candidate the best.
     pub(super) part_bytes: u64,
     /// The most rounds of a trial.
     pub(super) rounds: usize,
@@ -64,14 +64,15 @@ impl PieceSizes {
     /// For a source on storage. Candidates that read a device in another way differ by up to a factor of 2.6 in either
     /// direction (docs/design/engine-selection.md), and one long piece of each tells which is much faster.
     ///
-    /// The readahead of another candidate begins empty, and is up to 16 MiB long on virtual disks: the piece is twice
-    /// that, and what is read ahead after it counts ([`Parts::cost`](super::selector)). When pieces were 16 MiB long
-    /// and it did not count, a candidate that was 1.9 times faster looked as slow as the first.
+    /// The readahead of another candidate begins empty. On virtual disks the kernel reads windows of up to 16 MiB, two
+    /// of them ahead: the piece is as long as two, and what is read ahead after it counts
+    /// ([`Parts::cost`](super::selector)). When pieces were 16 MiB long and it did not count, a candidate that was
+    /// 1.9 times faster looked as slow as the first.
     ///
     /// A trial costs 10 to 20 ms on a virtual disk of 2 GB/s: the start of the readahead, and bytes that are read
     /// again after it. That is 6 % of a fast copy of 0.25 s. After a slow start a trial pays earlier, because another
-    /// candidate may be twice as fast. A shorter rest has no trial: where it is short although it is long in bytes,
-    /// direct reads were the fastest on every device that was measured, with buffers in huge pages.
+    /// candidate may be twice as fast. A fast copy with a shorter rest has no trial: there no other candidate was
+    /// faster by more than a tenth on any device that was measured, with buffers in huge pages.
     ///
     /// `direct_read` waits for all of its reads at the end of a piece, so pieces in use are long, and the start
     /// has as many bytes as `haulage cp` copies by one call if no helper may come. There are no later rounds, which
@@ -84,7 +85,8 @@ impl PieceSizes {
         use_seconds: 60e-3,
         start_bytes: &[16 << 20, 48 << 20],
         slow_start: FAST_START,
-        rest_seconds_min: 0.05,
+        // After a slow start the least bytes take longer than any time that would matter here.
+        rest_seconds_min: 0.0,
         fast_rest_seconds_min: 0.25,
         rest_bytes_min: 96 << 20,
         first_margin: 0.5,
