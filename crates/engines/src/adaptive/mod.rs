@@ -109,7 +109,7 @@ impl Adaptive {
     #[must_use]
     pub fn new(variants: Vec<Variant>, is_cold: bool, seed: u64) -> Adaptive {
         let sizes = if is_cold { PieceSizes::COLD } else { PieceSizes::CACHED };
-        let selector = Selector::new(variants.len(), sizes, seed);
+        let selector = selector(&variants, sizes, seed);
         let most_workers = variants.iter().map(workers).max().unwrap_or(1);
         Adaptive {
             candidates: variants.into_iter().map(Candidate::new).collect(),
@@ -269,6 +269,15 @@ impl Adaptive {
     }
 }
 
+/// A selector that knows which of `variants` call the same.
+fn selector(variants: &[Variant], sizes: PieceSizes, seed: u64) -> Selector {
+    let siblings = variants.iter().enumerate().map(|(index, variant)| {
+        let one_worker = variant.shared_by(1);
+        variants[..index].iter().position(|earlier| earlier.shared_by(1) == one_worker)
+    });
+    Selector::new(variants.len(), sizes, seed).with_siblings(siblings)
+}
+
 /// The length of a piece of which the selector wants `wanted` bytes, where `left` bytes are left of the span. A
 /// rest of less than half a piece belongs to this one: workers wait for each other at the end of each piece.
 fn piece_length(wanted: u64, left: u64) -> u64 {
@@ -318,7 +327,8 @@ impl Copier for Adaptive {
     }
 
     fn forget(&mut self) {
-        self.selector = Selector::new(self.candidates.len(), self.sizes, self.seed);
+        let variants: Vec<Variant> = self.candidates.iter().map(|it| it.variant.clone()).collect();
+        self.selector = selector(&variants, self.sizes, self.seed);
         self.candidates.iter_mut().for_each(|candidate| candidate.refused = None);
         self.presizer = Presizer::default();
     }

@@ -93,6 +93,8 @@ struct Parts {
 struct Candidate {
     /// It cannot copy between these files.
     refused: bool,
+    /// The candidate that calls the same with another number of workers.
+    sibling: Option<usize>,
     /// It takes part in this trial.
     in_trial: bool,
     /// What its piece of the first round costs, with what was read ahead.
@@ -218,6 +220,16 @@ impl Selector {
         }
     }
 
+    /// Tells of some candidates which earlier one calls the same with another number of workers. In the first round
+    /// they come last, and are left out if that one was much slower than another: so are they.
+    pub(crate) fn with_siblings(
+        mut self,
+        siblings: impl IntoIterator<Item = Option<usize>>,
+    ) -> Selector {
+        self.candidates.iter_mut().zip(siblings).for_each(|(it, sibling)| it.sibling = sibling);
+        self
+    }
+
     /// Starts the next file: pieces of different files are not compared as if they followed each other, and parts of
     /// different files are no piece.
     pub(crate) fn start_file(&mut self) {
@@ -243,7 +255,11 @@ impl Selector {
                     (0, self.sizes.use_seconds)
                 }
                 Phase::Use { candidate, .. } => (*candidate, self.sizes.use_seconds),
-                Phase::Trial { queue, terms, .. } => match queue.last() {
+                &Phase::Trial { round, ref queue, terms, .. } => match queue.last() {
+                    Some(&candidate) if round == 0 && self.is_hopeless(candidate) => {
+                        self.leave_out(candidate);
+                        continue;
+                    }
                     Some(&candidate) => (candidate, terms.piece_seconds),
                     None => {
                         if self.lowest().is_some() {
@@ -414,6 +430,25 @@ impl Selector {
             || seconds > (1.0 + self.sizes.first_margin) * first_bytes * lowest
     }
 
+    /// Whether the sibling of `candidate` would be dropped after this round.
+    fn is_hopeless(&self, candidate: usize) -> bool {
+        let Some(sibling) = self.candidates[candidate].sibling else { return false };
+        let first = self.candidates[sibling].first;
+        let lowest = self.candidates.iter().map(|it| it.first.per_byte());
+        let lowest = lowest.fold(f64::INFINITY, f64::min);
+        first.bytes > 0.0
+            && first.per_byte() > (1.0 + self.sizes.first_margin) * lowest
+            && first.seconds - first.bytes * lowest > SETUP_SECONDS
+    }
+
+    /// Leaves the next candidate of the round out of the trial.
+    fn leave_out(&mut self, candidate: usize) {
+        self.candidates[candidate].in_trial = false;
+        if let Phase::Trial { queue, .. } = &mut self.phase {
+            queue.pop();
+        }
+    }
+
     fn has_others(&self, candidate: usize) -> bool {
         self.candidates.iter().enumerate().any(|(index, it)| index != candidate && !it.refused)
     }
@@ -435,6 +470,8 @@ impl Selector {
         let terms = self.terms(self.bytes_left * per_byte);
         let mut queue = self.shuffled();
         queue.retain(|&candidate| candidate != first);
+        // The last of the queue is the next.
+        queue.sort_by_key(|&candidate| self.candidates[candidate].sibling.is_none());
         queue.push(first);
         self.phase = Phase::Trial { round: 0, queue, cost: Cost::default(), terms };
     }

@@ -467,6 +467,32 @@ fn parts_of_different_files_are_no_piece() {
     assert_eq!(parts * part_bytes, first_bytes, "the piece begins anew");
 }
 
+/// The candidates of the first eight pieces in the order of their first ones. Calls of candidate 0 are slow or not,
+/// and candidate 2 calls the same.
+fn first_candidates(is_slow: bool, seed: u64) -> Vec<usize> {
+    let selector = Selector::new(4, PieceSizes::CACHED, seed);
+    let mut selector = selector.with_siblings([None, None, Some(0), None]);
+    let mut order = Vec::new();
+    for _ in 0..8 {
+        let Piece { candidate, bytes } = selector.next(GIB).expect("a piece");
+        if !order.contains(&candidate) {
+            order.push(candidate);
+        }
+        let is_slow = is_slow && candidate % 2 == 0;
+        selector.record(candidate, bytes, if is_slow { 5e-3 } else { bytes as f64 / 4e9 });
+    }
+    order
+}
+
+#[test]
+fn a_candidate_whose_sibling_is_slow_is_left_out() {
+    for seed in 0..20 {
+        let (fast, slow) = (first_candidates(false, seed), first_candidates(true, seed));
+        assert_eq!((fast.len(), fast[0], fast[3]), (4, 0, 2), "the sibling is last: {fast:?}");
+        assert!(slow.len() == 3 && !slow.contains(&2), "{slow:?}");
+    }
+}
+
 #[test]
 fn one_candidate_needs_no_trial() {
     let mut selector = Selector::new(1, PieceSizes::CACHED, 0);
