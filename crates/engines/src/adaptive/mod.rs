@@ -109,10 +109,11 @@ impl Adaptive {
     #[must_use]
     pub fn new(variants: Vec<Variant>, is_cold: bool, seed: u64) -> Adaptive {
         let sizes = if is_cold { PieceSizes::COLD } else { PieceSizes::CACHED };
-        let selector = selector(&variants, sizes, seed);
         let most_workers = variants.iter().map(workers).max().unwrap_or(1);
+        let candidates: Vec<Candidate> = variants.into_iter().map(Candidate::new).collect();
+        let selector = selector(&candidates, sizes, seed);
         Adaptive {
-            candidates: variants.into_iter().map(Candidate::new).collect(),
+            candidates,
             sizes,
             seed,
             selector,
@@ -269,13 +270,12 @@ impl Adaptive {
     }
 }
 
-/// A selector that knows which of `variants` call the same.
-fn selector(variants: &[Variant], sizes: PieceSizes, seed: u64) -> Selector {
-    let siblings = variants.iter().enumerate().map(|(index, variant)| {
-        let one_worker = variant.shared_by(1);
-        variants[..index].iter().position(|earlier| earlier.shared_by(1) == one_worker)
-    });
-    Selector::new(variants.len(), sizes, seed).with_siblings(siblings)
+/// A selector that knows which of the candidates call the same.
+fn selector(candidates: &[Candidate], sizes: PieceSizes, seed: u64) -> Selector {
+    let calls: Vec<Variant> = candidates.iter().map(|it| it.variant.shared_by(1)).collect();
+    let siblings =
+        (0..calls.len()).map(|index| calls[..index].iter().position(|it| *it == calls[index]));
+    Selector::new(calls.len(), sizes, seed).with_siblings(siblings)
 }
 
 /// The length of a piece of which the selector wants `wanted` bytes, where `left` bytes are left of the span. A
@@ -327,8 +327,7 @@ impl Copier for Adaptive {
     }
 
     fn forget(&mut self) {
-        let variants: Vec<Variant> = self.candidates.iter().map(|it| it.variant.clone()).collect();
-        self.selector = selector(&variants, self.sizes, self.seed);
+        self.selector = selector(&self.candidates, self.sizes, self.seed);
         self.candidates.iter_mut().for_each(|candidate| candidate.refused = None);
         self.presizer = Presizer::default();
     }

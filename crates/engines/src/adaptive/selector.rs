@@ -79,7 +79,7 @@ struct Cost {
     bytes: f64,
 }
 
-/// The parts of a piece of the first round, of a candidate for which the kernel reads ahead.
+/// The parts of a piece of the first round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     copied: Cost,
@@ -423,19 +423,23 @@ impl Selector {
     fn first_piece_is_over(&self, candidate: usize) -> bool {
         let first_bytes = self.sizes.first_bytes as f64;
         let Cost { bytes, seconds } = self.candidates[candidate].parts.copied;
-        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
-        let lowest = others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min);
+        let lowest = self.lowest_first_of_others(candidate);
         // Half of a part less was not measured.
         bytes + 0.5 * self.sizes.part_bytes as f64 > first_bytes
             || seconds > (1.0 + self.sizes.first_margin) * first_bytes * lowest
+    }
+
+    /// The least time for a byte that another than `candidate` took in the first round; infinite without one.
+    fn lowest_first_of_others(&self, candidate: usize) -> f64 {
+        let others = self.candidates.iter().enumerate().filter(|(index, _)| *index != candidate);
+        others.map(|(_, it)| it.first.per_byte()).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether the sibling of `candidate` would be dropped after this round.
     fn is_hopeless(&self, candidate: usize) -> bool {
         let Some(sibling) = self.candidates[candidate].sibling else { return false };
         let first = self.candidates[sibling].first;
-        let lowest = self.candidates.iter().map(|it| it.first.per_byte());
-        let lowest = lowest.fold(f64::INFINITY, f64::min);
+        let lowest = self.lowest_first_of_others(sibling);
         first.bytes > 0.0
             && first.per_byte() > (1.0 + self.sizes.first_margin) * lowest
             && first.seconds - first.bytes * lowest > SETUP_SECONDS

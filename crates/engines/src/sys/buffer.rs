@@ -142,6 +142,7 @@ pub(crate) fn offset_in_page(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::map::tests::mapping_field;
 
     #[test]
     fn a_buffer_starts_at_the_requested_offset() {
@@ -159,24 +160,6 @@ mod tests {
         }
     }
 
-    /// The flags of the mapping that contains `address`, as /proc/self/smaps prints them (proc_pid_smaps(5)).
-    fn mapping_flags(address: usize) -> Option<String> {
-        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let mut is_inside = false;
-        for line in smaps.lines() {
-            let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
-            let bounds = range.map(|(low, high)| {
-                (usize::from_str_radix(low, 16), usize::from_str_radix(high, 16))
-            });
-            if let Some((Ok(low), Ok(high))) = bounds {
-                is_inside = (low..high).contains(&address);
-            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_inside) {
-                return Some(flags.to_owned());
-            }
-        }
-        None
-    }
-
     #[test]
     fn a_large_buffer_for_direct_io_asks_for_huge_pages() {
         const HUGE: usize = HUGE_PAGE_BYTES;
@@ -192,7 +175,7 @@ mod tests {
             assert_eq!(bytes.len(), len);
             assert_eq!(address % if is_large { HUGE } else { page_size() }, 0, "{len}");
             if has_huge_pages {
-                let flags = mapping_flags(address).expect("the mapping is listed");
+                let flags = mapping_field(address, "VmFlags").expect("the mapping is listed");
                 let is_advised = flags.split_whitespace().any(|flag| flag == "hg");
                 assert_eq!(is_advised, is_large, "{len}: {flags}");
             }

@@ -218,12 +218,11 @@ impl Drop for Map {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    /// A field of the mapping that contains `address`, in bytes, as /proc/self/smaps prints it
-    /// (proc_pid_smaps(5)).
-    fn smaps_bytes(address: usize, name: &str) -> usize {
+    /// A field of the mapping that contains `address`, as /proc/self/smaps prints it (proc_pid_smaps(5)).
+    pub(in crate::sys) fn mapping_field(address: usize, name: &str) -> Option<String> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").expect("it can be read");
         let mut is_inside = false;
         for line in smaps.lines() {
@@ -232,11 +231,10 @@ mod tests {
             if let Some((Ok(low), Ok(high))) = range.map(|(low, high)| (bound(low), bound(high))) {
                 is_inside = (low..high).contains(&address);
             } else if let Some(value) = line.strip_prefix(name).filter(|_| is_inside) {
-                let kib = value.trim_matches([':', ' ']).trim_end_matches(" kB");
-                return kib.parse::<usize>().expect("a number of KiB") << 10;
+                return Some(value.trim_matches([':', ' ']).to_owned());
             }
         }
-        panic!("no mapping contains {address:#x}");
+        None
     }
 
     #[test]
@@ -246,7 +244,11 @@ mod tests {
         // A mapping with a flag of its own does not merge with its neighbours.
         // SAFETY: the range is this mapping, and the advice changes only core dumps.
         unsafe { rustix::mm::madvise(map.base, map.len, Advice::LinuxDontDump) }.expect("advice");
-        let huge_bytes = || smaps_bytes(map.base.addr(), "AnonHugePages");
+        let bytes = |name| {
+            let field = mapping_field(map.base.addr(), name).expect("the mapping is listed");
+            field.trim_end_matches(" kB").parse::<usize>().expect("a number of KiB") << 10
+        };
+        let huge_bytes = || bytes("AnonHugePages");
         assert_eq!(huge_bytes(), 0, "nothing was accessed");
         // SAFETY: the mapping was just made of private memory.
         match unsafe { map.collapse() } {
@@ -261,6 +263,6 @@ mod tests {
                 testfs::skip(&testfs::test_name(), &format!("MADV_COLLAPSE: {errno}"));
             }
         }
-        assert!(smaps_bytes(map.base.addr(), "Rss") <= LEN, "the rest was not accessed");
+        assert!(bytes("Rss") <= LEN, "the rest was not accessed");
     }
 }
