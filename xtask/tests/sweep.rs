@@ -165,21 +165,3 @@ fn a_planted_fault_is_found_by_limits() {
     let swallows = "\"$HAULAGE\" \"$@\"\nexit 0";
     finds(swallows, "exit status 0: ", &["limits", "--case", "tmpfs; -a; free inodes; 3"]);
 }
-
-#[test]
-fn random_command_lines_mean_what_the_model_says() {
-    finds_nothing(150, &["model", "--fs", "tmpfs", "--seed", "9"]);
-}
-
-/// A byte is added, a mode is lost, an error is kept to itself. The smallest case has few files.
-#[test]
-fn planted_faults_are_found_by_the_model() {
-    let args = ["model", "--fs", "tmpfs", "--cases", "16"];
-    let more = "\"$HAULAGE\" \"$@\" || exit\nfor f in t/a b; do [ -s $f ] && echo more >> $f; done; exit 0";
-    finds(more, "more", &args);
-    let mode =
-        "\"$HAULAGE\" \"$@\" || exit\nfor f in t/a b; do [ -f $f ] && chmod 601 $f; done; exit 0";
-    finds(mode, "mode 601, not ", &args);
-    finds("\"$HAULAGE\" \"$@\"; exit 0", "exit status Some(0), not 1", &args);
-    finds("\"$HAULAGE\" \"$@\" 2> /dev/null", "no message names ", &args);
-}

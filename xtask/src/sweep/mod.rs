@@ -21,7 +21,6 @@ mod grid;
 mod kills;
 mod liars;
 mod limits;
-mod model;
 mod power;
 mod process;
 mod run;
@@ -38,7 +37,6 @@ const SWEEPS: &[Sweep] = &[
     power::SWEEP,
     liars::SWEEP,
     test_programs::ATTACK,
-    model::SWEEP,
     test_programs::DIFFERENTIAL,
 ];
 
