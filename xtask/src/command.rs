@@ -1,8 +1,9 @@
 //! Commands of other programs that are steps of a task.
 
-use std::process::{Command, ExitCode, ExitStatus};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 /// The cargo that runs xtask.
 pub(crate) fn cargo() -> Command {
@@ -16,6 +17,22 @@ pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
         bail!("{}: {status}", command.get_program().display());
     }
     Ok(())
+}
+
+/// The standard output of a command. Its failure is an error.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let program = command.get_program().display().to_string();
+    let output = command.stderr(Stdio::inherit()).output().context(program.clone())?;
+    ensure!(output.status.success(), "{program}: {}", output.status);
+    String::from_utf8(output.stdout).context(program)
+}
+
+/// Builds this tree's haulage with debug assertions and overflow checks.
+pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
+    let build = ["build", "--quiet", "--package", "haulage-cli", "--bin", "haulage"];
+    succeed(cargo().args(build))?;
+    let own = std::env::current_exe().context("this program's own path")?;
+    Ok(own.with_file_name("haulage"))
 }
 
 /// Runs a check, and returns its exit code.

@@ -17,6 +17,7 @@ mod dist;
 mod file_systems;
 mod follow;
 mod fuzz;
+mod guest;
 mod judge_profile;
 mod judge_selection;
 mod layers;
@@ -42,6 +43,7 @@ const USAGE: &str = "usage:
   cargo xtask judge-selection [--help]
                                compare the default of haulage cp with each variant, on one large file
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
+  cargo xtask guest [--help]   run a command on another kernel, in a virtual machine
   cargo xtask book             build the book of the documents in target/book, with mdbook
   cargo xtask dist [--help]    make packages: .deb, .rpm, and a static tarball
   cargo xtask release-check VERSION
@@ -64,6 +66,7 @@ enum Task {
     JudgeProfile(Box<judge_profile::Args>),
     JudgeSelection(Box<judge_selection::Args>),
     Sweep(Box<sweep::Args>),
+    Guest(Box<guest::Args>),
     Book,
     Dist(Box<dist::Args>),
     ReleaseCheck(Box<release_check::Args>),
@@ -90,6 +93,7 @@ impl Task {
             [task, ..] if task == "judge-profile" => Some(Task::JudgeProfile(parsed(args))),
             [task, ..] if task == "judge-selection" => Some(Task::JudgeSelection(parsed(args))),
             [task, ..] if task == "sweep" => Some(Task::Sweep(parsed(args))),
+            [task, ..] if task == "guest" => Some(Task::Guest(parsed(args))),
             [task, ..] if task == "dist" => Some(Task::Dist(parsed(args))),
             [task, ..] if task == "release-check" => Some(Task::ReleaseCheck(parsed(args))),
             [task, ..] if task == "follow" => Some(Task::Follow(parsed(args))),
@@ -113,6 +117,7 @@ impl Task {
             Task::Sweep(args) => args.needs_no_mounts(),
             Task::Mutants(args) => args.needs_no_mounts(),
             Task::JudgeProfile(_)
+            | Task::Guest(_)
             | Task::Layers(_)
             | Task::Python(_)
             | Task::Mpi(_)
@@ -150,6 +155,7 @@ impl Task {
             Task::JudgeProfile(args) => judge_profile::run(args),
             Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Sweep(args) => sweep::run(args, file_systems),
+            Task::Guest(args) => guest::run(args),
             Task::Dist(args) => dist::run(args),
             Task::ReleaseCheck(args) => release_check::run(args),
             Task::Follow(args) => follow::run(args),

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use anyhow::ensure;
+
 /// Commands that tests and their set-up call, with their Debian packages.
 const TOOLS: &[(&str, &str)] = &[
     ("mount", "mount"),
@@ -34,6 +36,31 @@ const TOOLS: &[(&str, &str)] = &[
 
 /// The same for haulage-mpi.
 const MPI_TOOLS: &[(&str, &str)] = &[("mpirun", "openmpi-bin"), ("mpicc", "libopenmpi-dev")];
+
+/// The same for guests and for the file systems in them.
+const GUEST_TOOLS: &[(&str, &str)] = &[
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    // The program of the package busybox is linked to libraries.
+    ("/usr/share/doc/busybox-static/copyright", "busybox-static"),
+    ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring"),
+    ("cpio", "cpio"),
+    ("depmod", "kmod"),
+    ("xzcat", "xz-utils"),
+    ("zstdcat", "zstd"),
+    ("setpriv", "util-linux"),
+    ("exportfs", "nfs-kernel-server"),
+    ("mount.nfs", "nfs-common"),
+    ("smbd", "samba"),
+    ("mount.cifs", "cifs-utils"),
+    ("mkfs.vfat", "dosfstools"),
+    ("mkfs.exfat", "exfatprogs"),
+    ("mkfs.ntfs", "ntfs-3g"),
+    ("mkfs.f2fs", "f2fs-tools"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("mkfs.btrfs", "btrfs-progs"),
+    ("dmsetup", "dmsetup"),
+];
 
 /// Directories with a package.json and a lock file, for tests in a browser.
 const NODE_PACKAGES: &[&str] = &["crates/report/tests/browser"];
@@ -88,6 +115,14 @@ pub(crate) fn install_mpi() {
         missing.push("libclang-dev");
     }
     install_packages(&missing);
+}
+
+/// Installs what guests need. The error names what is still missing.
+pub(crate) fn install_guest() -> anyhow::Result<()> {
+    install_packages(&packages_of_missing(GUEST_TOOLS));
+    let missing = packages_of_missing(GUEST_TOOLS).join(" ");
+    ensure!(missing.is_empty(), "packages are missing: {missing}");
+    Ok(())
 }
 
 fn packages_of_missing(tools: &[(&str, &'static str)]) -> Vec<&'static str> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::command::{cargo, succeed};
+use crate::command::build_haulage;
 use crate::file_systems::FileSystems;
 use run::{Run, Settings, Sweep};
 
@@ -138,14 +138,6 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     // Nothing tried is no success.
     ensure!(run.counts.tried() > 0, "no case was tried");
     Ok(if run.has_findings() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Builds this tree's haulage with debug assertions and overflow checks.
-fn build_haulage() -> anyhow::Result<PathBuf> {
-    let build = ["build", "--quiet", "--package", "haulage-cli", "--bin", "haulage"];
-    succeed(cargo().args(build))?;
-    let own = std::env::current_exe().context("this program's own path")?;
-    Ok(own.with_file_name("haulage"))
 }
 
 fn parse_name(name: &str) -> anyhow::Result<&'static str> {
