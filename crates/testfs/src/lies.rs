@@ -1,7 +1,7 @@
 //! What a file system says that is not so, and how its requests fail.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo};
 
@@ -23,6 +23,10 @@ pub struct Lies {
     pub names_twice: bool,
     /// The modification time goes backward by a second with each look at it.
     pub time_backward: bool,
+    /// Times are cut to multiples of this.
+    pub time_resolution: Option<Duration>,
+    /// The time of a change of the inode is reported as that of the last modification.
+    pub ctime_is_mtime: bool,
     /// The time of a read.
     pub read_time: Duration,
     /// The most bytes that a read returns.
@@ -104,6 +108,16 @@ impl Liar {
         if self.lies.time_backward {
             attr.mtime -= Duration::from_secs(self.looks);
             attr.ctime -= Duration::from_secs(self.looks);
+        }
+        if let Some(resolution) = self.lies.time_resolution {
+            for time in [&mut attr.atime, &mut attr.mtime, &mut attr.ctime] {
+                let since = time.duration_since(UNIX_EPOCH).expect("tests set later times");
+                let rest = since.as_nanos() % resolution.as_nanos();
+                *time -= Duration::from_nanos(u64::try_from(rest).expect("less than a resolution"));
+            }
+        }
+        if self.lies.ctime_is_mtime {
+            attr.ctime = attr.mtime;
         }
         attr
     }

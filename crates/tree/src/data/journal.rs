@@ -12,6 +12,7 @@ use rustix::fs::{Stat, ftruncate};
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::fs::time::{coarsest_resolution, elapsed_since};
 use crate::fs::{FileId, ctime, file_bytes, mtime};
 use crate::shared::range_claim::ChunkRecord;
 
@@ -42,7 +43,7 @@ pub(crate) struct Journal {
     pub(crate) at: u64,
     records: u64,
     pub(crate) chunk_bytes: u64,
-    /// A write failed; nothing more is recorded.
+    /// Nothing more is recorded, as after a write that failed.
     broken: bool,
 }
 
@@ -63,6 +64,11 @@ fn header(src: &Stat) -> [u8; HEADER_BYTES] {
     header
 }
 
+/// Whether the source may change once more without other times: they are coarse, and it has just changed.
+fn may_change_unseen(src: &Stat) -> bool {
+    elapsed_since(ctime(src)) < coarsest_resolution(ctime(src))
+}
+
 impl Journal {
     /// Reads the journal `file` of `partial`, and truncates both to what is valid.
     pub(crate) fn read(file: OwnedFd, partial: BorrowedFd<'_>, src: &Stat) -> io::Result<Journal> {
@@ -72,7 +78,8 @@ impl Journal {
             at: 0,
             records: 0,
             chunk_bytes: chunk_bytes(file_bytes(src)),
-            broken: false,
+            // What is copied now may be of an earlier state of the source than its times tell.
+            broken: !is_of_source && may_change_unseen(src),
         };
         if is_of_source {
             while let Some(end) = journal.next_valid(partial, file_bytes(src))? {
@@ -203,4 +210,31 @@ fn hash_of(partial: BorrowedFd<'_>, from: u64, to: u64) -> io::Result<u128> {
         at += len as u64;
     }
     Ok(hash.digest128())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use rustix::fs::fstat;
+
+    use super::*;
+
+    #[test]
+    fn a_source_with_coarse_times_may_change_unseen_until_they_differ() {
+        let mut src = fstat(tempfile::tempfile().expect("a file")).expect("its state");
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("later");
+        let even = i64::try_from(now.as_secs()).expect("a time") / 2 * 2;
+        for (seconds, nanoseconds, may_change) in [
+            (even, 0, true),
+            (even - 2, 0, false),
+            (even - 3, 0, false),
+            (even, 1, false),
+            (even + 9, 500_000_000, true),
+        ] {
+            (src.st_ctime, src.st_ctime_nsec) = (seconds, nanoseconds);
+            let what = format!("{} and {nanoseconds} ns", seconds - even);
+            assert_eq!(may_change_unseen(&src), may_change, "{what}");
+        }
+    }
 }

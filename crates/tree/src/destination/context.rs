@@ -6,6 +6,7 @@ use super::backup::created::CreatedFiles;
 use super::backup::numbers::BackupNumbers;
 use super::dry_run::DryRun;
 use super::stale_files::StaleFiles;
+use super::time_resolution::TimeResolutions;
 use crate::data::sync::Syncer;
 use crate::report::Reporter;
 use crate::request::Options;
@@ -23,6 +24,7 @@ pub(crate) struct DestinationContext<'r> {
     pub(crate) created: CreatedFiles,
     pub(crate) numbers: BackupNumbers,
     pub(crate) stale: StaleFiles,
+    pub(crate) resolutions: TimeResolutions,
     pub(crate) dry_run: Option<DryRun>,
     /// The job that this process is a rank of.
     pub(crate) rank: Option<Arc<RankContext>>,
@@ -46,6 +48,7 @@ impl<'r> DestinationContext<'r> {
             created: CreatedFiles::default(),
             numbers: BackupNumbers::default(),
             stale: StaleFiles::default(),
+            resolutions: TimeResolutions::default(),
             dry_run: options.dry_run.then(DryRun::default),
             rank,
         }

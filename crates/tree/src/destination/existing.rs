@@ -5,13 +5,14 @@ use std::ffi::{CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat, accessat, fstat, readlinkat, statat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::backup::{self, BackupError, BackupMethod};
 use super::context::DestinationContext;
 use super::same_file::{SameFile, check_same_file};
 use super::state::{DestinationState, Found};
+use super::time_resolution;
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
@@ -19,7 +20,7 @@ use crate::fs::{
     open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
-use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
+use crate::request::{Backup, BackupKind, Existing, Follow, Make};
 
 /// What is done with an existing destination.
 pub(crate) enum Decision {
@@ -83,7 +84,7 @@ fn check_update_options(
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
     };
     if cx.options.resume
-        && is_complete(cx.options, &entry.src_stat, found)
+        && is_complete(cx, entry, found)?
         && let Some(verified) = verify_existing(cx, entry, found)?
     {
         skipped();
@@ -93,7 +94,9 @@ fn check_update_options(
         Existing::Replace => {}
         Existing::ReplaceOlder => {
             // This includes a directory, which is kept because it is newer.
-            if mtime(found.effective()) >= mtime(&entry.src_stat) {
+            if mtime(found.effective()) >= mtime(&entry.src_stat)
+                || cx.options.preserve.timestamps && has_source_time(cx, entry, found)?
+            {
                 skipped();
                 return Ok(Some(Decision::UpToDate(None)));
             }
@@ -115,13 +118,21 @@ fn check_update_options(
 
 /// Whether an earlier run has completed this copy. With `--atomic` a file gets its name when it has
 /// all its data and the time of its source.
-fn is_complete(options: &Options, src: &Stat, found: &Found) -> bool {
-    options.preserve.timestamps
-        && options.make == Make::Copy
+fn is_complete(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<bool> {
+    let (src, dst) = (&entry.src_stat, found.effective());
+    let may_be_complete = cx.options.preserve.timestamps
+        && cx.options.make == Make::Copy
         && is_regular(src)
-        && is_regular(found.effective())
-        && file_bytes(src) == file_bytes(found.effective())
-        && mtime(src) == mtime(found.effective())
+        && is_regular(dst)
+        && file_bytes(src) == file_bytes(dst);
+    Ok(may_be_complete && (mtime(src) == mtime(dst) || has_source_time(cx, entry, found)?))
+}
+
+/// Whether the destination, which seems older than the source, is a copy of it as it is now, with its time as
+/// far as the file system keeps it.
+fn has_source_time(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<bool> {
+    let differs = || Ok(compare_data(cx, entry, found)?.is_none());
+    time_resolution::has_source_time(cx, entry, found, differs)
 }
 
 /// Compares the data with `--verify`. The outer `None` means that the file has to be copied again:
@@ -131,9 +142,18 @@ fn verify_existing(
     entry: &Entry<'_>,
     found: &Found,
 ) -> Result<Option<Option<Verified>>> {
-    if !cx.options.verify {
-        return Ok(Some(None));
+    match cx.options.verify {
+        true => compare_data(cx, entry, found),
+        false => Ok(Some(None)),
     }
+}
+
+/// Compares the data. The outer `None` means that it differs, or cannot be compared.
+fn compare_data(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    found: &Found,
+) -> Result<Option<Option<Verified>>> {
     if found.through_link {
         return Ok(None);
     }

@@ -20,3 +20,4 @@ mod same_file;
 pub(crate) mod stale_files;
 pub(crate) mod state;
 pub(crate) mod temporary;
+pub(crate) mod time_resolution;

@@ -12,6 +12,7 @@ pub(crate) mod open_name;
 pub(crate) mod place;
 pub(crate) mod readdir;
 pub(crate) mod stat;
+pub(crate) mod time;
 pub(crate) mod umask;
 pub(crate) mod xattr;
 

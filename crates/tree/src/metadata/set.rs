@@ -2,8 +2,8 @@
 
 use engines::sys::chmod_path_fd;
 use rustix::fs::{
-    AtFlags, Gid, Mode, Stat, Timespec, Timestamps, Uid, chmod, chownat, fchmod, fchown, futimens,
-    utimensat,
+    AtFlags, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, chmod, chownat, fchmod,
+    fchown, futimens, utimensat,
 };
 use rustix::io::{self, Errno};
 
@@ -95,8 +95,20 @@ pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> 
 
 /// Sets the times of access and modification to those of `src`.
 pub(super) fn set_times(handle: Handle<'_>, src: &Stat) -> io::Result<()> {
-    let spec = |(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec };
-    let times = Timestamps { last_access: spec(atime(src)), last_modification: spec(mtime(src)) };
+    set(handle, spec(atime(src)), spec(mtime(src)))
+}
+
+/// Sets the time of modification, in seconds and nanoseconds.
+pub(crate) fn set_mtime(handle: Handle<'_>, mtime: (i64, i64)) -> io::Result<()> {
+    set(handle, Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, spec(mtime))
+}
+
+fn spec((tv_sec, tv_nsec): (i64, i64)) -> Timespec {
+    Timespec { tv_sec, tv_nsec }
+}
+
+fn set(handle: Handle<'_>, last_access: Timespec, last_modification: Timespec) -> io::Result<()> {
+    let times = Timestamps { last_access, last_modification };
     match handle {
         Handle::Open(fd) => futimens(fd, &times),
         Handle::Path(fd) => utimensat(fd, c"", &times, AtFlags::EMPTY_PATH),

@@ -5,6 +5,7 @@ use rustix::io;
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 use crate::fs::ctime;
+use crate::fs::time::grain;
 
 /// The start of a run. Every later change has this timestamp or a later one.
 ///
@@ -41,15 +42,6 @@ impl StartTime {
         let grain = grain(nanoseconds);
         (seconds, nanoseconds) >= (self.seconds, self.nanoseconds / grain * grain)
     }
-}
-
-/// The coarsest power of ten, from 1 ns to 1 s, to which the timestamp may have been cut.
-fn grain(nanoseconds: i64) -> i64 {
-    let mut grain = 1;
-    while grain < 1_000_000_000 && nanoseconds % (grain * 10) == 0 {
-        grain *= 10;
-    }
-    grain
 }
 
 /// Changes a new file and returns the timestamp. Reading the old timestamp first makes the kernel

@@ -321,7 +321,8 @@ pub(super) static FLAGS: &[Flag] = &[
         help: "which existing files to replace: all; none; none-fail, where a skipped file is an \
                error; older, only files older than SOURCE",
         details: "Without WHEN it is \\fBolder\\fR. It is applied before \\fB-i\\fR asks, and is \
-                  ignored with \\fB-n\\fR.",
+                  ignored with \\fB-n\\fR. With \\fB--preserve=timestamps\\fR a source is not \
+                  newer by less than the file system of the destination can store.",
         ..Flag::PLAIN
     },
     Flag {
