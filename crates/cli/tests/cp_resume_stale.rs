@@ -32,21 +32,26 @@ struct Left {
     journal: Vec<u8>,
 }
 
+/// Kills a copy of `a` to `b` that has recorded something.
+fn kill_a_copy(dir: &Path) {
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    let args = ["cp", "--resume", "--reflink=never", "--limit-rate=24M", "a", "b"];
+    let mut child = command.args(args).current_dir(dir).spawn().expect("haulage runs");
+    // The whole copy takes a second.
+    while std::fs::metadata(journal(dir)).map_or(0, |stat| stat.len()) < 150 {
+        assert!(child.try_wait().expect("a child").is_none(), "it was too quick");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("a signal");
+    child.wait().expect("it has ended");
+}
+
 impl Left {
     fn new() -> Left {
         let dir = tempfile::tempdir().expect("a directory");
         let dir = dir.path();
         write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
-        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-        let args = ["cp", "--resume", "--reflink=never", "--limit-rate=24M", "a", "b"];
-        let mut child = command.args(args).current_dir(dir).spawn().expect("haulage runs");
-        // The whole copy takes a second.
-        while std::fs::metadata(journal(dir)).map_or(0, |stat| stat.len()) < 150 {
-            assert!(child.try_wait().expect("a child").is_none(), "it was too quick");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        child.kill().expect("a signal");
-        child.wait().expect("it has ended");
+        kill_a_copy(dir);
         let read = |path| read(path).expect("it was left");
         Left { part: read(part(dir)), journal: read(journal(dir)) }
     }
@@ -294,6 +299,46 @@ fn partial_files_in_use_or_of_others_stay() {
         assert!(output.status.success(), "{pass}: {output:?}");
         assert_eq!(leftovers(&dir.join("dst")), both, "{pass}");
     }
+}
+
+/// Runs haulage where no file may be longer than so many KiB.
+fn run_limited(dir: &Path, kib: u32, args: &[&str]) -> Output {
+    let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" cp \"$@\"");
+    let mut command = testfs::command("bash");
+    let program = env!("CARGO_BIN_EXE_haulage");
+    command.args(["-c", &script, program]).args(args).current_dir(dir).output().expect("a shell")
+}
+
+/// A hole that could not be made is not in the copy.
+#[test]
+fn the_bytes_of_an_incomplete_copy_are_those_that_it_has() {
+    each_fs(|kind, dir| {
+        let mib = random_bytes(1 << 20, 2);
+        for (what, at) in
+            [("no data", None), ("data at the start", Some(0)), ("a hole", Some(2 << 20))]
+        {
+            let src = std::fs::File::create(dir.join("a")).expect("a file");
+            src.set_len(5 << 30).expect("a length");
+            at.map_or(Ok(()), |at| src.write_all_at(&mib, at)).expect("written");
+            for sparse in ["auto", "always"] {
+                let options = ["--reflink=never", "--receipt=receipt", "a", "b"];
+                let option = format!("--sparse={sparse}");
+                let args = [&[&*option], &options[..]].concat();
+                let output = run_limited(dir, 9000, &args);
+                let said = testfs::stderr(&output);
+                let bytes = std::fs::metadata(dir.join("b")).expect("a part").len();
+                let due = format!("'b' is incomplete: {bytes} of 5368709120 bytes");
+                assert!(said.contains(&due), "{kind} {what} {option}: {said}");
+                let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+                let entry: serde_json::Value =
+                    serde_json::from_str(receipt.lines().next().expect("an entry")).expect("JSON");
+                let sum = ["data_bytes", "hole_bytes"].map(|key| entry[key].as_u64().unwrap_or(0));
+                assert_eq!(sum.iter().sum::<u64>(), bytes, "{kind} {what} {option}: {entry}");
+                remove_file(dir.join("b")).expect("removed");
+                remove_file(dir.join("receipt")).expect("removed");
+            }
+        }
+    });
 }
 
 #[test]

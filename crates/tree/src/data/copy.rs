@@ -44,6 +44,9 @@ fn copy_with_engines(
     }
     let copied = copy.run_steps();
     let copied = copy.cut_old_contents(copied);
+    if copied.is_err() {
+        copy.leave_out_missing_hole();
+    }
     let DataCopy { report, footprint, at, old_contents, by_others, .. } = copy;
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {

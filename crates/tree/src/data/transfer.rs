@@ -357,6 +357,21 @@ impl DataCopy<'_, '_, '_> {
             .map_err(failed(Action::Extend, self.files.dst_place))
     }
 
+    /// The bytes before the offset that the destination does not have: a hole at its end, until it is extended.
+    pub(super) fn missing_hole(&self) -> u64 {
+        match fstat(self.files.dst) {
+            Ok(now) if is_regular(&now) => self.at.saturating_sub(file_bytes(&now)),
+            _ => 0,
+        }
+    }
+
+    /// Forgets a hole at the end that a failed copy does not have.
+    pub(super) fn leave_out_missing_hole(&mut self) {
+        let missing = self.missing_hole();
+        self.at -= missing;
+        self.report.hole_bytes = self.report.hole_bytes.saturating_sub(missing);
+    }
+
     /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the
     /// rate limit, checks for an interrupt, and drops pages of earlier pieces.
     pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
@@ -411,7 +426,7 @@ impl DataCopy<'_, '_, '_> {
         let is_as_before = self.old_contents == OldContents::UntilWritten && self.at == 0;
         match self.files.atomic || is_as_before {
             true => Diagnostic::InterruptedBefore { dst },
-            false => Diagnostic::Interrupted { dst, bytes: self.at },
+            false => Diagnostic::Interrupted { dst, bytes: self.at - self.missing_hole() },
         }
     }
 }
