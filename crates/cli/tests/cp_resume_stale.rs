@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
 use rustix::io::Errno;
-use testfs::{each_fs, random_bytes};
+use testfs::{Costs, SlowFs, each_fs, random_bytes};
 
 const LARGE: usize = 24 << 20;
 
@@ -307,6 +307,46 @@ fn run_limited(dir: &Path, kib: u32, args: &[&str]) -> Output {
     let mut command = testfs::command("bash");
     let program = env!("CARGO_BIN_EXE_haulage");
     command.args(["-c", &script, program]).args(args).current_dir(dir).output().expect("a shell")
+}
+
+#[test]
+fn nothing_is_left_of_a_copy_that_is_too_long_for_the_file_system() {
+    each_fs(|kind, dir| {
+        large(&dir.join("a"), dir);
+        let sparse = std::fs::File::create(dir.join("sparse")).expect("a file");
+        sparse.set_len(5 << 30).expect("a length");
+        for args in [
+            &["--resume", "--reflink=never", "a", "b"][..],
+            &["--resume", "--reflink=never", "--jobs=1", COUNTED, "a", "b"],
+            &["--resume", "--reflink=never", "sparse", "b"],
+        ] {
+            let output = run_limited(dir, 9000, args);
+            assert_eq!(output.status.code(), Some(1), "{kind} {args:?}: {output:?}");
+            let said = testfs::stderr(&output);
+            assert!(said.contains("File too large"), "{kind} {args:?}: {said}");
+            assert_eq!(leftovers(dir), [""; 0], "{kind} {args:?}");
+            assert!(!dir.join("b").exists(), "{kind} {args:?}");
+        }
+    });
+}
+
+const COUNTED: &str = "--engine=read_write:256K@2";
+
+/// A full disk may have space later.
+#[test]
+fn what_a_full_disk_ended_is_continued() {
+    let Some(full) = SlowFs::mount(Costs { full_after_writes: Some(100), ..Costs::default() })
+    else {
+        return;
+    };
+    let dir = full.path();
+    let src = tempfile::tempdir().expect("a directory");
+    large(&src.path().join("a"), dir);
+    let src = src.path().join("a");
+    let output = run(dir, &["--resume", src.to_str().expect("UTF-8"), "b"]);
+    let said = testfs::stderr(&output);
+    assert!(said.contains("No space left on device"), "{said}");
+    assert_eq!(leftovers(dir), [".b.haulage-journal", ".b.haulage-part"]);
 }
 
 /// A hole that could not be made is not in the copy.

@@ -83,7 +83,9 @@ pub(crate) fn copy_file(
         // The descriptor may stay open for longer.
         let _ = flock(&dst.fd, FlockOperation::Unlock);
     }
-    if let (Err(Diagnostic::Differs { .. }), Some(atomic)) = (&copied, &mut dst.atomic) {
+    if let (Err(diagnostic), Some(atomic)) = (&copied, &mut dst.atomic)
+        && diagnostic.recurs()
+    {
         atomic.discard();
     }
     if state.dangling {

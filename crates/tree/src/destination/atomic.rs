@@ -244,7 +244,7 @@ impl<'j> AtomicFile<'j> {
         }
     }
 
-    /// Removes a partial file that differs from its source.
+    /// Removes a partial file that would not be continued.
     pub(crate) fn discard(&mut self) {
         if std::mem::take(&mut self.resumable) {
             self.report_left_over(partial::clear(self.final_name.parts()));

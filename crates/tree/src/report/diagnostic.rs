@@ -163,6 +163,19 @@ impl Diagnostic {
             _ => Severity::Failure,
         }
     }
+
+    /// Whether the copy of a file fails in the same way when it is made again, or may not go on from what is
+    /// there. Errors of space, media, servers and permissions may pass.
+    pub(crate) fn recurs(&self) -> bool {
+        match self {
+            Diagnostic::Differs { .. } => true,
+            Diagnostic::Failed { errno, .. } | Diagnostic::Copy { errno, .. } => matches!(
+                *errno,
+                Errno::FBIG | Errno::INVAL | Errno::OVERFLOW | Errno::OPNOTSUPP | Errno::XDEV
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// The action on a file that failed.
