@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use testfs::{Aspects, FsKind, each_fs, random_bytes, tree_differences};
+use testfs::{Aspects, Costs, FsKind, Lies, SlowFs, each_fs, random_bytes, tree_differences};
 
 const LARGE: usize = 72 << 20;
 
@@ -119,6 +119,40 @@ fn a_copy_killed_ten_times_ends_equal_and_copies_little_twice() {
             }
         }
     });
+}
+
+/// As on vfat, exfat and SMB: owner and mode are those of the mount, and no file is private.
+#[test]
+fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
+    let own = rustix::process::geteuid().as_raw();
+    for (uid, mode) in [(own, 0o755), (own, 0o777), (own + 12345, 0o600), (own + 12345, 0o644)] {
+        let what = format!("{uid} {mode:o}");
+        let Some(served) = SlowFs::mount(Costs::default()) else { return };
+        served.lie(Lies { owner_and_mode: Some((uid, mode)), ..Lies::default() });
+        let dir = tempfile::tempdir().expect("a directory");
+        let (src, dst) = (dir.path().join("src"), served.path().join("dst"));
+        create_dir(&src).expect("a directory");
+        let content = random_bytes(LARGE / 2, 1);
+        write(src.join("large"), &content).expect("a file");
+        let args = ["-r", COUNTED, "--resume", "src", dst.to_str().expect("UTF-8")];
+        let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
+        assert!(!ended, "{what}");
+        let dry_run = run(dir.path(), &[&["--dry-run", "-v"], &args[..]].concat());
+        assert!(!testfs::stdout(&dry_run).contains("dst/src"), "{what}: {dry_run:?}");
+        let (rest, ended) = run_for(dir.path(), &args, u64::MAX);
+        assert!(ended && rest < content.len() as u64 * 2 / 3, "{what}: {rest} bytes again");
+        assert!(read(dst.join("large")).expect("the copy") == content, "{what}");
+        assert_eq!(leftovers(served.path()), [""; 0], "{what}");
+
+        // What is not continued is removed nevertheless.
+        std::fs::remove_file(dst.join("large")).expect("removed");
+        let args = ["-rT", COUNTED, "--resume", "src", args[4]];
+        let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
+        assert!(!ended, "{what}");
+        write(src.join("large"), "short").expect("a file");
+        assert!(run(dir.path(), &args).status.success());
+        assert_eq!(leftovers(&dst), [""; 0], "{what}");
+    }
 }
 
 #[test]

@@ -301,6 +301,37 @@ fn partial_files_in_use_or_of_others_stay() {
     }
 }
 
+/// Where modes are kept, others may have written what they could write.
+#[test]
+fn a_partial_file_that_is_not_private_is_not_continued() {
+    each_fs(|kind, dir| {
+        large(&dir.join("a"), dir);
+        for (mode, uid, is_continued) in [
+            (0o600, None, true),
+            (0o644, None, false),
+            (0o660, None, false),
+            (0o600, testfs::is_root().then_some(12345), false),
+        ] {
+            if mode == 0o600 && uid.is_none() && !is_continued {
+                testfs::skip(&testfs::test_name(), "only root may give a file to another user");
+                continue;
+            }
+            kill_a_copy(dir);
+            std::fs::set_permissions(part(dir), PermissionsExt::from_mode(mode)).expect("a mode");
+            std::os::unix::fs::chown(part(dir), uid, None).expect("an owner");
+            // Open, so that no other file gets its number.
+            let partial = std::fs::File::open(part(dir)).expect("the partial file");
+            let output = run(dir, &["--resume", "--reflink=never", "a", "b"]);
+            assert!(output.status.success(), "{kind} {mode:o} {uid:?}: {output:?}");
+            let copy = std::fs::metadata(dir.join("b")).expect("the copy");
+            let was_continued = copy.ino() == partial.metadata().expect("its state").ino();
+            assert_eq!(was_continued, is_continued, "{kind} {mode:o} {uid:?}");
+            assert_eq!(leftovers(dir), [""; 0], "{kind} {mode:o} {uid:?}");
+            remove_file(dir.join("b")).expect("removed");
+        }
+    });
+}
+
 /// Runs haulage where no file may be longer than so many KiB.
 fn run_limited(dir: &Path, kib: u32, args: &[&str]) -> Output {
     let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" cp \"$@\"");

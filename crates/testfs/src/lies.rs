@@ -27,6 +27,8 @@ pub struct Lies {
     pub time_resolution: Option<Duration>,
     /// The time of a change of the inode is reported as that of the last modification.
     pub ctime_is_mtime: bool,
+    /// Every file has this owner and these permissions, whatever is set.
+    pub owner_and_mode: Option<(u32, u16)>,
     /// The time of a read.
     pub read_time: Duration,
     /// The most bytes that a read returns.
@@ -118,6 +120,11 @@ impl Liar {
         }
         if self.lies.ctime_is_mtime {
             attr.ctime = attr.mtime;
+        }
+        if let Some((uid, perm)) = self.lies.owner_and_mode
+            && attr.kind == FileType::RegularFile
+        {
+            (attr.uid, attr.perm) = (uid, perm);
         }
         attr
     }

@@ -99,6 +99,8 @@ pub(crate) fn copy_file(
     }
     let (data, lost) = copied?;
     let id = FileId::of(&dst.stat);
+    // An SMB server keeps the name of a removed file until it is closed.
+    drop(journal);
     close(src).map_err(failed(Action::Close, &entry.src))?;
     if let Some(atomic) = dst.atomic {
         let fs_type = worker.data.fs_types.of(dst.fd.as_fd(), id.dev);

@@ -18,7 +18,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 use super::context::DestinationContext;
 use super::existing::may_be_removed;
 use super::own_file::{self, LeftOver};
-use super::partial::{self, may_resume, resume_or_create};
+use super::partial::{self, Beside, may_resume, resume_or_create};
 use super::state::{DestinationState, Found, refuse_untrusted_link};
 use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
@@ -113,7 +113,9 @@ pub(crate) fn open_atomic<'j>(
         && cx.options.reflink != Reflink::Always
         && may_resume(&entry.src, atomic.final_name.parts())
     {
-        let partial = resume_or_create(atomic.final_name.parts(), src, cx.security.caller.euid);
+        let (dir, name) = atomic.final_name.parts();
+        let beside = Beside { security: &cx.security, src: &entry.src, dir, name };
+        let partial = resume_or_create(&beside, src);
         if let Some(partial) = partial.map_err(failed(Action::CreateRegular, &entry.dst))? {
             atomic.temp_name = Some(partial.name);
             atomic.journal = Some(partial.journal);

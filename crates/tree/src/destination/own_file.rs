@@ -16,7 +16,7 @@ use crate::report::{Diagnostic, Reporter};
 #[must_use = "the user must know what is left over"]
 pub(crate) struct LeftOver {
     name: CString,
-    errno: Errno,
+    pub(super) errno: Errno,
 }
 
 impl LeftOver {

@@ -13,9 +13,10 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use super::own_file::{self, LeftOver};
-use super::temporary::{is_source_name, temp_name};
+use super::temporary::{create_temporary, is_source_name, lock_created, temp_name};
 use crate::data::journal::{Journal, MAGIC};
 use crate::fs::{FileId, Place, is_named, is_regular};
+use crate::security::Security;
 
 /// The first bytes of the marker of a directory.
 const MARKER: &[u8; 8] = b"haulage/";
@@ -26,6 +27,47 @@ pub(crate) struct PartialFile {
     pub(crate) name: CString,
     pub(crate) journal: Journal,
 }
+
+/// The destination that files of haulage are beside.
+#[derive(Clone, Copy)]
+pub(crate) struct Beside<'b> {
+    pub(crate) security: &'b Security,
+    /// The source of the destination now.
+    pub(crate) src: &'b Place<'b>,
+    pub(crate) dir: BorrowedFd<'b>,
+    pub(crate) name: &'b CStr,
+}
+
+impl Beside<'_> {
+    /// Whether the file that `stat` describes is one that this user created, as far as the file system tells:
+    /// where it keeps no modes or owners, such as vfat, a new file looks the same.
+    pub(super) fn is_own(&self, stat: &Stat) -> Result<bool, LeftOver> {
+        match is_private(stat, self.security.caller.euid) {
+            true => Ok(true),
+            false => self.looks_as_new(stat),
+        }
+    }
+
+    /// Whether a private file that is created now has this owner and mode.
+    fn looks_as_new(&self, stat: &Stat) -> Result<bool, LeftOver> {
+        let created = create_temporary(self.security, self.src, (self.dir, self.name), |name| {
+            let fd = openat(self.dir, name, FLAGS | NEW, PRIVATE)?;
+            lock_created(&fd, self.dir, name)?;
+            Ok(fd)
+        });
+        let Ok((name, fd)) = created else { return Ok(false) };
+        let new = fstat(&fd);
+        drop(fd);
+        own_file::remove(self.dir, &name)?;
+        let shown = |stat: &Stat| (stat.st_uid, stat.st_mode, stat.st_nlink);
+        Ok(new.is_ok_and(|new| shown(&new) == shown(stat)))
+    }
+}
+
+const FLAGS: OFlags =
+    OFlags::RDWR.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const NEW: OFlags = OFlags::CREATE.union(OFlags::EXCL);
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The names of the partial file and the journal of `name`; `None` for a path of several components.
 pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
@@ -49,24 +91,22 @@ pub(crate) fn may_resume(src: &Place<'_>, (dir, name): (BorrowedFd<'_>, &CStr)) 
     })
 }
 
-/// Opens the partial file of `name` in `dir`, or creates one. `None` when another run uses it, or
+/// Opens the partial file beside a destination, or creates one. `None` when another run uses it, or
 /// another file that must stay has its name.
-pub(crate) fn resume_or_create(
-    (dir, name): (BorrowedFd<'_>, &CStr),
-    src: &Stat,
-    euid: u32,
-) -> io::Result<Option<PartialFile>> {
-    let Some((partial_name, journal_name)) = names(name) else { return Ok(None) };
-    let Some((mut fd, is_new)) = open_locked(dir, &partial_name, euid)? else { return Ok(None) };
-    let Some((file, _)) = open_own(dir, &journal_name, euid)? else {
-        let _ = unlinkat(dir, &*partial_name, AtFlags::empty());
+pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Option<PartialFile>> {
+    let Some((partial_name, journal_name)) = names(beside.name) else { return Ok(None) };
+    let Some((mut fd, is_new)) = open_locked(beside, &partial_name)? else { return Ok(None) };
+    let Some((file, _)) = open_own(beside, &journal_name)? else {
+        let _ = unlinkat(beside.dir, &*partial_name, AtFlags::empty());
         return Ok(None);
     };
     if !is_new && !Journal::is_of(file.as_fd(), src)? {
         // A file of another source, or of an earlier state of this one, may have attributes that the copy
         // must not have.
-        unlinkat(dir, &*partial_name, AtFlags::empty())?;
-        match open_locked(dir, &partial_name, euid)? {
+        unlinkat(beside.dir, &*partial_name, AtFlags::empty())?;
+        // An SMB server keeps the name of a removed file until it is closed.
+        drop(fd);
+        match open_locked(beside, &partial_name)? {
             Some((new, _)) => fd = new,
             None => return Ok(None),
         }
@@ -77,8 +117,8 @@ pub(crate) fn resume_or_create(
 
 /// Opens or creates the partial file `name` as [`open_own`] does, and locks it. `None` also when another
 /// run uses it.
-fn open_locked(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(OwnedFd, bool)>> {
-    let Some((fd, is_new)) = open_own(dir, name, euid)? else { return Ok(None) };
+fn open_locked(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, bool)>> {
+    let Some((fd, is_new)) = open_own(beside, name)? else { return Ok(None) };
     match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         // On file systems without locks no other run is kept out.
@@ -86,7 +126,7 @@ fn open_locked(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option
         result => result?,
     }
     // The last holder of the lock may have renamed the file.
-    Ok(is_named(fd.as_fd(), dir, name).then_some((fd, is_new)))
+    Ok(is_named(fd.as_fd(), beside.dir, name).then_some((fd, is_new)))
 }
 
 /// The contents of a file with the name of a journal.
@@ -130,11 +170,13 @@ pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), 
 /// Opens a private file for reading and writing, and replaces one of another user; whether it is new.
 /// `None` if the name belongs to a file that must stay, such as a directory, or a partial file to which another
 /// run has just given its owner and mode.
-fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(OwnedFd, bool)>> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = openat(dir, name, flags, Mode::empty());
+fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, bool)>> {
+    let dir = beside.dir;
+    let opened = openat(dir, name, FLAGS, Mode::empty());
     match &opened {
-        Ok(fd) if is_private(&fstat(fd)?, euid) => return opened.map(|fd| Some((fd, false))),
+        Ok(fd) if beside.is_own(&fstat(fd)?).map_err(|left_over| left_over.errno)? => {
+            return opened.map(|fd| Some((fd, false)));
+        }
         Ok(fd) if !may_be_replaced(fd, dir, name) => return Ok(None),
         // The file system has only shorter names.
         Err(Errno::NAMETOOLONG) => return Ok(None),
@@ -147,7 +189,9 @@ fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<(O
             Err(errno) => return Err(errno),
         }
     }
-    match openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
+    // An SMB server keeps the name of a removed file until it is closed.
+    drop(opened);
+    match openat(dir, name, FLAGS | NEW, PRIVATE) {
         // Another process created it first.
         Err(Errno::EXIST) => Ok(None),
         result => result.map(|fd| Some((fd, true))),
@@ -169,32 +213,35 @@ pub(crate) struct DirectoryMarker<'d> {
 }
 
 impl<'d> DirectoryMarker<'d> {
-    /// The marker of `name` in `dir` that an earlier run left for the source `src`.
+    /// The marker that an earlier run left for the source `src`. In a dry run the owner of a marker is not asked
+    /// for, since nothing may be created to find out.
     pub(crate) fn find(
-        dir: BorrowedFd<'d>,
-        name: &CStr,
+        beside: &Beside<'d>,
         src: &Stat,
-        euid: u32,
+        is_dry_run: bool,
     ) -> Option<DirectoryMarker<'d>> {
-        let (_, name) = names(name)?;
+        let (dir, (_, name)) = (beside.dir, names(beside.name)?);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(dir, &*name, flags, Mode::empty()).ok()?;
         let stat = fstat(&fd).ok()?;
         let mut text = [0; MARKER_BYTES + 1];
         let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
-        let own = is_regular(&stat) && stat.st_uid == euid;
-        (own && text[..len] == marker_text(src)).then_some(DirectoryMarker { dir, name })
+        if !is_regular(&stat) || text[..len] != marker_text(src) {
+            return None;
+        }
+        let own = is_dry_run
+            || stat.st_uid == beside.security.caller.euid
+            || beside.looks_as_new(&stat).is_ok_and(|own| own);
+        own.then_some(DirectoryMarker { dir, name })
     }
 
     /// Creates one, if its name is free.
     pub(crate) fn create(
-        dir: BorrowedFd<'d>,
-        name: &CStr,
+        beside: &Beside<'d>,
         src: &Stat,
-        euid: u32,
     ) -> io::Result<Option<DirectoryMarker<'d>>> {
-        let Some((_, name)) = names(name) else { return Ok(None) };
-        let Some((file, _)) = open_own(dir, &name, euid)? else { return Ok(None) };
+        let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
+        let Some((file, _)) = open_own(beside, &name)? else { return Ok(None) };
         let written = ftruncate(&file, 0);
         let written = written.and_then(|()| pwrite_all(file.as_fd(), &marker_text(src), 0).1);
         let marker = DirectoryMarker { dir, name };
@@ -227,9 +274,11 @@ fn marker_text(src: &Stat) -> [u8; MARKER_BYTES] {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
+    use std::path::Path;
 
     use super::*;
     use crate::data::journal::{CHUNK_BYTES_MIN, HEADER_BYTES, RECORD_BYTES};
+    use crate::fs::{DisplayPath, Trust};
 
     const CHUNK_BYTES: u64 = CHUNK_BYTES_MIN;
 
@@ -245,9 +294,13 @@ mod tests {
         let src = std::fs::File::create(dir.path().join("src")).expect("a file");
         src.set_len(4 * CHUNK_BYTES).expect("a length");
         let mut stat = fstat(&src).expect("its state");
+        let shown = DisplayPath::Operand(Path::new("src"));
+        let place = Place::new(at.as_fd(), c"src", shown, Trust::Operand);
+        let security = Security::new();
         let resume_or_create = |stat: &Stat| {
-            let euid = rustix::process::geteuid().as_raw();
-            resume_or_create((at.as_fd(), c"name"), stat, euid).expect("no error")
+            let (dir, name) = (at.as_fd(), c"name");
+            let beside = Beside { security: &security, src: &place, dir, name };
+            resume_or_create(&beside, stat).expect("no error")
         };
         let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("it fits into memory");
         let mut partial = resume_or_create(&stat).expect("no other run uses it");

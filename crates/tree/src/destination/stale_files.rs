@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 
 use super::own_file::{self, LeftOver};
-use super::partial::{self, JournalKind};
+use super::partial::{self, Beside, JournalKind};
 use super::temporary::{self, is_locked_elsewhere, is_source_name};
 use crate::entry::Entry;
 use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_named, is_regular, path_in};
@@ -82,7 +82,7 @@ impl StaleFiles {
         path: impl Fn() -> PathBuf,
     ) {
         let temporary = self.remove_temporary(security, src, dst);
-        let partial = remove_partial(security, src, dst);
+        let partial = remove_partial(&Beside { security, src, dir: dst.0, name: dst.1 });
         for left_over in [temporary, partial].into_iter().filter_map(Result::err) {
             left_over.report(report, &path());
         }
@@ -114,17 +114,17 @@ impl StaleFiles {
     }
 }
 
-/// Removes the partial file and the journal of `name` in `dir`, unless another run uses them. `src`
-/// is the source of `name` now.
-pub(crate) fn remove_partial(
-    security: &Security,
-    src: &Place<'_>,
-    (dir, name): (BorrowedFd<'_>, &CStr),
-) -> Result<(), LeftOver> {
+/// Removes the partial file and the journal of a destination, unless another run uses them.
+pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
+    let &Beside { security, src, dir, name } = beside;
     let Some((partial_name, journal_name)) = partial::names(name) else { return Ok(()) };
     let mut removed = Ok(());
-    let is_private = |stat: &Stat| partial::is_private(stat, security.caller.euid);
-    let journal = find(src, dir, &journal_name).filter(|(_, stat)| is_private(stat));
+    let mut journal = find(src, dir, &journal_name);
+    if let Some((_, stat)) = &journal
+        && !beside.is_own(stat)?
+    {
+        journal = None;
+    }
     let journal_kind = journal.as_ref().and_then(|(fd, _)| partial::journal_kind(fd.as_fd()));
     let is_of_file =
         journal_kind.is_some_and(|journal_kind| journal_kind != JournalKind::Directory);
@@ -132,9 +132,9 @@ pub(crate) fn remove_partial(
     // journal shows whose it is. A second name is that of the complete copy: see `AtomicFile::commit`.
     let has_records = journal_kind == Some(JournalKind::PartialFile);
     let is_of_journal = |stat: &Stat| has_records && is_regular(stat) && stat.st_nlink == 1;
-    let partial_file =
-        find(src, dir, &partial_name).filter(|(_, stat)| is_private(stat) || is_of_journal(stat));
-    if let Some((fd, stat)) = partial_file {
+    if let Some((fd, stat)) = find(src, dir, &partial_name)
+        && (is_of_journal(&stat) || beside.is_own(&stat)?)
+    {
         // Without a journal only an empty file is known to be a partial one: a run starts with
         // that.
         if !is_of_file && file_bytes(&stat) > 0 || is_locked_elsewhere(security, &fd, &stat) {

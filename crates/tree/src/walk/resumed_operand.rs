@@ -1,8 +1,8 @@
 //! `--resume` of an operand that is a directory: its marker tells whether an earlier run has finished it
 //! (docs/design/resume.md).
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Stat, statat};
 
 use super::operands::{copy_to_last, copy_to_name, open_directory};
 use crate::copy::context::CopyContext;
-use crate::destination::partial::DirectoryMarker;
+use crate::destination::partial::{Beside, DirectoryMarker};
 use crate::destination::stale_files;
 use crate::entry::source_name;
 use crate::fs::{DisplayPath, Place, Trust, c_name, is_directory, trim_slashes};
@@ -20,19 +20,19 @@ use crate::request::Request;
 /// Copies the only source to `last` with `--resume`. A marker tells whether a directory `last` is
 /// the unfinished copy of an earlier run, or a directory to copy into.
 pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
-    let Some((src, parent, base)) = look_up_operands(cx, request, last) else {
+    let Some(operands) = Operands::look_up(cx, request, last) else {
         return copy_to_last(cx, request, last);
     };
-    let exists = open_directory(last).is_ok();
-    let euid = cx.security().caller.euid;
-    let marker = if !is_directory(&src) || !cx.options.recursive {
+    let (place, exists) = (operands.src_place(request), open_directory(last).is_ok());
+    let beside = operands.beside(cx, &place);
+    let marker = if !is_directory(&operands.src) || !cx.options.recursive {
         Ok(None)
     } else if exists || cx.options.dry_run {
-        Ok(DirectoryMarker::find(parent.as_fd(), &base, &src, euid))
+        Ok(DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run))
     } else {
         // The marker takes the name of a journal, without which a partial file is not recognised.
-        remove_stale_partial(cx, request, last, (parent.as_fd(), &base));
-        DirectoryMarker::create(parent.as_fd(), &base, &src, euid)
+        remove_stale_partial(cx, &beside, last);
+        DirectoryMarker::create(&beside, &operands.src)
     };
     match marker {
         Err(errno) => {
@@ -42,7 +42,7 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
         Ok(None) => {
             copy_to_last(cx, request, last);
             if exists && is_complete(cx) {
-                remove_stale_partial(cx, request, last, (parent.as_fd(), &base));
+                remove_stale_partial(cx, &beside, last);
             }
         }
         Ok(Some(marker)) => {
@@ -54,21 +54,13 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
     }
 }
 
-/// Removes the partial file that an earlier run left for `name`, which is or becomes a directory. The
+/// Removes the partial file that an earlier run left for a name that is or becomes a directory. The
 /// user called it `last`.
-fn remove_stale_partial(
-    cx: &CopyContext<'_>,
-    request: &Request,
-    last: &OsStr,
-    (dir, name): (BorrowedFd<'_>, &CStr),
-) {
-    let Ok(source) = c_name(source_name(cx.options, &request.sources[0])) else { return };
-    let path = Path::new(&request.sources[0]);
-    if !cx.options.dry_run {
-        let src = Place::new(CWD, &source, DisplayPath::Operand(path), Trust::Operand);
-        if let Err(left_over) = stale_files::remove_partial(cx.security(), &src, (dir, name)) {
-            left_over.report(cx.report, Path::new(last));
-        }
+fn remove_stale_partial(cx: &CopyContext<'_>, beside: &Beside<'_>, last: &OsStr) {
+    if !cx.options.dry_run
+        && let Err(left_over) = stale_files::remove_partial(beside)
+    {
+        left_over.report(cx.report, Path::new(last));
     }
 }
 
@@ -76,11 +68,11 @@ fn remove_stale_partial(
 pub(super) fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, name: &OsStr) {
     if cx.options.resume
         && is_complete(cx)
-        && let Some((src, parent, base)) = look_up_operands(cx, request, name)
-        && let Some(marker) =
-            DirectoryMarker::find(parent.as_fd(), &base, &src, cx.security().caller.euid)
+        && let Some(operands) = Operands::look_up(cx, request, name)
     {
-        remove_marker(cx, marker, name);
+        let place = operands.src_place(request);
+        let found = DirectoryMarker::find(&operands.beside(cx, &place), &operands.src, false);
+        found.into_iter().for_each(|marker| remove_marker(cx, marker, name));
     }
 }
 
@@ -96,21 +88,37 @@ fn is_complete(cx: &CopyContext<'_>) -> bool {
     cx.report.failures() == 0 && !cx.report.interrupted() && !cx.options.dry_run
 }
 
-/// The attributes of the only source, the directory that the destination `last` is in, and its name
-/// there.
-fn look_up_operands(
-    cx: &CopyContext<'_>,
-    request: &Request,
-    last: &OsStr,
-) -> Option<(Stat, OwnedFd, CString)> {
-    let name = trim_slashes(last.as_bytes());
-    let (parent, base) = match name.iter().rposition(|&byte| byte == b'/') {
-        None => (&b"."[..], name),
-        Some(at) => (&name[..=at], &name[at + 1..]),
-    };
-    let src = c_name(source_name(cx.options, &request.sources[0])).ok()?;
-    let src = statat(CWD, &*src, AtFlags::empty()).ok()?;
-    Some((src, open_directory(OsStr::from_bytes(parent)).ok()?, c_name(base).ok()?))
+/// The only source and the destination.
+struct Operands {
+    src_name: CString,
+    src: Stat,
+    /// The directory that the destination is in.
+    parent: OwnedFd,
+    /// The name of the destination there.
+    base: CString,
+}
+
+impl Operands {
+    fn look_up(cx: &CopyContext<'_>, request: &Request, last: &OsStr) -> Option<Operands> {
+        let name = trim_slashes(last.as_bytes());
+        let (parent, base) = match name.iter().rposition(|&byte| byte == b'/') {
+            None => (&b"."[..], name),
+            Some(at) => (&name[..=at], &name[at + 1..]),
+        };
+        let src_name = c_name(source_name(cx.options, &request.sources[0])).ok()?;
+        let src = statat(CWD, &*src_name, AtFlags::empty()).ok()?;
+        let parent = open_directory(OsStr::from_bytes(parent)).ok()?;
+        Some(Operands { src_name, src, parent, base: c_name(base).ok()? })
+    }
+
+    fn src_place<'o>(&'o self, request: &'o Request) -> Place<'o> {
+        let shown = DisplayPath::Operand(Path::new(&request.sources[0]));
+        Place::new(CWD, &self.src_name, shown, Trust::Operand)
+    }
+
+    fn beside<'o>(&'o self, cx: &'o CopyContext<'_>, src: &'o Place<'o>) -> Beside<'o> {
+        Beside { security: cx.security(), src, dir: self.parent.as_fd(), name: &self.base }
+    }
 }
 
 /// Waits until the other ranks have ended, and adds their failures, unless that was done.
