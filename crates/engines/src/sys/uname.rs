@@ -44,7 +44,8 @@ pub fn uname() -> Result<Uname> {
 }
 
 fn text(field: &[c_char]) -> String {
-    let bytes: Vec<u8> = field.iter().map(|&byte| byte.cast_unsigned()).collect();
+    // The type has a sign on some architectures and none on others. Both have this method.
+    let bytes: Vec<u8> = field.iter().flat_map(|byte| byte.to_ne_bytes()).collect();
     let ended = CStr::from_bytes_until_nul(&bytes).map(CStr::to_bytes);
     String::from_utf8_lossy(ended.unwrap_or(&bytes)).into_owned()
 }

@@ -76,7 +76,11 @@ pub(crate) fn stat_new(fd: &OwnedFd, like: &Stat) -> io::Result<Stat> {
     Ok(with_fields(*like, &found))
 }
 
-#[expect(clippy::useless_conversion, reason = "some are narrower on some architectures")]
+#[allow(
+    clippy::useless_conversion,
+    clippy::unnecessary_fallible_conversions,
+    reason = "each architecture has other types"
+)]
 fn with_fields(mut stat: Stat, found: &Statx) -> Stat {
     stat.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor).into();
     stat.st_ino = found.stx_ino.into();
@@ -86,7 +90,7 @@ fn with_fields(mut stat: Stat, found: &Statx) -> Stat {
     stat.st_gid = found.stx_gid;
     stat.st_rdev = makedev(found.stx_rdev_major, found.stx_rdev_minor).into();
     stat.st_size = found.stx_size.try_into().unwrap_or_default();
-    stat.st_blksize = found.stx_blksize.into();
+    stat.st_blksize = found.stx_blksize.try_into().unwrap_or_default();
     stat.st_blocks = found.stx_blocks.try_into().unwrap_or_default();
     stat
 }
