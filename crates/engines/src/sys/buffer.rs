@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use rustix::param::page_size;
 
-use super::map::{HUGE_PAGE_BYTES, Map};
+use super::map::{Map, huge_page_bytes};
 
 /// The length of a [`Page`] in bytes: the smallest page size of Linux.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -55,9 +55,10 @@ impl Buffer {
         Ok(Buffer { map, offset_bytes, len })
     }
 
-    /// `len` bytes that start on a page boundary, for direct I/O. From 2 MiB on they start on the boundary of
-    /// a huge page, and the kernel uses huge pages where it has them. The first use of each zeroes all of it. Where
-    /// `/sys/kernel/mm/transparent_hugepage/enabled` is `never`, buffers of up to 32 MiB are in huge pages too.
+    /// `len` bytes that start on a page boundary, for direct I/O. If they fill a huge page (2 MiB on x86-64), they
+    /// start on the boundary of one, and the kernel uses huge pages where it has them. The first use of each zeroes
+    /// all of it. Where `/sys/kernel/mm/transparent_hugepage/enabled` is `never`, buffers of up to 32 MiB are in
+    /// huge pages too.
     ///
     /// A device takes a limited number of segments in a request, and each page of scattered memory is a segment of
     /// its own. With small pages one read of 1 MiB may fill the queue of a virtual disk, so that no second one is
@@ -66,7 +67,7 @@ impl Buffer {
     /// # Errors
     /// `OutOfMemory`.
     pub fn for_direct_io(len: usize) -> io::Result<Buffer> {
-        if len < HUGE_PAGE_BYTES {
+        if len < huge_page_bytes() {
             return Buffer::page_aligned(len);
         }
         let map = if len <= COLLAPSED_BYTES_MAX && system_uses_no_huge_pages() {
@@ -123,7 +124,7 @@ impl Buffer {
     }
 }
 
-/// A page of zeros on the stack, for a few bytes that do not justify a mapping.
+/// A page of zeros on the stack, of the smallest page size, for a few bytes that do not justify a mapping.
 #[repr(align(4096))]
 pub(crate) struct Page(pub(crate) [u8; PAGE_BYTES]);
 
@@ -162,18 +163,17 @@ mod tests {
 
     #[test]
     fn a_large_buffer_for_direct_io_asks_for_huge_pages() {
-        const HUGE: usize = HUGE_PAGE_BYTES;
+        let huge = huge_page_bytes();
         let has_huge_pages = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
         if !has_huge_pages {
             testfs::skip(&testfs::test_name(), "the kernel has no transparent huge pages");
         }
-        for len in [1, HUGE - 1, HUGE, HUGE + 1, 4 * HUGE, 4 * HUGE + 4097] {
+        for len in [1, huge - 1, huge, huge + 1, 2 * huge + 4097] {
             let mut buffer = Buffer::for_direct_io(len).expect("memory");
-            buffer.touch();
             let bytes = buffer.as_mut_slice();
-            let (address, is_large) = (bytes.as_ptr().addr(), len >= HUGE);
+            let (address, is_large) = (bytes.as_ptr().addr(), len >= huge);
             assert_eq!(bytes.len(), len);
-            assert_eq!(address % if is_large { HUGE } else { page_size() }, 0, "{len}");
+            assert_eq!(address % if is_large { huge } else { page_size() }, 0, "{len}");
             if has_huge_pages {
                 let flags = mapping_field(address, "VmFlags").expect("the mapping is listed");
                 let is_advised = flags.split_whitespace().any(|flag| flag == "hg");

@@ -10,8 +10,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use super::last_errno;
 use crate::Pos;
 
-/// The length of a huge page on x86-64, and on AArch64 with small pages of 4 KiB.
-pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// The length of a huge page on x86-64 and AArch64: what one page of the page table maps, whose entries have 8
+/// bytes. With small pages of 4 KiB it is 2 MiB, with those of 64 KiB 512 MiB.
+pub(super) fn huge_page_bytes() -> usize {
+    let page_bytes = rustix::param::page_size();
+    page_bytes * (page_bytes / size_of::<u64>())
+}
 
 /// `MADV_COLLAPSE` of `linux/mman.h`, since Linux 6.1. The crates define it for some C libraries only.
 const MADV_COLLAPSE: libc::c_int = 25;
@@ -97,8 +101,8 @@ impl Map {
 
     fn from_huge_page(len: usize) -> rustix::io::Result<Map> {
         let len = len.checked_next_multiple_of(rustix::param::page_size()).ok_or(Errno::NOMEM)?;
-        let mut map = Map::untouched(len.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?)?;
-        let offset = map.base.addr().wrapping_neg() % HUGE_PAGE_BYTES;
+        let mut map = Map::untouched(len.checked_add(huge_page_bytes()).ok_or(Errno::NOMEM)?)?;
+        let offset = map.base.addr().wrapping_neg() % huge_page_bytes();
         map.keep_only(offset, len)?;
         Ok(map)
     }
@@ -112,8 +116,8 @@ impl Map {
     /// Those of madvise(2): EINVAL where the kernel has no MADV_COLLAPSE or no huge pages, and EAGAIN, EBUSY or
     /// ENOMEM if none is left.
     unsafe fn collapse(&self) -> rustix::io::Result<()> {
-        let len = self.len - self.len % HUGE_PAGE_BYTES;
-        for from in (0..len).step_by(HUGE_PAGE_BYTES) {
+        let len = self.len - self.len % huge_page_bytes();
+        for from in (0..len).step_by(huge_page_bytes()) {
             // The kernel collapses only what has a page already.
             // SAFETY: `at` checked that the byte lies in the mapping. The caller has just made it of private
             // memory, so it is zero, and nothing refers to it.
@@ -239,8 +243,8 @@ pub(super) mod tests {
 
     #[test]
     fn memory_is_collapsed_to_huge_pages() {
-        const LEN: usize = 2 * HUGE_PAGE_BYTES;
-        let map = Map::from_huge_page(LEN + 1).expect("memory");
+        let len = 2 * huge_page_bytes();
+        let map = Map::from_huge_page(len + 1).expect("memory");
         // A mapping with a flag of its own does not merge with its neighbours.
         // SAFETY: the range is this mapping, and the advice changes only core dumps.
         unsafe { rustix::mm::madvise(map.base, map.len, Advice::LinuxDontDump) }.expect("advice");
@@ -252,7 +256,7 @@ pub(super) mod tests {
         assert_eq!(huge_bytes(), 0, "nothing was accessed");
         // SAFETY: the mapping was just made of private memory.
         match unsafe { map.collapse() } {
-            Ok(()) => assert_eq!(huge_bytes(), LEN),
+            Ok(()) => assert_eq!(huge_bytes(), len),
             Err(errno) => {
                 let has_huge_pages =
                     std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
@@ -263,6 +267,6 @@ pub(super) mod tests {
                 testfs::skip(&testfs::test_name(), &format!("MADV_COLLAPSE: {errno}"));
             }
         }
-        assert!(bytes("Rss") <= LEN, "the rest was not accessed");
+        assert!(bytes("Rss") <= len, "the rest was not accessed");
     }
 }
