@@ -10,7 +10,7 @@ use crate::span::{Pair, Pos, Span};
 use crate::sys::buffer::Page;
 
 /// The most bytes that one call moves. Linux truncates every read, write and kernel copy to this
-/// (MAX_RW_COUNT, read(2)).
+/// (MAX_RW_COUNT, read(2)), or with larger pages than 4 KiB to a whole number of those.
 pub const CALL_BYTES_MAX: u64 = 0x7fff_f000;
 
 /// The result of one step of an engine: the bytes that reached the destination, and the reason if

@@ -126,7 +126,9 @@ mod tests {
     fn no_process_writes_to_a_leased_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
-        let bytes = testfs::random_bytes(50_000, 1);
+        let page_bytes = rustix::param::page_size();
+        let len = 12 * page_bytes + 848;
+        let bytes = testfs::random_bytes(len, 1);
         std::fs::write(&path, &bytes).unwrap();
         let open = || OwnedFd::from(File::open(&path).unwrap());
 
@@ -137,9 +139,11 @@ mod tests {
             Err(io::Errno::INVAL) => return testfs::skip(&testfs::test_name(), "no leases here"),
             leased => leased.unwrap(),
         };
-        assert_eq!(leased.bytes(), 50_000);
-        assert_eq!(&*leased.map(0, 50_000, false, true).unwrap(), &bytes[..]);
-        assert_eq!(&*leased.map(8192, 100, true, false).unwrap(), &bytes[8192..8292]);
+        assert_eq!(leased.bytes(), len as u64);
+        assert_eq!(&*leased.map(0, len, false, true).unwrap(), &bytes[..]);
+        let range = leased.map(page_bytes as u64, 100, true, false).unwrap();
+        assert_eq!(&*range, &bytes[page_bytes..page_bytes + 100]);
+        drop(range);
         drop(leased);
         // The lease ended with its descriptor: no process blocks or is ended.
         let flags = OFlags::WRONLY | OFlags::NONBLOCK;

@@ -76,10 +76,11 @@ mod tests {
     #[test]
     fn bytes_read_into_the_window_are_in_the_file() {
         let file = tempfile::tempfile().unwrap();
-        file.set_len(10_000).unwrap();
+        let offset = 2 * rustix::param::page_size() as u64;
+        file.set_len(offset + 1808).unwrap();
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(&testfs::random_bytes(1808, 1)).unwrap();
-        let mut window = Window::new(file.as_fd(), 8192, 1808, false).unwrap();
+        let mut window = Window::new(file.as_fd(), offset, 1808, false).unwrap();
         assert_eq!(window.len(), 1808);
         assert_eq!(window.read_from(0, reader.as_fd()), Ok(1808));
         writer.write_all(b"again").unwrap();
@@ -87,7 +88,7 @@ mod tests {
         let mut expected = testfs::random_bytes(1808, 1);
         expected[1800..1805].copy_from_slice(b"again");
         let mut found = vec![0; 1808];
-        file.read_exact_at(&mut found, 8192).unwrap();
+        file.read_exact_at(&mut found, offset).unwrap();
         assert_eq!(found, expected);
         writer.write_all(b"no page").unwrap();
         file.set_len(0).unwrap();

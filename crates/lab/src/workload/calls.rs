@@ -46,7 +46,7 @@ const CLOCK_READINGS: usize = 1001;
 
 fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
-    // Four bytes for the time of each read and of each write, for a buffer of a page. Smaller ones
+    // Four bytes for the time of each read and of each write, for a buffer of 4 KiB. Smaller ones
     // take more, up to `CALLS_MAX`, but their runs are of small files or never end.
     Needs { src_bytes: bytes, dst_bytes: bytes, kept_bytes: 0, memory_bytes: bytes / 4096 * 8 }
 }

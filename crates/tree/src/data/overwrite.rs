@@ -15,7 +15,7 @@ use crate::fs::{BTRFS, Endpoint, FileId, TMPFS, XFS, file_bytes, is_regular, is_
 use crate::report::{Action, Result, failed};
 use crate::request::{Options, Reflink, Sparse};
 
-/// The most bytes that one write replaces as a whole.
+/// The most bytes that one write replaces as a whole: the smallest page size of Linux.
 const PAGE_BYTES: u64 = 4096;
 
 impl Files<'_> {
