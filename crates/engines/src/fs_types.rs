@@ -14,6 +14,9 @@ pub const XFS: u64 = 0x5846_5342;
 /// The number of btrfs.
 pub const BTRFS: u64 = 0x9123_683e;
 
+/// The number of vfat, and of msdos.
+pub const VFAT: u64 = 0x4d44;
+
 /// The number of tmpfs.
 pub const TMPFS: u64 = 0x0102_1994;
 
@@ -50,7 +53,7 @@ const TYPES: &[Row] = {
         (0x8584_58f6, Some("ramfs"), Local),
         (0x2fc1_2fc1, Some("zfs"), Local),
         (0x794c_7630, Some("overlay"), Local),
-        (0x4d44, Some("vfat"), Local),
+        (VFAT, Some("vfat"), Local),
         (0x2011_bab0, Some("exfat"), Local),
         (0x7366_746e, Some("ntfs3"), Local),
         (0x3153_464a, Some("jfs"), Local),

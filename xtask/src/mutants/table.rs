@@ -117,10 +117,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "missing-fsync",
-        wrong: "With --atomic --durable a file gets its name before its data is synced.",
+        wrong: "With --atomic a file gets its name before its data is written.",
         file: "crates/tree/src/destination/atomic.rs",
-        old: "            true => sync_file(fd.as_fd()),",
-        new: "            true => Ok(drop(sync_file(rustix::fs::CWD))),",
+        old: "        write_before_name(fd.as_fd(), fs_type).map_err",
+        new: "        io::Result::Ok(drop((write_before_name, fs_type))).map_err",
+        noticed_by: DURABLE,
+    },
+    Mutant {
+        name: "unsynced-name",
+        wrong: "With --atomic --durable a file is not synced after it has got its name.",
+        file: "crates/tree/src/copy/regular.rs",
+        old: "        atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;\n    }",
+        new: "        atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;\n        return close(dst.fd).map(|()| FileCopied { dst: id, data, lost }).map_err(failed(Action::Close, &entry.dst));\n    }",
         noticed_by: DURABLE,
     },
     Mutant {

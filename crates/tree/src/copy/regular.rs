@@ -1,7 +1,8 @@
 //! A regular file, or another file whose data is copied.
 //!
 //! The order: open the source, open or create the destination, copy the data, verify, set the
-//! attributes ([`crate::metadata`]), give a file of `--atomic` its name, close.
+//! attributes ([`crate::metadata`]), give a file of `--atomic` its name, close; with `--durable` sync
+//! first.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread::sleep;
@@ -105,10 +106,8 @@ pub(crate) fn copy_file(
     if let Some(atomic) = dst.atomic {
         let fs_type = worker.data.fs_types.of(dst.fd.as_fd(), id.dev);
         atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;
-        close(dst.fd).map_err(failed(Action::Close, &entry.dst))?;
-    } else {
-        worker.data.close(cx.data, dst.fd, &entry.dst)?;
     }
+    worker.data.close(cx.data, dst.fd, &entry.dst)?;
     Ok(FileCopied { dst: id, data, lost })
 }
 

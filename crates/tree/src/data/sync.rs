@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::writeback::start_writeback;
-use crate::fs::{BTRFS, EXT4, FileId, TMPFS, XFS, descriptors, is_regular};
+use crate::fs::{BTRFS, EXT4, FileId, TMPFS, VFAT, XFS, descriptors, is_regular};
 use crate::hash::HashMap;
 use crate::lock::lock;
 use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
@@ -260,6 +260,16 @@ pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
+/// Whether the data of a file that has no name yet can be written so that a name which it gets later stands for
+/// that data after a loss of power.
+///
+/// btrfs records nothing of such a file in its log. If the directory is synced before the next commit, the log
+/// has the new name with an empty file. Of other file systems that is not known, and all of them keep the data of
+/// a file that is synced under one name and then renamed.
+pub(crate) fn is_written_without_name(fs_type: Option<u64>) -> bool {
+    matches!(fs_type, Some(TMPFS | EXT4 | XFS))
+}
+
 /// Makes sure that a name which the file gets now survives a loss of power only with the data. Other than
 /// after [`sync_file`], neither may survive.
 ///
@@ -280,6 +290,15 @@ pub(crate) fn write_before_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io:
         },
         _ => sync_file(fd),
     }
+}
+
+/// Writes what a file system keeps with a name, after the file has got it. FAT has the length of a file and its
+/// first block there. A rename writes them as those of an empty file, until the file is written again.
+///
+/// # Errors
+/// Errors of the writeback.
+pub(crate) fn write_after_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io::Result<()> {
+    if fs_type == Some(VFAT) { sync_file(fd) } else { Ok(()) }
 }
 
 /// Syncs the names in a directory and its attributes.

@@ -14,6 +14,7 @@ use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
 use super::sync::{LocalFs, PendingSyncs, Written};
 use crate::concurrency::{Permit, ProcessorUse};
+use crate::fs::fs_type::is_served;
 use crate::fs::{Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
@@ -119,8 +120,8 @@ impl DataWorker {
             return close(fd).map_err(failed(Action::Close, place));
         }
         let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
-        let local = self.local_fs(fd.as_fd(), FileId::of(&stat).dev);
         let path = place.path();
+        let local = self.local_fs(cx, (fd.as_fd(), FileId::of(&stat).dev), || path.clone());
         let bytes = file_bytes(&stat);
         let (is_directory, early_error, receipt) = (false, None, None);
         let written = Written { fd, path, is_directory, bytes, early_error, local, receipt };
@@ -139,7 +140,7 @@ impl DataWorker {
     ) {
         let mut failures = Vec::new();
         if cx.options.durable {
-            let local = self.local_fs(dir, dev);
+            let local = self.local_fs(cx, (dir, dev), &path);
             if local.is_some()
                 && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
             {
@@ -157,10 +158,22 @@ impl DataWorker {
         }
     }
 
-    /// The file system of `fd`, if syncfs(2) can be relied on there.
-    fn local_fs(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<LocalFs> {
-        let fs_type = self.fs_types.of(fd, dev).filter(|&fs_type| is_reliable(fs_type))?;
-        Some(LocalFs { dev, fs_type })
+    /// The file system of `fd`, if syncfs(2) can be relied on there. Another one that is not served is synced as a
+    /// whole at the end as well: fsync(2) of nilfs2 leaves out changes of attributes.
+    fn local_fs(
+        &mut self,
+        cx: &DataContext<'_>,
+        (fd, dev): (BorrowedFd<'_>, u64),
+        path: impl FnOnce() -> PathBuf,
+    ) -> Option<LocalFs> {
+        let fs_type = self.fs_types.of(fd, dev)?;
+        if is_reliable(fs_type) {
+            return Some(LocalFs { dev, fs_type });
+        }
+        if !is_served(fs_type) {
+            cx.syncer.note_file_system(fd, path);
+        }
+        None
     }
 
     /// Passes a receipt to the observer; with `--durable` after the file was synced.

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use engines::sys::close;
 use rustix::fs::{
-    Access, AtFlags, CWD, Mode, OFlags, RenameFlags, Stat, accessat, fstat, linkat, openat,
-    renameat, renameat_with, statat,
+    Access, AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, Stat, accessat, flock, fstat,
+    linkat, openat, renameat, renameat_with, statat,
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
@@ -22,7 +22,7 @@ use super::partial::{self, Beside, may_resume, resume_or_create};
 use super::state::{DestinationState, Found, refuse_untrusted_link};
 use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
-use crate::data::sync::{sync_file, write_before_name};
+use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Place, Trust, file_bytes, is_regular, path_in};
 use crate::metadata::NewMode;
@@ -264,19 +264,19 @@ impl<'j> AtomicFile<'j> {
         if self.resumable { Mode::RUSR | Mode::WUSR } else { mode }
     }
 
-    /// Gives the complete file `fd`, which is on a file system of the type `fs_type`, its final name.
+    /// Gives the complete file `fd`, which is on a file system of the type `fs_type`, its final name. With
+    /// `--durable` the caller has to sync it after that.
     pub(crate) fn commit(
         mut self,
         cx: &DestinationContext<'_>,
         entry: &Entry<'_>,
         (fd, fs_type): (&OwnedFd, Option<u64>),
     ) -> Result<()> {
+        if !is_written_without_name(fs_type) {
+            self.take_temporary_name(cx, entry, fd)?;
+        }
         // After a loss of power the name must not stand for a file whose data was not written.
-        let written = match cx.options.durable {
-            true => sync_file(fd.as_fd()),
-            false => write_before_name(fd.as_fd(), fs_type),
-        };
-        written.map_err(failed(Action::Sync, &entry.dst))?;
+        write_before_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
         // Some file systems report failed writes on close, which must be known before the rename.
         let again = fcntl_dupfd_cloexec(fd, 0).map_err(failed(Action::Close, &entry.dst))?;
         close(again).map_err(failed(Action::Close, &entry.dst))?;
@@ -284,6 +284,12 @@ impl<'j> AtomicFile<'j> {
             None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &entry.dst)),
             Some(replaced) => self.take_over(cx, entry, fd, replaced),
         }?;
+        if cx.options.durable {
+            // The file stays open until it is synced. Where locks are mandatory nobody could read it.
+            let _ = flock(fd, FlockOperation::Unlock);
+        } else {
+            write_after_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
+        }
         if let FinalName::LinkTarget(dir, _) = &self.final_name {
             // The walk does not sync this directory.
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
@@ -340,6 +346,26 @@ impl<'j> AtomicFile<'j> {
         }
     }
 
+    /// Gives a file without a name a temporary one.
+    fn take_temporary_name(
+        &mut self,
+        cx: &DestinationContext<'_>,
+        entry: &Entry<'_>,
+        fd: &OwnedFd,
+    ) -> Result<()> {
+        if self.temp_name.is_none() {
+            let (dir, name) = self.final_name.parts();
+            // No other process can have locked a file without a name.
+            let _ = lock_temporary(fd);
+            let linked = create_temporary(&cx.security, &entry.src, (dir, name), |temp_name| {
+                link(fd, dir, temp_name)
+            });
+            let (temp_name, ()) = linked.map_err(failed(Action::CreateRegular, &entry.dst))?;
+            self.temp_name = Some(temp_name);
+        }
+        Ok(())
+    }
+
     fn take_over(
         &mut self,
         cx: &DestinationContext<'_>,
@@ -347,17 +373,8 @@ impl<'j> AtomicFile<'j> {
         fd: &OwnedFd,
         replaced: FileId,
     ) -> Result<()> {
+        self.take_temporary_name(cx, entry, fd)?;
         let (dir, name) = self.final_name.parts();
-        if self.temp_name.is_none() {
-            // No other process can have locked a file without a name.
-            let _ = lock_temporary(fd);
-            let (temp_name, ()) =
-                create_temporary(&cx.security, &entry.src, (dir, name), |temp_name| {
-                    link(fd, dir, temp_name)
-                })
-                .map_err(failed(Action::CreateRegular, &entry.dst))?;
-            self.temp_name = Some(temp_name);
-        }
         match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(now) if FileId::of(&now) != replaced => {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });

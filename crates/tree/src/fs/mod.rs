@@ -23,7 +23,7 @@ pub(crate) use dir::{
     open_for_search, open_operand, placeholder_dir,
 };
 pub(crate) use dir_path::{Anchor, DirPath, join};
-pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, XFS, fs_type_of};
+pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, VFAT, XFS, fs_type_of};
 pub(crate) use fs_type::{Endpoint, FsTypes, Reliability, is_pseudo, is_reliable};
 pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
 pub(crate) use open::{open_listed, open_looked_at, stat_new};
