@@ -18,6 +18,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("setfattr", "attr"),
     ("setfacl", "acl"),
     ("fusermount3", "fuse3"),
+    ("mergerfs", "mergerfs"),
+    ("unionfs", "unionfs-fuse"),
     ("strace", "strace"),
     ("rsync", "rsync"),
     ("gcc", "gcc"),

@@ -19,6 +19,8 @@ pub struct Lies {
     pub wrong_types: bool,
     /// Each stat(2) of an open file reports another inode number.
     pub changing_inodes: bool,
+    /// Each stat(2) of anything reports the same inode number.
+    pub one_inode: bool,
     /// Each name is listed twice.
     pub names_twice: bool,
     /// The modification time goes backward by a second with each look at it.
@@ -106,6 +108,9 @@ impl Liar {
         }
         if self.lies.changing_inodes && attr.ino != INodeNo::ROOT {
             attr.ino = INodeNo(attr.ino.0 + 1_000_000 * self.looks);
+        }
+        if self.lies.one_inode {
+            attr.ino = INodeNo::ROOT;
         }
         if self.lies.time_backward {
             attr.mtime -= Duration::from_secs(self.looks);

@@ -15,7 +15,8 @@ use crate::data::verify::verify;
 use crate::data::worker::DataWorker;
 use crate::entry::{bytes_to_copy, elapsed_ns};
 use crate::fs::{
-    Caller, DisplayPath, FileId, Handle, Place, Trust, file_bytes, is_directory, is_regular, kind,
+    Caller, DisplayPath, Handle, Place, Trust, are_one_file, file_bytes, is_directory, is_regular,
+    kind,
 };
 use crate::metadata::{MetadataContext, Source, Target, apply, kept};
 use crate::report::{Action, DataReport, Diagnostic, Loss, Method, Receipt, Result, failed};
@@ -142,7 +143,7 @@ fn check(
     if !is_regular(dst_stat) {
         return Ok(());
     }
-    if FileId::of(src_stat) == FileId::of(dst_stat) {
+    if are_one_file((src, src_stat), (dst, dst_stat)) {
         return Err(Diagnostic::SameFile { src: src_path(), dst: dst_path() });
     }
     // Before `dst` is truncated: a source that cannot be read would leave it empty.

@@ -19,7 +19,7 @@ use crate::destination::state::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
     ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
-    Trust, dir, enter, enter_destination, fs_type, is_directory, is_symlink, join, kind,
+    Trust, dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join, kind,
     open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
@@ -236,7 +236,7 @@ fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<
     };
     let fd = fd.map_err(failed(Action::EnterDestination, &entry.dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if FileId::of(&stat) != FileId::of(found.effective()) {
+    if !is_file(&fd, &stat, FileId::of(found.effective())) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     if cx.options.resume && !cx.options.dry_run {
@@ -318,7 +318,7 @@ fn open_source(entry: &Entry<'_>) -> Result<OwnedFd> {
     };
     let fd = opened.map_err(failed(Action::EnterDirectory, &entry.src))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if FileId::of(&stat) != FileId::of(&entry.src_stat) || !is_directory(&stat) {
+    if !is_file(&fd, &stat, FileId::of(&entry.src_stat)) || !is_directory(&stat) {
         return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
     }
     Ok(fd)

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
 use super::directory::{Next, enter_directory};
@@ -22,7 +23,7 @@ use crate::entry::{
 };
 use crate::fs::{FileId, Trust, data_bytes, is_directory, is_symlink, kind};
 use crate::metadata::kept;
-use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
+use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, failed};
 use crate::request::Make;
 use crate::shared::Claimant;
 
@@ -215,7 +216,8 @@ fn make(
     let linked = state.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
     let old = state.old();
-    let LinkOrCopy::Copy(claimant) = link_or_claim(cx, worker, entry, old)? else {
+    let LinkOrCopy::Copy { claimant, lost: link_lost } = link_or_claim(cx, worker, entry, old)?
+    else {
         return Ok(());
     };
     worker.last_was_linked = false;
@@ -252,6 +254,7 @@ fn make(
     }
     if cx.report.keeps_receipts() {
         let mut receipt = entry.receipt(kind(&entry.src_stat), method);
+        lost.extend(link_lost.then_some(Loss::Links(Errno::STALE)));
         if method == Method::Copied {
             receipt.kept = kept(cx.options, receipt.kind, &lost);
             receipt.lost = lost;

@@ -10,16 +10,17 @@ use crate::destination::existing::remove;
 use crate::destination::state::NameState;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
-use crate::fs::{FileId, is_symlink, kind};
-use crate::report::{Action, Diagnostic, Method, Result, Verified, failed};
+use crate::fs::{FileId, is_one_file, is_symlink, kind};
+use crate::report::{Action, Announcement, Diagnostic, Method, Result, Verified, failed};
 use crate::shared::{Claim, Claimant, FirstCopy};
 
 /// What becomes of the destination.
 pub(super) enum LinkOrCopy<'r> {
     /// It was linked to an earlier copy of the source.
     Linked,
-    /// The caller has to copy, and then to publish the copy if the source may have other names.
-    Copy(Option<Claimant<'r>>),
+    /// The caller has to copy, and then to publish the copy if the source may have other names. The copy is
+    /// one of its own, and not the link that was due, if that is `lost`.
+    Copy { claimant: Option<Claimant<'r>>, lost: bool },
 }
 
 /// Links the destination to an earlier copy of its source, if hard links are preserved and there is
@@ -31,12 +32,14 @@ pub(super) fn link_or_claim<'r>(
     old: NameState,
 ) -> Result<LinkOrCopy<'r>> {
     if !entry.may_have_links(cx.options, &entry.src_stat) {
-        return Ok(LinkOrCopy::Copy(None));
+        return Ok(LinkOrCopy::Copy { claimant: None, lost: false });
     }
     let mut lost = None;
     loop {
         match cx.destination.links.claim(FileId::of(&entry.src_stat), lost.as_ref()) {
-            Claim::First(claimant) => return Ok(LinkOrCopy::Copy(Some(claimant))),
+            Claim::First(claimant) => {
+                return Ok(LinkOrCopy::Copy { claimant: Some(claimant), lost: lost.is_some() });
+            }
             Claim::Copied(made) => {
                 worker.last_was_linked = true;
                 if link_to_earlier(cx, worker, entry, &made, old)? {
@@ -48,8 +51,8 @@ pub(super) fn link_or_claim<'r>(
     }
 }
 
-/// Links the destination to the earlier copy `made`. Returns false if that copy has lost its name,
-/// to a backup or to the copy of another operand.
+/// Links the destination to the earlier copy `made`. Returns false if that copy has lost its name, to a backup or
+/// to the copy of another operand, or cannot be recognised, where the numbers of files change.
 fn link_to_earlier(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
@@ -64,38 +67,51 @@ fn link_to_earlier(
     } else {
         worker.last_reopened.open(cx.security(), &made.dir).map_err(error)?
     };
-    match link_to_copy(cx, entry, (made, from), old) {
-        Err(Errno::STALE | Errno::NOENT) if !cx.options.dry_run && made.is_lost(from) => {
-            return Ok(false);
-        }
-        Err(Errno::EXIST) => {
-            let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-            if made.id == FileId::of(&existing) {
-                // It is a link to the copy already.
-            } else if !cx.options.dry_run && made.is_lost(from) {
-                // The existing file must not be removed before its replacement is known.
-                return Ok(false);
-            } else if cx.options.dry_run {
-                if !cx.options.atomic {
-                    remove(cx.destination, entry)?;
-                }
-            } else if cx.options.atomic {
-                replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| {
-                    made.link_to(cx.report, temp, from)
-                })
-                .map_err(error)?;
-            } else {
-                remove(cx.destination, entry)?;
-                made.link_to(cx.report, &entry.dst, from).map_err(error)?;
-            }
-        }
-        result => result.map_err(error)?,
+    let linked = match link_to_copy(cx, entry, (made, from), old) {
+        Err(Errno::EXIST) => replace_by_link(cx, entry, (made, from))?,
+        linked => linked,
+    };
+    match linked {
+        Err(Errno::STALE) => return Ok(false),
+        Err(Errno::NOENT) if made.stat(from).is_err() => return Ok(false),
+        linked => linked.map_err(error)?,
     }
-    remember(cx, entry, made.id);
+    // Some file systems give each name of a file a number of its own.
+    let is_compared = (entry.is_operand || cx.options.backup.is_some()) && !cx.options.dry_run;
+    let by_name = is_compared.then(|| entry.dst.stat(false).ok()).flatten();
+    remember(cx, entry, by_name.map_or(made.id, |linked| FileId::of(&linked)));
     if cx.report.keeps_receipts() {
         entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
     }
     Ok(true)
+}
+
+/// Replaces the existing destination by a link to `made`, unless it is one already. The inner error is that of the
+/// link, without which the existing file stays.
+fn replace_by_link(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    (made, from): (&FirstCopy, BorrowedFd<'_>),
+) -> Result<io::Result<()>> {
+    let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
+    if cx.options.dry_run {
+        if made.id != FileId::of(&existing) && !cx.options.atomic {
+            remove(cx.destination, entry)?;
+        }
+        return Ok(Ok(()));
+    }
+    if made.id == FileId::of(&existing)
+        && made.stat(from).is_ok_and(|first| is_one_file(&first, &existing))
+    {
+        return Ok(Ok(()));
+    }
+    let replaced = replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| {
+        made.link_to(cx.report, temp, from)
+    });
+    if replaced.is_ok() && !cx.options.atomic {
+        cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
+    }
+    Ok(replaced)
 }
 
 /// Links to `made`. A dry run only checks whether the name is free.
@@ -125,7 +141,8 @@ pub(super) fn link_up_to_date(
         return Ok(());
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    let LinkOrCopy::Copy(claimant) = link_or_claim(cx, worker, entry, NameState::Occupied)? else {
+    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(cx, worker, entry, NameState::Occupied)?
+    else {
         return Ok(());
     };
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)

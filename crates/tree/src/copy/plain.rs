@@ -9,7 +9,7 @@
 use std::os::fd::AsFd;
 
 use engines::sys::close;
-use rustix::fs::{Mode, OFlags, Stat, openat};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::data::context::DataContext;
@@ -18,7 +18,9 @@ use crate::data::files::Files;
 use crate::data::worker::DataWorker;
 use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{OpenSource, open_regular};
-use crate::fs::{FileId, FsTypes, Place, c_name, is_regular, open_for_search, open_listed, split};
+use crate::fs::{
+    FileId, FsTypes, Place, are_one_file, c_name, is_regular, open_for_search, open_listed, split,
+};
 use crate::metadata::{has_default_acl, inherited_acl_matters, new_file_mode};
 use crate::report::{Action, Observer, Result, failed};
 use crate::request::{Context, Existing, Make, ModeRule, Options, Preserve, Reflink};
@@ -98,7 +100,7 @@ pub(crate) fn copy_plain(
     let mode = new_file_mode(cx.options, &src.stat, Mode::empty(), false).initial;
     let dst = match openat(dst_place.dir, dst_place.name, NEW, mode) {
         Ok(fd) => look_at_created(dst_place, fd, &src.stat),
-        Err(Errno::EXIST) => Ok(open_existing(&mut worker.fs_types, dst_place, &src.stat)?),
+        Err(Errno::EXIST) => Ok(open_existing(&mut worker.fs_types, dst_place, &src)?),
         Err(_) => return None,
     };
     Some(dst.and_then(|dst| fill(cx, &mut worker, (src_place, src), (dst_place, dst))))
@@ -115,11 +117,15 @@ fn may_inherit_acl(options: &Options, dst: &Place<'_>) -> bool {
 }
 
 /// Opens the existing regular file `dst`, which is not the file `src`.
-fn open_existing(fs_types: &mut FsTypes, dst: &Place<'_>, src: &Stat) -> Option<Opened<'static>> {
+fn open_existing(
+    fs_types: &mut FsTypes,
+    dst: &Place<'_>,
+    src: &OpenSource,
+) -> Option<Opened<'static>> {
     let looked_at = dst.stat(false).ok().filter(is_regular)?;
     let (fd, stat) = open_listed(fs_types, dst.dir, dst.name, WRITE | OFlags::NOFOLLOW)?;
-    let id = FileId::of(&stat);
-    let is_usual = id == FileId::of(&looked_at) && id != FileId::of(src);
+    let is_usual = FileId::of(&stat) == FileId::of(&looked_at)
+        && !are_one_file((src.fd.as_fd(), &src.stat), (fd.as_fd(), &stat));
     is_usual.then_some(Opened { fd, stat, new: false, atomic: None })
 }
 

@@ -27,7 +27,10 @@ use crate::destination::open::{
 };
 use crate::destination::state::DestinationState;
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
-use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular};
+use crate::fs::{
+    FileId, Handle, Reliability, Trust, are_one_file, file_bytes, fs_type::is_on_reliable_fs,
+    id_by_name, is_regular, is_reliable,
+};
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
     sets_attributes_later,
@@ -72,7 +75,9 @@ pub(crate) fn copy_file(
     // Both files are open and nothing is lost yet: descriptors of one file are recognised reliably.
     let old = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref());
     let replaced = old.map_or(&dst.stat, |old| &old.stat);
-    if FileId::of(&src_now) == FileId::of(replaced) {
+    let is_written_to =
+        !dst.new && are_one_file((src.as_fd(), &src_now), (dst.fd.as_fd(), &dst.stat));
+    if is_written_to || FileId::of(&src_now) == FileId::of(replaced) {
         return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
@@ -99,13 +104,18 @@ pub(crate) fn copy_file(
         let _ = entry.dst.unlink();
     }
     let (data, lost) = copied?;
-    let id = FileId::of(&dst.stat);
+    let mut id = FileId::of(&dst.stat);
     // An SMB server keeps the name of a removed file until it is closed.
     drop(journal);
     close(src).map_err(failed(Action::Close, &entry.src))?;
     if let Some(atomic) = dst.atomic {
         let fs_type = worker.data.fs_types.of(dst.fd.as_fd(), id.dev);
         atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;
+        let may_depend_on_name = !fs_type.is_some_and(is_reliable);
+        if may_depend_on_name && entry.is_compared_later(cx.options, &src_now) {
+            let by_name = id_by_name(dst.fd.as_fd(), entry.dst.dir, entry.dst.name);
+            id = by_name.unwrap_or(id);
+        }
     }
     worker.data.close(cx.data, dst.fd, &entry.dst)?;
     Ok(FileCopied { dst: id, data, lost })
@@ -134,10 +144,19 @@ fn open_or_create<'c, 'j>(
     }
     let found = state.found.as_deref();
     // Locked before fstat(2): a worker that writes to the file may change its attributes.
-    let lock = found.map(|found| cx.destination_locks.lock_file(FileId::of(found.effective())));
+    let lock =
+        found.map(|found| cx.destination_locks.lock_file(id_to_lock(entry, found.effective())));
     let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
     let opened = open_destination(cx.destination, entry, found, state.dangling, (src_now, mode))?;
     Ok((lock, opened))
+}
+
+/// The identity by which an existing file is locked. Where its other names may have other numbers, files with several
+/// names have one lock.
+fn id_to_lock(entry: &Entry<'_>, found: &Stat) -> FileId {
+    let id = FileId::of(found);
+    let may_differ = found.st_nlink > 1 && !is_on_reliable_fs(entry.dst.dir);
+    FileId { ino: if may_differ { 0 } else { id.ino }, ..id }
 }
 
 /// How long to wait before a locked file is tried again: doubled each time.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, linkat, mknodat, openat, statat, symlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mknodat, openat, statat, symlinkat,
 };
 use rustix::io::{self, Errno};
 
@@ -22,6 +22,7 @@ use crate::metadata::{
 };
 use crate::report::{Action, Announcement, Diagnostic, Loss, Result, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
+use crate::shared::hard_links::link_known;
 
 /// Creates a symbolic link with the same target, which is `text` if it was read already. Returns the new file
 /// where it matters.
@@ -80,12 +81,19 @@ pub(crate) fn link_source(
     } else {
         AtFlags::SYMLINK_FOLLOW
     };
-    let link = |name: &CStr| linkat(entry.src.dir, entry.src.name, entry.dst.dir, name, flags);
+    let src = (entry.src.dir, entry.src.name, flags);
+    let link = |name: &CStr| {
+        link_known(cx.report, src, FileId::of(&entry.src_stat), &Place { name, ..entry.dst })
+    };
     let before = match cx.dry_run() {
         None => cx.options.verbose && entry.dst.stat(false).is_ok(),
         Some(_) => old != NameState::Vacant,
     };
-    create_or_replace(cx, entry, old, link).map_err(error)?;
+    create_or_replace(cx, entry, old, link).map_err(|errno| match errno {
+        // The name of the source was given to another file meanwhile.
+        Errno::STALE => Diagnostic::SourceReplaced { src: entry.src.path() },
+        errno => error(errno),
+    })?;
     if let Some(dry_run) = cx.dry_run() {
         let follow = flags == AtFlags::SYMLINK_FOLLOW;
         may_have_another_name(
@@ -104,11 +112,6 @@ pub(crate) fn link_source(
         return Ok(FileId::of(&entry.src_stat));
     }
     let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    if FileId::of(&made) != FileId::of(&entry.src_stat) {
-        // The name of the source was given to another file meanwhile.
-        let _ = entry.dst.unlink();
-        return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
-    }
     Ok(FileId::of(&made))
 }
 

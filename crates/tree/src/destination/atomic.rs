@@ -24,7 +24,9 @@ use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
-use crate::fs::{FileId, Handle, Place, Trust, file_bytes, is_regular, path_in};
+use crate::fs::{
+    FileId, Handle, Place, Trust, file_bytes, give_name, is_file, is_regular, keeps_number, path_in,
+};
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Make, Reflink};
@@ -181,7 +183,7 @@ fn find_final_name<'j>(
         (here, held.map_err(failed(Action::CreateRegular, &entry.dst))?)
     };
     let stat = fstat(&held).map_err(failed(Action::Fstat, &entry.dst))?;
-    if FileId::of(&stat) != FileId::of(found.effective()) {
+    if !is_file(&held, &stat, FileId::of(found.effective())) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     // A rename does not check the permissions of the file that it replaces. Writing into it would.
@@ -319,7 +321,9 @@ impl<'j> AtomicFile<'j> {
 
     fn take_new_name(&mut self, fd: &OwnedFd) -> io::Result<()> {
         let (dir, name) = self.final_name.parts();
-        let Some(temp_name) = self.temp_name.as_deref() else { return link(fd, dir, name) };
+        let Some(temp_name) = self.temp_name.as_deref() else {
+            return give_name(fd.as_fd(), dir, name);
+        };
         match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE) {
             // Network file systems have no RENAME_NOREPLACE, but hard links.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
@@ -358,7 +362,7 @@ impl<'j> AtomicFile<'j> {
             // No other process can have locked a file without a name.
             let _ = lock_temporary(fd);
             let linked = create_temporary(&cx.security, &entry.src, (dir, name), |temp_name| {
-                link(fd, dir, temp_name)
+                give_name(fd.as_fd(), dir, temp_name)
             });
             let (temp_name, ()) = linked.map_err(failed(Action::CreateRegular, &entry.dst))?;
             self.temp_name = Some(temp_name);
@@ -376,7 +380,7 @@ impl<'j> AtomicFile<'j> {
         self.take_temporary_name(cx, entry, fd)?;
         let (dir, name) = self.final_name.parts();
         match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(now) if FileId::of(&now) != replaced => {
+            Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
             }
             Ok(_) | Err(Errno::NOENT) => {}
@@ -394,15 +398,5 @@ impl Drop for AtomicFile<'_> {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
             self.report_left_over(own_file::remove(self.final_name.parts().0, temp_name));
         }
-    }
-}
-
-/// Gives a file without a name the unused name `name`.
-fn link(fd: &OwnedFd, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-    let path = Handle::proc_path(fd.as_fd());
-    match linkat(CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW) {
-        // Without /proc: since Linux 6.10 the process that opened the file may link it.
-        Err(Errno::NOENT) => linkat(fd, c"", dir, name, AtFlags::EMPTY_PATH),
-        result => result,
     }
 }

@@ -10,7 +10,7 @@ use super::context::DestinationContext;
 use super::existing::{may_be_removed, remove};
 use super::state::{Found, refuse_untrusted_link};
 use crate::entry::Entry;
-use crate::fs::{FileId, Place, Reliability, Trust, is_regular, open_looked_at, stat_new};
+use crate::fs::{FileId, Place, Reliability, Trust, is_file, is_regular, open_looked_at, stat_new};
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
@@ -66,7 +66,7 @@ pub(crate) fn open_old<'j>(
     match open_existing(cx, entry, (found, reliability))? {
         Ok(fd) => {
             let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-            if FileId::of(found.effective()) != FileId::of(&stat) {
+            if !is_file(&fd, &stat, FileId::of(found.effective())) {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
             }
             return Ok(Some(Opened { fd, stat, new: false, atomic: None }));

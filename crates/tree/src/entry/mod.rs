@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::fs::{DirPath, Place, file_bytes, is_regular, kind, trim_slashes};
+use crate::fs::{DirPath, DisplayPath, FileId, Place, file_bytes, is_regular, kind, trim_slashes};
 use crate::report::{Method, Receipt, Reporter};
 use crate::request::{Make, Options};
 
@@ -85,7 +85,19 @@ impl ListedEntry<'_> {
         let copies = matches!(options.make, Make::Copy | Make::AttributesOnly);
         // A symbolic link that is followed is another name of its file, which st_nlink omits.
         let several = src_stat.st_nlink > 1 || options.follow.follows(self.is_operand);
-        options.preserve.links && copies && several && self.dst_dir.is_some()
+        options.preserve.links
+            && copies
+            && several
+            && self.dst_dir.is_some()
+            && !self.has_number_of_directory(src_stat)
+    }
+
+    /// Whether the source has the number of a directory that it is in, which then is that of all files.
+    fn has_number_of_directory(&self, src_stat: &Stat) -> bool {
+        match self.src.shown {
+            DisplayPath::In(dir_path) => dir_path.id() == Some(FileId::of(src_stat)),
+            DisplayPath::Operand(_) | DisplayPath::Directory(_) => false,
+        }
     }
 
     /// Whether later entries of the run are compared with the copy of this one.

@@ -6,7 +6,7 @@ use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use super::{Entry, ListedEntry};
-use crate::fs::{FileId, FsTypes, Place, Reliability, open_listed, open_looked_at};
+use crate::fs::{FileId, FsTypes, Place, Reliability, is_file, open_listed, open_looked_at};
 use crate::report::{Action, Diagnostic, Result, failed};
 
 /// An open source, and what it was when it was opened.
@@ -58,7 +58,7 @@ pub(crate) fn open_source(reliability: Reliability, entry: &Entry<'_>) -> Result
         errno => failed(Action::OpenForReading, &entry.src)(errno),
     })?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if FileId::of(&stat) != FileId::of(&entry.src_stat) {
+    if !is_file(&fd, &stat, FileId::of(&entry.src_stat)) {
         return Err(replaced());
     }
     Ok(OpenSource { fd, stat })

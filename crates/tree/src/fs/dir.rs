@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 
 use super::dir_path::DirPath;
 use super::name::c_name;
-use super::stat::FileId;
+use super::stat::{FileId, is_file};
 use super::xattr::Handle;
 
 /// Open flags for a directory that is listed.
@@ -153,7 +153,7 @@ impl Dir {
 
     fn reopen_by(&mut self, open: impl Fn(&Dir) -> io::Result<OwnedFd>) -> io::Result<()> {
         let fd = if self.is_placeholder { placeholder_dir()? } else { open(self)? };
-        if !self.is_placeholder && FileId::of(&fstat(&fd)?) != self.id {
+        if !self.is_placeholder && !is_file(&fd, &fstat(&fd)?, self.id) {
             return Err(Errno::STALE);
         }
         self.fd = Some(fd);

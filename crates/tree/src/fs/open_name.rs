@@ -5,22 +5,37 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, fstat, linkat, readlinkat, statat};
+use rustix::io::{self, Errno};
 
 use super::{FileId, Handle};
 
 /// Whether the open file `fd` has the name `name` in `dir`.
-///
-/// Some file systems report another inode number at each look. There the kernel's name of the file decides, which
-/// /proc tells. Without /proc the file does not count as that of the name.
 pub(crate) fn is_named(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    let Ok(named) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
-    if fstat(fd).is_ok_and(|opened| FileId::of(&opened) == FileId::of(&named)) {
-        return true;
+    id_by_name(fd, dir, name).is_some()
+}
+
+/// The identity that the open file `fd` has by the name `name` in `dir`; `None` if the name is not its own.
+///
+/// Some file systems report another inode number at each look, or one for each name. There the kernel's name of the
+/// file decides, which /proc tells. Without /proc the file does not count as that of the name.
+pub(crate) fn id_by_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
+    let named = FileId::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+    if fstat(fd).is_ok_and(|opened| FileId::of(&opened) == named) {
+        return Some(named);
     }
     // The kernel appends " (deleted)" to the name of a file that was removed or replaced.
-    let expected = path_of(dir).map(|dir| dir.join(OsStr::from_bytes(name.to_bytes())));
-    expected.is_some() && path_of(fd) == expected
+    let expected = path_of(dir)?.join(OsStr::from_bytes(name.to_bytes()));
+    (path_of(fd)? == expected).then_some(named)
+}
+
+/// Gives the open file `fd` the unused name `name` in `dir`.
+pub(crate) fn give_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    match linkat(CWD, Handle::proc_path(fd), dir, name, AtFlags::SYMLINK_FOLLOW) {
+        // Without /proc: since Linux 6.10 the process that opened the file may link it.
+        Err(Errno::NOENT) => linkat(fd, c"", dir, name, AtFlags::EMPTY_PATH),
+        result => result,
+    }
 }
 
 /// The path of `name` in an open directory: that of the directory as the kernel knows it, where /proc tells it.

@@ -1,6 +1,9 @@
 //! The identity of a file, and the fields of its stat.
 
-use rustix::fs::{FileType, Stat};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use engines::fs_types::{Storage, fs_type_of, storage_of};
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, fstat, statx};
 
 /// A file's device and inode number: equal for every name of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +19,48 @@ impl FileId {
     pub(crate) fn of(stat: &Stat) -> FileId {
         FileId { dev: stat.st_dev.into(), ino: stat.st_ino.into() }
     }
+}
+
+/// Whether the open file `fd`, which `stat` describes, is the file `id`. A file system that is seen to keep no numbers
+/// does not tell.
+pub(crate) fn is_file(fd: impl AsFd, stat: &Stat, id: FileId) -> bool {
+    FileId::of(stat) == id || !keeps_number(fd)
+}
+
+/// Whether an open file has one number at two looks. No other process can exchange it in between.
+pub(crate) fn keeps_number(fd: impl AsFd) -> bool {
+    let look = || fstat(&fd).map(|stat| FileId::of(&stat));
+    !matches!((look(), look()), (Ok(first), Ok(second)) if first != second)
+}
+
+/// Whether two names that were looked at belong to one file. Where all files have one number, other fields tell.
+pub(crate) fn is_one_file(a: &Stat, b: &Stat) -> bool {
+    let fields = |stat: &Stat| {
+        (FileId::of(stat), stat.st_mode, stat.st_nlink, stat.st_size, mtime(stat), ctime(stat))
+    };
+    fields(a) == fields(b)
+}
+
+/// Whether two open files, with what fstat(2) returned for them, are one file.
+///
+/// Some file systems give each hard link a number of its own. There two files are one if they have several names and
+/// all else in common: the time of the last change of one is hardly that of another.
+pub(crate) fn are_one_file(a: (BorrowedFd<'_>, &Stat), b: (BorrowedFd<'_>, &Stat)) -> bool {
+    let (a_id, b_id) = (FileId::of(a.1), FileId::of(b.1));
+    let is_reliable = |fd| fs_type_of(fd).and_then(storage_of) == Some(Storage::Reliable);
+    let has_names = a.1.st_nlink > 1 || b.1.st_nlink > 1;
+    if a_id == b_id || a_id.dev != b_id.dev || !has_names || is_reliable(a.0) {
+        return a_id == b_id;
+    }
+    // The kernel may have attributes from before a link was made.
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    let now = |fd| {
+        let found = statx(fd, c"", flags, StatxFlags::BASIC_STATS).ok()?;
+        let times = [found.stx_mtime, found.stx_ctime].map(|time| (time.tv_sec, time.tv_nsec));
+        let fields = (found.stx_mode, found.stx_uid, found.stx_gid, found.stx_size);
+        (found.stx_nlink > 1).then_some((times, fields, found.stx_nlink))
+    };
+    now(a.0).is_some_and(|a| now(b.0) == Some(a))
 }
 
 pub(crate) fn kind(stat: &Stat) -> FileType {

@@ -245,6 +245,8 @@ pub enum Attribute {
     Xattr,
     /// The security context.
     Context,
+    /// Being the same file as another name.
+    Links,
 }
 
 impl Attribute {
@@ -257,6 +259,7 @@ impl Attribute {
             Attribute::Times => "times",
             Attribute::Xattr => "xattr",
             Attribute::Context => "context",
+            Attribute::Links => "links",
         }
     }
 }
@@ -274,6 +277,8 @@ pub enum Loss {
     Xattr(Vec<u8>, Errno),
     /// The security context.
     Context(Errno),
+    /// The copy is a file of its own, and no hard link to another copy of its source.
+    Links(Errno),
 }
 
 impl Loss {
@@ -286,6 +291,7 @@ impl Loss {
             Loss::Times(_) => Attribute::Times,
             Loss::Xattr(..) => Attribute::Xattr,
             Loss::Context(_) => Attribute::Context,
+            Loss::Links(_) => Attribute::Links,
         }
     }
 
@@ -297,7 +303,8 @@ impl Loss {
             | Loss::Permissions(errno)
             | Loss::Times(errno)
             | Loss::Xattr(_, errno)
-            | Loss::Context(errno) => *errno,
+            | Loss::Context(errno)
+            | Loss::Links(errno) => *errno,
         }
     }
 }

@@ -4,17 +4,17 @@
 //! about each of its names.
 
 use std::ffi::{CStr, OsStr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, linkat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, linkat, openat, statat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
 use super::ranks::RankContext;
-use crate::fs::{DirPath, FileId, Place, split};
+use crate::fs::{DirPath, FileId, Place, give_name, is_file, split};
 use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
@@ -153,48 +153,65 @@ impl FirstCopy {
         self.id == other.id && self.name == other.name && self.dir.is(&other.dir)
     }
 
-    /// Whether the name of the copy in the directory `from` is gone or belongs to another file.
-    pub(crate) fn is_lost(&self, from: BorrowedFd<'_>) -> bool {
-        match statat(from, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => FileId::of(&stat) != self.id,
-            Err(errno) => errno == Errno::NOENT,
-        }
+    /// lstat(2) of the name of the copy in the directory `from`.
+    pub(crate) fn stat(&self, from: BorrowedFd<'_>) -> io::Result<Stat> {
+        statat(from, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Links `dst` to the copy in the directory `from`.
-    ///
-    /// # Errors
-    /// Those of linkat(2); ESTALE, without a link, when the name of the copy belongs to another
-    /// file. A link that cannot be removed is reported.
+    /// Links `dst` to the copy in the directory `from`, as [`link_known`] does.
     pub(crate) fn link_to(
         &self,
         report: &Reporter<'_>,
         dst: &Place<'_>,
         from: BorrowedFd<'_>,
     ) -> io::Result<()> {
-        linkat(from, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
-        let wrong = match statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(linked) if FileId::of(&linked) == self.id => return Ok(()),
-            Ok(_) => Errno::STALE,
-            Err(errno) => errno,
-        };
-        // Another process exchanged the first copy, or may have. A link to its file must not stay.
-        match unlinkat(dst.dir, dst.name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Err(wrong),
-            Err(errno) => {
-                // The name may be a temporary one, beside that of the destination.
-                let (_, name) = split(dst.name);
-                let path = dst.path().with_file_name(OsStr::from_bytes(name));
-                report.report(Diagnostic::LeftOver { path, errno });
-                Err(errno)
-            }
+        link_known(report, (from, &self.name, AtFlags::empty()), self.id, dst)
+    }
+}
+
+/// Links `dst` to the file `name` in `from`, which must be the file `id`. The flags are those of linkat(2).
+///
+/// # Errors
+/// Those of linkat(2); ESTALE, without a link, when the name belongs to another file. A link that
+/// cannot be removed is reported.
+pub(crate) fn link_known(
+    report: &Reporter<'_>,
+    (from, name, flags): (BorrowedFd<'_>, &CStr, AtFlags),
+    id: FileId,
+    dst: &Place<'_>,
+) -> io::Result<()> {
+    linkat(from, name, dst.dir, dst.name, flags)?;
+    let linked = dst.stat(false);
+    if linked.as_ref().is_ok_and(|linked| FileId::of(linked) == id) {
+        return Ok(());
+    }
+    // Another process exchanged the file, or may have. A link to its file must not stay.
+    match dst.unlink() {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => {
+            // The name may be a temporary one, beside that of the destination.
+            let (_, name) = split(dst.name);
+            let path = dst.path().with_file_name(OsStr::from_bytes(name));
+            report.report(Diagnostic::LeftOver { path, errno });
+            return Err(errno);
         }
+    }
+    linked?;
+    // Some file systems give each name of a file a number of its own. The number by which the file is known
+    // is that of this name, and a file that is open is not exchanged.
+    let no_follow = match flags.contains(AtFlags::SYMLINK_FOLLOW) {
+        true => OFlags::empty(),
+        false => OFlags::NOFOLLOW,
+    };
+    let held = openat(from, name, OFlags::PATH | OFlags::CLOEXEC | no_follow, Mode::empty())?;
+    match is_file(&held, &fstat(&held)?, id) {
+        true => give_name(held.as_fd(), dst.dir, dst.name),
+        false => Err(Errno::STALE),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
     use std::path::Path;
 
     use super::*;
