@@ -142,6 +142,31 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
     });
 }
 
+#[test]
+fn a_file_that_only_its_creator_may_read_is_verified() {
+    let content = random_bytes(5 << 20, 1);
+    let (_dir, src) = source(&content);
+    each_server(Costs::default(), |what, served| {
+        let root = served.path();
+        for option in ["--atomic", "--resume"] {
+            for wrong_byte_at in [None, Some(4 << 20)] {
+                let creator_reads_alone = true;
+                served.lie(Lies { creator_reads_alone, wrong_byte_at, ..Lies::default() });
+                let output = cp(root, &["--verify", option, &src, "f"]);
+                assert_eq!(output.status.success(), wrong_byte_at.is_none(), "{what} {option}");
+                assert_eq!(
+                    said(&output).contains("differs"),
+                    wrong_byte_at.is_some(),
+                    "{what} {option}"
+                );
+                assert_eq!(root.join("f").exists(), wrong_byte_at.is_none(), "{what} {option}");
+                let _ = std::fs::remove_file(root.join("f"));
+            }
+        }
+        assert_eq!(names_in(root), [""; 0], "{what}");
+    });
+}
+
 /// Reads may be short anywhere, and io_uring(7) read the start of such a file again and again.
 #[test]
 fn every_engine_copies_what_short_reads_return() {

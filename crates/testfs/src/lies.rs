@@ -51,6 +51,12 @@ pub struct Lies {
     pub close_error: bool,
     /// Owner, mode and times cannot be set: EPERM.
     pub refuses_attributes: bool,
+    /// A file that gets or loses a hard link is modified now, as by a client of NFS that keeps times
+    /// itself.
+    pub links_change_times: bool,
+    /// Of a new file only the descriptor that created it can read, until it is closed: EACCES. So it
+    /// is on SMB, where the lock on a file is mandatory.
+    pub creator_reads_alone: bool,
 }
 
 /// How the reported size of a file differs.
@@ -189,6 +195,14 @@ impl Liar {
 
     pub(crate) fn refuses_attributes(&self) -> bool {
         self.lies.refuses_attributes
+    }
+
+    pub(crate) fn links_change_times(&self) -> bool {
+        self.lies.links_change_times
+    }
+
+    pub(crate) fn creator_reads_alone(&self) -> bool {
+        self.lies.creator_reads_alone
     }
 
     pub(crate) fn seek(&self, offset: i64, whence: i32) -> Result<i64, Errno> {

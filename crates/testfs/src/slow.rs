@@ -1,7 +1,7 @@
 //! A FUSE file system of this process whose requests take a set time, so that a variant which is
 //! fast elsewhere is slow here, and which lies where it is told to ([`Lies`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr, FileHandle,
-    FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags,
-    ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek,
-    ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    AccessFlags, BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr,
+    FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
+    RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
+    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::lies::{Liar, Lies};
@@ -98,6 +98,7 @@ impl SlowFs {
             served_bytes: served_bytes.clone(),
             nodes: nodes.clone(),
             liar: Arc::clone(&liar),
+            in_creation: Mutex::default(),
         };
         let mut config = Config::default();
         if !costs.latency.is_zero() {
@@ -162,7 +163,12 @@ struct Slow {
     served_bytes: Arc<AtomicU64>,
     nodes: Arc<Mutex<Nodes>>,
     liar: Arc<Mutex<Liar>>,
+    /// The files that are open in the descriptors which created them.
+    in_creation: Mutex<HashSet<INodeNo>>,
 }
+
+/// The handle of a descriptor that created its file. Others have handle 0.
+const CREATOR: FileHandle = FileHandle(1);
 
 /// Requests that are on their way at the same time at most.
 const TRAVELLING_MAX: usize = 64;
@@ -192,10 +198,21 @@ impl Slow {
         }
     }
 
+    fn in_creation(&self) -> MutexGuard<'_, HashSet<INodeNo>> {
+        self.in_creation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a change of the hard links of a file.
+    fn end_link(&self, nodes: &mut Nodes, ino: INodeNo) {
+        if self.liar().links_change_times() {
+            nodes.change(ino, Change { mtime: Some(TimeOrNow::Now), ..Change::default() });
+        }
+    }
+
     fn reply_attr(&self, attr: Option<FileAttr>, reply: ReplyAttr) {
         match attr {
             Some(attr) => reply.attr(&self.costs.caches_for, &attr),
-            None => reply.error(Errno::ENOENT),
+            None => reply.error(Errno::ESTALE),
         }
     }
 
@@ -291,13 +308,9 @@ impl Filesystem for Slow {
         let created = nodes.add(parent, name, Node::File(Vec::new()), attrs);
         match created.map(|ino| nodes.attr(ino).expect("it was just created")) {
             Ok(attr) => {
-                reply.created(
-                    &self.costs.caches_for,
-                    &attr,
-                    Generation(0),
-                    FileHandle(0),
-                    self.flags(),
-                );
+                self.in_creation().insert(attr.ino);
+                let (ttl, flags) = (&self.costs.caches_for, self.flags());
+                reply.created(ttl, &attr, Generation(0), CREATOR, flags);
             }
             Err(errno) => reply.error(errno),
         }
@@ -305,8 +318,12 @@ impl Filesystem for Slow {
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.travel();
-        match self.nodes().remove(parent, name) {
-            Ok(_) => reply.ok(),
+        let mut nodes = self.nodes();
+        match nodes.remove(parent, name) {
+            Ok(ino) => {
+                self.end_link(&mut nodes, ino);
+                reply.ok();
+            }
             Err(errno) => reply.error(errno),
         }
     }
@@ -359,25 +376,55 @@ impl Filesystem for Slow {
             return reply.error(Errno::EPERM);
         }
         match nodes.link(ino, newparent, newname) {
-            Ok(()) => self.reply_entry(nodes.attr(ino), reply),
+            Ok(()) => {
+                self.end_link(&mut nodes, ino);
+                self.reply_entry(nodes.attr(ino), reply);
+            }
             Err(errno) => reply.error(errno),
         }
+    }
+
+    /// ESTALE for a file that was removed through another mount.
+    fn access(&self, _: &Request, ino: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
+        match self.nodes().attr(ino) {
+            Some(_) => reply.ok(),
+            None => reply.error(Errno::ESTALE),
+        }
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        if fh == CREATOR {
+            self.in_creation().remove(&ino);
+        }
+        reply.ok();
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, _nlookup: u64) {
         self.nodes().forget(ino);
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         self.travel();
-        reply.opened(FileHandle(0), self.flags());
+        match self.nodes().attr(ino) {
+            Some(_) => reply.opened(FileHandle(0), self.flags()),
+            None => reply.error(Errno::ESTALE),
+        }
     }
 
     fn read(
         &self,
         _: &Request,
         ino: INodeNo,
-        _fh: FileHandle,
+        fh: FileHandle,
         offset: u64,
         size: u32,
         _flags: OpenFlags,
@@ -386,6 +433,10 @@ impl Filesystem for Slow {
     ) {
         self.travel();
         let (mut nodes, mut liar) = (self.nodes(), self.liar());
+        let is_creator = fh == CREATOR || !self.in_creation().contains(&ino);
+        if liar.creator_reads_alone() && !is_creator {
+            return reply.error(Errno::EACCES);
+        }
         liar.change(&mut nodes, ino);
         let len = match liar.read_len(offset, offset_of(size.into())) {
             Ok(len) => len,

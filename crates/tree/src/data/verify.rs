@@ -7,9 +7,10 @@
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use engines::pread_full;
 use engines::sys::cachestat;
-use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
-use rustix::io::{self, retry_on_intr};
+use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fcntl_getfl, fdatasync, fstat, openat};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::comparison::{Compared, compare, compare_range};
 use super::files::Files;
@@ -92,7 +93,18 @@ fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(!in_memory && cachestat(fd, 0, 0).is_ok_and(|counted| counted.cached_pages == 0))
 }
 
-/// Opens the same file for reading, through /proc: it may have no name yet.
+/// Opens the same file for reading, through /proc: it may have no name yet. Where locks are mandatory, as on SMB,
+/// only the descriptor that has locked a temporary or a partial file may read it.
 fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    openat(CWD, Handle::proc_path(fd), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let opened = openat(CWD, Handle::proc_path(fd), flags, Mode::empty());
+    let read = match &opened {
+        Ok(opened) => pread_full(opened.as_fd(), &mut [0], 0).map(drop),
+        Err(errno) => Err(*errno),
+    };
+    let is_readable = || fcntl_getfl(fd).is_ok_and(|flags| flags & OFlags::RWMODE == OFlags::RDWR);
+    match read {
+        Err(Errno::ACCESS) if is_readable() => fcntl_dupfd_cloexec(fd, 0),
+        _ => opened,
+    }
 }
