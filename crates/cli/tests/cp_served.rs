@@ -142,6 +142,55 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
     });
 }
 
+/// A hard link for a moment would show two names to others, and some file systems lose times by it.
+#[test]
+fn atomic_keeps_the_time_whichever_way_the_name_is_given() {
+    let content = random_bytes(5 << 20, 1);
+    let (_dir, src) = source(&content);
+    let time = std::time::SystemTime::UNIX_EPOCH + Duration::new(981_158_400, 5000);
+    std::fs::File::open(&src).and_then(|file| file.set_modified(time)).expect("a time");
+    each_server(Costs::default(), |what, served| {
+        served.lie(Lies { links_change_times: true, ..Lies::default() });
+        let root = served.path();
+        for option in ["--atomic", "--resume"] {
+            for keeps in ["--update=all", "--update=none", "--update=none-fail", "-i", "-b", "-u"] {
+                let name = format!("to {option} {keeps}");
+                let output = cp(root, &["-p", option, keeps, &src, &name]);
+                assert_eq!(said(&output), "", "{what}: {name}");
+                let copied = metadata(root.join(&name)).expect("the copy");
+                assert_eq!(copied.modified().expect("a time"), time, "{what}: {name}");
+                assert_eq!(copied.nlink(), 1, "{what}: {name}");
+            }
+        }
+        assert_eq!(names_in(root).len(), 12, "{what}");
+    });
+}
+
+/// The kernel knew the name from before.
+#[test]
+fn a_file_that_another_host_has_removed_is_copied_anew() {
+    let (_dir, src) = source(b"content");
+    let costs = Costs { caches_for: Duration::from_secs(600), ..Costs::default() };
+    let Some(served) = SlowFs::mount(costs) else { return };
+    let Some(elsewhere) = served.mount_again() else { return };
+    for options in [&[][..], &["-f"], &["-a"], &["--atomic"], &["-a", "--atomic"], &["--resume"]] {
+        let dst = served.path().join("f");
+        write(&dst, "old").expect("a file");
+        assert_eq!(read(elsewhere.path().join("f")).expect("the file"), b"old", "{options:?}");
+        assert!(dst.exists(), "{options:?}");
+        std::fs::remove_file(elsewhere.path().join("f")).expect("removed");
+        assert!(dst.exists(), "the kernel knows it still");
+        let output = cp(served.path(), &[options, &[&src, "f"]].concat());
+        assert_eq!(said(&output), "", "{options:?}");
+        assert_eq!(
+            served.contents()[Path::new("f")].as_deref(),
+            Some(&b"content"[..]),
+            "{options:?}"
+        );
+        std::fs::remove_file(&dst).expect("removed");
+    }
+}
+
 #[test]
 fn a_file_that_only_its_creator_may_read_is_verified() {
     let content = random_bytes(5 << 20, 1);

@@ -208,8 +208,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "journal-left",
         wrong: "The journal stays after --resume has completed a file.",
         file: "crates/tree/src/destination/atomic.rs",
-        old: "                None => partial::clear_journal(dst),",
-        new: "                None => Ok(()),",
+        old: "            let own = partial::clear_journal(dst);",
+        new: "            let own = Ok(drop((partial::clear_journal, dst)));",
         noticed_by: RESUME,
     },
     Mutant {

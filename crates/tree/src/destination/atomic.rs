@@ -1,8 +1,8 @@
 //! `--atomic`: a file gets its name when it is complete.
 //!
 //! Until then it has no name (O_TMPFILE), or a temporary one if the file system has no such files.
-//! A new name is given by linkat(2), which replaces nothing. An existing name is replaced by
-//! rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
+//! A new name is given by linkat(2) or RENAME_NOREPLACE, which replace nothing. An existing name is
+//! replaced by rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,13 +10,13 @@ use std::path::PathBuf;
 
 use engines::sys::close;
 use rustix::fs::{
-    Access, AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, Stat, accessat, flock, fstat,
-    linkat, openat, renameat, renameat_with, statat,
+    Access, AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatxAttributes,
+    StatxFlags, accessat, flock, fstat, linkat, openat, renameat, renameat_with, statat, statx,
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
-use super::existing::may_be_removed;
+use super::existing::{is_gone, may_be_removed};
 use super::own_file::{self, LeftOver};
 use super::partial::{self, Beside, may_resume, resume_or_create};
 use super::state::{DestinationState, Found, refuse_untrusted_link};
@@ -24,12 +24,14 @@ use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
+use crate::fs::fs_type::is_of_one_host;
 use crate::fs::{
-    FileId, Handle, Place, Trust, file_bytes, give_name, is_file, is_regular, keeps_number, path_in,
+    FileId, Handle, Place, Trust, file_bytes, give_name, is_file, is_regular, keeps_number, mtime,
+    path_in,
 };
-use crate::metadata::NewMode;
+use crate::metadata::{NewMode, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
-use crate::request::{Make, Reflink};
+use crate::request::{Existing, Make, Options, Reflink};
 use crate::security::{Resolved, resolve_symlink};
 
 /// A new file that does not have its final name yet.
@@ -170,10 +172,28 @@ fn find_final_name<'j>(
     let Some(found) = state.found.as_deref() else {
         return Ok(AtomicFile::new(cx.report, here, None, None));
     };
-    let replaced = Some(FileId::of(&found.link));
     if state.replace {
+        let replaced = Some(FileId::of(&found.link));
         return Ok(AtomicFile::new(cx.report, here, replaced, None));
     }
+    let looked = find_old_file(cx, entry, found);
+    // Another process has removed the file. If one of another host has, the name was known from before.
+    let Err(Diagnostic::Failed { errno: Errno::NOENT | Errno::STALE, .. }) = looked else {
+        return looked;
+    };
+    match !found.through_link && is_gone(&entry.dst) {
+        true => Ok(AtomicFile::new(cx.report, here, None, None)),
+        false => find_old_file(cx, entry, found),
+    }
+}
+
+/// Looks at the existing file `found`, whose attributes the new one gets.
+fn find_old_file<'j>(
+    cx: &'j DestinationContext<'_>,
+    entry: &'j Entry<'_>,
+    found: &Found,
+) -> Result<AtomicFile<'j>> {
+    let here = FinalName::AtDestination(entry.dst);
     let (final_name, held) = if found.through_link {
         let entry = find_link_target(cx, entry, found)?;
         (FinalName::LinkTarget(entry.dir, entry.name), entry.held)
@@ -182,13 +202,12 @@ fn find_final_name<'j>(
         let held = openat(entry.dst.dir, entry.dst.name, flags, Mode::empty());
         (here, held.map_err(failed(Action::CreateRegular, &entry.dst))?)
     };
+    let is_writable = check_writable(held.as_fd());
     let stat = fstat(&held).map_err(failed(Action::Fstat, &entry.dst))?;
     if !is_file(&held, &stat, FileId::of(found.effective())) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
-    // A rename does not check the permissions of the file that it replaces. Writing into it would.
-    let path = Handle::proc_path(held.as_fd());
-    match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
+    match is_writable {
         Ok(()) => {
             let replaced = Some(FileId::of(&stat));
             Ok(AtomicFile::new(cx.report, final_name, replaced, Some(ReplacedFile { held, stat })))
@@ -196,10 +215,26 @@ fn find_final_name<'j>(
         // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
             let here = FinalName::AtDestination(entry.dst);
-            Ok(AtomicFile::new(cx.report, here, replaced, None))
+            Ok(AtomicFile::new(cx.report, here, Some(FileId::of(&found.link)), None))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
+}
+
+/// Checks whether the file that is open with O_PATH could be written into, which a rename over it does not.
+///
+/// # Errors
+/// ESTALE if another host has removed it. Only a request for attributes that are not from a cache tells.
+fn check_writable(held: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    match statx(held, c"", flags, StatxFlags::MODE) {
+        Err(Errno::STALE) => return Err(Errno::STALE),
+        // A file with fs-verity cannot be opened for writing, which accessat(2) does not tell.
+        Ok(now) if now.stx_attributes.contains(StatxAttributes::VERITY) => return Err(Errno::PERM),
+        // Some sandboxes forbid statx(2).
+        _ => {}
+    }
+    accessat(CWD, Handle::proc_path(held), Access::WRITE_OK, AtFlags::EACCESS)
 }
 
 /// The target of the symbolic link at the destination, in its own directory.
@@ -283,7 +318,10 @@ impl<'j> AtomicFile<'j> {
         let again = fcntl_dupfd_cloexec(fd, 0).map_err(failed(Action::Close, &entry.dst))?;
         close(again).map_err(failed(Action::Close, &entry.dst))?;
         match self.replaced {
-            None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &entry.dst)),
+            None => {
+                let named = self.take_new_name(cx, fd);
+                named.map_err(failed(Action::CreateRegular, &entry.dst))
+            }
             Some(replaced) => self.take_over(cx, entry, fd, replaced),
         }?;
         if cx.options.durable {
@@ -292,62 +330,44 @@ impl<'j> AtomicFile<'j> {
         } else {
             write_after_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
         }
+        keep_time(cx, entry, (fd, fs_type));
         if let FinalName::LinkTarget(dir, _) = &self.final_name {
             // The walk does not sync this directory.
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
         if self.resumable {
             let dst = self.final_name.parts();
-            // A name that was given by a hard link leaves the partial file its own.
-            let own = match &self.temp_name {
-                Some(_) => partial::clear(dst),
-                None => partial::clear_journal(dst),
-            };
+            let own = partial::clear_journal(dst);
             // A killed run without `--resume` may have left a temporary of this name.
             let temporary = cx.stale.remove_temporary(&cx.security, &entry.src, dst);
             let is_target = matches!(self.final_name, FinalName::LinkTarget(..));
-            // Otherwise the entry's own are removed, and reported, once it is complete. A partial file with two
-            // names is not recognised then.
-            let is_last = is_target || !cx.stale.may_exist_for(entry);
-            if is_last || self.temp_name.is_some() {
+            // Otherwise the entry's own are removed, and reported, once it is complete.
+            if is_target || !cx.stale.may_exist_for(entry) {
                 self.report_left_over(own);
-            }
-            if is_last {
                 self.report_left_over(temporary);
             }
         }
         Ok(())
     }
 
-    fn take_new_name(&mut self, fd: &OwnedFd) -> io::Result<()> {
+    fn take_new_name(&mut self, cx: &DestinationContext<'_>, fd: &OwnedFd) -> io::Result<()> {
         let (dir, name) = self.final_name.parts();
         let Some(temp_name) = self.temp_name.as_deref() else {
             return give_name(fd.as_fd(), dir, name);
         };
-        match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE) {
-            // Network file systems have no RENAME_NOREPLACE, but hard links.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        let named = match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE) {
+            // Network file systems have no RENAME_NOREPLACE.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                rename_or_link(cx.options, dir, (temp_name, name))
+            }
             Err(errno) => return Err(errno),
-            Ok(()) => {
-                self.temp_name = None;
-                return Ok(());
-            }
+            Ok(()) => Ok(Named::ByRename),
+        };
+        if let Named::ByLink = named? {
+            self.report_left_over(own_file::remove(dir, temp_name));
         }
-        match linkat(dir, temp_name, dir, name, AtFlags::empty()) {
-            // Nor hard links: another process may create the name between statat and renameat.
-            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Err(Errno::NOENT) => {}
-                    Err(errno) => return Err(errno),
-                    Ok(_) => return Err(Errno::EXIST),
-                }
-                renameat(dir, temp_name, dir, name)?;
-                self.temp_name = None;
-                Ok(())
-            }
-            // The temporary name is removed on drop.
-            result => result,
-        }
+        self.temp_name = None;
+        Ok(())
     }
 
     /// Gives a file without a name a temporary one.
@@ -398,5 +418,55 @@ impl Drop for AtomicFile<'_> {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
             self.report_left_over(own_file::remove(self.final_name.parts().0, temp_name));
         }
+    }
+}
+
+/// How a file got its final name.
+enum Named {
+    ByRename,
+    /// Its temporary name is still there.
+    ByLink,
+}
+
+/// Gives the file `temp_name` the name `name`, which must be unused, without RENAME_NOREPLACE.
+///
+/// Another process may create the name just before a rename, which replaces that file. A hard link replaces
+/// nothing, but other programs see a file with two names, and some clients and servers forget its times. So it
+/// is left to options that keep existing files.
+fn rename_or_link(
+    options: &Options,
+    dir: BorrowedFd<'_>,
+    (temp_name, name): (&CStr, &CStr),
+) -> io::Result<Named> {
+    let replaces =
+        options.existing == Existing::Replace && !options.ask && options.backup.is_none();
+    if !replaces {
+        match linkat(dir, temp_name, dir, name, AtFlags::empty()) {
+            // The file system has no hard links.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            linked => return linked.map(|()| Named::ByLink),
+        }
+    }
+    match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => renameat(dir, temp_name, dir, name).map(|()| Named::ByRename),
+        Err(errno) => Err(errno),
+        Ok(_) => Err(Errno::EXIST),
+    }
+}
+
+/// Sets the times again if the file has lost them with its name: a client of NFS 4.2 that holds a delegation
+/// keeps times itself, and may forget them when a name changes.
+fn keep_time(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    (fd, fs_type): (&OwnedFd, Option<u64>),
+) {
+    if !cx.options.preserve.timestamps || fs_type.is_some_and(is_of_one_host) {
+        return;
+    }
+    let wanted = &entry.src_stat;
+    let kept = fstat(fd).is_ok_and(|now| mtime(&now) == mtime(wanted));
+    if !kept && let Err(errno) = set_times(Handle::Open(fd.as_fd()), wanted) {
+        cx.report.report(failed(Action::Times, &entry.dst)(errno));
     }
 }

@@ -5,7 +5,9 @@ use std::ffi::{CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, readlinkat, statat};
+use rustix::fs::{
+    Access, AtFlags, Mode, OFlags, StatxFlags, accessat, fstat, readlinkat, statat, statx,
+};
 use rustix::io::Errno;
 
 use super::backup::{self, BackupError, BackupMethod};
@@ -266,9 +268,13 @@ fn remove_or_back_up(
     Ok(Decision::Proceed(source_read))
 }
 
-/// Whether the destination has no file any more.
-fn is_gone(dst: &Place<'_>) -> bool {
-    dst.stat(false).is_err_and(|errno| errno == Errno::NOENT)
+/// Whether the destination has no file any more. A server is asked again, whatever is known from before.
+pub(super) fn is_gone(dst: &Place<'_>) -> bool {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+    let is_absent = |errno| errno == Errno::NOENT;
+    statx(dst.dir, dst.name, flags, StatxFlags::MODE).is_err_and(is_absent)
+        // Some sandboxes forbid statx(2).
+        || dst.stat(false).is_err_and(is_absent)
 }
 
 /// A symbolic link itself is replaced, not its target.

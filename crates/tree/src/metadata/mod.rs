@@ -14,4 +14,4 @@ pub(crate) use mode::{
     is_created_private, new_file_mode, sets_attributes_later,
 };
 pub(crate) use replaced::apply_replaced;
-pub(crate) use set::{MetadataContext, Source, Target, set_mtime, set_permissions};
+pub(crate) use set::{MetadataContext, Source, Target, set_mtime, set_permissions, set_times};

@@ -94,7 +94,7 @@ pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> 
 }
 
 /// Sets the times of access and modification to those of `src`.
-pub(super) fn set_times(handle: Handle<'_>, src: &Stat) -> io::Result<()> {
+pub(crate) fn set_times(handle: Handle<'_>, src: &Stat) -> io::Result<()> {
     set(handle, spec(atime(src)), spec(mtime(src)))
 }
 
