@@ -114,7 +114,7 @@ impl Findings {
 impl Machine {
     fn this() -> Machine {
         Machine {
-            cpu_model: lab::environment::cpu_model(),
+            cpu_model: engines::profile::cpu_model(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: lab::environment::memory_bytes(),
             hypervisor: engines::sys::hypervisor(),

@@ -58,12 +58,23 @@ fn digest(id: &str) -> String {
 const CPUINFO_BYTES: u64 = 4096;
 
 /// The processor, as the kernel names it; `None` if it does not.
-fn cpu_model() -> Option<String> {
+#[must_use]
+pub fn cpu_model() -> Option<String> {
     let mut text = Vec::with_capacity(8192);
     File::open("/proc/cpuinfo").ok()?.take(CPUINFO_BYTES).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+    cpu_model_of(&String::from_utf8_lossy(&text))
+}
+
+/// The name in the text of /proc/cpuinfo. AArch64 has no name there, but the numbers of the maker and of the part.
+fn cpu_model_of(cpuinfo: &str) -> Option<String> {
+    let field = |name: &str| {
+        let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
+    };
+    let by_number = || {
+        Some(format!("CPU implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
+    };
+    field("model name").map(str::to_owned).or_else(by_number)
 }
 
 #[cfg(test)]
@@ -82,6 +93,20 @@ mod tests {
         assert!(!moved.fits(&this));
         let other = Machine { id: Some(digest("other")), ..this.clone() };
         assert!(!other.fits(&this));
+    }
+
+    #[test]
+    fn a_processor_has_a_name_or_numbers() {
+        let x86 = "processor\t: 0\nmodel\t\t: 2\nmodel name\t: AMD: EPYC\n";
+        let aarch64 =
+            "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n";
+        for (cpuinfo, name) in [
+            (x86, Some("AMD: EPYC")),
+            (aarch64, Some("CPU implementer 0x41 part 0xd0c")),
+            ("processor\t: 0\n", None),
+        ] {
+            assert_eq!(cpu_model_of(cpuinfo).as_deref(), name, "{cpuinfo}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod text;
 pub use choices::{Choice, Line, MachineChoices, Measured, Other, PairChoices, Profile, VERSION};
 pub use file::{Location, may_be_changed, read_text, text_of, turn_to_change, write_text};
 pub use file_system::{FileSystem, Pair as FileSystems};
-pub use machine::Machine;
+pub use machine::{Machine, cpu_model};
 pub use problem::{Mistake, Problem};
 pub use situation::{InFlight, Residency, Situation, SizeClass};
 pub use table::{Candidate, Table};

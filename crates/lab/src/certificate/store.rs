@@ -93,7 +93,7 @@ impl Subject {
         Subject {
             machine_id: machine_id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()),
             host: environment::host(),
-            cpu_model: environment::cpu_model(),
+            cpu_model: engines::profile::cpu_model(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             src: Place::of(src),
             dst: Place::of(dst),

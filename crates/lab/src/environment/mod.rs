@@ -125,7 +125,7 @@ impl Environment {
             cpu_vendor: of_cpuinfo(&cpuinfo, "vendor_id"),
             cpu_family: number("cpu family"),
             cpu_model_number: number("model"),
-            cpu_model: cpu_model(),
+            cpu_model: engines::profile::cpu_model(),
             cpu_l2_bytes: engines::l2_bytes(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: memory_bytes(),
@@ -219,12 +219,6 @@ fn some_block_is_reported(least: Option<&str>, buddyinfo: &str) -> bool {
 pub fn kernel() -> String {
     let engines::sys::Uname { sysname, release, version, .. } = engines::sys::Uname::or_unknown();
     format!("{sysname} {release} {version}")
-}
-
-/// The processor, as the kernel names it.
-#[must_use]
-pub fn cpu_model() -> Option<String> {
-    of_cpuinfo(&std::fs::read_to_string("/proc/cpuinfo").ok()?, "model name")
 }
 
 /// What follows the colon in the first line of /proc/cpuinfo with the name `name`.
