@@ -16,7 +16,7 @@ use testfs::{random_bytes, skip, test_name};
 use crate::variants;
 use crate::watchdog::watched;
 
-/// The length of a source at most. It is longer than a pipe of the smallest capacity.
+/// The length of a source at most.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// A blocked call, as /proc reports it.
@@ -67,9 +67,10 @@ fn check(variant: &Variant, call: &Call, numbers: [libc::c_long; 2], checked: &m
     checked.push(variant.to_string());
 }
 
-/// The length that a copy by `variant` is asked for.
+/// The length that a copy by `variant` is asked for: more than the smallest capacity of a pipe, which is a page.
 fn len_for(variant: &Variant) -> u64 {
-    variants::bytes_max(variant).min(BYTES_MAX)
+    let capacity_bytes = rustix::param::page_size() as u64;
+    variants::bytes_max(variant).clamp(2 * capacity_bytes, BYTES_MAX)
 }
 
 /// The write of a copy from a file to a pipe that is not read.
