@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::backup::{self, BackupError, BackupMethod};
+use super::backup::{self, BackedUp, BackupError, BackupMethod};
 use super::context::DestinationContext;
 use super::same_file::{SameFile, check_same_file};
 use super::state::{DestinationState, Found};
@@ -241,7 +241,8 @@ fn remove_or_back_up(
             Err(BackupError::Errno(Errno::NOENT)) if is_gone(&entry.dst) => None,
             Err(error) => return Err(error.diagnostic(&entry.dst)),
         };
-        let found = (keeps_name && backup.is_some()).then(|| without_target(found));
+        let is_replaced = keeps_name && backup.as_ref().is_some_and(BackedUp::keeps_name);
+        let found = is_replaced.then(|| without_target(found));
         let replace = found.is_some();
         return Ok(Decision::Proceed(DestinationState { found, replace, backup, ..source_read }));
     }

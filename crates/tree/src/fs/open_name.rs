@@ -38,6 +38,11 @@ pub(crate) fn give_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) ->
     }
 }
 
+/// Whether linkat(2) fails with this error where the file system has no hard links, or not one more of the file.
+pub(crate) fn has_no_links(errno: Errno) -> bool {
+    matches!(errno, Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK)
+}
+
 /// The path of `name` in an open directory: that of the directory as the kernel knows it, where /proc tells it.
 pub(crate) fn path_in((dir, name): (BorrowedFd<'_>, &CStr)) -> PathBuf {
     path_of(dir).unwrap_or_default().join(OsStr::from_bytes(name.to_bytes()))

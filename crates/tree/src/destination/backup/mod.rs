@@ -17,7 +17,7 @@ use rustix::io::{self, Errno};
 use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
-use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir};
+use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir, has_no_links};
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
 
@@ -42,6 +42,11 @@ pub(crate) enum BackupMethod {
 }
 
 impl BackedUp {
+    /// Whether the file still has its own name, or would have it after a dry run.
+    pub(super) fn keeps_name(&self) -> bool {
+        self.method != BackupMethod::Rename
+    }
+
     /// Gives the file its own name back, after the copy failed. False if the copy has that name
     /// already: then the backup is the last name of the old file.
     pub(crate) fn undo(&self, cx: &DestinationContext<'_>, dst: &Place<'_>) -> io::Result<bool> {
@@ -115,8 +120,24 @@ impl From<Errno> for BackupError {
     }
 }
 
-/// Makes a backup of the file `id` at `dst`, which becomes a copy of `src`.
+/// Makes a backup of the file `id` at `dst`, which becomes a copy of `src`. Where the file system has no hard links,
+/// the file is renamed.
 pub(crate) fn back_up(
+    cx: &DestinationContext<'_>,
+    (src, dst): (&Place<'_>, &Place<'_>),
+    id: FileId,
+    backup: &Backup,
+    method: BackupMethod,
+) -> Result<BackedUp, BackupError> {
+    match back_up_by(cx, (src, dst), id, backup, method) {
+        Err(BackupError::Errno(errno)) if method == BackupMethod::Link && has_no_links(errno) => {
+            back_up_by(cx, (src, dst), id, backup, BackupMethod::Rename)
+        }
+        backed_up => backed_up,
+    }
+}
+
+fn back_up_by(
     cx: &DestinationContext<'_>,
     (src, dst): (&Place<'_>, &Place<'_>),
     id: FileId,
