@@ -62,7 +62,7 @@ impl FaultyFs {
     #[must_use]
     pub fn mount(content: Vec<u8>, faults: Faults) -> Option<FaultyFs> {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut nodes = Nodes::new();
+        let mut nodes = Nodes::new(false);
         let created = nodes.add(
             INodeNo::ROOT,
             OsStr::new(SOURCE),

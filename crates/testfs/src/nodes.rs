@@ -16,6 +16,8 @@ pub(crate) struct Nodes {
     known: HashMap<u64, Known>,
     /// The last inode number that was assigned.
     last: u64,
+    /// Names that differ in case are one name.
+    ignores_case: bool,
 }
 
 #[derive(Debug)]
@@ -76,15 +78,23 @@ fn set_length(bytes: &mut Vec<u8>, len: usize) {
 
 impl Nodes {
     /// An empty root directory, owned by this process.
-    pub(crate) fn new() -> Nodes {
+    pub(crate) fn new(ignores_case: bool) -> Nodes {
         let root = Known::new(Node::Dir(BTreeMap::new()), 0o755, Owner::here());
-        Nodes { known: HashMap::from([(INodeNo::ROOT.0, root)]), last: INodeNo::ROOT.0 }
+        let known = HashMap::from([(INodeNo::ROOT.0, root)]);
+        Nodes { known, last: INodeNo::ROOT.0, ignores_case }
     }
 
     pub(crate) fn find(&self, parent: INodeNo, name: &OsStr) -> Option<INodeNo> {
-        match self.get(parent) {
-            Some(Node::Dir(entries)) => entries.get(name).copied().map(INodeNo),
-            _ => None,
+        self.entry(parent, name).map(|(_, &ino)| INodeNo(ino))
+    }
+
+    /// The entry that `name` stands for, by its own name.
+    fn entry(&self, parent: INodeNo, name: &OsStr) -> Option<(&OsString, &u64)> {
+        let Some(Node::Dir(entries)) = self.get(parent) else { return None };
+        if self.ignores_case {
+            entries.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))
+        } else {
+            entries.get_key_value(name)
         }
     }
 
@@ -126,7 +136,9 @@ impl Nodes {
 
     /// Removes a name. The inode stays until the kernel forgets it.
     pub(crate) fn remove(&mut self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
-        self.entries(parent)?.remove(name).map(INodeNo).ok_or(Errno::ENOENT)
+        let (own, _) = self.entry(parent, name).ok_or(Errno::ENOENT)?;
+        let own = own.clone();
+        self.entries(parent)?.remove(&own).map(INodeNo).ok_or(Errno::ENOENT)
     }
 
     /// Removes the name of an empty directory.
@@ -155,7 +167,8 @@ impl Nodes {
             Some(Node::Dir(entries)) if !entries.is_empty() => return Err(Errno::ENOTEMPTY),
             _ => {}
         }
-        self.entries(to.0)?.insert(to.1.to_owned(), ino.0);
+        let replaced = self.entry(to.0, to.1).map(|(own, _)| own.clone());
+        self.entries(to.0)?.insert(replaced.unwrap_or_else(|| to.1.to_owned()), ino.0);
         self.remove(from.0, from.1)?;
         self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
         Ok(())

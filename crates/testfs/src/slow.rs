@@ -42,6 +42,8 @@ pub struct Costs {
     pub rename_loses_race: bool,
     /// Hard links fail with EPERM.
     pub no_hard_links: bool,
+    /// Names that differ in case are one name.
+    pub ignores_case: bool,
     /// How long the kernel trusts names and attributes that it has seen, and that a name is missing.
     /// A second mount of the same store may show what was true so long ago, as network file systems
     /// do. Data is read again after each open(2).
@@ -68,7 +70,7 @@ impl SlowFs {
     #[must_use]
     pub fn mount(costs: Costs) -> Option<SlowFs> {
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new())), Arc::default());
+        let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new(costs.ignores_case))), Arc::default());
         SlowFs::mount_store(costs, writes, served_bytes, (nodes, liar))
     }
 

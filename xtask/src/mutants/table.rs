@@ -34,6 +34,7 @@ const HAZARDS: Check = Test("-p haulage-tree --test hazards");
 const ATOMIC: Check = Test("-p haulage-cli --test cp_atomic");
 const DURABLE: Check = Test("-p haulage-cli --test cp_durable");
 const FAULTS: Check = Test("-p haulage-cli --test cp_faults");
+const IDENTITY: Check = Test("-p haulage-cli --test cp_identity");
 const LIES: Check = Test("-p haulage-cli --test cp_lies");
 const RESUME: Check = Test("-p haulage-cli --test cp_resume");
 const STALE: Check = Test("-p haulage-cli --test cp_resume_stale");
@@ -184,9 +185,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "replaced-unseen",
         wrong: "--atomic replaces a file that appeared after it had looked.",
         file: "crates/tree/src/destination/atomic.rs",
-        old: "            Ok(now) if FileId::of(&now) != replaced => {",
-        new: "            Ok(now) if FileId::of(&now) != replaced && now.st_nlink > 1000 => {",
+        old: "            Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {",
+        new: "            Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) && now.st_nlink > 1000 => {",
         noticed_by: ATOMIC,
+    },
+    Mutant {
+        name: "exchanged-copy-linked",
+        wrong: "A file that has taken the name of a first copy is linked in its place.",
+        file: "crates/tree/src/shared/hard_links.rs",
+        old: "    match is_file(&held, &fstat(&held)?, id) {",
+        new: "    match is_file(&held, &fstat(&held)?, id) || fstat(&held).is_ok() {",
+        noticed_by: TREE,
+    },
+    Mutant {
+        name: "spelling-is-another-name",
+        wrong: "A source is removed by another spelling of its name.",
+        file: "crates/tree/src/destination/same_file.rs",
+        old: "        is_exact || !are_two().unwrap_or(false)",
+        new: "        is_exact || are_two().is_err()",
+        noticed_by: IDENTITY,
     },
     Mutant {
         name: "rename-before-copy",

@@ -56,6 +56,7 @@ const LIES: &[Lie] = &[
     lie("all hole", Source, |lies, _| lies.all_hole = true),
     lie("wrong types", Source, |lies, _| lies.wrong_types = true),
     lie("changing inodes", Source, |lies, _| lies.changing_inodes = true),
+    lie("one inode", Source, |lies, _| lies.one_inode = true),
     lie("names twice", Source, |lies, _| lies.names_twice = true),
     lie("time backward", Source, |lies, _| lies.time_backward = true),
     lie("slow reads", Source, |lies, _| lies.read_time = Duration::from_millis(5)),
@@ -73,6 +74,7 @@ const LIES: &[Lie] = &[
     lie("size too large", Destination, |lies, _| lies.size = Some(WrongSize::Long(4096))),
     lie("wrong types", Destination, |lies, _| lies.wrong_types = true),
     lie("changing inodes", Destination, |lies, _| lies.changing_inodes = true),
+    lie("one inode", Destination, |lies, _| lies.one_inode = true),
     lie("time backward", Destination, |lies, _| lies.time_backward = true),
     lie("short writes", Destination, |lies, rng| {
         lies.write_bytes_max = Some([1000, 4096, 65_537][rng.usize(..3)]);

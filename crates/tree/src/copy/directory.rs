@@ -60,6 +60,9 @@ pub(crate) fn enter_directory(
         None => create(cx, entry),
     };
     let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
+    if entry.dst.trust != Trust::Created {
+        cx.destination.operands.note_in_preexisting(FileId::of(&dst.stat));
+    }
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
     let src_device = FileId::of(&entry.src_stat).dev;

@@ -3,7 +3,7 @@
 use super::context::CopyContext;
 use crate::destination::backup;
 use crate::entry::Entry;
-use crate::fs::{FileId, kind};
+use crate::fs::{FileId, Trust, kind};
 use crate::report::{Method, Receipt, Verified};
 
 /// Remembers the copy `dst`, so that this run does not replace it.
@@ -12,6 +12,9 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     backup::note_created(cx.destination, &entry.dst);
     if let Some(dry_run) = cx.dry_run().filter(|_| entry.is_operand) {
         dry_run.record_file(entry.dst.name);
+    }
+    if entry.dst.trust != Trust::Created {
+        cx.destination.operands.note_in_preexisting(dst);
     }
     if entry.is_operand && entry.operand.into_directory {
         cx.destination.operands.record_made(&entry.dst, dst);

@@ -1,7 +1,7 @@
 //! Decides about an existing destination: skip, overwrite, back up, remove, or refuse ([`decide`]).
 //! Symbolic links at the destination are looked up in [`super::state`].
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
@@ -18,11 +18,11 @@ use super::time_resolution;
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
-    FileId, Place, Reliability, file_bytes, is_directory, is_regular, is_symlink, mtime,
-    open_looked_at, split,
+    FileId, Place, Reliability, file_bytes, is_directory, is_regular, is_symlink, lists_all,
+    may_be_one_name, may_have_spellings, mtime, names_like, open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
-use crate::request::{Backup, BackupKind, Existing, Follow, Make};
+use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
 
 /// What is done with an existing destination.
 pub(crate) enum Decision {
@@ -61,6 +61,7 @@ pub(crate) fn decide(
             return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
         }
     }
+    refuse_other_spelling(cx, entry, &found)?;
     if !is_directory(&entry.src_stat)
         && let Some(kept) = check_update_options(cx, entry, &found)?
     {
@@ -204,9 +205,11 @@ fn check_kinds(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) ->
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::DirectoryInTheWay { src, dst });
     }
-    let numbered =
-        cx.options.backup.as_ref().is_some_and(|backup| backup.kind == BackupKind::Numbered);
-    if entry.is_operand && !numbered && cx.operands.was_made(&entry.dst, FileId::of(&found.link)) {
+    let id = FileId::of(&found.link);
+    if entry.is_operand
+        && !makes_numbered_backups(cx.options)
+        && cx.operands.was_made(&entry.dst, id)
+    {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(if is_symlink(&found.link) && found.through_link {
             Diagnostic::JustCreatedSymlink { src, dst }
@@ -215,6 +218,45 @@ fn check_kinds(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) ->
         });
     }
     Ok(())
+}
+
+fn makes_numbered_backups(options: &Options) -> bool {
+    options.backup.as_ref().is_some_and(|backup| backup.kind == BackupKind::Numbered)
+}
+
+/// Refuses to replace the copy of another source whose name this directory takes for the same.
+fn refuse_other_spelling(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    found: &Found,
+) -> Result<()> {
+    let id = FileId::of(&found.link);
+    let (dir, name) = (entry.dst.dir, entry.dst.name);
+    if !cx.operands.may_be_of_this_run(id)
+        || makes_numbered_backups(cx.options)
+        || !may_have_spellings(dir, name)
+    {
+        return Ok(());
+    }
+    let others = match entry.is_operand {
+        true => cx.operands.names_made(&entry.dst, id),
+        // A directory that cannot be listed is not copied.
+        false => names_like(entry.src.dir, name).unwrap_or_default(),
+    };
+    let is_at = |dir, other: &CStr, id| {
+        statat(dir, other, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| FileId::of(&stat) == id)
+    };
+    let is_same_name = |other: &CString| {
+        // Two names of one source are no loss.
+        (entry.is_operand || !is_at(entry.src.dir, other, FileId::of(&entry.src_stat)))
+            && is_at(dir, other, id)
+            && may_be_one_name(other.to_bytes(), name.to_bytes())
+            && lists_all(dir, [other.to_bytes(), name.to_bytes()]) == Ok(false)
+    };
+    match others.iter().any(|other| **other != *name && is_same_name(other)) {
+        true => Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() }),
+        false => Ok(()),
+    }
 }
 
 /// Makes a backup of the destination, or removes it, if that comes before the copy.
@@ -340,15 +382,19 @@ pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<(
 
 /// `cp -b a~ a` would rename `a` over its source.
 fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
-    if backup.kind == BackupKind::Numbered
-        || split(entry.src.name).1 != backup::simple_name(split(entry.dst.name).1, backup)
-    {
+    let (src_base, backup_base) =
+        (split(entry.src.name).1, backup::simple_name(split(entry.dst.name).1, backup));
+    if backup.kind == BackupKind::Numbered || !may_be_one_name(src_base, &backup_base) {
         return Ok(());
     }
     let name = backup::simple_name(entry.dst.name.to_bytes(), backup);
     let existing = statat(entry.dst.dir, OsStr::from_bytes(&name), AtFlags::SYMLINK_NOFOLLOW);
     match existing {
-        Ok(existing) if FileId::of(&existing) == FileId::of(&entry.src_stat) => {
+        Ok(existing)
+            if FileId::of(&existing) == FileId::of(&entry.src_stat)
+                // Otherwise they may be two hard links.
+                && (src_base == backup_base || existing.st_nlink == 1) =>
+        {
             Err(Diagnostic::BackupDestroysSource { src: entry.src.path(), dst: entry.dst.path() })
         }
         _ => Ok(()),

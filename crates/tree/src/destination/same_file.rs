@@ -1,13 +1,16 @@
 //! Whether source and destination are one file, and which copies make sense then.
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Stat, statat};
 
 use super::state::Found;
 use crate::entry::Entry;
-use crate::fs::{FileId, is_directory, is_symlink, split};
+use crate::fs::{
+    FileId, c_name, is_directory, is_symlink, lists_all, may_be_one_name, open_for_search, split,
+};
 use crate::report::{Action, Result, failed};
 use crate::request::{Follow, Make, Options};
 
@@ -54,20 +57,6 @@ pub(super) fn check_same_file(
     Ok(decide(&ends, options))
 }
 
-/// Whether source and destination have the same name in the same directory.
-fn is_same_name(entry: &Entry<'_>) -> bool {
-    let (src_parent, src_base) = split(entry.src.name);
-    let (dst_parent, dst_base) = split(entry.dst.name);
-    if src_base != dst_base {
-        return false;
-    }
-    let at = |dir, name| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
-    match (at(entry.src.dir, src_parent), at(entry.dst.dir, dst_parent)) {
-        (Ok(src), Ok(dst)) => FileId::of(&src) == FileId::of(&dst),
-        _ => false,
-    }
-}
-
 /// Source and destination, each as itself and as the target of a symbolic link.
 struct Ends<'s> {
     /// The source itself.
@@ -79,6 +68,34 @@ struct Ends<'s> {
     entry: &'s Entry<'s>,
     /// The target of the source is copied, not the link.
     follows: bool,
+}
+
+impl Ends<'_> {
+    /// Whether source and destination are one name of one directory, perhaps in two spellings.
+    fn is_same_name(&self) -> bool {
+        let (src, dst) = (&self.entry.src, &self.entry.dst);
+        let (src_parent, src_base) = split(src.name);
+        let (dst_parent, dst_base) = split(dst.name);
+        let is_exact = src_base == dst_base;
+        // A file with several names may have two that are alike.
+        let may_be_one = || {
+            FileId::of(self.src_link) == FileId::of(self.dst_link)
+                && (self.dst_link.st_nlink == 1 || may_be_one_name(src_base, dst_base))
+        };
+        if !is_exact && !may_be_one() {
+            return false;
+        }
+        let at = |dir, name| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
+        match (at(src.dir, src_parent), at(dst.dir, dst_parent)) {
+            (Ok(src), Ok(dst)) if FileId::of(&src) == FileId::of(&dst) => {}
+            _ => return false,
+        }
+        let are_two = || {
+            let parent = open_for_search(dst.dir, &c_name(dst_parent)?)?;
+            lists_all(parent.as_fd(), [src_base, dst_base])
+        };
+        is_exact || !are_two().unwrap_or(false)
+    }
 }
 
 fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
@@ -106,7 +123,7 @@ fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
             && !options.ask
             && !backup
             && !options.remove_destination;
-        let safe = if is_same_name(ends.entry) { harmless } else { replaces };
+        let safe = if ends.is_same_name() { harmless } else { replaces };
         return if safe { SameFile::Different } else { SameFile::Same };
     }
     if links {
@@ -115,7 +132,7 @@ fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
     // Two hard links of one file: the destination's name can be given to a new file. But if the
     // source is a symbolic link, it may lead to that name.
     let is_removed = backup || options.remove_destination;
-    let safe = is_removed && !is_symlink(ends.src_link) && !is_same_name(ends.entry);
+    let safe = is_removed && !is_symlink(ends.src_link) && !ends.is_same_name();
     if safe { SameFile::Different } else { SameFile::Same }
 }
 
@@ -132,7 +149,7 @@ fn decide_for_link(
         return match (one_inode, links) {
             (false, _) => SameFile::Different,
             (true, true) => SameFile::AlreadyDone,
-            (true, false) if is_same_name(ends.entry) => SameFile::Same,
+            (true, false) if ends.is_same_name() => SameFile::Same,
             (true, false) if backup || options.remove_destination => SameFile::Different,
             (true, false) => SameFile::AlreadyDone,
         };

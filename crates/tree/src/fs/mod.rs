@@ -11,6 +11,7 @@ pub(crate) mod open;
 pub(crate) mod open_name;
 pub(crate) mod place;
 pub(crate) mod readdir;
+pub(crate) mod spelling;
 pub(crate) mod stat;
 pub(crate) mod time;
 pub(crate) mod umask;
@@ -30,6 +31,7 @@ pub(crate) use open::{open_listed, open_looked_at, stat_new};
 pub(crate) use open_name::{give_name, has_no_links, id_by_name, is_named, path_in, path_of};
 pub(crate) use place::{DisplayPath, Place, Trust};
 pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
+pub(crate) use spelling::{lists_all, may_be_one_name, may_have_spellings, names_like};
 pub(crate) use stat::{
     FileId, are_one_file, atime, ctime, data_bytes, file_bytes, is_directory, is_file, is_one_file,
     is_regular, is_symlink, keeps_number, kind, mtime,

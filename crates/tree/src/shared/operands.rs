@@ -17,14 +17,19 @@ pub(crate) struct Operands {
     /// With `--parents` operands are copied into several directories.
     parents: bool,
     files: Mutex<HashMap<NamedFile, Parents>>,
-    /// Copies of operands: the directory, unless that is the target, the name there, and the file.
-    made: Mutex<HashSet<(Option<FileId>, CString, FileId)>>,
+    /// Copies of operands.
+    made: Mutex<MadeNames>,
+    /// Which files in pre-existing directories this run has made or written to.
+    in_preexisting: Mutex<Vec<u64>>,
     /// Directory operands and their destinations.
     directories: Mutex<HashMap<FileId, PathBuf>>,
     /// Directories that this run created in pre-existing directories. A source directory that is
     /// one of these would be copied into itself without end.
     roots: Mutex<HashSet<FileId>>,
 }
+
+/// The names of each copy, by its directory, unless that is the target, and by its identity.
+type MadeNames = HashMap<(Option<FileId>, FileId), Vec<CString>>;
 
 /// A file operand, and the last component of its name.
 type NamedFile = (FileId, Box<[u8]>);
@@ -54,6 +59,7 @@ impl Operands {
             parents,
             files: Mutex::default(),
             made: Mutex::default(),
+            in_preexisting: Mutex::default(),
             directories: Mutex::default(),
             roots: Mutex::default(),
         }
@@ -75,12 +81,35 @@ impl Operands {
 
     /// Records the copy `id` of an operand, at `dst`.
     pub(crate) fn record_made(&self, dst: &Place<'_>, id: FileId) {
-        lock(&self.made).insert((self.directory_of(dst), dst.name.into(), id));
+        let directory = self.directory_of(dst);
+        lock(&self.made).entry((directory, id)).or_default().push(dst.name.into());
     }
 
     /// Whether `id` at `dst` is the copy of an earlier operand.
     pub(crate) fn was_made(&self, dst: &Place<'_>, id: FileId) -> bool {
-        lock(&self.made).contains(&(self.directory_of(dst), dst.name.into(), id))
+        self.names_made(dst, id).iter().any(|name| **name == *dst.name)
+    }
+
+    /// The names in the directory of `dst` by which earlier operands were copied to `id`.
+    pub(crate) fn names_made(&self, dst: &Place<'_>, id: FileId) -> Vec<CString> {
+        let directory = self.directory_of(dst);
+        lock(&self.made).get(&(directory, id)).cloned().unwrap_or_default()
+    }
+
+    /// Records that this run has made or written to the file `id` in a pre-existing directory.
+    pub(crate) fn note_in_preexisting(&self, id: FileId) {
+        let mut words = lock(&self.in_preexisting);
+        if words.is_empty() {
+            *words = vec![0; WORDS];
+        }
+        let (word, bit) = place_of(id);
+        words[word] |= bit;
+    }
+
+    /// Whether `id` may be such a file. The files are not listed, because there may be millions.
+    pub(crate) fn may_be_of_this_run(&self, id: FileId) -> bool {
+        let (word, bit) = place_of(id);
+        lock(&self.in_preexisting).get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// The earlier destination of the directory operand `src`. The first time `dst` is recorded.
@@ -132,6 +161,17 @@ impl Operands {
     pub(crate) fn is_created_root(&self, id: FileId) -> bool {
         lock(&self.roots).contains(&id)
     }
+}
+
+/// Words of 64 bits: one bit for each of a million files.
+const WORDS: usize = 1 << 14;
+
+/// The word and the bit that stand for `id`, and for other files.
+fn place_of(id: FileId) -> (usize, u64) {
+    // Fibonacci hashing: neighbours get places that are far apart.
+    let hash = (id.ino ^ id.dev.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word = usize::try_from(hash >> (64 - WORDS.trailing_zeros())).expect("an index of a word");
+    (word, 1 << (hash >> 32 & 63))
 }
 
 /// The directory part of an operand's name. A symbolic link counts as itself, since `--parents`
