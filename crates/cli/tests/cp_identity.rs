@@ -254,7 +254,12 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
     }
     for options in ["", "-a", "-au", "--atomic", "-a --resume", "-a --remove-destination", "-ab"] {
         // Of each the first is the one that its directory lists first.
-        for (sources, lost) in [(&["File", "file"][..], 1), (&["tree/."], 2), (&["tree"], 2)] {
+        for (sources, lost) in [
+            (&["File", "file"][..], 1),
+            (&["tree/."], 2),
+            (&["tree"], 2),
+            (&["tree/Dir", "tree/dir"], 1),
+        ] {
             for exists in [false, true] {
                 let Some(served) = ignoring_case() else { return };
                 if exists {
