@@ -233,8 +233,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "stale-left",
         wrong: "A partial file that an earlier run left stays when its name is another entry now.",
         file: "crates/tree/src/destination/stale_files.rs",
-        old: "        let partial = remove_partial(security, src, dst);",
-        new: "        let partial = Ok(drop((remove_partial, dst)));",
+        old: "        let partial = remove_partial(&Beside { security, src, dir: dst.0, name: dst.1 });",
+        new: "        let partial = Ok(drop((remove_partial, Beside { security, src, dir: dst.0, name: dst.1 })));",
         noticed_by: STALE,
     },
     Mutant {
