@@ -208,6 +208,11 @@
 #define HAULAGE_ELAPSED_NS 12
 
 /*
+ Bytes that are not on the medium now, at most: the kernel counts dirty pages of all programs together.
+ */
+#define HAULAGE_UNWRITTEN_BYTES 13
+
+/*
  Options, callbacks and the result of one copy at a time.
  */
 typedef struct haulage_state haulage_state;
@@ -244,6 +249,10 @@ typedef struct {
    Nanoseconds since the start.
    */
   uint64_t elapsed_ns;
+  /*
+   Bytes that were copied and are not on the medium yet, at most.
+   */
+  uint64_t unwritten_bytes;
 } haulage_progress;
 
 /*
@@ -380,7 +389,7 @@ const char *haulage_last_text(const haulage_state *state);
 const char *haulage_engine_used(const haulage_state *state);
 
 /*
- A count of the last copy: HAULAGE_FILES to HAULAGE_ELAPSED_NS; 0 for an unknown one. Of the copy of
+ A count of the last copy: HAULAGE_FILES to HAULAGE_UNWRITTEN_BYTES; 0 for an unknown one. Of the copy of
  a file without callbacks only HAULAGE_DATA_BYTES and HAULAGE_ERRORS are counted.
  */
 uint64_t haulage_count(const haulage_state *state, int what);

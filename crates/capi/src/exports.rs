@@ -232,7 +232,7 @@ pub unsafe extern "C" fn haulage_engine_used(state: *const State) -> *const c_ch
     last_text(unsafe { state.as_ref() }, |last| last.engine.as_deref())
 }
 
-/// A count of the last copy: HAULAGE_FILES to HAULAGE_ELAPSED_NS; 0 for an unknown one. Of the copy of
+/// A count of the last copy: HAULAGE_FILES to HAULAGE_UNWRITTEN_BYTES; 0 for an unknown one. Of the copy of
 /// a file without callbacks only HAULAGE_DATA_BYTES and HAULAGE_ERRORS are counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_count(state: *const State, what: c_int) -> u64 {
@@ -325,6 +325,7 @@ fn count(last: &Last, what: c_int) -> u64 {
         HAULAGE_SHARED_BYTES => totals.shared_bytes,
         HAULAGE_HOLE_BYTES => totals.hole_bytes,
         HAULAGE_ERRORS => last.report.failure_count,
+        HAULAGE_UNWRITTEN_BYTES => last.report.unwritten_bytes(),
         HAULAGE_ELAPSED_NS => u64::try_from(last.report.elapsed.as_nanos()).unwrap_or(u64::MAX),
         _ => 0,
     }

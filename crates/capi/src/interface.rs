@@ -88,6 +88,8 @@ pub const HAULAGE_HOLE_BYTES: c_int = 10;
 pub const HAULAGE_ERRORS: c_int = 11;
 /// Nanoseconds that it took.
 pub const HAULAGE_ELAPSED_NS: c_int = 12;
+/// Bytes that are not on the medium now, at most: the kernel counts dirty pages of all programs together.
+pub const HAULAGE_UNWRITTEN_BYTES: c_int = 13;
 
 /// The progress of a copy.
 #[repr(C)]
@@ -106,6 +108,8 @@ pub struct Progress {
     pub total_known: c_int,
     /// Nanoseconds since the start.
     pub elapsed_ns: u64,
+    /// Bytes that were copied and are not on the medium yet, at most.
+    pub unwritten_bytes: u64,
 }
 
 /// An error. It and its strings are valid during the call.

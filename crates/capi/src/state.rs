@@ -270,6 +270,7 @@ fn call_progress(
         total_bytes: total.map_or(0, |total| total.bytes),
         total_known: c_int::from(total.is_some()),
         elapsed_ns: u64::try_from(progress.elapsed.as_nanos()).unwrap_or(u64::MAX),
+        unwritten_bytes: progress.unwritten_bytes,
     };
     // SAFETY: the caller has set this function with this context. The structure lives for the call.
     control(unsafe { callback(&raw const progress, context) })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use testfs::{Faults, FaultyFs, open_terminal, random_bytes};
+use testfs::{Costs, Faults, FaultyFs, FsKind, Lies, SlowFs, each_fs, open_terminal, random_bytes};
 
 /// What comes before each drawing of the bar, and after the last.
 const ERASE_BELOW: &str = "\x1b[J";
@@ -56,12 +56,24 @@ impl Watched {
 
     /// Waits until the bar says how much of the source is copied.
     fn wait_for_bar(&self) {
+        self.wait_for(" of 6.00 MiB");
+    }
+
+    fn wait_for(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        let amount = b" of 6.00 MiB";
-        while !self.seen.lock().expect("bytes").windows(amount.len()).any(|part| part == amount) {
-            assert!(Instant::now() < deadline, "no bar is drawn");
+        let text = text.as_bytes();
+        while !self.seen.lock().expect("bytes").windows(text.len()).any(|part| part == text) {
+            assert!(
+                Instant::now() < deadline,
+                "{:?} is not drawn",
+                text.escape_ascii().to_string()
+            );
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().expect("bytes")).into_owned()
     }
 
     fn signal(&self, signal: Signal) {
@@ -235,4 +247,63 @@ fn without_a_terminal_no_progress_is_drawn() {
         .expect("the binary starts");
     assert!(output.status.success());
     assert_eq!((output.stdout, output.stderr), (vec![], vec![]));
+}
+
+/// A file system whose fsync(2) takes as long as the test wants.
+#[test]
+fn a_copy_is_complete_when_the_medium_has_it() {
+    for (option, shown) in [("--durable", "waiting for the medium"), ("--verify", " 83 % ")] {
+        let Some(served) = SlowFs::mount(Costs::default()) else { return };
+        served.lie(Lies { holds_fsync: true, ..Lies::default() });
+        let dir = tempfile::tempdir().expect("a directory");
+        let data = random_bytes(6 << 20, 1);
+        std::fs::write(dir.path().join("src"), &data).expect("a source");
+        let dst = served.path().join("copy");
+        let dst = dst.to_str().expect("a plain name");
+        let copy = Watched::start(dir.path(), &["--progress", option, "src", dst]);
+        copy.wait_for(shown);
+        assert!(!copy.seen().contains("100 %"), "{}", copy.seen());
+        served.lie(Lies::default());
+        let (succeeded, _, text) = copy.wait();
+        assert!(succeeded, "{text}");
+        let copied = served.contents().into_values().flatten().next();
+        assert!(copied.is_some_and(|copied| copied == data), "{option}");
+    }
+}
+
+#[test]
+fn the_end_says_what_is_not_on_the_medium() {
+    const MESSAGE: &str = "are still being written to";
+    each_fs(|kind, dir| {
+        std::fs::write(dir.join("src"), random_bytes(32 << 20, 1)).expect("a source");
+        let copy = |options: &[&str]| {
+            let copied = testfs::command(env!("CARGO_BIN_EXE_haulage"))
+                .args(["cp", "--stats", "--reflink=never", "--receipt=receipt"])
+                .args(options)
+                .args(["src", "copy"])
+                .current_dir(dir)
+                .output()
+                .expect("the binary starts");
+            assert!(copied.status.success());
+            std::fs::remove_file(dir.join("copy")).expect("a copy");
+            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+            let summary = receipt.lines().last().expect("a summary");
+            let summary: serde_json::Value = serde_json::from_str(summary).expect("JSON");
+            let unwritten = summary["unwritten_bytes"].as_u64().expect("a number");
+            assert!(unwritten <= 32 << 20, "{unwritten}");
+            let said = String::from_utf8(copied.stderr).expect("words");
+            assert_eq!(said.contains("not written yet"), unwritten > 0, "{said}");
+            assert_eq!(said.contains(MESSAGE), unwritten >= 8 << 20, "{said}");
+            unwritten
+        };
+        for option in ["--durable", "--verify", "--no-cache"] {
+            assert_eq!(copy(&[option]), 0, "{kind} {option}");
+        }
+        if kind == FsKind::Tmpfs {
+            assert_eq!(copy(&[]), 0);
+        } else {
+            // Another program may call sync(2) at the same moment, but not each time.
+            assert!((0..20).any(|_| copy(&[]) > 0), "{kind}");
+        }
+    });
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use engines::Errno;
+use tree::ProgressTracker;
 
 use crate::error::Error;
 use crate::totals::{Kind, Outcome, RunTotals};
@@ -27,6 +28,7 @@ pub struct Report {
     pub warnings: Vec<Error>,
     /// Errors for which a callback returned [`Control::Skip`](crate::Control::Skip).
     pub skipped_errors: u64,
+    pub(crate) tracker: ProgressTracker,
 }
 
 impl Report {
@@ -34,6 +36,14 @@ impl Report {
     #[must_use]
     pub fn files(&self) -> u64 {
         self.totals.count(Kind::File, Outcome::Copied)
+    }
+
+    /// Bytes of data that the kernel has now still to write to the medium, at most: it counts dirty pages of
+    /// all programs together. 0 if the copy waited for them (`durable`, `verify`, `no_cache`), and on file
+    /// systems of which the kernel does not know. `syncfs` of the destination waits for them.
+    #[must_use]
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.tracker.progress().unwritten_bytes
     }
 
     /// Bytes of data that were moved or shared, without holes.

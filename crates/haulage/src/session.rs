@@ -71,7 +71,7 @@ impl Session {
 
     /// What was done so far. Nothing is left.
     pub(crate) fn take_report(&self) -> Report {
-        std::mem::take(&mut *self.report())
+        Report { tracker: self.tracker.clone(), ..std::mem::take(&mut *self.report()) }
     }
 
     /// A panic while the lock was held leaves a report that lacks at most one entry.
@@ -153,7 +153,7 @@ impl Observer for Session {
     }
 
     fn progress(&self) -> Option<&ProgressTracker> {
-        self.wanted.progress.then_some(&self.tracker)
+        Some(&self.tracker)
     }
 
     fn interrupted(&self) -> bool {

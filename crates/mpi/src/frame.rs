@@ -53,7 +53,7 @@ impl Frame {
             Frame::Ready(place) => (READY, vec![], place),
             Frame::Protocol(message) => parts(message),
             Frame::Progress(RankProgress { progress, is_waiting }) => {
-                let Progress { entries, bytes, skipped_bytes } = progress;
+                let Progress { entries, bytes, skipped_bytes, .. } = progress;
                 (PROGRESS, vec![entries, bytes, skipped_bytes, u64::from(is_waiting)], vec![])
             }
             Frame::Receipts(lines) => (RECEIPTS, vec![], lines),
@@ -85,7 +85,7 @@ fn rank_progress(bytes: &[u8]) -> Option<RankProgress> {
     let (numbers, rest) = bytes.as_chunks();
     let numbers = <[[u8; 8]; 4]>::try_from(numbers).ok().filter(|_| rest.is_empty())?;
     let [entries, bytes, skipped_bytes, is_waiting] = numbers.map(u64::from_le_bytes);
-    let progress = Progress { entries, bytes, skipped_bytes };
+    let progress = Progress { entries, bytes, skipped_bytes, ..Progress::default() };
     (is_waiting < 2).then_some(RankProgress { progress, is_waiting: is_waiting == 1 })
 }
 
@@ -212,7 +212,8 @@ mod tests {
             let arrived = Frame::decode(&encoded);
             assert_eq!(arrived.map(|frame| format!("{frame:?}")), Some(shown));
         }
-        let progress = Progress { entries: 1, bytes: u64::MAX, skipped_bytes: 3 };
+        let progress =
+            Progress { entries: 1, bytes: u64::MAX, skipped_bytes: 3, ..Progress::default() };
         for sent in [
             Frame::Ready(bytes()),
             Frame::Progress(RankProgress { progress, is_waiting: true }),

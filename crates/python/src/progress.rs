@@ -14,6 +14,8 @@ pub(crate) struct Progress {
     bytes: u64,
     /// Bytes of regular files that are not copied.
     skipped_bytes: u64,
+    /// Bytes that were copied and are not on the medium yet, at most.
+    unwritten_bytes: u64,
     /// Entries to copy; `None` until all are counted.
     total_entries: Option<u64>,
     /// Bytes to copy; `None` until all are counted.
@@ -30,13 +32,15 @@ impl Progress {
         total: Option<Totals>,
         elapsed: Duration,
     ) -> Progress {
-        let events::Progress { entries, bytes, skipped_bytes } = tracker.progress();
+        let events::Progress { entries, bytes, skipped_bytes, unwritten_bytes } =
+            tracker.progress();
         let total = total.filter(|total| total.all);
         let current = tracker.current_files();
         Progress {
             entries,
             bytes,
             skipped_bytes,
+            unwritten_bytes,
             total_entries: total.map(|total| total.entries),
             total_bytes: total.map(|total| total.bytes),
             elapsed: elapsed.as_secs_f64(),

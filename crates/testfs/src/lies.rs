@@ -47,6 +47,8 @@ pub struct Lies {
     pub wrong_byte_at: Option<u64>,
     /// fsync(2) fails with EIO.
     pub fsync_error: bool,
+    /// fsync(2) does not return as long as this is so.
+    pub holds_fsync: bool,
     /// close(2) fails with EIO.
     pub close_error: bool,
     /// Owner, mode and times cannot be set: EPERM.
@@ -183,6 +185,10 @@ impl Liar {
             data.to_mut()[index] ^= 1;
         }
         Ok(data)
+    }
+
+    pub(crate) fn holds_fsync(&self) -> bool {
+        self.lies.holds_fsync
     }
 
     pub(crate) fn fsync(&self) -> Result<(), Errno> {

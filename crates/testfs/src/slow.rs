@@ -150,6 +150,8 @@ impl SlowFs {
 
 impl Drop for SlowFs {
     fn drop(&mut self) {
+        // No request is held back any more.
+        self.lie(Lies::default());
         // The directory can be removed only when nothing is mounted on it.
         if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
             eprintln!("{} stays mounted: {error}", self.path().display());
@@ -518,6 +520,9 @@ impl Filesystem for Slow {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
+        while self.liar().holds_fsync() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         match self.liar().fsync() {
             Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno),

@@ -3,6 +3,7 @@
 //! redrawn below everything else on standard error.
 
 use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
@@ -32,7 +33,7 @@ pub(super) struct Console {
     line_buffered: bool,
     interrupts: Interrupts,
     recorder: Option<Recorder>,
-    shows_notices: bool,
+    options: ConsoleOptions,
     tracker: ProgressTracker,
     /// How much there is to copy; only with `--progress`.
     scan: Option<Arc<PreScan>>,
@@ -61,13 +62,20 @@ struct Out {
 }
 
 /// What is shown besides GNU cp's messages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ConsoleOptions {
     /// How the progress is shown.
     pub(super) shown: ShownProgress,
     /// Print diagnostics of [`Severity::Notice`].
     pub(super) shows_notices: bool,
+    /// The copy waits until its data is on the medium.
+    pub(super) waits: bool,
+    /// Say at the end how much is still being written to this destination.
+    pub(super) writes_to: Option<PathBuf>,
 }
+
+/// Less than that is not worth a message: a slow USB stick writes it in a second or two.
+const UNWRITTEN_BYTES_MIN: u64 = 8 << 20;
 
 /// How the progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +117,11 @@ impl Console {
             out: Mutex::new(Out::new(stdout)),
             interrupts,
             recorder,
-            shows_notices: options.shows_notices,
             tracker: match options.shown {
                 ShownProgress::No => ProgressTracker::default(),
                 _ => ProgressTracker::fine_grained(),
             },
+            options,
             scan,
             job,
             failures: AtomicU64::new(0),
@@ -155,7 +163,10 @@ impl Console {
 
     fn view(&self, out: &mut Out, files: Vec<CurrentFile>) -> View {
         let now = Instant::now();
-        let (progress, others) = self.progress_of_all();
+        let (mut progress, others) = self.progress_of_all();
+        if !self.options.waits {
+            progress.unwritten_bytes = 0;
+        }
         out.rate.add_sample(now, progress);
         let total = self.scan.as_ref().map(|scan| scan.get());
         View::new(now, &out.rate, progress, total, files).with_other_ranks(others)
@@ -199,9 +210,19 @@ impl Console {
             scan.stop();
         }
         let is_complete = self.close_recorder(failures, true, |text| self.report(text));
+        self.report_unwritten();
         let mut out = self.lock();
         out.flush();
         out.error.map_or(if is_complete { Ok(()) } else { Err(OutputError::Reported) }, Err)
+    }
+
+    /// Says how much the kernel is still writing.
+    fn report_unwritten(&self) {
+        let Some(dst) = &self.options.writes_to else { return };
+        let unwritten = self.tracker.progress().unwritten_bytes;
+        if unwritten >= UNWRITTEN_BYTES_MIN {
+            self.report(&wording::of_unwritten(unwritten, dst));
+        }
     }
 
     /// Ends the receipts, and reports errors and statistics by `put`. Returns whether every receipt
@@ -211,7 +232,11 @@ impl Console {
         let job = self.job.as_ref();
         // Those that rank 0 counts for the others are in their summaries.
         let failures = job.map_or(failures, |_| self.failures.load(Ordering::Relaxed));
-        let end = Ending { failures, signal: self.interrupts.name(), has_ended };
+        // Other ranks may be on other hosts.
+        let counts = recorder.is_some() && job.is_none();
+        let unwritten_bytes = counts.then(|| self.tracker.progress().unwritten_bytes);
+        let signal = self.interrupts.name();
+        let end = Ending { failures, signal, has_ended, unwritten_bytes };
         let closing = recorder.and_then(|recorder| recorder.close(end));
         let Some(closing) = closing else { return true };
         closing.error_line.iter().for_each(|line| put(line));
@@ -330,7 +355,7 @@ impl Observer for Console {
             Severity::Failure => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
             }
-            Severity::Notice if !self.shows_notices => return,
+            Severity::Notice if !self.options.shows_notices => return,
             Severity::Warning | Severity::Notice => (),
         }
         if let (Diagnostic::LeftOver { .. }, Some(recorder)) = (&diagnostic, &self.recorder) {
@@ -478,7 +503,8 @@ mod tests {
 
     #[test]
     fn the_last_report_waits_for_the_lock_but_not_for_ever() {
-        let options = ConsoleOptions { shown: ShownProgress::No, shows_notices: false };
+        let shown = ShownProgress::No;
+        let options = ConsoleOptions { shown, shows_notices: false, waits: false, writes_to: None };
         let console = Console::new(Interrupts::default(), None, options, None, None);
         std::thread::scope(|scope| {
             let held = console.lock();

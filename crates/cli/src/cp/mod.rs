@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use engines::sys::resource_limit;
 use haulage::events::Observer;
-use haulage::options::{Filter, IgnoreFile};
+use haulage::options::{Destination, Filter, IgnoreFile};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
 
@@ -151,7 +151,13 @@ fn copy(mut command: CopyCommand, job: Option<&Arc<dyn Job>>) -> ExitCode {
     let is_filtered = !rules.is_empty() || !ignore_files.is_empty();
     let shows_progress = matches!(shown, ShownProgress::Redrawn | ShownProgress::Lines);
     let scan = (shows_progress && !is_filtered).then(|| scan::start(&request, &options));
-    let console_options = ConsoleOptions { shown, shows_notices };
+    let says_unwritten = job.is_none() && (shown == ShownProgress::Redrawn || reports.stats);
+    let (Destination::Directory(destination)
+    | Destination::Last(destination)
+    | Destination::Exact(destination)) = &request.destination;
+    let writes_to = says_unwritten.then(|| destination.into());
+    let waits = options.waits_for_medium();
+    let console_options = ConsoleOptions { shown, shows_notices, waits, writes_to };
     let console = Console::new(interrupts.clone(), recorder, console_options, scan, job.cloned());
     let failing = console.clone();
     last_words::set_command("cp", move || failing.incomplete_at_failure());

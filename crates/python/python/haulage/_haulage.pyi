@@ -17,6 +17,9 @@ class Progress:
     def skipped_bytes(self) -> int:
         """Bytes of regular files that are not copied."""
     @property
+    def unwritten_bytes(self) -> int:
+        """Bytes that were copied and are not on the medium yet, at most."""
+    @property
     def total_entries(self) -> Optional[int]:
         """Entries to copy; None until all are counted."""
     @property

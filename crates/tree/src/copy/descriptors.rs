@@ -40,7 +40,7 @@ pub(crate) fn copy_open_files(
     };
     let places = (&place(0), &place(1));
     let copied = try_copy(cx, worker, (src, dst), places);
-    worker.progress.finish_entry();
+    worker.finish_entry();
     worker.drop_pages(cx);
     if cx.report.keeps_receipts() {
         let src_kind = fstat(src).map_or(FileType::Unknown, |stat| kind(&stat));
@@ -102,7 +102,8 @@ fn try_copy(
             retry_on_intr(|| ftruncate(dst, bytes)).map_err(failed(Action::Truncate, dst_place))?;
         }
         if cx.options.verify {
-            copied.verified = verify(cx.report, &files)?;
+            let counters = worker.progress.counters();
+            copied.verified = verify(cx.report, &files, counters.as_deref())?;
         }
         data = Some(copied);
     }

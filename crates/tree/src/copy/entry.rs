@@ -40,7 +40,7 @@ pub(crate) fn copy_entry(
         Next::Done
     });
     if let Next::Done = next {
-        worker.data.progress.finish_entry();
+        worker.data.finish_entry();
     }
     next
 }

@@ -262,7 +262,10 @@ fn fill(
                 (Some(shared), Some(owned)) if owned.has_ranges(&copied) => {
                     verify_ranges(cx.report, &files, (shared, &owned.file))?;
                 }
-                _ => copied.verified = verify(cx.report, &files)?,
+                _ => {
+                    let counters = worker.data.progress.counters();
+                    copied.verified = verify(cx.report, &files, counters.as_deref())?;
+                }
             }
         }
         cx.report.announce_debug(|| Announcement::Data(copied.offload));

@@ -16,7 +16,7 @@ use super::data_copy::is_sparse;
 use super::holes::{Extent, next_data};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{Place, file_bytes};
-use crate::report::{Action, Diagnostic, Reporter, Result, failed};
+use crate::report::{Action, Diagnostic, Reporter, Result, WorkerCounters, failed};
 
 /// Bytes that are compared at once. Those of both files fit into a processor's cache.
 const BLOCK_BYTES: usize = 128 << 10;
@@ -32,20 +32,20 @@ pub(super) enum Compared {
     Differ(u64),
 }
 
-/// Compares both files from end to end.
+/// Compares both files from end to end. `counters` count what was read back.
 ///
 /// # Errors
 /// Failures to read; `interrupted` if the run is.
 pub(super) fn compare(
     report: &Reporter<'_>,
-    src: Named<'_>,
-    dst: Named<'_>,
+    files: (Named<'_>, Named<'_>),
+    counters: Option<&WorkerCounters>,
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared> {
     // Only a receipt shows the digest. Holes take no time without it.
     let hash = report.keeps_receipts().then(Xxh3::new);
     // The lengths of other file systems may be wrong. The end is where both reads return nothing.
-    compare_with(report, (src, dst), 0..u64::MAX, hash, interrupted)
+    compare_with(report, files, 0..u64::MAX, (hash, counters), interrupted)
 }
 
 /// Compares a range of both files, whose end may be [`u64::MAX`]. Returns the offset of the first
@@ -59,7 +59,7 @@ pub(super) fn compare_range(
     range: Range<u64>,
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Option<u64>> {
-    Ok(match compare_with(report, files, range, None, interrupted)? {
+    Ok(match compare_with(report, files, range, (None, None), interrupted)? {
         Compared::Equal(_) => None,
         Compared::Differ(at) => Some(at),
     })
@@ -69,7 +69,7 @@ fn compare_with(
     report: &Reporter<'_>,
     (src, dst): (Named<'_>, Named<'_>),
     range: Range<u64>,
-    hash: Option<Xxh3>,
+    (hash, counters): (Option<Xxh3>, Option<&WorkerCounters>),
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared> {
     let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
@@ -77,7 +77,7 @@ fn compare_with(
     let buffers = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
     let go_on = || if report.interrupted() { Err(interrupted()) } else { Ok(()) };
     let skips_holes = has_reliable_holes(src.0) && has_reliable_holes(dst.0);
-    let mut comparison = Comparison { src, dst, buffers, at: range.start, hash, go_on };
+    let mut comparison = Comparison { src, dst, buffers, at: range.start, hash, counters, go_on };
     if skips_holes && let Some(compared) = comparison.compare_extents(range.end)? {
         return Ok(compared);
     }
@@ -94,6 +94,7 @@ struct Comparison<'f, G> {
     /// They are equal up to this offset.
     at: u64,
     hash: Option<Xxh3>,
+    counters: Option<&'f WorkerCounters>,
     /// Fails once the run is interrupted.
     go_on: G,
 }
@@ -168,9 +169,10 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
                 let len = block_bytes(end - self.at);
                 hash.update(&zeros[..len]);
                 self.at += len as u64;
+                self.counters.iter().for_each(|counters| counters.verified(len as u64));
             }
         }
-        self.at = self.at.max(end);
+        self.passed(end.saturating_sub(self.at));
         Ok(())
     }
 
@@ -189,12 +191,19 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
             if let Some(hash) = &mut self.hash {
                 hash.update(dst_block);
             }
-            self.at += dst_block.len() as u64;
-            if dst_block.len() < len {
+            let compared = dst_block.len();
+            self.passed(compared as u64);
+            if compared < len {
                 return Ok(Some(self.equal()));
             }
         }
         Ok(None)
+    }
+
+    /// So many bytes more are equal.
+    fn passed(&mut self, bytes: u64) {
+        self.at += bytes;
+        self.counters.iter().for_each(|counters| counters.verified(bytes));
     }
 
     fn equal(&self) -> Compared {
@@ -279,8 +288,8 @@ mod tests {
                 let report = Reporter::new(&Silent, false, false);
                 let compared = compare(
                     &report,
-                    (src_file.as_fd(), &place),
-                    (dst_file.as_fd(), &place),
+                    ((src_file.as_fd(), &place), (dst_file.as_fd(), &place)),
+                    None,
                     || panic!("nothing interrupts it"),
                 );
                 let found = match compared.expect("both can be read") {

@@ -6,7 +6,10 @@ use super::files::Files;
 use super::journal::Journal;
 use super::worker::{DataWorker, FailedData};
 use crate::fs::{file_bytes, is_regular};
-use crate::report::{DataReport, Diagnostic, Result};
+use crate::report::{Action, DataReport, Diagnostic, Result, failed};
+
+/// The writeback of shorter files starts when all are synced (docs/design/durable.md).
+const LAST_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
 
 /// Copies all data from `files.src` to `files.dst`.
 ///
@@ -32,8 +35,7 @@ fn copy_with_engines(
     journal: Option<&mut Journal>,
 ) -> Result<DataReport> {
     let counters = worker.progress.counters();
-    let meter = counters.as_ref().map(|counters| &counters.meter);
-    let mut copy = DataCopy::start(cx, worker, files, meter);
+    let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
     let (endpoints, may_clone) = (copy.endpoints, copy.chains.clone.is_some());
     copy.old_contents =
         files.truncate_or_keep(cx.options, endpoints, may_clone, copy.clone_over)?;
@@ -47,10 +49,11 @@ fn copy_with_engines(
     if copied.is_err() {
         copy.leave_out_missing_hole();
     }
-    let DataCopy { report, footprint, at, old_contents, by_others, .. } = copy;
+    let DataCopy { report, footprint, backlog, at, old_contents, by_others, .. } = copy;
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {
-        worker.pending_drops.add(cx.report, files, footprint, at);
+        let written_to = backlog.map_or(0, |backlog| backlog.written_to());
+        worker.pending_drops.add(cx.report, files, footprint, written_to..at.max(written_to));
     }
     let Err(diagnostic) = copied else {
         if report.offload.reflink != "yes" {
@@ -104,6 +107,14 @@ impl DataCopy<'_, '_, '_> {
                 self.extend_to_end()?;
             }
         }
+        self.start_last_writeback()?;
         self.complete(size)
+    }
+
+    /// Starts the writeback of the end of the file, if the copy waits for the medium.
+    fn start_last_writeback(&mut self) -> Result<()> {
+        let is_long = self.at >= LAST_WRITEBACK_BYTES_MIN;
+        let Some(backlog) = self.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
+        backlog.start(self.at).map_err(failed(Action::Write, self.files.dst_place))
     }
 }

@@ -14,12 +14,14 @@ use super::files::Files;
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
 use super::worker::{DataWorker, FsPair, Parts};
+use super::writeback::Backlog;
 use crate::concurrency::{Helpers, Permit};
+use crate::fs::dirty_pages::has_dirty_pages;
 use crate::fs::{
     BTRFS, EXT4, Endpoint, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
     is_reliable,
 };
-use crate::report::{Attempt, DataReport, ProgressTracker, Reporter};
+use crate::report::{Attempt, DataReport, ProgressTracker, Reporter, WorkerCounters};
 use crate::request::Sparse;
 use crate::shared::SharingLock;
 
@@ -88,6 +90,10 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) helpers: Helpers,
     /// With `--no-cache`.
     pub(super) footprint: Option<Footprint<'f>>,
+    /// If the copy waits for the medium.
+    pub(super) backlog: Option<Backlog<'f>>,
+    /// Of the worker.
+    pub(super) counters: Option<&'c WorkerCounters>,
     /// Shows the progress to other threads, and its value before this file.
     pub(super) meter: Option<&'c Meter>,
     pub(super) metered_before: u64,
@@ -110,11 +116,18 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         cx: &'c DataContext<'r>,
         worker: &'c mut DataWorker,
         files: &'c Files<'f>,
-        meter: Option<&'c Meter>,
+        counters: Option<&'c WorkerCounters>,
     ) -> Self {
         let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
         let src = worker.endpoint(files.src, src_dev);
         let dst = worker.endpoint(files.dst, dst_dev);
+        let has_dirty_pages = dst.fs_type.is_some_and(|of| has_dirty_pages(of, dst_dev));
+        counters
+            .iter()
+            .for_each(|counters| counters.start_data(has_dirty_pages.then_some(dst_dev)));
+        let meter = counters.map(|counters| &counters.meter);
+        let waits = cx.options.no_cache || has_dirty_pages && cx.options.waits_for_medium();
+        let regular_dst = is_regular(files.dst_stat).then_some(files.dst);
         let reliable = src.fs_type.is_some_and(is_reliable);
         let helpers = worker.processors.helpers();
         let Parts { pair, buffer, permit, sharing_lock } = worker.parts(cx.options, src, dst);
@@ -135,6 +148,8 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
             may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
             helpers,
             footprint: cx.options.no_cache.then(|| Footprint::of(files)),
+            backlog: waits.then(|| Backlog::new(regular_dst)),
+            counters,
             meter,
             metered_before: meter.map_or(0, Meter::get),
             fine_grained: cx

@@ -26,15 +26,9 @@ use super::writeback::start_writeback;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Reporter};
 
-/// Bytes after which pages are dropped. Large enough for several workers to share.
-pub(crate) const DROP_EVERY_BYTES: u64 = 32 << 20;
-
 /// How far ahead of the reader residency is recorded: farther than the kernel reads ahead, so that
 /// pages read ahead for this copy do not count as resident before.
 const AHEAD_BYTES: u64 = 32 << 20;
-
-/// The kernel drops pages in aligned units of up to this size.
-const UNIT_BYTES: u64 = 2 << 20;
 
 /// The longest wait for pages that are being read ahead, in milliseconds.
 const READ_AHEAD_MS_MAX: u32 = 5;
@@ -82,28 +76,20 @@ pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, has_holes: bool) -> Opt
 /// The pages of a copy in progress.
 pub(crate) struct Footprint<'f> {
     src: Option<BorrowedFd<'f>>,
-    dst: Option<BorrowedFd<'f>>,
     /// Length of the source, when it was opened.
     src_bytes: u64,
     /// Ranges of the source that were not resident, in order.
     absent: VecDeque<Range<u64>>,
     absent_known_to: u64,
-    /// Writeback of the destination was started up to here.
-    writeback_to: u64,
-    /// Written and dropped up to here.
-    dropped_to: u64,
 }
 
 impl<'f> Footprint<'f> {
     pub(crate) fn of(files: &Files<'f>) -> Footprint<'f> {
         Footprint {
             src: is_regular(files.src_stat).then_some(files.src),
-            dst: is_regular(files.dst_stat).then_some(files.dst),
             src_bytes: file_bytes(files.src_stat),
             absent: VecDeque::new(),
             absent_known_to: 0,
-            writeback_to: 0,
-            dropped_to: 0,
         }
     }
 
@@ -118,34 +104,20 @@ impl<'f> Footprint<'f> {
         }
     }
 
-    /// Drops pages well before the offset `at`, up to which the copy is complete.
-    ///
-    /// # Errors
-    /// Writeback errors of the destination.
-    pub(crate) fn passed(&mut self, at: u64) -> io::Result<()> {
-        let at = at / UNIT_BYTES * UNIT_BYTES;
-        if at.saturating_sub(self.writeback_to) < DROP_EVERY_BYTES {
-            return Ok(());
-        }
+    /// Drops pages of the source up to the offset `at`, up to which the copy is complete, and those of the
+    /// destination in `written`, which is on the medium.
+    pub(super) fn passed(&mut self, at: u64, dst: BorrowedFd<'_>, written: Range<u64>) {
         if let Some(src) = self.src {
             drop_absent(src, &mut self.absent, at);
         }
-        let Some(dst) = self.dst else { return Ok(()) };
-        start_writeback(dst, self.writeback_to..at)?;
-        let previous = std::mem::replace(&mut self.writeback_to, at);
-        let written = drop_written(dst, self.dropped_to..previous);
-        self.dropped_to = previous;
-        written
+        drop_pages(dst, written);
     }
 
-    /// Ends the copy at the offset `at`. Returns the range of the destination that is still to be
-    /// dropped.
-    fn finish(mut self, at: u64) -> Option<Range<u64>> {
+    /// Drops the other pages of the source: its copy has ended.
+    fn finish(mut self) {
         if let Some(src) = self.src {
             drop_absent(src, &mut self.absent, u64::MAX);
         }
-        self.dst?;
-        Some(self.dropped_to..at.max(self.dropped_to))
     }
 }
 
@@ -227,15 +199,18 @@ struct HeldFile {
 }
 
 impl PendingDrops {
-    /// Adds a copy that has ended at the offset `at`.
+    /// Adds a copy that has ended. The pages in `rest` of the destination are still to be dropped.
     pub(crate) fn add(
         &mut self,
         reporter: &Reporter<'_>,
         files: &Files<'_>,
         footprint: Footprint<'_>,
-        at: u64,
+        rest: Range<u64>,
     ) {
-        let Some(rest) = footprint.finish(at).filter(|rest| !rest.is_empty()) else { return };
+        footprint.finish();
+        if rest.is_empty() || !is_regular(files.dst_stat) {
+            return;
+        }
         let path = files.dst_place.path();
         report(reporter, path.clone(), start_writeback(files.dst, rest.clone()));
         let Ok(dst) = files.dst.try_clone_to_owned() else {
@@ -247,6 +222,11 @@ impl PendingDrops {
         while self.files.len() > HELD_FILES_MAX || self.bytes > HELD_BYTES_MAX {
             self.drop_oldest(reporter);
         }
+    }
+
+    /// Their bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Waits for all of them.

@@ -136,8 +136,7 @@ pub(crate) fn copy_range(
     (range, chunk_bytes): (ByteRange, u64),
 ) -> Result<CopiedRange> {
     let counters = worker.progress.counters();
-    let meter = counters.as_ref().map(|counters| &counters.meter);
-    let mut copy = DataCopy::start(cx, worker, files, meter);
+    let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
     copy.permit.release_if_limited();
     let copied = copy.copy_range(range, chunk_bytes);
     let copied = copied.and_then(|copied| copy.show_to_others().map(|()| copied));

@@ -110,12 +110,10 @@ impl PendingSyncs {
         }
     }
 
-    /// Syncs all of them if they are many.
-    pub(crate) fn sync_if_many(&mut self, options: &Options, report: &Reporter<'_>) {
+    /// Whether they are as many as may be kept.
+    pub(crate) fn are_many(&mut self, options: &Options) -> bool {
         let asked = || files_kept(options, descriptors::available());
-        if !self.files.is_empty() && self.files.len() >= *self.files_max.get_or_insert_with(asked) {
-            self.sync(report);
-        }
+        !self.files.is_empty() && self.files.len() >= *self.files_max.get_or_insert_with(asked)
     }
 
     /// Syncs all of them.

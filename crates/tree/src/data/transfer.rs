@@ -373,7 +373,7 @@ impl DataCopy<'_, '_, '_> {
     }
 
     /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the
-    /// rate limit, checks for an interrupt, and drops pages of earlier pieces.
+    /// rate limit and the medium, checks for an interrupt, and drops pages of earlier pieces.
     pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
         let at_once = self.fine_grained && self.chains.get(chain).offloads;
         let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
@@ -396,18 +396,38 @@ impl DataCopy<'_, '_, '_> {
             piece_bytes = piece_bytes.min(records.chunk_bytes);
         }
         let mut len = (end - self.at).min(piece_bytes);
+        if let Some(range_bytes) = self.wait_for_backlog()? {
+            len = len.min(range_bytes);
+        }
         if let Some(footprint) = &mut self.footprint {
-            footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;
-            len = len.min(page_cache::DROP_EVERY_BYTES);
             footprint.before_reading(self.at + len);
         }
         Ok(len)
+    }
+
+    /// Waits for the medium, if the copy is too far ahead. Returns how many bytes may be copied until the next
+    /// call; `None` for any number.
+    fn wait_for_backlog(&mut self) -> Result<Option<u64>> {
+        let Some(backlog) = &mut self.backlog else { return Ok(None) };
+        let passed = backlog.passed(self.at);
+        if let Some(written) = passed.map_err(failed(Action::Write, self.files.dst_place))? {
+            // Of a file that several ranks copy, others may have written the range.
+            if self.range_records.is_none() && self.files.shared.is_none() {
+                let bytes = written.end - written.start;
+                self.counters.iter().for_each(|counters| counters.wrote(bytes));
+            }
+            if let Some(footprint) = &mut self.footprint {
+                footprint.passed(self.at, self.files.dst, written);
+            }
+        }
+        Ok(Some(backlog.range_bytes()))
     }
 
     /// Counts moved bytes.
     pub(super) fn count(&mut self, bytes: u64) {
         self.advance(bytes);
         self.report.data_bytes += bytes;
+        self.counters.iter().for_each(|counters| counters.moved(bytes));
         if let Some(rate_limit) = &self.cx.rate_limit {
             rate_limit.charge(bytes);
         }

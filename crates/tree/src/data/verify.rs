@@ -15,14 +15,18 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use super::comparison::{Compared, compare, compare_range};
 use super::files::Files;
 use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
-use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
+use crate::report::{Action, Diagnostic, Reporter, Result, Verified, WorkerCounters, failed};
 use crate::shared::range_claim::ByteRange;
 
 /// Reads both files again and compares them. `None` if no receipt shows what was compared.
 ///
 /// # Errors
 /// The first difference, and failures to read.
-pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Option<Verified>> {
+pub(crate) fn verify(
+    report: &Reporter<'_>,
+    files: &Files<'_>,
+    counters: Option<&WorkerCounters>,
+) -> Result<Option<Verified>> {
     for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
         if !is_regular(stat) {
             return Err(Diagnostic::Unverifiable { path: place.path() });
@@ -32,7 +36,7 @@ pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Option<
     let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
     let interrupted = || files.interrupted_unverified();
     let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
-    match compare(report, src, dst, interrupted)? {
+    match compare(report, (src, dst), counters, interrupted)? {
         Compared::Equal(digest) => Ok(digest.map(|digest| Verified { digest, past_cache })),
         Compared::Differ(at) => {
             let (src, dst) = (files.src_place.path(), files.dst_place.path());
@@ -74,7 +78,7 @@ pub(crate) fn compare_existing(
 ) -> Result<Option<Option<Verified>>> {
     let Ok(past_cache) = drop_cache(dst.0) else { return Ok(None) };
     let interrupted = || Diagnostic::InterruptedBefore { dst: dst.1.path() };
-    Ok(match compare(report, src, dst, interrupted)? {
+    Ok(match compare(report, (src, dst), None, interrupted)? {
         Compared::Equal(digest) => Some(digest.map(|digest| Verified { digest, past_cache })),
         Compared::Differ(_) => None,
     })

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use engines::sys::{Buffer, close};
 use rustix::fs::fstat;
@@ -13,6 +14,7 @@ use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
 use super::sync::{LocalFs, PendingSyncs, Written};
+use super::writeback::{BacklogLimit, RANGE_BYTES_MAX};
 use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::fs_type::is_served;
 use crate::fs::{Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable};
@@ -45,6 +47,11 @@ pub(super) struct Parts<'w> {
 /// Parts of a large file have more of them, while other workers have nothing to do.
 pub(crate) const ENGINE_DESCRIPTORS: usize = 3;
 
+/// Bytes of files that are synced together at first, and at most. Media that write more in a second are
+/// rare, and what is not synced fills the memory.
+const UNSYNCED_BYTES: u64 = 64 << 20;
+const UNSYNCED_BYTES_MAX: u64 = 1 << 30;
+
 /// What a worker keeps for copying data.
 pub(crate) struct DataWorker {
     /// By the device numbers of source and destination: a handful at most.
@@ -60,6 +67,9 @@ pub(crate) struct DataWorker {
     /// Taken for each clone of the current batch.
     pub(crate) sharing_lock: Option<SharingLock>,
     pending_syncs: PendingSyncs,
+    /// Bytes of files among them, and how many may be.
+    unsynced_bytes: u64,
+    unsynced_limit: BacklogLimit,
     pub(super) pending_drops: PendingDrops,
     /// Bytes of data that were moved so far, not shared.
     pub(crate) moved_bytes: u64,
@@ -85,10 +95,12 @@ impl DataWorker {
             permit: Permit::default(),
             sharing_lock: None,
             pending_syncs: PendingSyncs::default(),
+            unsynced_bytes: 0,
+            unsynced_limit: BacklogLimit::new(UNSYNCED_BYTES, UNSYNCED_BYTES_MAX),
             pending_drops: PendingDrops::default(),
             moved_bytes: 0,
             failed_data: None,
-            progress: WorkerProgress::new(cx.report.observer.progress()),
+            progress: WorkerProgress::new(cx.report.observer.progress(), cx.options),
         }
     }
 
@@ -126,6 +138,9 @@ impl DataWorker {
         let (is_directory, early_error, receipt) = (false, None, None);
         let written = Written { fd, path, is_directory, bytes, early_error, local, receipt };
         self.pending_syncs.add(cx.report, written);
+        // The rest of a large file is on the medium.
+        self.unsynced_bytes += bytes.min(2 * RANGE_BYTES_MAX);
+        self.progress.hold();
         Ok(())
     }
 
@@ -183,19 +198,39 @@ impl DataWorker {
         }
     }
 
-    /// Syncs the files that this worker has written, if they are many.
+    /// Syncs the files that this worker has written, if they are many or have many bytes.
     pub(crate) fn sync_if_many(&mut self, cx: &DataContext<'_>) {
-        self.pending_syncs.sync_if_many(cx.options, cx.report);
+        let is_long = self.unsynced_bytes >= self.unsynced_limit.bytes();
+        if is_long || self.pending_syncs.are_many(cx.options) {
+            self.sync(cx);
+        }
     }
 
     /// Syncs all files that this worker has written.
     pub(crate) fn sync(&mut self, cx: &DataContext<'_>) {
+        if !cx.options.durable {
+            return;
+        }
+        let started = Instant::now();
         self.pending_syncs.sync(cx.report);
+        if self.unsynced_bytes >= self.unsynced_limit.bytes() {
+            self.unsynced_limit.adapt(started.elapsed());
+        }
+        self.unsynced_bytes = 0;
+        self.progress.release_held();
     }
 
     /// Drops the pages of all copies that wait for it (`--no-cache`).
     pub(crate) fn drop_pages(&mut self, cx: &DataContext<'_>) {
         self.pending_drops.drop_all(cx.report);
+        if cx.options.no_cache && !cx.options.durable {
+            self.progress.release_held();
+        }
+    }
+
+    /// The current entry is finished.
+    pub(crate) fn finish_entry(&mut self) {
+        self.progress.finish_entry(self.pending_drops.bytes());
     }
 
     /// Drops pages and syncs, at the end of the worker.

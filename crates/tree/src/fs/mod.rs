@@ -5,6 +5,7 @@ pub(crate) mod caller;
 pub(crate) mod descriptors;
 pub(crate) mod dir;
 pub(crate) mod dir_path;
+pub(crate) mod dirty_pages;
 pub(crate) mod fs_type;
 pub(crate) mod name;
 pub(crate) mod open;

@@ -12,7 +12,7 @@ pub(crate) use message_order::PendingMessages;
 #[cfg(test)]
 pub(crate) use observer::Silent;
 pub(crate) use observer::{Announcement, DirectoryStage, Observer, Question};
-pub(crate) use progress::{ProgressTracker, WorkerProgress};
+pub(crate) use progress::{ProgressTracker, WorkerCounters, WorkerProgress};
 pub(crate) use receipt::{
     Attempt, Attribute, Chosen, ChosenBy, DataReport, Loss, MeasuredRate, Method, Offload, Receipt,
     SparseDetection, Verified,

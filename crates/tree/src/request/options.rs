@@ -88,6 +88,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether a copy waits until its data is on the medium.
+    #[must_use]
+    pub fn waits_for_medium(&self) -> bool {
+        (self.durable || self.verify || self.no_cache) && !self.dry_run
+    }
+
     /// Whether a symbolic link at a destination may be followed.
     pub(crate) fn may_write_through(&self) -> bool {
         let copies = matches!(self.make, Make::Copy | Make::AttributesOnly);

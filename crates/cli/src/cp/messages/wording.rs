@@ -12,6 +12,7 @@ use haulage::events::{
 use crate::cp::messages::engine_line;
 use crate::cp::messages::quote;
 use crate::cp::messages::usage_error::UsageError;
+use crate::cp::units;
 
 /// The lines for a diagnostic.
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
@@ -313,6 +314,13 @@ fn permission_letters(mode: u32) -> String {
         });
     }
     letters
+}
+
+/// The line for bytes that are not on the medium at the end.
+pub(crate) fn of_unwritten(unwritten_bytes: u64, dst: &Path) -> Vec<u8> {
+    let amount = units::bytes(unwritten_bytes);
+    let words = format!("{amount} are still being written to {{}}; sync -f {{}} waits for them");
+    line(&fill(&words, &[dst, dst]))
 }
 
 /// The line for an announcement.

@@ -48,6 +48,7 @@ mod tests {
             let file = |name: &&str| CurrentFile {
                 dst: name.into(),
                 bytes: 0,
+                unwritten_bytes: 0,
                 bytes_expected: 0,
                 atomic: false,
             };

@@ -165,7 +165,7 @@ mod tests {
         let at = |tenths: u64| {
             let entries = tenths.min(100) * tiny / 100;
             let part = tenths.saturating_sub(100) * large / 100;
-            Progress { entries, bytes: entries * 100 + part, skipped_bytes: 0 }
+            Progress { entries, bytes: entries * 100 + part, ..Progress::default() }
         };
         for tenths in 1..200 {
             let now = start + Duration::from_millis(100 * tenths);
@@ -192,7 +192,7 @@ mod tests {
             let now = start + Duration::from_millis(100 * tenths);
             let seconds = (now - start).as_secs_f64();
             let moved = tenths.min(10) * GIB / 5 + tenths.saturating_sub(10) * GIB / 25;
-            let progress = Progress { entries: 0, bytes: moved, skipped_bytes: 0 };
+            let progress = Progress { entries: 0, bytes: moved, ..Progress::default() };
             rate.add_sample(now, progress);
             if seconds < 3.0 {
                 continue;
@@ -215,7 +215,8 @@ mod tests {
             for tenths in 1..200 {
                 let stopped = if tenths > 100 { stop } else { Duration::ZERO };
                 let now = start + stopped + Duration::from_millis(100 * tenths);
-                let progress = Progress { entries: 0, bytes: tenths * GIB / 10, skipped_bytes: 0 };
+                let progress =
+                    Progress { entries: 0, bytes: tenths * GIB / 10, ..Progress::default() };
                 let signal = start + stop + Duration::from_millis(signal_at_millis);
                 let last = now - Duration::from_millis(100);
                 if last < signal && signal <= now {
@@ -245,7 +246,7 @@ mod tests {
         for tenths in 1..100 {
             let now = start + Duration::from_millis(100 * tenths);
             let bytes = tenths * MIB / 10;
-            let progress = Progress { entries: 5 * tenths, bytes, skipped_bytes: 0 };
+            let progress = Progress { entries: 5 * tenths, bytes, ..Progress::default() };
             assert!(!rate.tick(now));
             rate.add_sample(now, progress);
             assert!(!rate.resume(now + Duration::from_millis(50), progress));
@@ -261,7 +262,7 @@ mod tests {
     fn without_ticks_the_rate_is_measured_from_the_resumption() {
         let start = Instant::now();
         let mut rate = RateEstimator::new(start);
-        let at = |bytes| Progress { entries: 0, bytes, skipped_bytes: 0 };
+        let at = |bytes| Progress { entries: 0, bytes, ..Progress::default() };
         let back = start + Duration::from_secs(3610);
         rate.resume(back, at(10 * MIB));
         let now = back + Duration::from_secs(2);
@@ -273,7 +274,7 @@ mod tests {
     fn a_run_without_progress_has_no_time_left() {
         let start = Instant::now();
         let mut rate = RateEstimator::new(start);
-        let progress = Progress { entries: 5, bytes: 5 * MIB, skipped_bytes: 0 };
+        let progress = Progress { entries: 5, bytes: 5 * MIB, ..Progress::default() };
         for seconds in 1..60 {
             rate.add_sample(start + Duration::from_secs(seconds), progress);
         }

@@ -16,6 +16,9 @@ const NICENESS: i32 = 15;
 /// large files at once, and about a third of a tree of tiny files.
 const SHARE: u32 = 100;
 
+/// The counting may also take one part in so many of the time in which the process waits, for a slow medium.
+const WAITING_SHARE: u32 = 10;
+
 /// Processor time that it may take at once: enough for some thousand entries, which is all of most trees.
 const UNTHROTTLED: Duration = Duration::from_millis(10);
 
@@ -48,7 +51,8 @@ pub(crate) fn start(request: &Request, options: &Options) -> Arc<PreScan> {
 
 /// Whether counting has to sleep, after it took `counting` of the processor time `all` of the process.
 fn is_ahead(elapsed: Duration, counting: Duration, all: Duration) -> bool {
-    elapsed < LONG_COPY && counting > UNTHROTTLED.max(all / SHARE)
+    let waiting = elapsed.saturating_sub(all);
+    elapsed < LONG_COPY && counting > UNTHROTTLED.max(all / SHARE).max(waiting / WAITING_SHARE)
 }
 
 fn thread_time() -> Duration {
@@ -77,5 +81,8 @@ mod tests {
         assert!(is_ahead(ms(1), ms(11), ms(12)));
         assert!(is_ahead(ms(9999), ms(500), ms(20_000)));
         assert!(!is_ahead(ms(10_000), ms(500), ms(20_000)));
+        // The process waits for most of the time.
+        assert!(!is_ahead(ms(1000), ms(90), ms(100)));
+        assert!(is_ahead(ms(1000), ms(91), ms(100)));
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct View {
     total: Option<Totals>,
     rate: Rate,
     left: Option<Duration>,
+    /// All is copied, and a file system that does not tell how much of it is on the medium is waited for.
+    syncs: bool,
     files: Vec<CurrentFile>,
     /// The ranks of the job, and those of them that have nothing to do.
     ranks: Option<(u32, u32)>,
@@ -52,6 +54,9 @@ impl View {
         });
         // A pre-scan that the copy has overtaken does not say how much is left.
         let total = total.filter(|total| total.all || total.entries > progress.entries);
+        let all_bytes = total.filter(|total| total.all).map_or(0, |total| total.bytes);
+        let syncs = progress.unwritten_bytes > 0 && all_bytes > 0 && gone >= all_bytes;
+        let left = total.and_then(|total| estimator.time_left(now, progress, total));
         View {
             progress,
             total,
@@ -60,7 +65,8 @@ impl View {
             } else {
                 Rate::Bytes(estimator.bytes_per_second(now, progress))
             },
-            left: total.and_then(|total| estimator.time_left(now, progress, total)),
+            left: left.filter(|_| !syncs),
+            syncs,
             files,
             ranks: None,
         }
@@ -120,7 +126,7 @@ impl View {
 
     /// The figures up to `detail`, from 0 to 4.
     fn figures(&self, detail: usize) -> String {
-        let Progress { entries, bytes: moved, skipped_bytes } = self.progress;
+        let Progress { entries, bytes: moved, skipped_bytes, .. } = self.progress;
         let gone = moved + skipped_bytes;
         let mut figures = Vec::new();
         match self.total {
@@ -152,6 +158,9 @@ impl View {
             let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
             figures.push((0, format!("{} left", clock(Duration::from_secs(seconds)))));
         }
+        if self.syncs {
+            figures.push((0, String::from("waiting for the medium")));
+        }
         if let Some((ranks, waiting)) = self.ranks {
             let waiting = match waiting {
                 0 => String::new(),
@@ -166,7 +175,7 @@ impl View {
     /// The share that is done, once the total is known: by bytes, or by entries if all are empty.
     fn share(&self) -> Option<f64> {
         let all = self.total.filter(|total| total.all)?;
-        let Progress { entries, bytes, skipped_bytes } = self.progress;
+        let Progress { entries, bytes, skipped_bytes, .. } = self.progress;
         let share = match (all.bytes, all.entries) {
             (0, 0) => return None,
             (0, of) => entries as f64 / of as f64,
@@ -198,7 +207,8 @@ fn described(file: &CurrentFile) -> String {
 const PERCENT_BYTES_MIN: u64 = 16 << 20;
 
 fn percent_of(file: &CurrentFile) -> Option<String> {
-    let CurrentFile { bytes, bytes_expected, .. } = *file;
+    let CurrentFile { bytes, unwritten_bytes, bytes_expected, .. } = *file;
+    let bytes = bytes.saturating_sub(unwritten_bytes);
     let is_large = bytes_expected >= PERCENT_BYTES_MIN;
     is_large.then(|| {
         format!("{:.0} %", 100.0 * bytes.min(bytes_expected) as f64 / bytes_expected as f64)
@@ -264,15 +274,27 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn file(name: &[u8], bytes: u64, bytes_expected: u64) -> CurrentFile {
-        CurrentFile { dst: OsStr::from_bytes(name).into(), bytes, bytes_expected, atomic: false }
+        CurrentFile {
+            dst: OsStr::from_bytes(name).into(),
+            bytes,
+            unwritten_bytes: 0,
+            bytes_expected,
+            atomic: false,
+        }
     }
 
     fn view(total: Option<Totals>, files: Vec<CurrentFile>) -> View {
         View {
-            progress: Progress { entries: 1204, bytes: 2 * GIB, skipped_bytes: 100 * MIB },
+            progress: Progress {
+                entries: 1204,
+                bytes: 2 * GIB,
+                skipped_bytes: 100 * MIB,
+                unwritten_bytes: 0,
+            },
             total,
             rate: Rate::Bytes(412.0 * MIB as f64),
             left: total.filter(|total| total.all).map(|_| Duration::from_secs(67)),
+            syncs: false,
             files,
             ranks: None,
         }
@@ -395,12 +417,27 @@ mod tests {
         let begun = Instant::now();
         let now = begun + Duration::from_secs(2);
         let view = |entries, bytes| {
-            let progress = Progress { entries, bytes, skipped_bytes: 0 };
+            let progress = Progress { entries, bytes, ..Progress::default() };
             View::new(now, &RateEstimator::new(begun), progress, None, Vec::new()).status()
         };
         assert_eq!(view(9000, 900_000), "cp: 879 KiB, 9,000 files, 4,500 files/s\n");
         assert_eq!(view(100, 20 * MIB), "cp: 20.0 MiB, 100 files, 10.0 MiB/s\n");
         assert_eq!(view(0, 0), "cp: 0 B, 0 files, 0 B/s\n");
+    }
+
+    #[test]
+    fn a_sync_of_which_nothing_is_known_has_no_time_left() {
+        let begun = Instant::now();
+        let now = begun + Duration::from_secs(2);
+        let status = |bytes, unwritten_bytes| {
+            let progress = Progress { bytes, unwritten_bytes, ..Progress::default() };
+            let total = Some(Totals { entries: 1, bytes: 20 * MIB, all: true });
+            View::new(now, &RateEstimator::new(begun), progress, total, Vec::new()).status()
+        };
+        let copying = "cp: 10.0 of 20.0 MiB, 5.00 MiB/s, 0:03 left\n";
+        assert_eq!(status(10 * MIB, 10 * MIB), copying);
+        let waiting = "cp: 20.0 of 20.0 MiB, 10.0 MiB/s, waiting for the medium\n";
+        assert_eq!(status(20 * MIB, 20 * MIB), waiting);
     }
 
     #[test]

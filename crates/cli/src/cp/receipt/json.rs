@@ -278,6 +278,8 @@ pub(crate) struct End<'e> {
     pub(crate) failures: u64,
     /// The signal that ended it.
     pub(crate) signal: Option<&'e str>,
+    /// What is not on the medium yet; `None` for a job.
+    pub(crate) unwritten_bytes: Option<u64>,
     /// The arguments of the process.
     pub(crate) argv: &'e [OsString],
 }
@@ -487,6 +489,7 @@ struct Summary<'s> {
     changed: u64,
     with_losses: u64,
     left_over: u64,
+    unwritten_bytes: Option<u64>,
     began_unix_ns: u64,
     elapsed_ns: u64,
     user_ns: u64,
@@ -546,6 +549,7 @@ impl<'s> Summary<'s> {
             changed: totals.changed,
             with_losses: totals.with_losses,
             left_over: totals.left_over,
+            unwritten_bytes: end.unwritten_bytes,
             began_unix_ns: nanoseconds(began.duration_since(UNIX_EPOCH).unwrap_or_default()),
             elapsed_ns: nanoseconds(end.cost.elapsed),
             user_ns: nanoseconds(end.cost.user),

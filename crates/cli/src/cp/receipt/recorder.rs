@@ -37,6 +37,8 @@ pub(crate) struct Ending {
     pub(crate) signal: Option<&'static str>,
     /// The copy has returned. Otherwise the process dies while it lasts.
     pub(crate) has_ended: bool,
+    /// What is not on the medium yet; `None` on a rank of a job.
+    pub(crate) unwritten_bytes: Option<u64>,
 }
 
 /// What the end of a run reports.
@@ -137,9 +139,10 @@ impl Recorder {
         }
         let Some(job) = &self.job else {
             let (totals, cost) = (self.totals(), self.clock.cost());
-            let Ending { failures, signal, .. } = ending;
-            let end = End { totals: &totals, cost, failures, signal, argv: &self.argv };
-            let text = || stats::text(&totals, &cost);
+            let Ending { failures, signal, unwritten_bytes, .. } = ending;
+            let argv = &self.argv;
+            let end = End { totals: &totals, cost, failures, signal, unwritten_bytes, argv };
+            let text = || stats::text(&totals, &cost, unwritten_bytes.unwrap_or(0));
             return Some(self.closed(&end, ending.has_ended, text));
         };
         let Cost { elapsed, user, system } = self.clock.cost();
@@ -162,6 +165,7 @@ impl Recorder {
             cost: all.cost,
             failures: all.failures,
             signal: all.signal.as_deref(),
+            unwritten_bytes: None,
             argv: &self.argv,
         };
         Some(self.closed(&end, ending.has_ended, || stats::text_of_job(&all)))

@@ -9,12 +9,15 @@ use crate::cp::receipt::rank_summary::{HostTotals, JobSummary};
 use crate::cp::units::{bytes, count, rate, seconds};
 
 /// The totals of a run, in lines of at most 60 columns.
-pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
+pub(crate) fn text(totals: &RunTotals, cost: &Cost, unwritten_bytes: u64) -> String {
     let mut text = table_of_entries(totals);
     text.push('\n');
     let RunTotals { data_bytes, shared_bytes, hole_bytes, .. } = *totals;
     for (name, amount) in [("data", data_bytes), ("shared", shared_bytes), ("holes", hole_bytes)] {
         text.push_str(&format!("{name:<16}{:>11}\n", bytes(amount)));
+    }
+    if unwritten_bytes > 0 {
+        text.push_str(&format!("{:<16}{:>11}\n", "not written yet", bytes(unwritten_bytes)));
     }
     for (name, entries) in [("changed", totals.changed), ("attributes lost", totals.with_losses)] {
         if entries > 0 {
@@ -64,7 +67,7 @@ const HOST_COLUMNS: usize = 20;
 /// The totals of all ranks of a job, and what each host did and how long its ranks had nothing to do, in lines
 /// of less than 80 columns if no name of a host is longer.
 pub(crate) fn text_of_job(job: &JobSummary) -> String {
-    let mut text = text(&job.totals, &job.cost);
+    let mut text = text(&job.totals, &job.cost, 0);
     let elapsed = job.cost.elapsed.as_secs_f64().max(1e-9);
     let shortens = may_shorten(job.hosts.keys());
     let shown = |host| if shortens { without_domain(host) } else { host };
@@ -239,6 +242,7 @@ symbolic links            0          0          2          0
 data               5.00 GiB
 shared             1.00 GiB
 holes              12.0 MiB
+not written yet    58.0 MiB
 changed                   1 entry
 attributes lost       1,204 entries
 left over                 1 file
@@ -254,7 +258,7 @@ chosen by
 
 elapsed 2.56 s, 1.95 GiB/s; user 0.12 s, system 3.00 s
 ";
-        let text = text(&totals, &cost);
+        let text = text(&totals, &cost, 58 << 20);
         assert_eq!(text, expected);
         assert!(text.lines().all(|line| line.len() <= 60));
     }
