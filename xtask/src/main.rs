@@ -21,6 +21,7 @@ mod guest;
 mod judge_profile;
 mod judge_selection;
 mod layers;
+mod matrix;
 mod mpi;
 mod mutants;
 mod namespace;
@@ -44,6 +45,7 @@ const USAGE: &str = "usage:
                                compare the default of haulage cp with each variant, on one large file
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
   cargo xtask guest [--help]   run a command on another kernel, in a virtual machine
+  cargo xtask matrix [--help]  copy with haulage and GNU cp on file systems of other kernels
   cargo xtask book             build the book of the documents in target/book, with mdbook
   cargo xtask dist [--help]    make packages: .deb, .rpm, and a static tarball
   cargo xtask release-check VERSION
@@ -67,6 +69,7 @@ enum Task {
     JudgeSelection(Box<judge_selection::Args>),
     Sweep(Box<sweep::Args>),
     Guest(Box<guest::Args>),
+    Matrix(Box<matrix::Args>),
     Book,
     Dist(Box<dist::Args>),
     ReleaseCheck(Box<release_check::Args>),
@@ -94,6 +97,7 @@ impl Task {
             [task, ..] if task == "judge-selection" => Some(Task::JudgeSelection(parsed(args))),
             [task, ..] if task == "sweep" => Some(Task::Sweep(parsed(args))),
             [task, ..] if task == "guest" => Some(Task::Guest(parsed(args))),
+            [task, ..] if task == "matrix" => Some(Task::Matrix(parsed(args))),
             [task, ..] if task == "dist" => Some(Task::Dist(parsed(args))),
             [task, ..] if task == "release-check" => Some(Task::ReleaseCheck(parsed(args))),
             [task, ..] if task == "follow" => Some(Task::Follow(parsed(args))),
@@ -118,6 +122,7 @@ impl Task {
             Task::Mutants(args) => args.needs_no_mounts(),
             Task::JudgeProfile(_)
             | Task::Guest(_)
+            | Task::Matrix(_)
             | Task::Layers(_)
             | Task::Python(_)
             | Task::Mpi(_)
@@ -156,6 +161,7 @@ impl Task {
             Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Sweep(args) => sweep::run(args, file_systems),
             Task::Guest(args) => guest::run(args),
+            Task::Matrix(args) => matrix::run(args),
             Task::Dist(args) => dist::run(args),
             Task::ReleaseCheck(args) => release_check::run(args),
             Task::Follow(args) => follow::run(args),

@@ -61,6 +61,9 @@ const GUEST_TOOLS: &[(&str, &str)] = &[
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.xfs", "xfsprogs"),
     ("mkfs.btrfs", "btrfs-progs"),
+    ("mksquashfs", "squashfs-tools"),
+    ("genisoimage", "genisoimage"),
+    ("fsverity", "fsverity"),
     ("dmsetup", "dmsetup"),
 ];
 

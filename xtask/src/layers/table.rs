@@ -279,6 +279,7 @@ const XTASK: &[Layer] = &[
     layer("judge_selection", "how good the default is without a profile"),
     layer("default_profile", "derives the built-in profile from the measurements"),
     layer("peers", "times haulage cp against other copiers"),
+    layer("matrix", "file systems of other kernels, beside GNU cp"),
     layer("guest", "other kernels, in virtual machines"),
     layer("sweep", "faults, kills and limits, tried by the thousand"),
     layer("file_systems", "the file systems that tests copy on"),

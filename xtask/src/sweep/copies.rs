@@ -237,7 +237,8 @@ fn is_backup_line(line: &str) -> bool {
     line.ends_with("~: only right")
 }
 
-fn create_source(root: &Path) -> anyhow::Result<()> {
+/// Creates a source with an entry of every kind and every attribute.
+pub(crate) fn create_source(root: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(root.join("d/closed"))?;
     std::fs::create_dir(root.join("d/empty-dir"))?;
     std::fs::write(root.join("empty"), "")?;
@@ -298,7 +299,10 @@ fn create_source(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Calls `visit` with every path below `root`, the deepest first, and with `root` if it is there.
-fn each_below(root: &Path, visit: &mut dyn FnMut(&Path) -> io::Result<()>) -> anyhow::Result<()> {
+pub(crate) fn each_below(
+    root: &Path,
+    visit: &mut dyn FnMut(&Path) -> io::Result<()>,
+) -> anyhow::Result<()> {
     let metadata = match root.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         metadata => metadata?,

@@ -15,7 +15,7 @@ use crate::file_systems::FileSystems;
 use run::{Run, Settings, Sweep};
 
 mod calls;
-mod copies;
+pub(crate) mod copies;
 mod counts;
 mod grid;
 mod kills;

@@ -1,0 +1,381 @@
+//! One cell of the matrix, within a guest: a file system as destination and as source of `haulage cp`, beside GNU cp.
+//!
+//! A finding is where haulage is worse than GNU cp with the same options, or than its `-a` if the options are of
+//! haulage alone; and exit status 0 though content is lost.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use testfs::{Aspects, Tree, random_bytes};
+
+use super::systems::{Role, SCRIPT, System};
+use crate::sweep::copies::{each_below, remove};
+
+/// The file system under test, one with everything that `cp -a` keeps, and the server's side of the former.
+pub(super) const MOUNT: &str = "/m/t";
+pub(super) const LOCAL: &str = "/m/local";
+pub(super) const SERVER: &str = "/m/server";
+
+/// A copy that takes longer hangs.
+const SECONDS_MAX: &str = "300";
+
+/// The only user besides root.
+const USER: &str = "1234";
+
+/// One copy by each program.
+struct Copy {
+    ground: Ground,
+    gnu: &'static str,
+    ours: &'static str,
+}
+
+/// The source, and what is at the destination before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Ground {
+    /// Files and directories.
+    Plain,
+    /// Entries of every kind, with all attributes.
+    Rich,
+    /// Plain, onto other contents.
+    Over,
+    /// Plain, as an ordinary user.
+    User,
+    /// Rich, from the file system under test to itself.
+    Within,
+}
+
+const fn copy(ground: Ground, gnu: &'static str, ours: &'static str) -> Copy {
+    Copy { ground, gnu, ours }
+}
+
+/// Those with one ground and one command of GNU cp are neighbours: it runs once.
+const COPIES: &[Copy] = &[
+    copy(Ground::Plain, "-a", "-a"),
+    copy(Ground::Plain, "-a", "-a --atomic"),
+    copy(Ground::Plain, "-a", "-a --durable --verify"),
+    copy(Ground::Plain, "-a", "-a --atomic --durable --verify"),
+    copy(Ground::Plain, "-a", "-a --resume"),
+    copy(Ground::Plain, "-a", "-a --resume --durable --verify"),
+    copy(Ground::Plain, "-r", "-r"),
+    copy(Ground::Rich, "-a", "-a"),
+    copy(Ground::Rich, "-a", "-a --atomic"),
+    copy(Ground::Rich, "-a", "-a --resume --verify"),
+    copy(Ground::Rich, "-rp", "-rp"),
+    copy(Ground::Rich, "-r", "-r --atomic"),
+    copy(Ground::User, "-a", "-a"),
+    copy(Ground::User, "-a", "-a --atomic"),
+    copy(Ground::User, "-a", "-a --resume"),
+    copy(Ground::Over, "-a", "-a"),
+    copy(Ground::Over, "-a", "-a --atomic --durable"),
+    copy(Ground::Over, "-a", "-a --resume"),
+    copy(Ground::Over, "-a --remove-destination", "-a --remove-destination"),
+    copy(Ground::Over, "-ab", "-ab"),
+    copy(Ground::Over, "-ab", "-ab --atomic"),
+    copy(Ground::Over, "-a --backup=numbered", "-a --backup=numbered --resume"),
+    copy(Ground::Within, "-a", "-a"),
+    copy(Ground::Within, "-a", "-a --atomic"),
+    copy(Ground::Within, "-al", "-al"),
+];
+
+/// Where sources and copies are.
+pub(super) struct Ends {
+    /// In the output.
+    pub(super) direction: &'static str,
+    pub(super) src: PathBuf,
+    pub(super) dst: PathBuf,
+}
+
+impl Ends {
+    /// The source `name`, and the copies of GNU cp and of haulage.
+    pub(super) fn paths(&self, name: &str) -> [PathBuf; 3] {
+        [self.src.join(name), self.dst.join("gnu"), self.dst.join("ours")]
+    }
+}
+
+/// How a program ended.
+pub(super) struct Ended {
+    /// -1 after a signal.
+    pub(super) status: i32,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Trees by their path and view, as far as they could be read.
+pub(super) type Trees = BTreeMap<(PathBuf, &'static str), Option<Tree>>;
+
+pub(super) struct Cell {
+    pub(super) system: System,
+    /// GNU's last copy: its ground, options, end, and the trees that were read of it and of the source.
+    pub(super) gnu: Option<(Ground, &'static str, Ended, Trees)>,
+    pub(super) cases: usize,
+}
+
+impl Cell {
+    /// Tries the copies with `ends`, or with `quick` a few of them.
+    pub(super) fn try_copies(&mut self, ends: &Ends, quick: bool) -> anyhow::Result<()> {
+        let is_quick =
+            |copy: &&Copy| copy.gnu == "-a" && matches!(copy.ground, Ground::Plain | Ground::Over);
+        COPIES
+            .iter()
+            .filter(|copy| !quick || is_quick(copy))
+            .try_for_each(|copy| self.try_copy(ends, copy))
+    }
+
+    fn try_copy(&mut self, ends: &Ends, copy: &Copy) -> anyhow::Result<()> {
+        let tree =
+            if matches!(copy.ground, Ground::Rich | Ground::Within) { "rich" } else { "plain" };
+        let src = ends.src.join(tree);
+        let is_within = copy.ground == Ground::Within;
+        if !src.exists()
+            || (is_within && (ends.direction == "to" || self.system.role == Role::Source))
+        {
+            return Ok(());
+        }
+        let dst = if is_within { Path::new(MOUNT).join("within") } else { ends.dst.clone() };
+        std::fs::create_dir_all(&dst)?;
+        // Where modes are those of the mount, an ordinary user can write nothing.
+        let _ = std::fs::set_permissions(&dst, PermissionsExt::from_mode(0o777));
+        let [gnu, ours] = ["gnu", "ours"].map(|name| dst.join(name));
+        let is_user = copy.ground == Ground::User;
+        let begin = |at: &Path| -> anyhow::Result<()> {
+            remove(at)?;
+            if copy.ground == Ground::Over {
+                cp("cp", "-a", &ends.src.join("old"), at, false)?;
+                let _ = shell(self.system, &format!("T={}; prepare", at.display()));
+            }
+            Ok(())
+        };
+        let (ground, options) = (copy.ground, copy.gnu);
+        let last = self.gnu.take().filter(|last| (last.0, last.1) == (ground, options));
+        let (_, _, theirs, mut trees) = match last {
+            Some(last) => last,
+            None => {
+                begin(&gnu)?;
+                (ground, options, cp("cp", options, &src, &gnu, is_user)?, Trees::new())
+            }
+        };
+        begin(&ours)?;
+        let ended = cp("haulage cp", copy.ours, &src, &ours, is_user)?;
+        let found = self.judged(&mut trees, [&src, &dst], copy.ours, [&theirs, &ended])?;
+        self.gnu = Some((ground, options, theirs, trees));
+        self.report(ends, &format!("{} ({ground:?})", copy.ours), found);
+        Ok(())
+    }
+
+    /// What is worse in `ours` than in `gnu` in `dst`, now, after a remount and on the server. `trees` has those of the
+    /// source and of GNU's copy that were read before.
+    pub(super) fn judged(
+        &self,
+        trees: &mut Trees,
+        [src, dst]: [&Path; 2],
+        options: &str,
+        [gnu, ours]: [&Ended; 2],
+    ) -> anyhow::Result<Vec<String>> {
+        let mut found = Vec::new();
+        let said = ours.stderr.lines().next().unwrap_or_default();
+        if gnu.status == 0 && ours.status != 0 || ours.status > 1 || ours.status < 0 {
+            found.push(format!("exit status {}, {} of GNU cp: {said}", ours.status, gnu.status));
+        }
+        let mut views = vec![("", dst.to_owned())];
+        let below = dst.strip_prefix(MOUNT).ok().filter(|_| self.system.role != Role::Memory);
+        if let Some(below) = below {
+            views.push((" after a remount", dst.to_owned()));
+            if self.system.role == Role::Served {
+                views.push((" on the server", Path::new(SERVER).join(below)));
+            }
+        }
+        for (view, dir) in views {
+            if view == " after a remount" {
+                self.remount()?;
+            }
+            let mut read = |path: &Path, view| {
+                let tree =
+                    trees.entry((path.to_owned(), view)).or_insert_with(|| Tree::read(path).ok());
+                tree.clone()
+            };
+            let (source, theirs) = (read(src, ""), read(&dir.join("gnu"), view));
+            let copy = match Tree::read(&dir.join("ours")) {
+                Ok(copy) => copy,
+                // What is unreadable has no copies.
+                Err(_) if ours.status != 0 && theirs.is_none() => continue,
+                Err(error) => {
+                    found.push(format!("the copy cannot be read{view}: {error}"));
+                    continue;
+                }
+            };
+            // A cache may still have times that the file system cannot hold.
+            let aspects = aspects(options);
+            let aspects = Aspects {
+                mtimes: aspects.mtimes && (below.is_none() || !view.is_empty()),
+                ..aspects
+            };
+            if let Some(theirs) = theirs {
+                let worse = worse(source.as_ref(), &theirs, &copy, aspects);
+                found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
+            }
+            if let Some(source) = source.filter(|_| ours.status == 0) {
+                let lost = source.differences(&copy, Aspects::CONTENT);
+                let lost = lost.into_iter().filter(|line| !line.ends_with("only right"));
+                found.extend(lost.map(|line| format!("exit status 0, but {line}{view}")));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Counts a case, and prints what was found in it.
+    pub(super) fn report(&mut self, ends: &Ends, what: &str, found: Vec<String>) {
+        self.cases += 1;
+        if let Some(first) = found.first() {
+            let more = found.len() - 1;
+            println!("finding {} {what}: {first} (and {more} more)", ends.direction);
+            found.iter().skip(1).take(4).for_each(|line| println!("more {line}"));
+        }
+    }
+
+    /// Unmounts and mounts again, so that nothing comes from a cache.
+    pub(super) fn remount(&self) -> anyhow::Result<()> {
+        if self.system.role == Role::Memory {
+            return Ok(());
+        }
+        shell(self.system, "unmount && mount_it").map_err(anyhow::Error::msg).context("the remount")
+    }
+
+    /// Runs commands of `systems.sh`. The error is what they wrote to standard error.
+    pub(super) fn shell(&self, commands: &str) -> Result<(), String> {
+        shell(self.system, commands)
+    }
+
+    /// Where the space of the file system is used up.
+    pub(super) fn backing(&self) -> &'static Path {
+        Path::new(if self.system.role == Role::Served { SERVER } else { MOUNT })
+    }
+}
+
+/// Runs `program` on two operands.
+pub(super) fn cp(
+    program: &str,
+    options: &str,
+    src: &Path,
+    dst: &Path,
+    is_user: bool,
+) -> anyhow::Result<Ended> {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", SECONDS_MAX]);
+    if is_user {
+        let (user, group) = (format!("--reuid={USER}"), format!("--regid={USER}"));
+        command.args(["setpriv", &user, &group, "--clear-groups"]);
+    }
+    command.args(program.split(' ')).args(options.split(' ')).arg("-T").args([src, dst]);
+    ended(&mut command)
+}
+
+pub(super) fn ended(command: &mut Command) -> anyhow::Result<Ended> {
+    let output = command.env("HAULAGE_PROFILE", "").stdin(Stdio::null()).output()?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let status = output.status.code().unwrap_or(-1);
+    Ok(Ended { status, stdout: text(output.stdout), stderr: text(output.stderr) })
+}
+
+pub(super) fn shell(system: System, commands: &str) -> Result<(), String> {
+    // Daemons keep standard output open.
+    let script = format!("set -e\n{SCRIPT}\n{{ {commands}; }} >/dev/null 2>/m/said");
+    let script = script.replace(" && ", "; ");
+    let status = Command::new("bash")
+        .args(["-c", &script])
+        .envs([("FS", system.name), ("D", "/dev/vda"), ("M", MOUNT), ("S", SERVER)])
+        .stdin(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(std::fs::read_to_string("/m/said").unwrap_or_default()),
+    }
+}
+
+/// Where the copy `ours` is worse than that of GNU cp: they differ, `ours` differs from the source too, and GNU's time
+/// is that of the source, if the file system's precision is at least two seconds.
+fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Vec<String> {
+    let entry = |line: &str| line.split(": ").next().unwrap_or_default().to_owned();
+    let time = |line: &str| line.split_once(": mtime ")?.1.split(' ').next()?.parse::<i128>().ok();
+    let wrong = source.map(|source| source.differences(ours, aspects));
+    let is_worse = |line: &String| {
+        let Some(wrong) = &wrong else { return true };
+        let mut wrong = wrong.iter().filter(|wrong| entry(wrong) == entry(line));
+        match time(line) {
+            None => wrong.next().is_some(),
+            Some(gnu) => {
+                wrong.filter_map(|line| time(line)).any(|src| (gnu - src).abs() <= 2_000_000_000)
+            }
+        }
+    };
+    let lines = gnu.differences(ours, aspects).into_iter().filter(is_worse);
+    lines.map(|line| format!("{line} (GNU cp, haulage)")).collect()
+}
+
+/// What the options keep.
+fn aspects(options: &str) -> Aspects {
+    match options {
+        _ if options.starts_with("-a") => Aspects::ALL,
+        _ if options.starts_with("-rp") => {
+            Aspects { mtimes: true, owners: true, modes: true, ..Aspects::CONTENT }
+        }
+        _ => Aspects { modes: true, ..Aspects::CONTENT },
+    }
+}
+
+/// The length of the file `large`, which takes many calls.
+pub(super) const LARGE_BYTES: usize = 5 << 20;
+
+/// A tree that every file system can hold, but for the precision of its times.
+pub(super) fn create_plain(root: &Path, seed: u64) -> anyhow::Result<()> {
+    std::fs::create_dir_all(root.join("dir/empty"))?;
+    let files =
+        [("small", 5000), ("middle", 300_000), ("large", LARGE_BYTES), ("none", 0), ("dir/x", 1)];
+    for (name, bytes) in files {
+        std::fs::write(root.join(name), random_bytes(bytes, seed))?;
+    }
+    let sparse = std::fs::File::create(root.join("sparse"))?;
+    sparse.set_len(1 << 20)?;
+    sparse.write_all_at(&random_bytes(8192, seed), 1 << 19)?;
+    let mut second = 1_000_000_000 + i64::try_from(seed)?;
+    each_below(root, &mut |path| {
+        second += 7;
+        let time = rustix::fs::Timespec { tv_sec: second, tv_nsec: 123_456_789 };
+        let times = rustix::fs::Timestamps { last_access: time, last_modification: time };
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+        Ok(rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::empty())?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worse_is_what_gnu_cp_keeps_and_the_copy_has_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = |name: &str, entries: &[(&str, &str)]| {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+            for (entry, content) in entries {
+                std::fs::write(dir.path().join(name).join(entry), content).unwrap();
+            }
+            Tree::read(&dir.path().join(name)).unwrap()
+        };
+        let source = tree("source", &[("a", "1"), ("b", "2"), ("c", "3")]);
+        let gnu = tree("gnu", &[("a", "1"), ("b", "-"), ("d", "4")]);
+        let lines = |name, entries: &[_]| {
+            worse(Some(&source), &gnu, &tree(name, entries), Aspects::CONTENT)
+        };
+        assert!(lines("same", &[("a", "1"), ("b", "-"), ("d", "4")]).is_empty());
+        assert!(lines("better", &[("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]).is_empty());
+        for (name, entries) in [
+            ("wrong", &[("a", "x"), ("b", "2"), ("d", "4")][..]),
+            ("missing", &[("b", "2"), ("d", "4")]),
+            ("left-over", &[("a", "1"), ("b", "2"), ("d", "4"), (".haulage-x", "")]),
+        ] {
+            assert_eq!(lines(name, entries).len(), 1, "{name}");
+        }
+    }
+}

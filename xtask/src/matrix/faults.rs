@@ -1,0 +1,103 @@
+//! Faults of a disk below a file system: a loss of power, sectors that cannot be read, writes that fail.
+
+use std::path::Path;
+
+use anyhow::Context;
+use testfs::{Aspects, Tree};
+
+use super::cell::{Cell, Ends, Trees, cp};
+use crate::sweep::copies::remove;
+
+/// All cases. The last leaves the file system broken.
+pub(super) fn run(cell: &mut Cell, to: &Ends, from: &Ends) -> anyhow::Result<()> {
+    unreadable(cell, from)?;
+    power_cuts(cell, to)?;
+    failing_writes(cell, to)
+}
+
+/// What a copy with `--durable` has copied is there after a loss of power.
+fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let [src, gnu, ours] = ends.paths("plain");
+    for over in [false, true] {
+        for options in ["-a --durable", "-a --durable --atomic", "-a --durable --resume"] {
+            fresh(cell, ends)?;
+            let theirs = cp("cp", "-a", &src, &gnu, false)?;
+            if over {
+                cp("cp", "-a", &ends.src.join("old"), &ours, false)?;
+            }
+            // All of that is on the disk.
+            cell.remount()?;
+            let ended = cp("haulage cp", options, &src, &ours, false)?;
+            shell(
+                cell,
+                "mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount; mapped 'linear /dev/vda 0'; mount_it",
+            )?;
+            let found =
+                cell.judged(&mut Trees::new(), [&src, &ends.dst], "-a", [&theirs, &ended])?;
+            let what = if over { "onto other contents" } else { "to new names" };
+            cell.report(ends, &format!("{options} {what}, then no power"), found);
+        }
+    }
+    Ok(())
+}
+
+/// A file in which sectors cannot be read is named, all others are copied, and once it can be read `--resume` ends well.
+fn unreadable(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let (src, ours) = (ends.src.join("plain"), ends.dst.join("ours"));
+    let source = Tree::read(&src)?;
+    // btrfs has addresses of its own.
+    if shell(cell, "[ $FS != faults-btrfs ] && bad_sectors $M/plain/large").is_err() {
+        return Ok(());
+    }
+    for options in ["-a", "-a --atomic", "-a --verify", "-a --resume"] {
+        remove(&ours)?;
+        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let mut found = Vec::new();
+        if ended.status != 1 || !ended.stderr.contains("large") {
+            found.push(format!("exit status {}: {}", ended.status, ended.stderr));
+        }
+        let copy = Tree::read(&ours)?;
+        let mut lines = source.differences(&copy, Aspects::CONTENT);
+        lines.retain(|line| !line.starts_with("large: ") && !line.contains(".haulage-"));
+        found.extend(lines);
+        if options != "-a" && options != "-a --verify" && copy.has(Path::new("large")) {
+            found.push("the incomplete file has its name".to_owned());
+        }
+        cell.report(ends, &format!("{options} of sectors that cannot be read"), found);
+    }
+    shell(cell, "mapped 'linear /dev/vda 0'")?;
+    let ended = cp("haulage cp", "-a --resume", &src, &ours, false)?;
+    let mut found = source.differences(&Tree::read(&ours)?, Aspects::ALL);
+    if ended.status != 0 {
+        found.push(format!("exit status {}: {}", ended.status, ended.stderr));
+    }
+    cell.report(ends, "--resume once they can be read", found);
+    Ok(())
+}
+
+/// An error that comes with fsync(2) is one of the copy.
+fn failing_writes(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let (src, ours) = (ends.src.join("plain"), ends.dst.join("ours"));
+    for options in ["-a --durable", "-a --durable --atomic", "-a --durable --resume"] {
+        fresh(cell, ends)?;
+        shell(cell, "mapped 'flakey /dev/vda 0 0 600 1 error_writes'")?;
+        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let mut found = Vec::new();
+        if ended.status != 1 || ended.stderr.is_empty() {
+            found.push(format!("exit status {}", ended.status));
+        }
+        cell.report(ends, &format!("{options} with writes that fail"), found);
+    }
+    Ok(())
+}
+
+/// Makes the file system again.
+fn fresh(cell: &Cell, ends: &Ends) -> anyhow::Result<()> {
+    shell(cell, "unmount; mapped 'linear /dev/vda 0'; make_faulty; mount_it")?;
+    std::fs::create_dir_all(&ends.dst)?;
+    cell.remount()
+}
+
+fn shell(cell: &Cell, commands: &str) -> anyhow::Result<()> {
+    cell.shell(commands).map_err(anyhow::Error::msg).with_context(|| commands.to_owned())
+}

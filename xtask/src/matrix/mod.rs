@@ -1,0 +1,255 @@
+//! `cargo xtask matrix`: `haulage cp` beside GNU cp on every file system and kernel, in guests.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+
+use anyhow::Context;
+
+use crate::command::output;
+use crate::guest::kernel::{self, KERNELS, Kernel};
+use crate::guest::{self, Prepared};
+use crate::skips;
+use systems::{Role, System, systems};
+
+mod cell;
+mod faults;
+mod inside;
+mod special;
+mod systems;
+
+/// The document with the table, which begins after the line and ends with an empty one.
+const DOCUMENT: &str = "docs/reliability.md";
+const MARK: &str = "<!-- written by cargo xtask matrix --write -->\n";
+
+/// What `cargo xtask test` tries.
+const SAMPLE: &[&str] = &["nfs-4.2", "smb-samba", "vfat"];
+
+/// Copy with haulage and GNU cp on the file systems of other kernels, each as destination and as source.
+///
+/// A cell is one file system on one kernel, in a guest of its own. Prints each finding: where haulage is worse than
+/// GNU cp, and where it exits with 0 though content is lost. Exits with 1 if there are findings. All cells take about
+/// an hour.
+#[derive(clap::Parser, Debug)]
+#[command(name = "cargo xtask matrix", bin_name = "cargo xtask matrix")]
+pub(crate) struct Args {
+    /// Kernels
+    #[arg(long, value_name = "KERNEL", value_delimiter = ',', value_parser = kernel::find,
+          default_value = "5.10,6.1,6.12,newest")]
+    kernel: Vec<Kernel>,
+    /// File systems [default: all; see --list]
+    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = find)]
+    fs: Vec<System>,
+    /// Guests at once
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    /// Write the outcomes into the table of docs/reliability.md; other cells stay
+    #[arg(long)]
+    write: bool,
+    /// Try what `cargo xtask test` tries: NFS, SMB and vfat as destinations, on the newest kernel
+    #[arg(long, conflicts_with_all = ["kernel", "fs", "write"])]
+    sample: bool,
+    /// Print the file systems and exit
+    #[arg(long)]
+    list: bool,
+    /// Try one file system on this kernel. Within a guest
+    #[arg(long, value_name = "FS", value_parser = find, hide = true)]
+    inside: Option<System>,
+}
+
+/// What became of a cell, by direction.
+type Outcomes = BTreeMap<String, String>;
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(system) = args.inside {
+        return inside::run(system, args.sample).map(|()| ExitCode::SUCCESS);
+    }
+    if args.list {
+        systems().for_each(|system| println!("{}", system.name));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (mut kernels, mut chosen) = (args.kernel.clone(), args.fs.clone());
+    if args.sample {
+        kernels = vec![kernel::find("newest")?];
+        chosen = SAMPLE.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
+    } else if chosen.is_empty() {
+        chosen = systems().collect();
+    }
+    let prepared: anyhow::Result<Vec<_>> =
+        kernels.iter().map(|&kernel| Ok((kernel, Prepared::new(kernel)?))).collect();
+    let prepared = match prepared {
+        Err(why) if args.sample => {
+            skips::report_skip(&format!("file systems of other kernels: {why:#}"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        prepared => prepared.context("no guest can run here")?,
+    };
+    let cells =
+        chosen.iter().flat_map(|&system| prepared.iter().map(move |kernel| (system, kernel)));
+    let (open, done) = (Mutex::new(cells), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let Some((system, (kernel, prepared))) = open.lock().expect("no panic").next()
+                    else {
+                        return;
+                    };
+                    let (printed, outcomes) = try_cell(system, *kernel, prepared, args.sample);
+                    print!("{printed}");
+                    done.lock().expect("no panic").push((system, kernel.name, outcomes));
+                }
+            });
+        }
+    });
+    let done = done.into_inner().expect("no panic");
+    if args.write {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(DOCUMENT);
+        let text = std::fs::read_to_string(&path)?;
+        let date = output(Command::new("date").arg("--iso-8601"))?;
+        let column = |(kernel, it): &(Kernel, Prepared)| {
+            (kernel.name, format!("{}, {}", it.kernel.release, date.trim()))
+        };
+        let columns: Vec<_> = prepared.iter().map(column).collect();
+        std::fs::write(&path, with_outcomes(&text, &done, &columns)?)?;
+    }
+    let good =
+        |outcome: &String| outcome.starts_with("pass") || outcome.starts_with("not supported");
+    let all_good = done.iter().all(|(_, _, outcomes)| outcomes.values().all(good));
+    Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn find(name: &str) -> anyhow::Result<System> {
+    let known = systems().find(|system| system.name == name);
+    known.with_context(|| format!("no file system of the matrix is called '{name}'; see --list"))
+}
+
+/// Tries a cell in a guest. Returns what is to be printed, and the outcomes.
+fn try_cell(
+    system: System,
+    kernel: Kernel,
+    prepared: &Prepared,
+    sample: bool,
+) -> (String, Outcomes) {
+    let own = std::env::current_exe().unwrap_or_default().display().to_string();
+    let mut command = vec![own, "matrix".to_owned(), "--inside".to_owned(), system.name.to_owned()];
+    command.extend(sample.then(|| "--sample".to_owned()));
+    let disk = ["320M", "3G"].map(str::to_owned).to_vec();
+    let args =
+        guest::Args { kernel, time: 2400, share: Vec::new(), disk, write_rate: None, command };
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = prepared.run(&args, &mut stdout, &mut stderr);
+    let mut text = String::from_utf8_lossy(&stdout).into_owned();
+    match ended {
+        Ok(0) => {}
+        Ok(_) => text.push_str(&format!("failed {}\n", String::from_utf8_lossy(&stderr).trim())),
+        Err(error) => text.push_str(&format!("failed {error:#}\n")),
+    }
+    let outcomes = outcomes(&text, system.role);
+    let mut shown: Vec<String> = text
+        .lines()
+        .filter(|line| !line.starts_with("cases "))
+        .map(|line| format!("  {line}\n"))
+        .collect();
+    shown.extend(outcomes.iter().map(|(direction, outcome)| {
+        format!("{} {direction}, Linux {}: {outcome}\n", system.name, prepared.kernel.release)
+    }));
+    (shown.concat(), outcomes)
+}
+
+/// The outcomes of a cell from what it printed.
+fn outcomes(text: &str, role: Role) -> Outcomes {
+    let starting = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
+    let directions: &[&str] = match role {
+        Role::Source => &["from"],
+        Role::Faulty => &["to"],
+        _ => &["to", "from"],
+    };
+    let outcome = |direction: &str| {
+        if let Some(why) = starting("unsupported ") {
+            return format!("not supported: {why}");
+        }
+        let findings =
+            text.lines().filter(|line| line.starts_with(&format!("finding {direction} "))).count();
+        match (starting(&format!("cases {direction} ")), findings) {
+            (Some(cases), 0) => format!("pass ({cases})"),
+            (Some(cases), findings) => format!("{findings} findings of {cases}"),
+            (None, _) => format!("failed: {}", starting("failed ").unwrap_or("not tried")),
+        }
+    };
+    directions.iter().map(|&way| (way.to_owned(), outcome(way))).collect()
+}
+
+/// The document with these outcomes in its table. `columns` has the kernel's name and what its column is headed.
+fn with_outcomes(
+    text: &str,
+    done: &[(System, &str, Outcomes)],
+    columns: &[(&str, String)],
+) -> anyhow::Result<String> {
+    let (before, rest) =
+        text.split_once(MARK).context("the document has no place for the table")?;
+    let (old, after) = rest.split_once("\n\n").context("the table does not end")?;
+    // By row and kernel. The heads are the row without a name.
+    let mut cells: BTreeMap<(String, &str), String> = BTreeMap::new();
+    for line in old.lines().filter(|line| !line.starts_with("|-")) {
+        let mut words = line.trim_matches('|').split('|').map(|word| word.trim().to_owned());
+        let row = words.next().unwrap_or_default();
+        cells.extend(
+            KERNELS.iter().zip(words).map(|(kernel, word)| ((row.clone(), kernel.name), word)),
+        );
+    }
+    cells.extend(columns.iter().map(|(kernel, head)| ((String::new(), *kernel), head.clone())));
+    for (system, kernel, outcomes) in done {
+        cells.extend(outcomes.iter().map(|(direction, outcome)| {
+            let short = outcome.replace('|', "/").chars().take(90).collect();
+            ((format!("{direction} {}", system.name), *kernel), short)
+        }));
+    }
+    let line = |row: &str| {
+        let cell =
+            |kernel: &Kernel| cells.get(&(row.to_owned(), kernel.name)).map_or("", String::as_str);
+        format!("| {row} | {} |\n", KERNELS.iter().map(cell).collect::<Vec<_>>().join(" | "))
+    };
+    let rows =
+        systems().flat_map(|system| ["to", "from"].map(|way| format!("{way} {}", system.name)));
+    let rows = rows.filter(|row| cells.keys().any(|(known, _)| known == row));
+    let table: String = rows.map(|row| line(&row)).collect();
+    let rule = "|---".repeat(KERNELS.len() + 1);
+    Ok(format!("{before}{MARK}{}{rule}|\n{table}\n{}", line(""), after.trim_start_matches('\n')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outcome_of_a_cell_is_what_it_printed() {
+        let text = "finding to -a (Plain): x (and 1 more)\nmore y\ncases to 30\ncases from 20\n";
+        let expected = [("to", "1 findings of 30"), ("from", "pass (20)")];
+        assert_eq!(
+            outcomes(text, Role::Local),
+            expected.map(|(way, it)| (way.into(), it.into())).into()
+        );
+        let text = "cases to 30\nfailed the guest was killed\n";
+        assert_eq!(outcomes(text, Role::Local)["from"], "failed: the guest was killed");
+        assert_eq!(outcomes("", Role::Local)["to"], "failed: not tried");
+        assert_eq!(
+            outcomes("unsupported no ntfs3", Role::Source)["from"],
+            "not supported: no ntfs3"
+        );
+    }
+
+    #[test]
+    fn the_table_keeps_the_cells_that_were_not_tried() {
+        let document = format!("before\n{MARK}|\n\nafter\n");
+        let tried = |outcome: &str| BTreeMap::from([("to".to_owned(), outcome.to_owned())]);
+        let done = [(find("vfat").unwrap(), "6.1", tried("pass (3)"))];
+        let once = with_outcomes(&document, &done, &[("6.1", "6.1.0, today".into())]).unwrap();
+        let done = [(find("vfat").unwrap(), "newest", tried("2 findings of 3"))];
+        let twice = with_outcomes(&once, &done, &[("newest", "7.2, today".into())]).unwrap();
+        let table = "|  |  | 6.1.0, today |  | 7.2, today |\n|---|---|---|---|---|\n\
+            | to vfat |  | pass (3) |  | 2 findings of 3 |\n";
+        assert_eq!(twice, format!("before\n{MARK}{table}\nafter\n"));
+    }
+}

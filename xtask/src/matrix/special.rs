@@ -1,0 +1,282 @@
+//! Cases of the matrix that are more than one copy.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use testfs::{Aspects, Tree, random_bytes};
+
+use super::cell::{Cell, Ended, Ends, LARGE_BYTES, Trees, cp, ended};
+use crate::sweep::copies::remove;
+
+/// All cases with a file system as the destination.
+pub(super) fn to(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    kills(cell, ends)?;
+    resumption(cell, ends)?;
+    letter_case(cell, ends)?;
+    full(cell, ends)?;
+    read_only(cell, ends)?;
+    huge(cell, ends)
+}
+
+/// A second copy with `-u` copies no more than that of GNU cp, and what was changed in between.
+pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let [src, gnu, ours] = ends.paths("again");
+    for (theirs, options) in
+        [("-au", "-au"), ("-rpu", "-rpu"), ("-au", "-a --resume"), ("-au", "-au --atomic")]
+    {
+        [&src, &gnu, &ours].into_iter().try_for_each(|path| remove(path))?;
+        cp("cp", "-a", &ends.src.join("plain"), &src, false)?;
+        cp("cp", theirs, &src, &gnu, false)?;
+        cp("haulage cp", options, &src, &ours, false)?;
+        cell.remount()?;
+        std::fs::write(src.join("dir/x"), "changed")?;
+        let theirs = cp("cp", &format!("{theirs} -v"), &src, &gnu, false)?;
+        let second = cp("haulage cp", &format!("{options} -v"), &src, &ours, false)?;
+        let copied = |ended: &Ended, dst: &Path| -> BTreeSet<String> {
+            ended
+                .stdout
+                .replace(&dst.display().to_string(), "")
+                .lines()
+                .map(str::to_owned)
+                .collect()
+        };
+        let (once, again) = (copied(&theirs, &gnu), copied(&second, &ours));
+        // Directories are named for more than one reason.
+        let more =
+            again.difference(&once).filter(|line| !line.contains("/dir'") && !line.ends_with("''"));
+        let mut found: Vec<String> = more.map(|line| format!("copied again: {line}")).collect();
+        found.extend(cell.judged(
+            &mut Trees::new(),
+            [&src, &ends.dst],
+            options,
+            [&theirs, &second],
+        )?);
+        cell.report(ends, &format!("{options} twice"), found);
+    }
+    Ok(())
+}
+
+/// After three kills at random moments no name has another content, and the next run ends as if there had been none.
+fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let [src, gnu, ours] = ends.paths("plain");
+    remove(&gnu)?;
+    let theirs = cp("cp", "-a", &src, &gnu, false)?;
+    let source = Tree::read(&src)?;
+    let mut random = fastrand::Rng::with_seed(1);
+    for options in ["-a --resume", "-a --atomic"] {
+        remove(&ours)?;
+        let started = Instant::now();
+        cp("haulage cp", options, &src, &ours, false)?;
+        let (took, mut found) = (started.elapsed(), Vec::new());
+        remove(&ours)?;
+        for _ in 0..3 {
+            let seconds = format!("{:.3}", took.as_secs_f64() * random.f64());
+            let mut command = Command::new("timeout");
+            command.args(["-s", "KILL", &seconds, "haulage", "cp"]).args(options.split(' '));
+            ended(command.arg("-T").args([&src, &ours]))?;
+            if let Ok(copy) = Tree::read(&ours) {
+                let torn = |path| source.differences_at(&copy, path, Aspects::CONTENT);
+                found.extend(
+                    source.paths().flat_map(torn).map(|line| format!("torn by a kill: {line}")),
+                );
+            }
+        }
+        let last = cp("haulage cp", options, &src, &ours, false)?;
+        found.extend(cell.judged(
+            &mut Trees::new(),
+            [&src, &ends.dst],
+            options,
+            [&theirs, &last],
+        )?);
+        cell.report(ends, &format!("{options} after kills"), found);
+    }
+    Ok(())
+}
+
+/// `--resume` continues a file of which a killed run has copied a part.
+fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let (src, dir) = (ends.src.join("plain/large"), ends.dst.join("resumed"));
+    std::fs::create_dir_all(&dir)?;
+    let (mut command, mut copied) = (Command::new("haulage"), 0);
+    command.args(["cp", "-a", "--resume", "--limit-rate=3M"]).arg(&src).arg(dir.join("large"));
+    let mut child = command.stderr(Stdio::null()).spawn()?;
+    while copied < LARGE_BYTES as u64 / 2 && child.try_wait()?.is_none() {
+        for entry in std::fs::read_dir(&dir)? {
+            // A name may be gone again.
+            copied = copied.max(entry?.metadata().map_or(0, |entry| entry.len()));
+        }
+    }
+    child.kill()?;
+    child.wait()?;
+    let ended =
+        cp("haulage cp", "-a --resume --receipt=/m/receipt", &src, &dir.join("large"), false)?;
+    let receipt = std::fs::read_to_string("/m/receipt").unwrap_or_default();
+    let summary: serde_json::Value = serde_json::from_str(receipt.lines().last().unwrap_or("{}"))?;
+    let mut found = Vec::new();
+    if ended.status != 0 || std::fs::read(dir.join("large"))? != std::fs::read(&src)? {
+        found.push(format!("exit status {}: {}", ended.status, ended.stderr));
+    }
+    if summary["data_bytes"].as_u64().is_none_or(|bytes| bytes >= LARGE_BYTES as u64) {
+        found.push(format!("copied from the beginning, though {copied} bytes were there"));
+    }
+    let names = testfs::names_in(&dir);
+    if names != ["large"] {
+        found.push(format!("left over: {names:?}"));
+    }
+    cell.report(ends, "--resume continues", found);
+    Ok(())
+}
+
+/// Where two names that differ in case are one file, no copy loses it.
+fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let dir = ends.dst.join("letter-case");
+    std::fs::create_dir_all(&dir)?;
+    let [upper, lower] = ["Name", "name"].map(|name| dir.join(name));
+    std::fs::write(&upper, "content")?;
+    if !lower.exists() {
+        return Ok(());
+    }
+    for options in [
+        "--remove-destination",
+        "-a",
+        "-f",
+        "-b",
+        "--backup=numbered",
+        "-l",
+        "-af --remove-destination",
+    ] {
+        for own in ["", " --atomic", " --resume"] {
+            let mut statuses = [0; 2];
+            let ours = format!("{options}{own}");
+            for (index, (program, options)) in
+                [("cp", options), ("haulage cp", &ours)].into_iter().enumerate()
+            {
+                remove(&dir)?;
+                std::fs::create_dir(&dir)?;
+                std::fs::write(&upper, "content")?;
+                statuses[index] = cp(program, options, &upper, &lower, false)?.status;
+            }
+            let mut found = Vec::new();
+            if std::fs::read(&upper).ok().as_deref() != Some(b"content") {
+                found.push("the source is gone".to_owned());
+            }
+            if statuses[0] != 0 && statuses[1] == 0 {
+                found.push(format!("exit status 0, {} of GNU cp", statuses[0]));
+            }
+            cell.report(ends, &format!("{ours} Name name"), found);
+        }
+    }
+    let src = ends.src.join("letter-case");
+    for name in ["1/File", "2/file"] {
+        std::fs::create_dir_all(src.join(name).parent().expect("it has one"))?;
+        std::fs::write(src.join(name), name)?;
+    }
+    for own in ["-a", "--atomic", "--resume", "-f"] {
+        remove(&dir)?;
+        std::fs::create_dir(&dir)?;
+        let mut command = Command::new("haulage");
+        let sources = ["1/File", "2/file"].map(|name| src.join(name));
+        let status = ended(command.args(["cp", own]).args(sources).arg(&dir))?.status;
+        let lost = status == 0 && testfs::names_in(&dir).len() < 2;
+        let found = lost.then(|| "exit status 0, and one of two files is lost".to_owned());
+        cell.report(ends, &format!("{own} 1/File 2/file ."), found.into_iter().collect());
+    }
+    Ok(())
+}
+
+/// Without space a copy says so, with `--atomic` and `--resume` no name has an incomplete file, and `--resume` ends well
+/// once there is space.
+fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let [src, gnu, ours] = ends.paths("plain");
+    [&gnu, &ours].into_iter().try_for_each(|path| remove(path))?;
+    let theirs = cp("cp", "-a", &src, &gnu, false)?;
+    let filler = cell.backing().join("filler");
+    let space = rustix::fs::statvfs(cell.backing())?;
+    let bytes = (space.f_bavail * space.f_frsize).saturating_sub(3 << 20);
+    let fill = format!("fallocate -l {bytes} $0 || head -c {bytes} /dev/zero >$0; sync -f $0");
+    ended(Command::new("sh").args(["-c", &fill]).arg(&filler))?;
+    let source = Tree::read(&src)?;
+    for options in ["-a", "-a --atomic", "-a --resume"] {
+        remove(&ours)?;
+        let full = cp("haulage cp", options, &src, &ours, false)?;
+        let mut found = Vec::new();
+        if let Ok(copy) = Tree::read(&ours)
+            && (options != "-a" || full.status == 0)
+        {
+            let torn = |path| source.differences_at(&copy, path, Aspects::CONTENT);
+            found.extend(
+                source
+                    .paths()
+                    .flat_map(torn)
+                    .map(|line| format!("exit status {}, {line}", full.status)),
+            );
+        }
+        if full.status != 0 && full.stderr.is_empty() {
+            found.push("no message".to_owned());
+        }
+        cell.report(ends, &format!("{options} onto a full disk"), found);
+    }
+    remove(&filler)?;
+    let last = cp("haulage cp", "-a --resume", &src, &ours, false)?;
+    let found = cell.judged(&mut Trees::new(), [&src, &ends.dst], "-a", [&theirs, &last])?;
+    cell.report(ends, "--resume after a full disk", found);
+    Ok(())
+}
+
+/// Nothing changes on a read-only mount, and the copy says so.
+fn read_only(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let (src, ours) = (ends.src.join("old"), ends.dst.join("ours"));
+    let before = Tree::read(&ours)?;
+    if cell.shell("mount -o remount,ro $M").is_err() {
+        return Ok(());
+    }
+    for options in ["-a", "-a --atomic", "-a --resume"] {
+        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let mut found = before.differences(&Tree::read(&ours)?, Aspects::ALL);
+        if ended.status != 1 || ended.stderr.is_empty() {
+            found.push(format!("exit status {}", ended.status));
+        }
+        cell.report(ends, &format!("{options} onto a read-only mount"), found);
+    }
+    cell.shell("mount -o remount,rw $M").map_err(anyhow::Error::msg)
+}
+
+/// A sparse file of more than 4 GiB.
+fn huge(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
+    let [src, gnu, ours] = ends.paths("huge");
+    [&gnu, &ours].into_iter().try_for_each(|path| remove(path))?;
+    let (file, end) = (File::create(&src)?, (4 << 30) + 12345);
+    for offset in [0, end] {
+        file.write_all_at(&random_bytes(8192, offset), offset)?;
+    }
+    let theirs = cp("cp", "-a", &src, &gnu, false)?;
+    let tail = |path: &Path| {
+        let mut bytes = vec![0; 8192];
+        File::open(path)
+            .and_then(|file| file.read_exact_at(&mut bytes, end).map(|()| file.metadata()))
+            .map(|_| bytes)
+    };
+    for options in ["-a", "-a --atomic", "-a --resume"] {
+        remove(&ours)?;
+        let huge = cp("haulage cp", options, &src, &ours, false)?;
+        let mut found = Vec::new();
+        if huge.status == 0 && tail(&ours)? != tail(&src)? {
+            found.push("exit status 0, and the end is lost".to_owned());
+        }
+        if theirs.status == 0 && huge.status != 0 {
+            found.push(format!("exit status {}: {}", huge.status, huge.stderr));
+        }
+        let own = testfs::names_in(&ends.dst).into_iter().find(|name| name.contains(".haulage-"));
+        // A full disk may be less full when the command runs again; no run makes the file fit.
+        if let Some(name) = own.filter(|_| !huge.stderr.contains("No space left")) {
+            found.push(format!("left over: {name}"));
+            remove(&ends.dst.join(name))?;
+        }
+        cell.report(ends, &format!("{options} of over 4 GiB"), found);
+    }
+    remove(&src)
+}

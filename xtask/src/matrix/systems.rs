@@ -1,0 +1,44 @@
+//! The file systems of the matrix. `systems.sh` has the commands that make and mount them.
+
+pub(crate) const SCRIPT: &str = include_str!("systems.sh");
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct System {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+}
+
+/// What a file system is tried as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Role {
+    /// Source and destination.
+    Local,
+    /// The same, and the server's directory is looked at, too.
+    Served,
+    /// The same, but lost with each unmount.
+    Memory,
+    /// A source only: it is made from a tree, or by the kernel.
+    Source,
+    /// Source and destination of device faults below it.
+    Faulty,
+}
+
+/// The rows of the table, in its order.
+const NAMES: &[(Role, &str)] = &[
+    (Role::Local, "vfat exfat ntfs3 ntfs-3g"),
+    (Role::Served, "nfs-4.2 nfs-4.1 nfs-4.0 nfs-3 nfs-4.2-squash smb-samba smb-ksmbd"),
+    (
+        Role::Local,
+        "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt xfs btrfs f2fs overlayfs",
+    ),
+    (Role::Memory, "tmpfs"),
+    (Role::Source, "iso9660 squashfs proc sysfs cgroup"),
+    (Role::Faulty, "faults-ext4 faults-xfs faults-btrfs faults-f2fs faults-vfat"),
+];
+
+pub(crate) fn systems() -> impl Iterator<Item = System> {
+    let row = |&(role, names): &(Role, &'static str)| {
+        names.split(' ').map(move |name| System { name, role })
+    };
+    NAMES.iter().flat_map(row)
+}
