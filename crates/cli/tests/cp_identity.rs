@@ -105,6 +105,29 @@ fn a_hard_link_that_is_not_kept_is_in_the_receipt() {
     }
 }
 
+#[test]
+fn a_file_is_copied_where_it_cannot_be_linked() {
+    let home = tempfile::tempdir().expect("a directory");
+    let src = home.path().join("src");
+    make_linked(&src);
+    for options in [&["-a"][..], &["-a", "--remove-destination"], &["-a", "--jobs=1"]] {
+        let costs = Costs { no_hard_links: true, ..Costs::default() };
+        let Some(served) = SlowFs::mount(costs) else { return };
+        let dst = served.path().join("dst");
+        for run in 1..=2 {
+            let output = cp(&[options, &["-T"]].concat(), &[&src, &dst]);
+            let (what, said) = (format!("{options:?} {run}"), stderr(&output));
+            assert_eq!(output.status.code(), Some(1), "{what}: {said}");
+            assert_eq!(said.matches("cannot create hard link").count(), 2, "{what}: {said}");
+            for (name, content) in [("a", "one"), ("sub/b", "one"), ("c", "three"), ("d", "three")]
+            {
+                let read = std::fs::read_to_string(dst.join(name));
+                assert_eq!(read.ok().as_deref(), Some(content), "{what}: {name}");
+            }
+        }
+    }
+}
+
 /// A file system with a tree at `src`, of which it lies from now on.
 fn lying(lies: Lies) -> Option<SlowFs> {
     let served = SlowFs::mount(Costs::default())?;

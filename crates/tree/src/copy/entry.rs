@@ -4,7 +4,6 @@
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
 use super::directory::{Next, enter_directory};
@@ -23,7 +22,7 @@ use crate::entry::{
 };
 use crate::fs::{FileId, Trust, data_bytes, is_directory, is_symlink, kind};
 use crate::metadata::kept;
-use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, failed};
+use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
 use crate::shared::Claimant;
 
@@ -254,7 +253,7 @@ fn make(
     }
     if cx.report.keeps_receipts() {
         let mut receipt = entry.receipt(kind(&entry.src_stat), method);
-        lost.extend(link_lost.then_some(Loss::Links(Errno::STALE)));
+        lost.extend(link_lost);
         if method == Method::Copied {
             receipt.kept = kept(cx.options, receipt.kind, &lost);
             receipt.lost = lost;

@@ -11,7 +11,7 @@ use crate::destination::state::NameState;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{FileId, is_one_file, is_symlink, kind};
-use crate::report::{Action, Announcement, Diagnostic, Method, Result, Verified, failed};
+use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, Verified, failed};
 use crate::shared::{Claim, Claimant, FirstCopy};
 
 /// What becomes of the destination.
@@ -19,8 +19,8 @@ pub(super) enum LinkOrCopy<'r> {
     /// It was linked to an earlier copy of the source.
     Linked,
     /// The caller has to copy, and then to publish the copy if the source may have other names. The copy is
-    /// one of its own, and not the link that was due, if that is `lost`.
-    Copy { claimant: Option<Claimant<'r>>, lost: bool },
+    /// one of its own if the link that was due is `lost`.
+    Copy { claimant: Option<Claimant<'r>>, lost: Option<Loss> },
 }
 
 /// Links the destination to an earlier copy of its source, if hard links are preserved and there is
@@ -32,34 +32,35 @@ pub(super) fn link_or_claim<'r>(
     old: NameState,
 ) -> Result<LinkOrCopy<'r>> {
     if !entry.may_have_links(cx.options, &entry.src_stat) {
-        return Ok(LinkOrCopy::Copy { claimant: None, lost: false });
+        return Ok(LinkOrCopy::Copy { claimant: None, lost: None });
     }
-    let mut lost = None;
+    let (mut not_linked, mut lost) = (None, None);
     loop {
-        match cx.destination.links.claim(FileId::of(&entry.src_stat), lost.as_ref()) {
+        match cx.destination.links.claim(FileId::of(&entry.src_stat), not_linked.as_ref()) {
             Claim::First(claimant) => {
-                return Ok(LinkOrCopy::Copy { claimant: Some(claimant), lost: lost.is_some() });
+                return Ok(LinkOrCopy::Copy { claimant: Some(claimant), lost });
             }
             Claim::Copied(made) => {
                 worker.last_was_linked = true;
-                if link_to_earlier(cx, worker, entry, &made, old)? {
+                lost = link_to_earlier(cx, worker, entry, &made, old)?;
+                if lost.is_none() {
                     return Ok(LinkOrCopy::Linked);
                 }
-                lost = Some(made);
+                not_linked = Some(made);
             }
         }
     }
 }
 
-/// Links the destination to the earlier copy `made`. Returns false if that copy has lost its name, to a backup or
-/// to the copy of another operand, or cannot be recognised, where the numbers of files change.
+/// Links the destination to the earlier copy `made`. Returns the loss if that copy has lost its name, to a backup or to
+/// the copy of another operand, cannot be recognised, where the numbers of files change, or cannot be linked to.
 fn link_to_earlier(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
     made: &FirstCopy,
     old: NameState,
-) -> Result<bool> {
+) -> Result<Option<Loss>> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: entry.dst.path(), errno };
     let same = entry.dst_dir.is_some_and(|dst_dir| dst_dir.is(&made.dir));
     let from = if same || cx.options.dry_run {
@@ -72,8 +73,15 @@ fn link_to_earlier(
         linked => linked,
     };
     match linked {
-        Err(Errno::STALE) => return Ok(false),
-        Err(Errno::NOENT) if made.stat(from).is_err() => return Ok(false),
+        Err(errno @ Errno::STALE) => return Ok(Some(Loss::Links(errno))),
+        Err(errno @ Errno::NOENT) if made.stat(from).is_err() => {
+            return Ok(Some(Loss::Links(errno)));
+        }
+        Err(errno) if is_impossible(errno) => {
+            // The link is lost, as with GNU cp, but the data is not.
+            cx.report.report(error(errno));
+            return Ok(Some(Loss::Links(errno)));
+        }
         linked => linked.map_err(error)?,
     }
     // Some file systems give each name of a file a number of its own.
@@ -83,7 +91,16 @@ fn link_to_earlier(
     if cx.report.keeps_receipts() {
         entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
     }
-    Ok(true)
+    Ok(None)
+}
+
+/// Whether the error of linkat(2) means that the file gets no more names there: the file system has no hard links, or
+/// another one below it would have to hold the link. rclone returns EIO.
+fn is_impossible(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::XDEV | Errno::MLINK | Errno::IO
+    )
 }
 
 /// Replaces the existing destination by a link to `made`, unless it is one already. The inner error is that of the
