@@ -1,5 +1,5 @@
-//! `cp -u` and `--resume` onto file systems that keep times less finely than the source: what is complete is not
-//! copied again, and what has changed is.
+//! `cp -u` and `--resume` onto file systems that keep times less finely than the source: what is complete is
+//! not copied again, and what has changed is.
 
 use std::fs::{File, create_dir, metadata, read, remove_dir_all, write};
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -31,7 +31,8 @@ const OPTIONS: &[&[&str]] = &[
     &["-rp", "--resume"],
 ];
 
-/// Checks on the file system at `root`, which cannot keep all digits of a time, that a second copy does nothing.
+/// Checks on the file system at `root`, which cannot keep all digits of a time, that a second copy does
+/// nothing.
 fn check_second_copy(what: &str, root: &Path) {
     let dir = tempfile::tempdir().expect("a directory");
     let src = dir.path().join("src");
@@ -75,8 +76,8 @@ fn check_second_copy(what: &str, root: &Path) {
     }
 }
 
-/// Checks that a source that changes after its copy, within one interval of times of the file system at `root`, is
-/// copied again.
+/// Checks that a source that changes after its copy, within one interval of times of the file system at
+/// `root`, is copied again.
 fn check_change_at_once(what: &str, (root, resolution): (&Path, Duration)) {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("src"), root.join("changed"));

@@ -213,26 +213,19 @@ pub(crate) struct DirectoryMarker<'d> {
 }
 
 impl<'d> DirectoryMarker<'d> {
-    /// The marker that an earlier run left for the source `src`. In a dry run the owner of a marker is not asked
-    /// for, since nothing may be created to find out.
+    /// The marker that an earlier run left for the source `src`. In a dry run its owner does not matter,
+    /// since nothing may be created to find out.
     pub(crate) fn find(
         beside: &Beside<'d>,
         src: &Stat,
         is_dry_run: bool,
-    ) -> Option<DirectoryMarker<'d>> {
-        let (dir, (_, name)) = (beside.dir, names(beside.name)?);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = openat(dir, &*name, flags, Mode::empty()).ok()?;
-        let stat = fstat(&fd).ok()?;
-        let mut text = [0; MARKER_BYTES + 1];
-        let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
-        if !is_regular(&stat) || text[..len] != marker_text(src) {
-            return None;
-        }
+    ) -> Result<Option<DirectoryMarker<'d>>, LeftOver> {
+        let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
+        let Some(stat) = stat_of_marker(dir, &name, src) else { return Ok(None) };
         let own = is_dry_run
             || stat.st_uid == beside.security.caller.euid
-            || beside.looks_as_new(&stat).is_ok_and(|own| own);
-        own.then_some(DirectoryMarker { dir, name })
+            || beside.looks_as_new(&stat)?;
+        Ok(own.then_some(DirectoryMarker { dir, name }))
     }
 
     /// Creates one, if its name is free.
@@ -257,6 +250,16 @@ impl<'d> DirectoryMarker<'d> {
     pub(crate) fn remove(self) -> Result<(), LeftOver> {
         own_file::remove(self.dir, &self.name)
     }
+}
+
+/// The attributes of the file `name` in `dir`, if it has the text of a marker of `src`.
+fn stat_of_marker(dir: BorrowedFd<'_>, name: &CStr, src: &Stat) -> Option<Stat> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = openat(dir, name, flags, Mode::empty()).ok()?;
+    let stat = fstat(&fd).ok()?;
+    let mut text = [0; MARKER_BYTES + 1];
+    let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
+    (is_regular(&stat) && text[..len] == marker_text(src)).then_some(stat)
 }
 
 const MARKER_BYTES: usize = 24;

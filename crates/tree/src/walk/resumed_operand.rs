@@ -28,7 +28,7 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
     let marker = if !is_directory(&operands.src) || !cx.options.recursive {
         Ok(None)
     } else if exists || cx.options.dry_run {
-        Ok(DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run))
+        Ok(find_marker(cx, &beside, &operands.src, last))
     } else {
         // The marker takes the name of a journal, without which a partial file is not recognised.
         remove_stale_partial(cx, &beside, last);
@@ -71,9 +71,22 @@ pub(super) fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, na
         && let Some(operands) = Operands::look_up(cx, request, name)
     {
         let place = operands.src_place(request);
-        let found = DirectoryMarker::find(&operands.beside(cx, &place), &operands.src, false);
+        let found = find_marker(cx, &operands.beside(cx, &place), &operands.src, name);
         found.into_iter().for_each(|marker| remove_marker(cx, marker, name));
     }
+}
+
+/// The marker that an earlier run left beside the directory that the user called `name`.
+fn find_marker<'m>(
+    cx: &CopyContext<'_>,
+    beside: &Beside<'m>,
+    src: &Stat,
+    name: &OsStr,
+) -> Option<DirectoryMarker<'m>> {
+    DirectoryMarker::find(beside, src, cx.options.dry_run).unwrap_or_else(|left_over| {
+        left_over.report(cx.report, Path::new(name));
+        None
+    })
 }
 
 /// Removes the marker of the complete directory that the user called `name`.
