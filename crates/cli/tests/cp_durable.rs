@@ -159,8 +159,8 @@ fn lines_with(trace: &str, text: &str) -> Vec<usize> {
     lines.map(|(number, _)| number).collect()
 }
 
-/// Lays out a copy in `dir` and one over an old file, with `options`; hands the trace of each to `check`, with the
-/// line that names the file.
+/// Copies to a new name and over an old file in `dir`, with `options`. Hands each trace to `check`, with the
+/// line that gives the name.
 fn each_naming(dir: &Path, options: &[&str], check: impl Fn(&str, usize, &str)) {
     write(dir.join("a"), "new").expect("a file");
     for dst in ["old", "new"] {

@@ -262,8 +262,8 @@ pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// that data after a loss of power.
 ///
 /// btrfs records nothing of such a file in its log. If the directory is synced before the next commit, the log
-/// has the new name with an empty file. Of other file systems that is not known, and all of them keep the data of
-/// a file that is synced under one name and then renamed.
+/// has the new name with an empty file. Of other file systems that is not known. All of them keep the data of a
+/// file that is synced under one name and then renamed.
 pub(crate) fn is_written_without_name(fs_type: Option<u64>) -> bool {
     matches!(fs_type, Some(TMPFS | EXT4 | XFS))
 }

@@ -97,8 +97,8 @@ fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(!in_memory && cachestat(fd, 0, 0).is_ok_and(|counted| counted.cached_pages == 0))
 }
 
-/// Opens the same file for reading, through /proc: it may have no name yet. Where locks are mandatory, as on SMB,
-/// only the descriptor that has locked a temporary or a partial file may read it.
+/// Opens the file `fd` for reading, through /proc: it may have no name yet. Where locks are mandatory, as on
+/// SMB, only the descriptor that has locked a temporary or a partial file may read it.
 fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let opened = openat(CWD, Handle::proc_path(fd), flags, Mode::empty());

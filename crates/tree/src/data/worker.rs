@@ -173,8 +173,8 @@ impl DataWorker {
         }
     }
 
-    /// The file system of `fd`, if syncfs(2) can be relied on there. Another one that is not served is synced as a
-    /// whole at the end as well: fsync(2) of nilfs2 leaves out changes of attributes.
+    /// The file system of `fd`, if syncfs(2) can be relied on there. Another one that is not served is synced
+    /// as a whole at the end as well: fsync(2) of nilfs2 leaves out changes of attributes.
     fn local_fs(
         &mut self,
         cx: &DataContext<'_>,
