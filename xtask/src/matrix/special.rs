@@ -22,6 +22,27 @@ pub(super) fn to(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     huge(cell, ends)
 }
 
+/// Reports what was found, and what is worse in a copy of haulage than in that of GNU cp.
+fn judge(
+    cell: &mut Cell,
+    ends: &Ends,
+    src: &Path,
+    options: &str,
+    ended: [&Ended; 2],
+    what: &str,
+    mut found: Vec<String>,
+) -> anyhow::Result<()> {
+    found.extend(cell.judged(&mut Trees::new(), [src, &ends.dst], options, ended)?);
+    cell.report(ends, what, found);
+    Ok(())
+}
+
+/// The names with an incomplete file.
+fn torn(source: &Tree, copy: &Tree) -> Vec<String> {
+    let torn = source.paths().flat_map(|path| source.differences_at(copy, path, Aspects::CONTENT));
+    torn.map(|line| format!("incomplete: {line}")).collect()
+}
+
 /// A second copy with `-u` copies no more than that of GNU cp, and what was changed in between.
 pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let [src, gnu, ours] = ends.paths("again");
@@ -37,25 +58,15 @@ pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> 
         let theirs = cp("cp", &format!("{theirs} -v"), &src, &gnu, false)?;
         let second = cp("haulage cp", &format!("{options} -v"), &src, &ours, false)?;
         let copied = |ended: &Ended, dst: &Path| -> BTreeSet<String> {
-            ended
-                .stdout
-                .replace(&dst.display().to_string(), "")
-                .lines()
-                .map(str::to_owned)
-                .collect()
+            let printed = ended.stdout.replace(&dst.display().to_string(), "");
+            printed.lines().map(str::to_owned).collect()
         };
         let (once, again) = (copied(&theirs, &gnu), copied(&second, &ours));
         // Directories are named for more than one reason.
         let more =
             again.difference(&once).filter(|line| !line.contains("/dir'") && !line.ends_with("''"));
-        let mut found: Vec<String> = more.map(|line| format!("copied again: {line}")).collect();
-        found.extend(cell.judged(
-            &mut Trees::new(),
-            [&src, &ends.dst],
-            options,
-            [&theirs, &second],
-        )?);
-        cell.report(ends, &format!("{options} twice"), found);
+        let found: Vec<String> = more.map(|line| format!("copied again: {line}")).collect();
+        judge(cell, ends, &src, options, [&theirs, &second], &format!("{options} twice"), found)?;
     }
     Ok(())
 }
@@ -79,20 +90,19 @@ fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
             command.args(["-s", "KILL", &seconds, "haulage", "cp"]).args(options.split(' '));
             ended(command.arg("-T").args([&src, &ours]))?;
             if let Ok(copy) = Tree::read(&ours) {
-                let torn = |path| source.differences_at(&copy, path, Aspects::CONTENT);
-                found.extend(
-                    source.paths().flat_map(torn).map(|line| format!("torn by a kill: {line}")),
-                );
+                found.extend(torn(&source, &copy));
             }
         }
         let last = cp("haulage cp", options, &src, &ours, false)?;
-        found.extend(cell.judged(
-            &mut Trees::new(),
-            [&src, &ends.dst],
+        judge(
+            cell,
+            ends,
+            &src,
             options,
             [&theirs, &last],
-        )?);
-        cell.report(ends, &format!("{options} after kills"), found);
+            &format!("{options} after kills"),
+            found,
+        )?;
     }
     Ok(())
 }
@@ -207,13 +217,7 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         if let Ok(copy) = Tree::read(&ours)
             && (options != "-a" || full.status == 0)
         {
-            let torn = |path| source.differences_at(&copy, path, Aspects::CONTENT);
-            found.extend(
-                source
-                    .paths()
-                    .flat_map(torn)
-                    .map(|line| format!("exit status {}, {line}", full.status)),
-            );
+            found.extend(torn(&source, &copy));
         }
         if full.status != 0 && full.stderr.is_empty() {
             found.push("no message".to_owned());
@@ -222,9 +226,7 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     remove(&filler)?;
     let last = cp("haulage cp", "-a --resume", &src, &ours, false)?;
-    let found = cell.judged(&mut Trees::new(), [&src, &ends.dst], "-a", [&theirs, &last])?;
-    cell.report(ends, "--resume after a full disk", found);
-    Ok(())
+    judge(cell, ends, &src, "-a", [&theirs, &last], "--resume after a full disk", Vec::new())
 }
 
 /// Nothing changes on a read-only mount, and the copy says so.
