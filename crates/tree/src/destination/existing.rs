@@ -14,7 +14,7 @@ use super::backup::{self, BackedUp, BackupError, BackupMethod};
 use super::context::DestinationContext;
 use super::same_file::{SameFile, check_same_file};
 use super::state::{DestinationState, Found};
-use super::time_resolution;
+use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
@@ -135,7 +135,9 @@ fn is_complete(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) ->
 /// far as the file system keeps it.
 fn has_source_time(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<bool> {
     let differs = || Ok(compare_data(cx, entry, found)?.is_none());
-    time_resolution::has_source_time(cx, entry, found, differs)
+    let known = cx.dry_run.is_none().then_some(&cx.resolutions);
+    let older = Older { entry, dst: found.effective(), through_link: found.through_link };
+    time_resolution::has_source_time(known, &older, differs)
 }
 
 /// Compares the data with `--verify`. The outer `None` means that the file has to be copied again:

@@ -10,8 +10,6 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags, Stat, fstat, openat, readlinkat};
 
-use super::context::DestinationContext;
-use super::state::Found;
 use crate::entry::Entry;
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::time::{
@@ -29,15 +27,24 @@ const DOUBT: Nanoseconds = 10_000_000_000;
 #[derive(Default)]
 pub(crate) struct TimeResolutions(Mutex<Vec<(u64, Nanoseconds)>>);
 
-/// Whether the destination `found`, which seems older than the source, has its time as far as the file system
-/// keeps it, and was made from the source as it is now. `differs` compares the data of regular files.
+/// A destination that seems older than its source.
+pub(super) struct Older<'o> {
+    pub(super) entry: &'o Entry<'o>,
+    pub(super) dst: &'o Stat,
+    /// It is the target of the symbolic link at the destination.
+    pub(super) through_link: bool,
+}
+
+/// Whether the destination has the time of its source as far as the file system keeps it, and was made from
+/// the source as it is now. `differs` compares the data of regular files. Without `known`, in a dry run, no
+/// time is set.
 pub(super) fn has_source_time(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
+    known: Option<&TimeResolutions>,
+    older: &Older<'_>,
     differs: impl FnOnce() -> Result<bool>,
 ) -> Result<bool> {
-    let (src, dst) = (&entry.src_stat, found.effective());
+    let &Older { entry, dst, .. } = older;
+    let src = &entry.src_stat;
     let lag = since_1970(mtime(src)) - since_1970(mtime(dst));
     let may_be_cut = 0 < lag && lag < coarsest_resolution(mtime(dst));
     if !may_be_cut
@@ -46,12 +53,10 @@ pub(super) fn has_source_time(
     {
         return Ok(false);
     }
-    if cx.dry_run.is_some() {
-        // Nothing may be set. The digits tell what a run would probably see.
-        return Ok(true);
-    }
+    // The digits tell what a run would probably see.
+    let Some(known) = known else { return Ok(true) };
     // First, because setting a time changes what is known of the time of the copy.
-    if may_have_changed(entry, found) {
+    if older.may_have_changed() {
         let has_changed = match is_symlink(src) {
             true => link_text(&entry.src) != link_text(&entry.dst),
             false => is_regular(src) && differs()?,
@@ -60,20 +65,7 @@ pub(super) fn has_source_time(
             return Ok(false);
         }
     }
-    Ok(cx.resolutions.of(entry, found).is_some_and(|resolution| lag < resolution))
-}
-
-/// Whether the source may have changed after it was copied to `found`, without another time there.
-fn may_have_changed(entry: &Entry<'_>, found: &Found) -> bool {
-    let (changed, dst) = (mtime(&entry.src_stat), found.effective());
-    // The inode of the copy was changed last when it got its times. Some file systems report the time of
-    // modification instead. Then nothing tells when the copy was made.
-    let is_known = ctime(dst) != mtime(dst)
-        || hold(entry, found).is_some_and(|(held, _)| is_on_reliable_fs(held.as_fd()));
-    match is_known {
-        true => changed >= ctime(dst),
-        false => elapsed_since(changed) < DOUBT,
-    }
+    Ok(known.of(older).is_some_and(|resolution| lag < resolution))
 }
 
 /// The target of a symbolic link; `None` if it cannot be read.
@@ -82,10 +74,9 @@ fn link_text(place: &Place<'_>) -> Option<CString> {
 }
 
 impl TimeResolutions {
-    /// The resolution of the file system of `found`; `None` if it cannot be seen.
-    fn of(&self, entry: &Entry<'_>, found: &Found) -> Option<Nanoseconds> {
-        let dst = found.effective();
-        let (dev, time) = (FileId::of(dst).dev, since_1970(mtime(dst)));
+    /// The resolution of the file system of the destination; `None` if it cannot be seen.
+    fn of(&self, older: &Older<'_>) -> Option<Nanoseconds> {
+        let (dev, time) = (FileId::of(older.dst).dev, since_1970(mtime(older.dst)));
         // One worker at a time sets a time back.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Devices that are one mount may have more than one resolution.
@@ -93,34 +84,50 @@ impl TimeResolutions {
         if let Some(&(_, resolution)) = known.iter().find(fits) {
             return Some(resolution);
         }
-        let resolution = measure(entry, found)?;
+        let resolution = older.measure()?;
         known.push((dev, resolution));
         Some(resolution)
     }
 }
 
-/// Sets the time of the destination back by a nanosecond, and then to what it was. If the process is killed
-/// between, the file seems older and is copied again.
-fn measure(entry: &Entry<'_>, found: &Found) -> Option<Nanoseconds> {
-    let (held, before) = hold(entry, found)?;
-    let (seconds, nanoseconds) = mtime(&before);
-    let back = match nanoseconds {
-        0 => (seconds.checked_sub(1)?, 999_999_999),
-        _ => (seconds, nanoseconds - 1),
-    };
-    let handle = Handle::Path(held.as_fd());
-    set_mtime(handle, back).ok()?;
-    let seen = fstat(&held);
-    set_mtime(handle, (seconds, nanoseconds)).ok()?;
-    let resolution = since_1970(mtime(&before)) - since_1970(mtime(&seen.ok()?));
-    (1..=RESOLUTION_MAX).contains(&resolution).then_some(resolution)
-}
+impl Older<'_> {
+    /// Whether the source may have changed after it was copied, without another time there.
+    fn may_have_changed(&self) -> bool {
+        let (changed, dst) = (mtime(&self.entry.src_stat), self.dst);
+        // The inode of the copy was changed last when it got its times. Some file systems report the time of
+        // modification instead. Then nothing tells when the copy was made.
+        let is_known = ctime(dst) != mtime(dst)
+            || self.hold().is_some_and(|(held, _)| is_on_reliable_fs(held.as_fd()));
+        match is_known {
+            true => changed >= ctime(dst),
+            false => elapsed_since(changed) < DOUBT,
+        }
+    }
 
-/// The destination, open with O_PATH, with its attributes. `None` if it is not the file that was found.
-fn hold(entry: &Entry<'_>, found: &Found) -> Option<(OwnedFd, Stat)> {
-    let mut flags = OFlags::PATH | OFlags::CLOEXEC;
-    flags.set(OFlags::NOFOLLOW, !found.through_link);
-    let held = openat(entry.dst.dir, entry.dst.name, flags, Mode::empty()).ok()?;
-    let stat = fstat(&held).ok()?;
-    (FileId::of(&stat) == FileId::of(found.effective())).then_some((held, stat))
+    /// Sets the time of the destination back by a nanosecond, and then to what it was. If the process is killed
+    /// between, the file seems older and is copied again.
+    fn measure(&self) -> Option<Nanoseconds> {
+        let (held, before) = self.hold()?;
+        let (seconds, nanoseconds) = mtime(&before);
+        let back = match nanoseconds {
+            0 => (seconds.checked_sub(1)?, 999_999_999),
+            _ => (seconds, nanoseconds - 1),
+        };
+        let handle = Handle::Path(held.as_fd());
+        set_mtime(handle, back).ok()?;
+        let seen = fstat(&held);
+        set_mtime(handle, (seconds, nanoseconds)).ok()?;
+        let resolution = since_1970(mtime(&before)) - since_1970(mtime(&seen.ok()?));
+        (1..=RESOLUTION_MAX).contains(&resolution).then_some(resolution)
+    }
+
+    /// The destination, open with O_PATH, with its attributes. `None` if it is not the file that was found.
+    fn hold(&self) -> Option<(OwnedFd, Stat)> {
+        let (dir, name) = (self.entry.dst.dir, self.entry.dst.name);
+        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+        flags.set(OFlags::NOFOLLOW, !self.through_link);
+        let held = openat(dir, name, flags, Mode::empty()).ok()?;
+        let stat = fstat(&held).ok()?;
+        (FileId::of(&stat) == FileId::of(self.dst)).then_some((held, stat))
+    }
 }
