@@ -16,15 +16,15 @@ const NICENESS: i32 = 15;
 /// large files at once, and about a third of a tree of tiny files.
 const SHARE: u32 = 100;
 
-/// The counting may also take one part in so many of the time in which the process waits, for a slow medium.
-const WAITING_SHARE: u32 = 10;
-
 /// Processor time that it may take at once: enough for some thousand entries, which is all of most trees.
 const UNTHROTTLED: Duration = Duration::from_millis(10);
 
 /// A copy that takes this long needs an estimate of its end. From then on only the niceness limits the
 /// counting.
 const LONG_COPY: Duration = Duration::from_secs(10);
+
+/// The same for a copy that waits for the medium, not for a processor.
+const LONG_WAITING_COPY: Duration = Duration::from_secs(1);
 
 /// How long it sleeps when it has taken more than its share.
 const WAIT: Duration = Duration::from_millis(20);
@@ -39,9 +39,10 @@ pub(crate) fn start(request: &Request, options: &Options) -> Arc<PreScan> {
         // On Linux each thread has its own niceness.
         let _ = rustix::process::nice(NICENESS);
         let begun = Instant::now();
+        let long_after = if options.waits_for_medium() { LONG_WAITING_COPY } else { LONG_COPY };
         counting.run(&request, &options, &|| {
-            while !counting.is_stopped() && is_ahead(begun.elapsed(), thread_time(), process_time())
-            {
+            let is_long = || begun.elapsed() >= long_after;
+            while !counting.is_stopped() && !is_long() && is_ahead(thread_time(), process_time()) {
                 std::thread::sleep(WAIT);
             }
         });
@@ -50,9 +51,8 @@ pub(crate) fn start(request: &Request, options: &Options) -> Arc<PreScan> {
 }
 
 /// Whether counting has to sleep, after it took `counting` of the processor time `all` of the process.
-fn is_ahead(elapsed: Duration, counting: Duration, all: Duration) -> bool {
-    let waiting = elapsed.saturating_sub(all);
-    elapsed < LONG_COPY && counting > UNTHROTTLED.max(all / SHARE).max(waiting / WAITING_SHARE)
+fn is_ahead(counting: Duration, all: Duration) -> bool {
+    counting > UNTHROTTLED.max(all / SHARE)
 }
 
 fn thread_time() -> Duration {
@@ -73,16 +73,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_takes_a_hundredth_until_the_copy_is_long() {
+    fn counting_takes_a_hundredth() {
         let ms = Duration::from_millis;
-        assert!(!is_ahead(ms(1000), ms(20), ms(2000)));
-        assert!(is_ahead(ms(1000), ms(21), ms(2000)));
-        assert!(!is_ahead(ms(1), ms(9), ms(10)));
-        assert!(is_ahead(ms(1), ms(11), ms(12)));
-        assert!(is_ahead(ms(9999), ms(500), ms(20_000)));
-        assert!(!is_ahead(ms(10_000), ms(500), ms(20_000)));
-        // The process waits for most of the time.
-        assert!(!is_ahead(ms(1000), ms(90), ms(100)));
-        assert!(is_ahead(ms(1000), ms(91), ms(100)));
+        assert!(!is_ahead(ms(20), ms(2000)));
+        assert!(is_ahead(ms(21), ms(2000)));
+        assert!(!is_ahead(ms(9), ms(10)));
+        assert!(is_ahead(ms(11), ms(12)));
+        assert!(is_ahead(ms(500), ms(20_000)));
     }
 }
