@@ -392,7 +392,8 @@ const char *haulage_engine_used(const haulage_state *state);
  A count of the last copy: HAULAGE_FILES to HAULAGE_UNWRITTEN_BYTES; 0 for an unknown one. Of the copy of
  a file without callbacks only HAULAGE_DATA_BYTES and HAULAGE_ERRORS are counted.
  */
-uint64_t haulage_count(const haulage_state *state, int what);
+uint64_t haulage_count(const haulage_state *state,
+                       int what);
 
 /*
  The version of the library, such as "0.1.0".
