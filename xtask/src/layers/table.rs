@@ -208,7 +208,10 @@ const TESTFS: &[Layer] = &[
     layer("disk faulty slow", "FUSE file systems of this process"),
     layer("lies", "what they say that is not so"),
     layer("nodes", "their files and directories"),
-    layer("scratch program terminal tree", "mounted file systems, programs under test, comparison"),
+    layer(
+        "scratch served program terminal tree",
+        "mounted file systems, programs under test, comparison",
+    ),
     layer("skip", "reports of tests that cannot run"),
 ];
 

@@ -10,7 +10,7 @@ use crate::destination::existing::remove;
 use crate::destination::state::NameState;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
-use crate::fs::{FileId, is_one_file, is_symlink, kind};
+use crate::fs::{FileId, cannot_be_linked, is_one_file, is_symlink, kind};
 use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, Verified, failed};
 use crate::shared::{Claim, Claimant, FirstCopy};
 
@@ -77,7 +77,7 @@ fn link_to_earlier(
         Err(errno @ Errno::NOENT) if made.stat(from).is_err() => {
             return Ok(Some(Loss::Links(errno)));
         }
-        Err(errno) if is_impossible(errno) => {
+        Err(errno) if cannot_be_linked(errno) => {
             // The link is lost, as with GNU cp, but the data is not.
             cx.report.report(error(errno));
             return Ok(Some(Loss::Links(errno)));
@@ -92,15 +92,6 @@ fn link_to_earlier(
         entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
     }
     Ok(None)
-}
-
-/// Whether the error of linkat(2) means that the file gets no more names there: the file system has no hard links, or
-/// another one below it would have to hold the link. rclone returns EIO.
-fn is_impossible(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::XDEV | Errno::MLINK | Errno::IO
-    )
 }
 
 /// Replaces the existing destination by a link to `made`, unless it is one already. The inner error is that of the

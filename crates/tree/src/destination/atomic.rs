@@ -26,7 +26,7 @@ use crate::data::sync::{is_written_without_name, write_after_name, write_before_
 use crate::entry::Entry;
 use crate::fs::fs_type::is_of_one_host;
 use crate::fs::{
-    FileId, Handle, Place, Trust, file_bytes, give_name, has_no_links, is_file, is_regular,
+    FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, give_name, is_file, is_regular,
     keeps_number, mtime, path_in,
 };
 use crate::metadata::{NewMode, set_times};
@@ -442,7 +442,7 @@ fn rename_or_link(
         options.existing == Existing::Replace && !options.ask && options.backup.is_none();
     if !replaces {
         match linkat(dir, temp_name, dir, name, AtFlags::empty()) {
-            Err(errno) if has_no_links(errno) => {}
+            Err(errno) if cannot_be_linked(errno) => {}
             linked => return linked.map(|()| Named::ByLink),
         }
     }

@@ -17,7 +17,7 @@ use rustix::io::{self, Errno};
 use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
-use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir, has_no_links};
+use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir};
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
 
@@ -130,7 +130,9 @@ pub(crate) fn back_up(
     method: BackupMethod,
 ) -> Result<BackedUp, BackupError> {
     match back_up_by(cx, (src, dst), id, backup, method) {
-        Err(BackupError::Errno(errno)) if method == BackupMethod::Link && has_no_links(errno) => {
+        Err(BackupError::Errno(errno))
+            if method == BackupMethod::Link && cannot_be_linked(errno) =>
+        {
             back_up_by(cx, (src, dst), id, backup, BackupMethod::Rename)
         }
         backed_up => backed_up,
