@@ -240,7 +240,7 @@ impl Cell {
         if self.system.role == Role::Memory {
             return Ok(());
         }
-        shell(self.system, "unmount && mount_it").map_err(anyhow::Error::msg).context("the remount")
+        shell(self.system, "unmount; mount_it").map_err(anyhow::Error::msg).context("the remount")
     }
 
     /// Runs commands of `systems.sh`. The error is what they wrote to standard error.
@@ -282,7 +282,6 @@ pub(super) fn ended(command: &mut Command) -> anyhow::Result<Ended> {
 pub(super) fn shell(system: System, commands: &str) -> Result<(), String> {
     // Daemons keep standard output open.
     let script = format!("set -e\n{SCRIPT}\n{{ {commands}; }} >/dev/null 2>/m/said");
-    let script = script.replace(" && ", "; ");
     let status = Command::new("bash")
         .args(["-c", &script])
         .envs([("FS", system.name), ("D", "/dev/vda"), ("M", MOUNT), ("S", SERVER)])

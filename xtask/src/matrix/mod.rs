@@ -174,7 +174,7 @@ fn outcomes(text: &str, role: Role) -> Outcomes {
             text.lines().filter(|line| line.starts_with(&format!("finding {direction} "))).count();
         match (starting(&format!("cases {direction} ")), findings) {
             (Some(cases), 0) => format!("pass ({cases})"),
-            (Some(cases), findings) => format!("{findings} findings of {cases}"),
+            (Some(cases), findings) => format!("{findings} of {cases} worse"),
             (None, _) => format!("failed: {}", starting("failed ").unwrap_or("not tried")),
         }
     };
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn the_outcome_of_a_cell_is_what_it_printed() {
         let text = "finding to -a (Plain): x (and 1 more)\nmore y\ncases to 30\ncases from 20\n";
-        let expected = [("to", "1 findings of 30"), ("from", "pass (20)")];
+        let expected = [("to", "1 of 30 worse"), ("from", "pass (20)")];
         assert_eq!(
             outcomes(text, Role::Local),
             expected.map(|(way, it)| (way.into(), it.into())).into()
@@ -246,10 +246,10 @@ mod tests {
         let tried = |outcome: &str| BTreeMap::from([("to".to_owned(), outcome.to_owned())]);
         let done = [(find("vfat").unwrap(), "6.1", tried("pass (3)"))];
         let once = with_outcomes(&document, &done, &[("6.1", "6.1.0, today".into())]).unwrap();
-        let done = [(find("vfat").unwrap(), "newest", tried("2 findings of 3"))];
+        let done = [(find("vfat").unwrap(), "newest", tried("2 of 3 worse"))];
         let twice = with_outcomes(&once, &done, &[("newest", "7.2, today".into())]).unwrap();
         let table = "|  |  | 6.1.0, today |  | 7.2, today |\n|---|---|---|---|---|\n\
-            | to vfat |  | pass (3) |  | 2 findings of 3 |\n";
+            | to vfat |  | pass (3) |  | 2 of 3 worse |\n";
         assert_eq!(twice, format!("before\n{MARK}{table}\nafter\n"));
     }
 }
