@@ -146,7 +146,8 @@ fn try_cell(
         Ok(_) => text.push_str(&format!("failed {}\n", String::from_utf8_lossy(&stderr).trim())),
         Err(error) => text.push_str(&format!("failed {error:#}\n")),
     }
-    let outcomes = outcomes(&text, system.role);
+    let mut outcomes = outcomes(&text, system.role);
+    outcomes.retain(|direction, _| !sample || direction == "to");
     let mut shown: Vec<String> = text
         .lines()
         .filter(|line| !line.starts_with("cases "))

@@ -133,6 +133,7 @@ prepare() {
 
 unmount() {
     for dir in $M/rich $M; do
-        while mountpoint -q $dir; do umount $dir; done
+        # After an error stat(2) fails there, and mountpoint(1) says no.
+        while grep -q " $dir " /proc/self/mounts; do umount $dir; done
     done
 }
