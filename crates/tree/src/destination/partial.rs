@@ -42,10 +42,10 @@ impl Beside<'_> {
     /// Whether the file that `stat` describes is one that this user created, as far as the file system tells:
     /// where it keeps no modes or owners, such as vfat, a new file looks the same.
     pub(super) fn is_own(&self, stat: &Stat) -> Result<bool, LeftOver> {
-        match is_private(stat, self.security.caller.euid) {
-            true => Ok(true),
-            false => self.looks_as_new(stat),
-        }
+        // A new file has one name.
+        let may_be_own = is_regular(stat) && stat.st_nlink == 1;
+        let is_private = is_private(stat, self.security.caller.euid);
+        Ok(is_private || may_be_own && self.looks_as_new(stat)?)
     }
 
     /// Whether a private file that is created now has this owner and mode.

@@ -4,10 +4,9 @@ use std::fs::read_to_string;
 
 use engines::fs_types::{Storage, storage_of};
 
-use super::TMPFS;
+use super::{TMPFS, VFAT};
 
 const OVERLAY: u64 = 0x794c_7630;
-const VFAT: u64 = 0x4d44;
 const EXFAT: u64 = 0x2011_bab0;
 const NTFS3: u64 = 0x7366_746e;
 const NFS: u64 = 0x6969;

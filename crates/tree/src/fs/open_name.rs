@@ -39,12 +39,9 @@ pub(crate) fn give_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) ->
 }
 
 /// Whether the error of linkat(2) means that the file gets no more names there: the file system has no hard links, or
-/// another one below it would have to hold the link. rclone returns EIO.
+/// another one below it would have to hold the link.
 pub(crate) fn cannot_be_linked(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::XDEV | Errno::MLINK | Errno::IO
-    )
+    matches!(errno, Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::XDEV | Errno::MLINK)
 }
 
 /// The path of `name` in an open directory: that of the directory as the kernel knows it, where /proc tells it.
