@@ -56,6 +56,8 @@ pub struct Lies {
     /// A file that gets or loses a hard link is modified now, as by a client of NFS that keeps times
     /// itself.
     pub links_change_times: bool,
+    /// A file is modified now when it is synced, as by a server of SMB.
+    pub syncs_change_times: bool,
     /// Of a new file only the descriptor that created it can read, until it is closed: EACCES. So it
     /// is on SMB, where the lock on a file is mandatory.
     pub creator_reads_alone: bool,
@@ -205,6 +207,10 @@ impl Liar {
 
     pub(crate) fn links_change_times(&self) -> bool {
         self.lies.links_change_times
+    }
+
+    pub(crate) fn syncs_change_times(&self) -> bool {
+        self.lies.syncs_change_times
     }
 
     pub(crate) fn creator_reads_alone(&self) -> bool {

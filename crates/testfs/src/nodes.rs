@@ -57,6 +57,17 @@ pub(crate) struct Change {
     pub(crate) mtime: Option<TimeOrNow>,
 }
 
+impl Change {
+    pub(crate) const MODIFIED_NOW: Change = Change {
+        mode: None,
+        uid: None,
+        gid: None,
+        size: None,
+        atime: None,
+        mtime: Some(TimeOrNow::Now),
+    };
+}
+
 /// The kernel caches no names and attributes, so every lookup reaches this process.
 pub(crate) const TTL: Duration = Duration::ZERO;
 

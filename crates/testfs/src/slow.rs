@@ -209,7 +209,7 @@ impl Slow {
     /// Ends a change of the hard links of a file.
     fn end_link(&self, nodes: &mut Nodes, ino: INodeNo) {
         if self.liar().links_change_times() {
-            nodes.change(ino, Change { mtime: Some(TimeOrNow::Now), ..Change::default() });
+            nodes.change(ino, Change::MODIFIED_NOW);
         }
     }
 
@@ -515,13 +515,16 @@ impl Filesystem for Slow {
     fn fsync(
         &self,
         _: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         _fh: FileHandle,
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
         while self.liar().holds_fsync() {
             std::thread::sleep(Duration::from_millis(2));
+        }
+        if self.liar().syncs_change_times() {
+            self.nodes().change(ino, Change::MODIFIED_NOW);
         }
         match self.liar().fsync() {
             Ok(()) => reply.ok(),

@@ -150,7 +150,7 @@ fn fill(
     };
     copy_data(cx, worker, &files, None)?;
     close(src.fd).map_err(failed(Action::Close, src_place))?;
-    worker.close(cx, dst.fd, dst_place)
+    worker.close(cx, (dst.fd, dst_place), None)
 }
 
 #[cfg(test)]

@@ -117,7 +117,8 @@ pub(crate) fn copy_file(
             id = by_name.unwrap_or(id);
         }
     }
-    worker.data.close(cx.data, dst.fd, &entry.dst)?;
+    let times_of = cx.options.preserve.timestamps.then_some(&src_now);
+    worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;
     Ok(FileCopied { dst: id, data, lost })
 }
 

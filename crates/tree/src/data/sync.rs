@@ -10,13 +10,14 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use engines::sys::{close, wait_for_writeback, write_back};
-use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
+use rustix::fs::{Mode, OFlags, Stat, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::writeback::start_writeback;
-use crate::fs::{BTRFS, EXT4, FileId, TMPFS, VFAT, XFS, descriptors, is_regular};
+use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, descriptors, is_regular};
 use crate::hash::HashMap;
 use crate::lock::lock;
+use crate::metadata::set_times;
 use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
 use crate::request::Options;
 
@@ -71,6 +72,8 @@ pub(crate) struct Written {
     pub(crate) early_error: Option<Errno>,
     /// Its file system, if that is one on which syncfs(2) can be relied.
     pub(crate) local: Option<LocalFs>,
+    /// The file whose times are set once more after the sync.
+    pub(crate) times_of: Option<Stat>,
     /// Passed to the observer after the sync.
     pub(crate) receipt: Option<Receipt>,
 }
@@ -120,8 +123,11 @@ impl PendingSyncs {
     pub(crate) fn sync(&mut self, report: &Reporter<'_>) {
         let results = self.results();
         for (Pending { written, messages }, result) in self.files.drain(..).zip(results) {
-            let Written { fd, path, receipt, .. } = written;
-            let results = [(Action::Sync, result), (Action::Close, close(fd))];
+            let Written { fd, path, times_of, receipt, .. } = written;
+            // A server of SMB takes the time of the sync for that of the last modification.
+            let timed = times_of.map_or(Ok(()), |src| set_times(Handle::Open(fd.as_fd()), &src));
+            let results =
+                [(Action::Sync, result), (Action::Times, timed), (Action::Close, close(fd))];
             let failed = results.map(|(action, result)| result.err().map(failed_at(action, &path)));
             let failures: Vec<_> = failed.into_iter().flatten().collect();
             report.report_pending(messages, failures.clone());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use engines::sys::{Buffer, close};
-use rustix::fs::fstat;
+use rustix::fs::{Stat, fstat};
 use rustix::io::fcntl_dupfd_cloexec;
 
 use super::clone_over::CloneOverPolicy;
@@ -121,12 +121,13 @@ impl DataWorker {
         }
     }
 
-    /// Closes a complete destination; with `--durable` after it was synced.
+    /// Closes a complete destination; with `--durable` after it was synced. It has the times of `times_of`, if they
+    /// are preserved.
     pub(crate) fn close(
         &mut self,
         cx: &DataContext<'_>,
-        fd: OwnedFd,
-        place: &Place<'_>,
+        (fd, place): (OwnedFd, &Place<'_>),
+        times_of: Option<&Stat>,
     ) -> Result<()> {
         if !cx.options.durable {
             return close(fd).map_err(failed(Action::Close, place));
@@ -135,8 +136,11 @@ impl DataWorker {
         let path = place.path();
         let local = self.local_fs(cx, (fd.as_fd(), FileId::of(&stat).dev), || path.clone());
         let bytes = file_bytes(&stat);
+        let is_served = self.fs_types.of(fd.as_fd(), FileId::of(&stat).dev).is_some_and(is_served);
+        let times_of = times_of.filter(|_| is_served).copied();
         let (is_directory, early_error, receipt) = (false, None, None);
-        let written = Written { fd, path, is_directory, bytes, early_error, local, receipt };
+        let written =
+            Written { fd, path, is_directory, bytes, early_error, local, times_of, receipt };
         self.pending_syncs.add(cx.report, written);
         // The rest of a large file is on the medium.
         self.unsynced_bytes += bytes.min(2 * RANGE_BYTES_MAX);
@@ -160,8 +164,17 @@ impl DataWorker {
                 && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
             {
                 let (path, is_directory, bytes, early_error) = (path(), true, 0, None);
-                let written =
-                    Written { fd, path, is_directory, bytes, early_error, local, receipt };
+                let times_of = None;
+                let written = Written {
+                    fd,
+                    path,
+                    is_directory,
+                    bytes,
+                    early_error,
+                    local,
+                    times_of,
+                    receipt,
+                };
                 self.pending_syncs.add(cx.report, written);
                 return self.sync_if_many(cx);
             }

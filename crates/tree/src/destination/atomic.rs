@@ -24,10 +24,10 @@ use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
-use crate::fs::fs_type::is_of_one_host;
+use crate::fs::fs_type::is_served;
 use crate::fs::{
     FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, give_name, is_file, is_regular,
-    keeps_number, mtime, path_in,
+    keeps_number, path_in,
 };
 use crate::metadata::{NewMode, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
@@ -329,8 +329,8 @@ impl<'j> AtomicFile<'j> {
             let _ = flock(fd, FlockOperation::Unlock);
         } else {
             write_after_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
+            keep_times(cx, entry, (fd, fs_type));
         }
-        keep_time(cx, entry, (fd, fs_type));
         if let FinalName::LinkTarget(dir, _) = &self.final_name {
             // The walk does not sync this directory.
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
@@ -453,19 +453,18 @@ fn rename_or_link(
     }
 }
 
-/// Sets the times again if the file has lost them with its name: a client of NFS 4.2 that holds a delegation
-/// keeps times itself, and may forget them when a name changes.
-fn keep_time(
+/// Sets the times again on a file system that a server keeps. A server of SMB takes the time of a sync for that of the
+/// last modification, and a client of NFS 4.2 that holds a delegation may forget times when a name changes. Until the
+/// file is closed, the client may still report the time that was set.
+fn keep_times(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     (fd, fs_type): (&OwnedFd, Option<u64>),
 ) {
-    if !cx.options.preserve.timestamps || fs_type.is_some_and(is_of_one_host) {
-        return;
-    }
-    let wanted = &entry.src_stat;
-    let kept = fstat(fd).is_ok_and(|now| mtime(&now) == mtime(wanted));
-    if !kept && let Err(errno) = set_times(Handle::Open(fd.as_fd()), wanted) {
+    if cx.options.preserve.timestamps
+        && fs_type.is_some_and(is_served)
+        && let Err(errno) = set_times(Handle::Open(fd.as_fd()), &entry.src_stat)
+    {
         cx.report.report(failed(Action::Times, &entry.dst)(errno));
     }
 }

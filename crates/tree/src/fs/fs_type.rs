@@ -19,12 +19,8 @@ pub(crate) fn is_reliable(fs_type: u64) -> bool {
 
 /// Whether the file system of `fd` is one that only one host mounts. `false` where statfs(2) fails.
 pub(crate) fn is_on_fs_of_one_host(fd: BorrowedFd<'_>) -> bool {
-    fs_type_of(fd).is_some_and(is_of_one_host)
-}
-
-/// Whether a file system of this type is one that only one host mounts.
-pub(crate) fn is_of_one_host(fs_type: u64) -> bool {
-    matches!(storage_of(fs_type), Some(Storage::Reliable | Storage::Local))
+    let storage = fs_type_of(fd).and_then(storage_of);
+    matches!(storage, Some(Storage::Reliable | Storage::Local))
 }
 
 /// Whether a server or another process keeps the data of this type of file system.
