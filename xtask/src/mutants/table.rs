@@ -128,8 +128,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "unsynced-name",
         wrong: "With --atomic --durable a file is not synced after it has got its name.",
         file: "crates/tree/src/copy/regular.rs",
-        old: "        atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;\n    }",
-        new: "        atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;\n        return close(dst.fd).map(|()| FileCopied { dst: id, data, lost }).map_err(failed(Action::Close, &entry.dst));\n    }",
+        old: "    worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;",
+        new: "    if !cx.options.atomic {\n        worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;\n    }",
         noticed_by: DURABLE,
     },
     Mutant {
