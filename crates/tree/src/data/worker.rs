@@ -49,7 +49,7 @@ pub(crate) const ENGINE_DESCRIPTORS: usize = 3;
 
 /// Bytes of files that are synced together at first, and at most. Media that write more in a second are
 /// rare, and what is not synced fills the memory.
-const UNSYNCED_BYTES: u64 = 64 << 20;
+const UNSYNCED_BYTES: u64 = 256 << 20;
 const UNSYNCED_BYTES_MAX: u64 = 1 << 30;
 
 /// What a worker keeps for copying data.
