@@ -23,14 +23,13 @@ mod systems;
 const DOCUMENT: &str = "docs/reliability.md";
 const MARK: &str = "<!-- written by cargo xtask matrix --write -->\n";
 
-/// What `cargo xtask test` tries.
+/// What `--sample` tries.
 const SAMPLE: &[&str] = &["nfs-4.2", "smb-samba", "vfat"];
 
 /// Copy with haulage and GNU cp on the file systems of other kernels, each as destination and as source.
 ///
 /// A cell is one file system on one kernel, in a guest of its own. Prints each finding: where haulage is worse than
-/// GNU cp, and where it exits with 0 though content is lost. Exits with 1 if there are findings. All cells take about
-/// an hour.
+/// GNU cp, and where it exits with 0 though content is lost. Exits with 1 if there are findings. A cell takes minutes.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask matrix", bin_name = "cargo xtask matrix")]
 pub(crate) struct Args {
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     /// Write the outcomes into the table of docs/reliability.md; other cells stay
     #[arg(long)]
     write: bool,
-    /// Try what `cargo xtask test` tries: NFS, SMB and vfat as destinations, on the newest kernel
+    /// Try a few cases of NFS, SMB and vfat as destinations, on the newest kernel
     #[arg(long, conflicts_with_all = ["kernel", "fs", "write"])]
     sample: bool,
     /// Print the file systems and exit
