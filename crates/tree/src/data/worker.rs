@@ -134,9 +134,10 @@ impl DataWorker {
         }
         let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
         let path = place.path();
-        let local = self.local_fs(cx, (fd.as_fd(), FileId::of(&stat).dev), || path.clone());
+        let dev = FileId::of(&stat).dev;
+        let local = self.local_fs(cx, (fd.as_fd(), dev), || path.clone());
         let bytes = file_bytes(&stat);
-        let is_served = self.fs_types.of(fd.as_fd(), FileId::of(&stat).dev).is_some_and(is_served);
+        let is_served = self.fs_types.of(fd.as_fd(), dev).is_some_and(is_served);
         let times_of = times_of.filter(|_| is_served).copied();
         let (is_directory, early_error, receipt) = (false, None, None);
         let written =

@@ -27,7 +27,7 @@ use crate::entry::Entry;
 use crate::fs::fs_type::is_served;
 use crate::fs::{
     FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, give_name, is_file, is_regular,
-    keeps_number, path_in,
+    keeps_number, path_in, rename_if_absent,
 };
 use crate::metadata::{NewMode, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
@@ -446,11 +446,7 @@ fn rename_or_link(
             linked => return linked.map(|()| Named::ByLink),
         }
     }
-    match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => renameat(dir, temp_name, dir, name).map(|()| Named::ByRename),
-        Err(errno) => Err(errno),
-        Ok(_) => Err(Errno::EXIST),
-    }
+    rename_if_absent(dir, temp_name, name).map(|()| Named::ByRename)
 }
 
 /// Sets the times again on a file system that a server keeps. A server of SMB takes the time of a sync for that of the

@@ -29,7 +29,9 @@ pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, VFAT, XFS, fs_type_of};
 pub(crate) use fs_type::{Endpoint, FsTypes, Reliability, is_pseudo, is_reliable};
 pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
 pub(crate) use open::{open_listed, open_looked_at, stat_new};
-pub(crate) use open_name::{cannot_be_linked, give_name, id_by_name, is_named, path_in, path_of};
+pub(crate) use open_name::{
+    cannot_be_linked, give_name, id_by_name, is_named, path_in, path_of, rename_if_absent,
+};
 pub(crate) use place::{DisplayPath, Place, Trust};
 pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
 pub(crate) use spelling::{lists_all, may_be_one_name, may_have_spellings, names_like};

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, fstat, linkat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, fstat, linkat, readlinkat, renameat, statat};
 use rustix::io::{self, Errno};
 
 use super::{FileId, Handle};
@@ -35,6 +35,19 @@ pub(crate) fn give_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) ->
         // Without /proc: since Linux 6.10 the process that opened the file may link it.
         Err(Errno::NOENT) => linkat(fd, c"", dir, name, AtFlags::EMPTY_PATH),
         result => result,
+    }
+}
+
+/// Renames `from` in `dir` to `to` if no file has that name, where the file system has no RENAME_NOREPLACE: another
+/// process may create the name in between.
+///
+/// # Errors
+/// EEXIST if a file has the name.
+pub(crate) fn rename_if_absent(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    match statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => renameat(dir, from, dir, to),
+        Err(errno) => Err(errno),
     }
 }
 

@@ -17,7 +17,9 @@ use rustix::io::{self, Errno};
 use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
-use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir};
+use crate::fs::{
+    Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, rename_if_absent,
+};
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
 
@@ -200,14 +202,8 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
 fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
     let new = &**name;
     match renameat_with(dst.dir, dst.name, dst.dir, new, RenameFlags::NOREPLACE) {
-        // Some file systems have no RENAME_NOREPLACE: another process may create the name between
-        // statat and renameat.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            match statat(dst.dir, new, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(_) => Err(Errno::EXIST),
-                Err(Errno::NOENT) => renameat(dst.dir, dst.name, dst.dir, new),
-                Err(errno) => Err(errno),
-            }
+            rename_if_absent(dst.dir, dst.name, new)
         }
         result => result,
     }
