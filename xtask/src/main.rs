@@ -11,15 +11,12 @@ mod book;
 mod capi;
 mod check;
 mod command;
-mod default_profile;
 mod deny;
 mod dist;
 mod file_systems;
 mod follow;
 mod fuzz;
 mod guest;
-mod judge_profile;
-mod judge_selection;
 mod layers;
 mod matrix;
 mod mpi;
@@ -37,12 +34,6 @@ const USAGE: &str = "usage:
   cargo xtask test             set up what the tests need, and run every check
   cargo xtask with-fs CMD...   run CMD with the test file systems, as HAULAGE_TEST_FS names them
   cargo xtask peers [--help]   time haulage cp against GNU cp and other copiers
-  cargo xtask default-profile [--help]
-                               derive the built-in profile from the measurements in record/
-  cargo xtask judge-profile [--help]
-                               compare the choices of haulage tune and the built-in profile with a long search
-  cargo xtask judge-selection [--help]
-                               compare the default of haulage cp with each variant, on one large file
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
   cargo xtask guest [--help]   run a command on another kernel, in a virtual machine
   cargo xtask matrix [--help]  copy with haulage and GNU cp on file systems of other kernels
@@ -64,9 +55,6 @@ enum Task {
     Test,
     WithFs(Vec<OsString>),
     Peers(Box<peers::Args>),
-    DefaultProfile(Box<default_profile::Args>),
-    JudgeProfile(Box<judge_profile::Args>),
-    JudgeSelection(Box<judge_selection::Args>),
     Sweep(Box<sweep::Args>),
     Guest(Box<guest::Args>),
     Matrix(Box<matrix::Args>),
@@ -92,9 +80,6 @@ impl Task {
             }
             [task] if task == "book" => Some(Task::Book),
             [task, ..] if task == "peers" => Some(Task::Peers(parsed(args))),
-            [task, ..] if task == "default-profile" => Some(Task::DefaultProfile(parsed(args))),
-            [task, ..] if task == "judge-profile" => Some(Task::JudgeProfile(parsed(args))),
-            [task, ..] if task == "judge-selection" => Some(Task::JudgeSelection(parsed(args))),
             [task, ..] if task == "sweep" => Some(Task::Sweep(parsed(args))),
             [task, ..] if task == "guest" => Some(Task::Guest(parsed(args))),
             [task, ..] if task == "matrix" => Some(Task::Matrix(parsed(args))),
@@ -116,12 +101,9 @@ impl Task {
     fn needs_no_mounts(&self) -> bool {
         match self {
             Task::Peers(args) => args.needs_no_mounts(),
-            Task::DefaultProfile(args) => args.needs_no_mounts(),
-            Task::JudgeSelection(args) => args.needs_no_mounts(),
             Task::Sweep(args) => args.needs_no_mounts(),
             Task::Mutants(args) => args.needs_no_mounts(),
-            Task::JudgeProfile(_)
-            | Task::Guest(_)
+            Task::Guest(_)
             | Task::Matrix(_)
             | Task::Layers(_)
             | Task::Python(_)
@@ -141,8 +123,6 @@ impl Task {
     fn mount(&self) -> anyhow::Result<FileSystems> {
         match self {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
-            Task::DefaultProfile(args) => file_systems::mount_only(&args.kinds(), 1.0),
-            Task::JudgeSelection(args) => file_systems::mount_only(&args.kinds(), 1.0),
             // A sweep within `cargo xtask test` or `with-fs` uses their file systems.
             Task::Sweep(args) => match FileSystems::from_environment()? {
                 Some(given) => Ok(given),
@@ -156,9 +136,6 @@ impl Task {
         match self {
             Task::Test => check::everything(file_systems),
             Task::Peers(args) => peers::run(args, file_systems),
-            Task::DefaultProfile(args) => default_profile::run(args, file_systems),
-            Task::JudgeProfile(args) => judge_profile::run(args),
-            Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Sweep(args) => sweep::run(args, file_systems),
             Task::Guest(args) => guest::run(args),
             Task::Matrix(args) => matrix::run(args),

@@ -58,9 +58,9 @@ fn profile_in(dir: &Path, choices: &[&str]) -> PathBuf {
     path
 }
 
-/// Whether the choice was none of the user's: what is built in may be a measurement or a rule.
-fn is_built_in(entry: &Value) -> bool {
-    matches!(way(entry)[0], "rule" | "default profile")
+/// Whether the choice was none of the user's.
+fn is_by_rule(entry: &Value) -> bool {
+    way(entry)[0] == "rule"
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_line_is_used_wherever_it_fits() {
         assert!(line.starts_with(&format!("within {kind} /")), "{line}");
         assert_eq!(words, "", "{kind}");
         let (entry, _) = copy(dir, &profile, &["--profile=none"], "a");
-        assert!(is_built_in(&entry), "{kind}");
+        assert!(is_by_rule(&entry), "{kind}");
         let (entry, _) = copy(dir, &profile, &["--engine=read_write:8K"], "a");
         assert_eq!(way(&entry), ["forced", "read_write:8K", "read_write:8K"], "{kind}");
         let other = dir.join("other.toml");
@@ -82,7 +82,7 @@ fn a_line_is_used_wherever_it_fits() {
         let (entry, _) = copy(dir, &profile, &["--profile=other.toml"], "a");
         assert_eq!(way(&entry), ["profile", "read_write:32K", "read_write:32K"], "{kind}");
         let (entry, _) = copy(dir, &profile, &["--no-cache"], "a");
-        assert!(is_built_in(&entry), "{kind}: a line for copies that may use the cache");
+        assert!(is_by_rule(&entry), "{kind}: a line for copies that may use the cache");
     });
 }
 
@@ -230,7 +230,7 @@ fn a_source_that_is_to_be_compared_is_read_through_the_page_cache() {
     let (entry, _) = copy(dir, &profile, &[], "a");
     assert_eq!(way(&entry), ["profile", "direct_read:64K,depth=2", "direct_read:64K,depth=2"]);
     let (entry, _) = copy(dir, &profile, &["--verify"], "a");
-    assert!(is_built_in(&entry), "{entry}");
+    assert!(is_by_rule(&entry), "{entry}");
     assert!(!way(&entry)[2].starts_with("direct"), "{entry}");
 }
 
@@ -266,7 +266,7 @@ fn an_unreadable_profile_does_not_stop_the_copy() {
             format!("cp: warning: not using the profile '{}': {why}", at(name).display());
         assert!(words.starts_with(&expected), "{words}");
         assert_eq!(words.lines().count(), 1, "{words}");
-        assert!(is_built_in(&entry), "{name}");
+        assert!(is_by_rule(&entry), "{name}");
     }
 }
 
@@ -287,7 +287,7 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
         assert_eq!(said(&output), "");
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let entry: Value = serde_json::from_str(stdout.lines().next().expect("a line")).unwrap();
-        (!is_built_in(&entry)).then(|| way(&entry)[2].to_owned())
+        (!is_by_rule(&entry)).then(|| way(&entry)[2].to_owned())
     };
     let config = dir.path().join("config");
     let home = dir.path().join("home");

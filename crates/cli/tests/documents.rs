@@ -178,7 +178,7 @@ fn every_path_in_the_architecture_exists() {
         path.exists() || path.with_extension("rs").exists()
     };
     let from_root = |code: &&str| {
-        let folders = ["crates/", "docs/", "xtask/", "record/"];
+        let folders = ["crates/", "docs/", "xtask/"];
         folders.iter().any(|folder| code.starts_with(folder))
     };
     let code = text.split('`').skip(1).step_by(2);
@@ -227,6 +227,20 @@ fn the_document_of_the_commands_has_all_of_them() {
         let row = format!("| `{name}` | {} |", about.trim());
         assert!(text.contains(&row), "no {row}");
     }
+}
+
+#[test]
+fn the_document_of_the_rule_has_its_rows() {
+    let text = read(Path::new("docs/design/engine-selection.md"));
+    let (_, table) = text.split_once("## The rule\n").expect("the section of the rule");
+    let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let found: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
+    let expected = haulage::prediction::RULE.iter().map(|row| {
+        let variants: Vec<String> = row.variants.iter().map(|it| format!("`{it}`")).collect();
+        let shared = if row.is_shared { "yes" } else { "no" };
+        format!("| {} | {} | {shared} |", row.condition, variants.join(", "))
+    });
+    assert_eq!(found, expected.collect::<Vec<_>>());
 }
 
 /// The command lines of haulage in a text, as words: in code blocks, up to a remark behind two spaces or a

@@ -240,8 +240,8 @@ fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_withou
 #[test]
 fn the_page_of_a_tune_record_is_written_beside_it() {
     let home = tempfile::tempdir().expect("a directory");
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../record/intel-xeon-processor-2cpu-linux-6.18/ext4-ext4.json");
+    let committed =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/tuned/ext4-ext4.json");
     let record = home.path().join("tuned.json");
     fs::copy(committed, &record).expect("copied");
     let output = haulage(&["report", text(&record)]);

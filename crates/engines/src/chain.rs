@@ -58,14 +58,11 @@ impl Chain {
         self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|copier| copier.touch()))
     }
 
-    /// Forgets permanent refusals, so that the next file tries those variants again, and what copiers
-    /// have learned from earlier files. This measures a program that remembers neither.
+    /// Forgets permanent refusals, so that the next file tries those variants again. This measures a
+    /// program that does not remember them.
     pub fn forget_refusals(&mut self) {
         for link in &mut self.links {
             link.refused_for_good = None;
-            if let Some(copier) = &mut link.copier {
-                copier.forget();
-            }
         }
     }
 

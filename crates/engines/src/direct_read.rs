@@ -17,6 +17,7 @@ use crate::cursor::with_both_at;
 use crate::direct::side_block_bytes;
 use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags};
 use crate::moved::stop_for;
+use crate::presized::Presized;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
@@ -46,6 +47,9 @@ pub(crate) static DIRECT_READ: Engine = Engine {
     kind: Kind::Copier { probe: |pair| probe_by_copy(&DIRECT_READ, pair), start },
 };
 
+/// The destination of a shorter span grows as it is written.
+const PRESIZED_BYTES_MIN: u64 = 16 << 20;
+
 struct DirectRead {
     ring: KeptRing,
 }
@@ -71,18 +75,40 @@ impl Copier for DirectRead {
             if !src_at.is_multiple_of(block_bytes as u64) {
                 return Moved::refused(Errno::INVAL);
             }
-            ring.with(|ring| {
+            let presized = match presized(pair, (src_at, dst_at), span.len) {
+                Ok(presized) => presized,
+                Err(moved) => return moved,
+            };
+            let moved = ring.with(|ring| {
                 let slots = vec![Slot::default(); ring.depth()];
                 let ends = (src_at, dst_at);
                 let len = span.len;
                 Flight { pair, ends, len, slot_bytes, block_bytes, slots }.run(ring)
-            })
+            });
+            presized.iter().for_each(|presized| presized.shrink_after(pair, moved.bytes));
+            moved
         })
     }
 
     fn status_flags(&self) -> StatusFlags {
         StatusFlags { src: OFlags::DIRECT, dst: OFlags::empty() }
     }
+}
+
+/// Extends the destination of a long span before the copy: writes that extend a file one after another take
+/// longer. To look at the length of the source costs as much as it gains for a short one.
+fn presized(
+    pair: Pair<'_>,
+    (src_at, dst_at): (u64, u64),
+    len: u64,
+) -> Result<Option<Presized>, Moved> {
+    if len < PRESIZED_BYTES_MIN {
+        return Ok(None);
+    }
+    let stat = rustix::fs::fstat(pair.src).map_err(|errno| Moved::failed(Side::Src, errno))?;
+    let src_bytes = u64::try_from(stat.st_size).unwrap_or(0);
+    let len = len.min(src_bytes.saturating_sub(src_at));
+    if len == 0 { Ok(None) } else { Presized::for_writes(pair, dst_at, len).map(Some) }
 }
 
 /// One span in flight. Its pieces are read into the slots in turn and written in order.

@@ -27,9 +27,6 @@ pub trait Copier: Send {
     fn status_flags(&self) -> StatusFlags {
         StatusFlags::default()
     }
-
-    /// Forgets what was learned from earlier spans, as a new process would not know it.
-    fn forget(&mut self) {}
 }
 
 /// File status flags of the two descriptors of a pair.
@@ -129,8 +126,6 @@ pub struct Facts {
     /// Kernel threads or a device may do part of its work asynchronously. It may then wait for a
     /// processor that kernel threads occupy.
     pub delegates: bool,
-    /// It shares a span among the variant's workers by itself: one copier serves all of them.
-    pub shares_spans: bool,
     /// Errors that network and stacked file systems return to the first call although plain reads
     /// and writes work. They count as refusals until a byte of the file has moved.
     pub first_call_excuses: &'static [Errno],
@@ -146,7 +141,6 @@ impl Facts {
         dst_readable: false,
         reads_ahead: true,
         delegates: false,
-        shares_spans: false,
         first_call_excuses: &[],
     };
 

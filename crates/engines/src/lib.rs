@@ -5,7 +5,6 @@
 //! descriptors and a [`Span`] and returns [`Moved`]: the exact number of bytes and why it stopped.
 //! A [`Chain`] of variants decides which variant is tried after a refusal.
 
-mod adaptive;
 mod bytes;
 mod chain;
 mod copy_file_range;
@@ -42,7 +41,6 @@ mod until_done;
 mod variant;
 mod variant_text;
 
-pub use adaptive::{AcrossFiles, Adaptive, CandidateSet};
 pub use bytes::Bytes;
 pub use chain::{Chain, FileCopy, Observer};
 pub use engine::{Copier, Ends, Engine, Facts, Floor, Kind, StatusFlags, Verdict};

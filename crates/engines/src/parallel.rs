@@ -3,7 +3,7 @@
 
 use crate::engine::{Copier, StatusFlags};
 use crate::placement::spawn_worker;
-use crate::presized::Presizer;
+use crate::presized::Presized;
 use crate::span::Pos;
 use crate::stripes::Stripes;
 use crate::{Moved, Pair, Side, Span, Stop};
@@ -14,7 +14,6 @@ const SHARED_BYTES_MIN: u64 = 16 << 20;
 /// Copiers that share the stripes of each span.
 pub(crate) struct Parallel {
     copiers: Vec<Box<dyn Copier>>,
-    presizer: Presizer,
 }
 
 impl Parallel {
@@ -22,7 +21,7 @@ impl Parallel {
     /// If there is no copier.
     pub(crate) fn new(copiers: Vec<Box<dyn Copier>>) -> Parallel {
         assert!(!copiers.is_empty());
-        Parallel { copiers, presizer: Presizer::default() }
+        Parallel { copiers }
     }
 }
 
@@ -41,7 +40,7 @@ impl Copier for Parallel {
         if shared < SHARED_BYTES_MIN {
             return self.copiers[0].copy(pair, span);
         }
-        let presized = match self.presizer.extend(pair, dst_at, shared) {
+        let presized = match Presized::for_writes(pair, dst_at, shared) {
             Ok(presized) => presized,
             Err(moved) => return moved,
         };
@@ -57,11 +56,6 @@ impl Copier for Parallel {
 
     fn touch(&mut self) {
         self.copiers.iter_mut().for_each(|copier| copier.touch());
-    }
-
-    fn forget(&mut self) {
-        self.copiers.iter_mut().for_each(|copier| copier.forget());
-        self.presizer = Presizer::default();
     }
 
     fn status_flags(&self) -> StatusFlags {

@@ -38,10 +38,6 @@ impl Copier for WithHonouredPositions {
         self.copier.touch();
     }
 
-    fn forget(&mut self) {
-        self.copier.forget();
-    }
-
     fn status_flags(&self) -> StatusFlags {
         self.copier.status_flags()
     }

@@ -1,10 +1,9 @@
 //! Destinations that are extended before the copy.
 
-use std::time::{Duration, Instant};
-
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
+use crate::fs_types::{TMPFS, fs_type_of};
 use crate::{Moved, Pair, Side, is_refusal};
 
 /// A destination that was extended to its final length before the copy. Workers then do not wait
@@ -27,6 +26,25 @@ impl Presized {
         Presized::grow(pair, dst_at, len).map_err(stopped)
     }
 
+    /// Extends the destination for a copy that writes all of the `len` bytes from `dst_at`. On tmpfs only the
+    /// length of the file is set: to allocate a page there is to fill it with zeros, which takes a quarter of a
+    /// second for a GiB, more than half of the time of the copy that then fills it again. Other file systems
+    /// only record which blocks are the file's (5 to 25 µs for any length on ext4, xfs and btrfs).
+    ///
+    /// # Errors
+    /// Those of [`Presized::new`].
+    pub(crate) fn for_writes(pair: Pair<'_>, dst_at: u64, len: u64) -> Result<Presized, Moved> {
+        if fs_type_of(pair.dst) != Some(TMPFS) {
+            return Presized::new(pair, dst_at, len);
+        }
+        let set = || {
+            let presized = Presized::as_it_is(pair, dst_at, len)?;
+            presized.set_length(pair, dst_at + len)?;
+            Ok(presized)
+        };
+        set().map_err(stopped)
+    }
+
     /// The destination unchanged, about to be written out of order. It is still truncated if the
     /// copy stops before the last byte written.
     ///
@@ -46,7 +64,7 @@ impl Presized {
         Ok(presized)
     }
 
-    /// Allocates a part of what was announced. If there is no space for it, the file has its previous length.
+    /// Allocates `len` bytes from `at`. If there is no space for them, the file has its previous length.
     fn allocate(&self, pair: Pair<'_>, at: u64, len: u64) -> rustix::io::Result<Allocated> {
         loop {
             match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), at, len) {
@@ -69,7 +87,6 @@ impl Presized {
             return Ok(());
         }
         let set = rustix::fs::ftruncate(pair.dst, end);
-        // A part may have been allocated before.
         set.inspect_err(|_| self.shrink_after(pair, 0))
     }
 
@@ -85,84 +102,6 @@ impl Presized {
                 // Callers rely on the count only, and an error here does not change it.
                 let _ = rustix::fs::ftruncate(pair.dst, wanted);
             }
-        }
-    }
-}
-
-/// Extends the destinations that workers share, one after another on one file system.
-///
-/// To allocate space takes some microseconds for any length where the file system only records which blocks
-/// are the file's. tmpfs makes each page and fills it with zeros: a GiB takes a quarter of a second, more than
-/// half of the time of the copy, in which workers who write make the pages themselves. So short parts of
-/// the first destination are allocated and timed. Where all of them take long, only its length is set.
-#[derive(Debug, Default)]
-pub(crate) struct Presizer {
-    /// Parts in a row that took long.
-    slow_parts: u32,
-    /// Whether the rest of a destination is allocated; `None` before that is known.
-    allocates: Option<bool>,
-}
-
-/// Bytes of a part that is timed. A write of as much takes longer than a call.
-const PART_BYTES: u64 = 2 << 20;
-
-/// A part that takes longer than this is slow. ext4, xfs and btrfs take 5 to 25 µs, tmpfs 500 µs (Zen 5).
-const PART_TIME_MAX: Duration = Duration::from_micros(200);
-
-/// Slow parts in a row that decide. One may have waited for a commit of the journal, for bitmaps that had to be
-/// read, or for another virtual machine. On ext4 two workers take 1.6 times as long without allocation.
-const SLOW_PARTS: u32 = 3;
-
-impl Presizer {
-    /// Extends the destination of a span of `len` bytes from `dst_at`.
-    ///
-    /// # Errors
-    /// Those of [`Presized::new`].
-    pub(crate) fn extend(
-        &mut self,
-        pair: Pair<'_>,
-        dst_at: u64,
-        len: u64,
-    ) -> Result<Presized, Moved> {
-        self.try_extend(pair, dst_at, len).map_err(stopped)
-    }
-
-    fn try_extend(
-        &mut self,
-        pair: Pair<'_>,
-        dst_at: u64,
-        len: u64,
-    ) -> rustix::io::Result<Presized> {
-        let presized = Presized::as_it_is(pair, dst_at, len)?;
-        let (mut bytes, mut is_allocated) = (0, true);
-        // A destination that has its length may have its blocks as well, which says nothing about new ones.
-        while is_allocated && self.allocates.is_none() && presized.grown && len - bytes > PART_BYTES
-        {
-            let start = Instant::now();
-            is_allocated = presized.allocate(pair, dst_at + bytes, PART_BYTES)? == Allocated::Yes;
-            if is_allocated {
-                self.record(start.elapsed());
-                bytes += PART_BYTES;
-            }
-        }
-        let is_allocated = is_allocated
-            && self.allocates != Some(false)
-            && presized.allocate(pair, dst_at + bytes, len - bytes)? == Allocated::Yes;
-        if !is_allocated {
-            presized.set_length(pair, dst_at + len)?;
-        }
-        Ok(presized)
-    }
-
-    /// Records how long the allocation of a part took.
-    fn record(&mut self, elapsed: Duration) {
-        if elapsed <= PART_TIME_MAX {
-            (self.slow_parts, self.allocates) = (0, Some(true));
-            return;
-        }
-        self.slow_parts += 1;
-        if self.slow_parts == SLOW_PARTS {
-            self.allocates = Some(false);
         }
     }
 }
@@ -195,53 +134,19 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn slow_parts_in_a_row_end_the_allocation() {
-        let after = |micros: &[u64]| {
-            let mut presizer = Presizer::default();
-            let decides = |&micros: &u64| {
-                presizer.record(Duration::from_micros(micros));
-                presizer.allocates.is_some()
-            };
-            (micros.iter().position(decides), presizer.allocates)
-        };
-        // How many parts were timed before the last, and what they decided.
-        for (micros, expected) in [
-            (&[][..], (None, None)),
-            (&[9], (Some(0), Some(true))),
-            (&[500, 500], (None, None)),
-            (&[500, 480, 510], (Some(2), Some(false))),
-            (&[20_000, 9], (Some(1), Some(true))),
-            (&[20_000, 230, 9], (Some(2), Some(true))),
-        ] {
-            assert_eq!(after(micros), expected, "{micros:?}");
-        }
-    }
-
-    /// The length and the allocated bytes of a new destination after `presizer` has extended it twice.
-    fn extended(kind: FsKind, mut presizer: Presizer) -> Option<[(u64, u64); 2]> {
-        let scratch = testfs::fs(kind)?;
-        let dst = File::create_new(scratch.path().join("dst")).unwrap();
-        Some([(0, 40 * MIB), (40 * MIB, 8 * MIB + 5)].map(|(at, len)| {
-            let pair = Pair::new(dst.as_fd(), dst.as_fd());
-            presizer.extend(pair, at, len).expect("there is space");
-            let metadata = dst.metadata().unwrap();
-            (metadata.len(), metadata.blocks() * 512)
-        }))
-    }
-
-    #[test]
-    fn a_destination_has_its_length_with_and_without_allocation() {
+    fn a_destination_has_its_length_and_its_blocks_except_on_tmpfs() {
         for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs, FsKind::Tmpfs] {
-            for allocates in [Some(true), Some(false), None] {
-                let presizer = Presizer { slow_parts: 0, allocates };
-                let Some(found) = extended(kind, presizer) else { continue };
-                assert_eq!(found.map(|(len, _)| len), [40 * MIB, 48 * MIB + 5], "{kind:?}");
-                let allocated = found.map(|(_, allocated)| allocated);
-                match allocates {
-                    Some(true) => assert!(allocated[1] >= 48 * MIB, "{kind:?}: {allocated:?}"),
-                    Some(false) => assert_eq!(allocated, [0; 2], "{kind:?}"),
-                    // What is allocated depends on the time that it takes here: all, or the parts.
-                    None => assert!(allocated[0] >= PART_BYTES, "{kind:?}: {allocated:?}"),
+            let Some(scratch) = testfs::fs(kind) else { continue };
+            let dst = File::create_new(scratch.path().join("dst")).unwrap();
+            let pair = Pair::new(dst.as_fd(), dst.as_fd());
+            for (at, len) in [(0, 40 * MIB), (40 * MIB, 8 * MIB + 5)] {
+                Presized::for_writes(pair, at, len).ok().expect("there is space");
+                let metadata = dst.metadata().unwrap();
+                assert_eq!(metadata.len(), at + len, "{kind:?}");
+                let allocated = metadata.blocks() * 512;
+                match kind {
+                    FsKind::Tmpfs => assert_eq!(allocated, 0),
+                    _ => assert!(allocated >= at + len, "{kind:?}: {allocated}"),
                 }
             }
         }
@@ -249,12 +154,11 @@ mod tests {
 
     #[test]
     fn a_destination_that_does_not_fit_keeps_its_length() {
-        let Some(scratch) = testfs::fs(FsKind::Tmpfs) else { return };
+        let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
         let dst = File::create_new(scratch.path().join("dst")).unwrap();
         dst.set_len(100).unwrap();
         let pair = Pair::new(dst.as_fd(), dst.as_fd());
-        let mut presizer = Presizer { slow_parts: 0, allocates: Some(true) };
-        let moved = presizer.extend(pair, 0, 1 << 50).err().expect("there is no such space");
+        let moved = Presized::for_writes(pair, 0, 1 << 40).err().expect("there is no such space");
         assert_eq!(moved, Moved::failed(Side::Dst, Errno::NOSPC));
         assert_eq!(dst.metadata().unwrap().len(), 100);
     }

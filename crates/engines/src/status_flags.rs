@@ -36,10 +36,6 @@ impl Copier for WithStatusFlags {
         self.copier.touch();
     }
 
-    fn forget(&mut self) {
-        self.copier.forget();
-    }
-
     fn status_flags(&self) -> StatusFlags {
         self.flags
     }

@@ -1,6 +1,5 @@
 //! The table of all engines.
 
-use crate::adaptive::ADAPTIVE;
 use crate::copy_file_range::COPY_FILE_RANGE;
 use crate::direct::DIRECT;
 use crate::direct_read::DIRECT_READ;
@@ -27,7 +26,6 @@ pub static ENGINES: &[&Engine] = &[
     &DIRECT,
     &DIRECT_READ,
     &DONTCACHE,
-    &ADAPTIVE,
     &REFLINK,
     &MEMORY,
 ];

@@ -53,20 +53,13 @@ pub struct Tuning {
     params: &'static [Param],
     /// One slot for each parameter, in the order of the engine's row; `None` is the default.
     pub(crate) set: Vec<Option<u64>>,
-    /// Workers that may share a span, for an engine that shares it by itself.
-    pub(crate) workers: usize,
 }
 
 impl Tuning {
     /// Every parameter of an engine at its default.
     #[must_use]
     pub fn defaults(params: &'static [Param]) -> Tuning {
-        Tuning { params, set: vec![None; params.len()], workers: 1 }
-    }
-
-    /// The same for an engine that shares a span among that many workers by itself.
-    pub(crate) fn for_workers(self, workers: usize) -> Tuning {
-        Tuning { workers, ..self }
+        Tuning { params, set: vec![None; params.len()] }
     }
 
     /// The same with another value of the parameter `name`.

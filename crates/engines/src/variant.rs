@@ -91,9 +91,7 @@ impl Variant {
                 format!("{} cannot be shared by {} workers", self.engine.name, self.workers),
             ));
         }
-        let copier: Box<dyn Copier> = if self.engine.facts.shares_spans {
-            start(&self.tuning.clone().for_workers(self.workers))?
-        } else if self.workers == 1 {
+        let copier: Box<dyn Copier> = if self.workers == 1 {
             start(&self.tuning)?
         } else {
             let copiers =

@@ -5,7 +5,6 @@ pub use engines::{Errno, Moved, Span, Stop};
 pub use rustix::fs::{FileType, Mode};
 pub use tree::{
     Action, Announcement, Attempt, Attribute, Chosen, ChosenBy, CurrentFile, Diagnostic,
-    DirectoryStage, FileId, Loss, MeasuredRate, Method, Observer, Offload, OldAttribute, Outcome,
-    PreScan, Progress, ProgressTracker, Question, Receipt, Severity, SparseDetection, Totals,
-    Verified,
+    DirectoryStage, FileId, Loss, Method, Observer, Offload, OldAttribute, Outcome, PreScan,
+    Progress, ProgressTracker, Question, Receipt, Severity, SparseDetection, Totals, Verified,
 };

@@ -1,3 +1,3 @@
 //! Which variants a copy will use between two file systems, computed without copying.
 
-pub use tree::{PlannedFile, Predictor};
+pub use tree::{PlannedFile, Predictor, RULE, Row};

@@ -167,7 +167,6 @@ fn corners(symbol: Symbol) -> Vec<[f64; 2]> {
         Symbol::TriangleDown => regular(3, 0.5, plain),
         Symbol::TriangleRight => regular(3, 0.25, plain),
         Symbol::TriangleLeft => regular(3, 0.75, plain),
-        Symbol::Hourglass => vec![[-0.9, -1.0], [0.9, -1.0], [-0.9, 1.0], [0.9, 1.0]],
         Symbol::Pentagon => regular(5, 0.0, plain),
         Symbol::Hexagon => regular(6, 0.0, plain),
         Symbol::Star => regular(10, 0.0, |index| if index % 2 == 0 { 1.3 } else { 0.6 }),

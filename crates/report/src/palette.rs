@@ -42,7 +42,6 @@ pub enum Symbol {
     X,
     TriangleRight,
     TriangleLeft,
-    Hourglass,
 }
 
 /// Patterns of lines.
@@ -65,7 +64,7 @@ struct Row {
     symbol: Symbol,
 }
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 12] = [
     row("read_write", "#0072b2", "#4aa8e0", Symbol::Circle),
     row("copy_file_range", "#d55e00", "#f0813a", Symbol::Square),
     row("splice", "#009e73", "#2fc49a", Symbol::Diamond),
@@ -76,7 +75,6 @@ const ROWS: [Row; 13] = [
     row("direct", "#332288", "#9a8cf0", Symbol::Star),
     row("direct_read", "#6a4c2f", "#c39a72", Symbol::TriangleLeft),
     row("dontcache", "#999933", "#c6c65e", Symbol::Cross),
-    row("adaptive", "#c1121f", "#ff8a8a", Symbol::Hourglass),
     row("reflink", "#117733", "#5fae78", Symbol::X),
     row("memory", "#6b6b6b", "#a9a9a9", Symbol::TriangleRight),
 ];

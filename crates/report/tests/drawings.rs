@@ -107,8 +107,7 @@ fn names_from_a_run_are_text_in_drawings_and_terminals() {
 
 #[test]
 fn what_was_tuned_is_told_and_drawn() {
-    let record = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../record/intel-xeon-processor-2cpu-linux-6.18/ext4-btrfs.json");
+    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tuned/ext4-btrfs.json");
     let record = std::fs::read(record).expect("the committed record can be read");
     let records = Records::parse(&record).expect("the committed record can be read");
     let finding = &records.pairs[0].situations[0];

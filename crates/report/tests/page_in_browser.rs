@@ -113,7 +113,7 @@ fn the_page_of_what_was_tuned_works() {
         "nothing is clipped or overlaps at 390 pixels",
     ]);
     let read = |name: &str| {
-        let file = here("../../../record/intel-xeon-processor-2cpu-linux-6.18").join(name);
+        let file = here("tuned").join(name);
         let text = std::fs::read(file).expect("the committed record can be read");
         Records::parse(&text).expect("the committed record can be read").pairs
     };

@@ -24,14 +24,14 @@ mod shared;
 mod walk;
 
 pub use data::engine_choice::prediction::{PlannedFile, Predictor};
+pub use data::engine_choice::rule::{RULE, Row};
 pub use engines::Errno;
 pub use fs::stat::FileId;
 pub use report::diagnostic::{Action, Diagnostic, OldAttribute, Severity};
 pub use report::observer::{Announcement, DirectoryStage, Observer, Question};
 pub use report::progress::{CurrentFile, Progress, ProgressTracker};
 pub use report::receipt::{
-    Attempt, Attribute, Chosen, ChosenBy, Loss, MeasuredRate, Method, Offload, Receipt,
-    SparseDetection, Verified,
+    Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
 };
 pub use request::filter::{BadGlob, Filter, IgnoreFile, Rule};
 pub use request::options::{

@@ -76,7 +76,7 @@ const ENGINES: &[Layer] = &[
     layer("variant_text", "the text form of a variant"),
     layer("table", "all engines"),
     layer(
-        "adaptive copy_file_range direct direct_read dontcache io_uring memory mmap read_write reflink \
+        "copy_file_range direct direct_read dontcache io_uring memory mmap read_write reflink \
          sendfile splice stdio",
         "one engine",
     ),
@@ -278,9 +278,6 @@ const XTASK: &[Layer] = &[
     layer("fuzz", "searches for inputs that crash haulage"),
     layer("deny", "licences, versions and origins of the dependencies"),
     layer("dist", "makes packages and tries them"),
-    layer("judge_profile", "how good the profiles are"),
-    layer("judge_selection", "how good the default is without a profile"),
-    layer("default_profile", "derives the built-in profile from the measurements"),
     layer("peers", "times haulage cp against other copiers"),
     layer("matrix", "file systems of other kernels, beside GNU cp"),
     layer("guest", "other kernels, in virtual machines"),

@@ -17,8 +17,6 @@ pub(crate) struct Copier {
     kind: &'static Kind,
     /// Options in addition to those of the job.
     options: Vec<String>,
-    /// The words before the program: another one that runs it.
-    runner: Vec<String>,
 }
 
 /// How a program is called.
@@ -87,17 +85,7 @@ pub(crate) fn peer_names() -> impl Iterator<Item = &'static str> {
 
 impl Copier {
     fn of(name: &str, program: PathBuf, kind: &'static Kind, options: Vec<String>) -> Copier {
-        Copier { name: name.to_owned(), program, kind, options, runner: Vec::new() }
-    }
-
-    /// Run by strace(1), which makes each of the system calls `calls` take `micros` µs longer. Other calls are
-    /// not traced.
-    pub(crate) fn slowed(mut self, calls: &str, micros: u32) -> Copier {
-        let words = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
-        self.runner = words.map(String::from).to_vec();
-        self.runner.push(format!("--trace={calls}"));
-        self.runner.push(format!("--inject={calls}:delay_exit={micros}"));
-        self
+        Copier { name: name.to_owned(), program, kind, options }
     }
 
     /// GNU cp at `program`.
@@ -159,10 +147,8 @@ impl Copier {
         } else if self.kind.slash && src.is_dir() {
             operands[0].push("/");
         }
-        let mut words = self.runner.iter().map(OsString::from).chain([self.program.clone().into()]);
-        let mut command = Command::new(words.next().expect("the program at least"));
+        let mut command = Command::new(&self.program);
         command
-            .args(words)
             .args((self.kind.options)(job))
             .args(&self.options)
             .args(operands)

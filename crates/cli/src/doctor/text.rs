@@ -156,7 +156,7 @@ fn copies(found: &Findings, columns: usize) -> String {
     let decided = match (found.profile.applies, &found.profile.measured) {
         (true, Some(date)) => format!("as it was measured here, {date}"),
         (true, None) => "by the profile".to_owned(),
-        (false, _) => "by what is built in".to_owned(),
+        (false, _) => "by the rule".to_owned(),
     };
     let mut text = row("a copy", &format!("{} uses, {decided}:", found.between), columns);
     let rows: Vec<[String; 3]> =
@@ -174,10 +174,6 @@ fn copies(found: &Findings, columns: usize) -> String {
     for (index, [lengths, cached, not_cached]) in rows.iter().enumerate() {
         let line = format!("{:indent$}{lengths:<first$}{cached:<second$}{not_cached}", "");
         text.push_str(&if index == 0 { styled(DIM, &line) } else { format!("{line}\n") });
-    }
-    let all = found.choices.iter().flat_map(|it| [&it.cached, &it.not_cached]);
-    if all.into_iter().any(|variant| variant.starts_with("adaptive")) {
-        text.push_str(&row("", "adaptive measures the engines while it copies", columns));
     }
     if found.engine("reflink").is_some_and(|engine| engine.verdict == "yes") {
         let shares =

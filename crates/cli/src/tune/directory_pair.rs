@@ -73,18 +73,6 @@ impl DirectoryPair {
         PlannedFile { situation: case.situation, bytes: case.file_bytes, jobs: self.jobs }
     }
 
-    /// Enters for each situation the first variant of the rule that works there.
-    pub(super) fn name_rule(&self, record: &mut Record) {
-        let refused: Vec<String> = record.refused.iter().map(|it| it.variant.clone()).collect();
-        for finding in &mut record.situations {
-            let Some(situation) = finding.situation() else { continue };
-            let planned = PlannedFile { situation, bytes: finding.file_bytes, jobs: self.jobs };
-            let variants = self.unmeasured.rule_variants(&planned);
-            let mut names = variants.iter().map(ToString::to_string);
-            finding.rule = names.find(|name| !refused.contains(name));
-        }
-    }
-
     /// The results as the profile stores them.
     pub(super) fn choices(&self, record: &Record) -> PairChoices {
         let FileSystems { src, dst, same } = self.file_systems.clone();

@@ -181,7 +181,7 @@ fn note_on_interrupt(stored: usize) -> String {
 }
 
 fn search(args: &Args, pair: &DirectoryPair, guard: &ScratchGuard) -> anyhow::Result<Record> {
-    let mut record = pair.with_config(args, |config| {
+    pair.with_config(args, |config| {
         let plan = Plan::of(config, &pair.src, &pair.dst)?;
         let src = guard.create_scratch(&pair.src, "tune")?;
         let dst = guard.create_scratch(&pair.dst, "tune")?;
@@ -194,8 +194,6 @@ fn search(args: &Args, pair: &DirectoryPair, guard: &ScratchGuard) -> anyhow::Re
         let record = lab::tune::run(config, &plan, &src, &dst, COMMIT, &mut watch);
         guard.wait_if_ending();
         view.clear();
-        record
-    })?;
-    pair.name_rule(&mut record);
-    Ok(record)
+        Ok(record?)
+    })
 }

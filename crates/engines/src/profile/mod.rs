@@ -1,14 +1,12 @@
 //! The fastest measured variant for each situation. The lab writes it, the copier reads it.
 //!
 //! A [`Profile`] is a list of machines. Each machine has pairs of file systems, and each pair has
-//! lines: a [`Situation`] and the [`Choice`] for it. A key that a line omits fits every value. The
-//! user's profile identifies file systems, and the built-in profile names types only; both have the
-//! same format. docs/profile.md describes it as TOML.
+//! lines: a [`Situation`] and the [`Choice`] for it. A key that a line omits fits every value. docs/profile.md
+//! describes the format, TOML.
 //!
 //! Of all lines that fit, the first whose variant this build has is used. A [`Table`] determines
 //! these lines once for a pair of file systems, so that the lookup for a file is an index.
 
-mod built_in;
 mod choices;
 mod file;
 mod file_system;
@@ -24,5 +22,5 @@ pub use file_system::{FileSystem, Pair as FileSystems};
 pub use machine::{Machine, cpu_model};
 pub use problem::{Mistake, Problem};
 pub use situation::{InFlight, Residency, Situation, SizeClass};
-pub use table::{Candidate, Table};
+pub use table::Table;
 pub use text::Parsed;

@@ -3,40 +3,22 @@
 use super::{InFlight, Line, Residency, Situation, SizeClass};
 
 /// The choice for each situation between two file systems. The lookup for a file is an index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
     cells: [[[Option<usize>; Residency::ALL.len()]; InFlight::ALL.len()]; SizeClass::ALL.len()],
 }
 
-/// A line that fits the pair of file systems.
-#[derive(Clone, Copy, Debug)]
-pub struct Candidate<'l> {
-    /// The line.
-    pub line: &'l Line,
-    /// Its rank: it is used only if no line of a lower rank fits. The user's lines have a lower
-    /// rank than built-in ones.
-    pub rank: u8,
-}
-
 impl Table {
-    /// The table of `candidates`, which are in order of preference. If no line is for a mixed
-    /// source, those for an absent source are used: most of the time is spent on the part that is
-    /// read from the medium.
+    /// The table of `lines`, which are in order of preference. If no line is for a mixed source,
+    /// those for an absent source are used: most of the time is spent on the part that is read from
+    /// the medium.
     #[must_use]
-    pub fn new(candidates: &[Candidate<'_>], no_cache: bool) -> Table {
-        let ranks =
-            candidates.iter().map(|candidate| candidate.rank).max().map_or(0, |max| max + 1);
-        let find = |rank: u8, situation: Situation| {
-            candidates
-                .iter()
-                .position(|candidate| candidate.rank == rank && candidate.line.fits(&situation))
-        };
+    pub fn new(lines: &[&Line], no_cache: bool) -> Table {
+        let find = |situation: Situation| lines.iter().position(|line| line.fits(&situation));
         let choose = |situation: Situation| {
             let instead = Situation { residency: Residency::Absent, ..situation };
             let partly = situation.residency == Residency::Mixed;
-            (0..ranks).find_map(|rank| {
-                find(rank, situation).or_else(|| find(rank, instead).filter(|_| partly))
-            })
+            find(situation).or_else(|| find(instead).filter(|_| partly))
         };
         let cells = SizeClass::ALL.map(|size| {
             InFlight::ALL.map(|in_flight| {
@@ -47,7 +29,7 @@ impl Table {
         Table { cells }
     }
 
-    /// The index of the candidate for a file. A file of unknown residency is assumed to be
+    /// The index of the line for a file. A file of unknown residency is assumed to be
     /// resident.
     #[must_use]
     pub fn get(
@@ -84,38 +66,33 @@ mod tests {
         Line { size: size.map(SizeClass::of), residency, no_cache, ..Line::default() }
     }
 
-    fn check(candidates: &[(u8, Line)], bytes: u64, expected: [Option<usize>; 4], asks: bool) {
-        let candidates: Vec<_> =
-            candidates.iter().map(|(rank, line)| Candidate { line, rank: *rank }).collect();
-        let table = Table::new(&candidates, false);
+    fn check(lines: &[Line], bytes: u64, expected: [Option<usize>; 4], asks: bool) {
+        let table = Table::new(&lines.iter().collect::<Vec<_>>(), false);
         let asked =
             [None, Some(Residency::Resident), Some(Residency::Absent), Some(Residency::Mixed)];
         for in_flight in InFlight::ALL {
             let size = SizeClass::of(bytes);
             let found = asked.map(|residency| table.get(size, in_flight, residency));
-            assert_eq!(found, expected, "{candidates:?}");
-            assert_eq!(table.asks(size, in_flight), asks, "{candidates:?}");
+            assert_eq!(found, expected, "{lines:?}");
+            assert_eq!(table.asks(size, in_flight), asks, "{lines:?}");
         }
     }
 
     #[test]
-    fn the_first_line_of_the_lowest_rank_is_used() {
+    fn the_first_line_that_fits_is_used() {
         use Residency::{Absent, Mixed, Resident};
         let any = || line(None, None, false);
         let of = |residency| line(Some(LARGE), Some(residency), false);
         check(&[], LARGE, [None; 4], false);
-        check(&[(0, any())], SMALL, [Some(0); 4], false);
-        check(&[(0, any()), (0, any())], LARGE, [Some(0); 4], false);
-        check(&[(1, any()), (0, any())], LARGE, [Some(1); 4], false);
-        check(&[(0, line(None, None, true)), (0, any())], LARGE, [Some(1); 4], false);
-        let warm_and_cold = [(0, of(Resident)), (0, of(Absent))];
+        check(&[any()], SMALL, [Some(0); 4], false);
+        check(&[any(), any()], LARGE, [Some(0); 4], false);
+        check(&[line(None, None, true), any()], LARGE, [Some(1); 4], false);
+        let warm_and_cold = [of(Resident), of(Absent)];
         check(&warm_and_cold, LARGE, [Some(0), Some(0), Some(1), Some(1)], true);
         check(&warm_and_cold, SMALL, [None; 4], false);
-        let with_mixed = [(0, of(Resident)), (0, of(Absent)), (0, of(Mixed))];
+        let with_mixed = [of(Resident), of(Absent), of(Mixed)];
         check(&with_mixed, LARGE, [Some(0), Some(0), Some(1), Some(2)], true);
-        // The user's line for an absent source is preferred to a built-in line for any source.
-        let user_and_built_in = [(0, of(Absent)), (1, any())];
-        check(&user_and_built_in, LARGE, [Some(1), Some(1), Some(0), Some(0)], true);
-        check(&[(0, of(Absent))], LARGE, [Some(0), None, Some(0), Some(0)], true);
+        check(&[of(Absent), any()], LARGE, [Some(1), Some(1), Some(0), Some(1)], true);
+        check(&[of(Absent)], LARGE, [Some(0), None, Some(0), Some(0)], true);
     }
 }

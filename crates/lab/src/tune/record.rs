@@ -86,9 +86,6 @@ pub struct Finding {
     pub best: Option<String>,
     /// What a copy does without a profile of the user's.
     pub default: String,
-    /// What it does without any, built in or not; only the copier knows, and it may not have said.
-    #[serde(default)]
-    pub rule: Option<String>,
     /// Whether more rounds would not have changed the choice.
     pub settled: bool,
     /// Rounds of the final.
@@ -255,7 +252,6 @@ impl Finding {
             choice: name(chosen),
             best: name(best),
             default: search.default().to_string(),
-            rule: None,
             settled: search.settled && answered,
             rounds: search.rounds,
             seconds: search.took.as_secs_f64(),

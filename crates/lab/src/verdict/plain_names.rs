@@ -8,12 +8,11 @@ use crate::definition::{Part, without_label};
 use crate::words;
 
 /// Engines whose name is no plain word and no name of a system call.
-const PLAIN_ENGINES: [(&str, &str); 6] = [
+const PLAIN_ENGINES: [(&str, &str); 5] = [
     ("read_write", "read and write"),
     ("direct", "direct I/O"),
     ("direct_read", "direct reads with cached writes"),
     ("dontcache", "uncached reads and writes"),
-    ("adaptive", "the adaptive engine"),
     ("memory", "a copy in memory"),
 ];
 

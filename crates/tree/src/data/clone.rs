@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat};
 use rustix::io;
 
 use super::data_copy::{DataCopy, observer};
+use super::engine_choice::rule::SHARED_BLOCKS;
 use crate::fs::Place;
 use crate::report::{Chosen, ChosenBy, Offload, Result, SparseDetection};
 use crate::request::{Reflink, Sparse};
@@ -34,7 +35,8 @@ impl DataCopy<'_, '_, '_> {
             Stop::Done | Stop::Eof => {
                 self.report.data_bytes = moved.bytes;
                 if let Some(last) = self.report.attempts.last() {
-                    let by = if required { ChosenBy::Forced } else { ChosenBy::Rule };
+                    let by =
+                        if required { ChosenBy::Forced } else { ChosenBy::Rule(SHARED_BLOCKS) };
                     self.report.chosen = Some(Chosen { variant: last.variant.clone(), by });
                 }
                 self.report.offload = Offload {

@@ -1,5 +1,6 @@
 //! The state of one file while its data is copied, and what follows from its attributes.
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use engines::profile::Residency;
@@ -75,8 +76,8 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) endpoints: (Endpoint<'f>, Endpoint<'f>),
     /// The chain of a profile line, once it was looked up.
     pub(super) by_line: Option<Option<ChainId>>,
-    /// The candidates that are measured, once that was decided.
-    pub(super) adaptive: Option<Option<ChainId>>,
+    /// Whether nothing of the source is in the page cache, once that was looked at.
+    pub(super) is_absent: OnceCell<bool>,
     /// Allocated when it is first used.
     pub(super) buffer: &'c mut Option<Buffer>,
     pub(super) permit: &'c mut Permit,
@@ -140,7 +141,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
             clone_over,
             endpoints: (src, dst),
             by_line: None,
-            adaptive: None,
+            is_absent: OnceCell::new(),
             buffer,
             permit,
             sharing_lock,

@@ -1,5 +1,6 @@
 //! Copies data in pieces, with a chain of variants: around holes, or with zeros in place of holes.
 
+use engines::profile::Residency;
 use engines::sys::Buffer;
 use engines::{Moved, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
@@ -100,29 +101,36 @@ impl DataCopy<'_, '_, '_> {
 
     /// The chain for an extent of `bytes`.
     fn chain_for(&mut self, bytes: u64) -> ChainId {
-        if let Some(chain) = self.adaptive_chain(bytes) {
-            return chain;
+        if let Some(line) = self.line_chain().filter(|&chain| self.is_long_enough(chain, bytes)) {
+            return line;
         }
-        let line = self.line_chain().filter(|&chain| self.is_long_enough(chain, bytes));
-        let chain = line.unwrap_or_else(|| {
-            let jobs = file_workers(&self.cx.engines, &self.helpers);
-            let others_busy = self.others_busy();
-            self.chains.by_rule(bytes, WorkerLoad { others_busy, jobs: &jobs })
-        });
-        self.chains.across_files(self.cx.engines.options(), chain, bytes)
+        // A range is a part of a large file, of which this rank may copy further ranges.
+        let is_range = self.range_records.is_some() && !is_sparse(self.files.src_stat);
+        let bytes = if is_range { file_bytes(self.files.src_stat) } else { bytes };
+        let (src, all, to_move) =
+            (self.files.src, file_bytes(self.files.src_stat), self.bytes_to_move());
+        let verifies = self.cx.options.verify;
+        // With --verify the source is read twice: past the page cache it would come from storage twice.
+        let look = || {
+            !verifies && page_cache::residency(src, all, to_move < all) == Some(Residency::Absent)
+        };
+        let is_absent = || *self.is_absent.get_or_init(look);
+        let jobs = file_workers(&self.cx.engines, &self.helpers);
+        let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
+        self.chains.by_rule(bytes, load, &is_absent)
     }
 
     /// Takes processors that other workers do not use for an extent of `bytes`, or returns them.
     /// Returns whether the chain has to be chosen again.
     fn adjust_helpers(&mut self, bytes: u64) -> bool {
-        if !self.chains.may_split(bytes) {
+        if !self.chains.may_share(bytes) {
             return false;
         }
         let engines = &self.cx.engines;
         let most = workers(engines.jobs()) - 1;
         let has_changed = self.helpers.adjust(most, || engines.processors());
         if has_changed {
-            (self.by_line, self.adaptive) = (None, None);
+            self.by_line = None;
         }
         has_changed
     }
@@ -154,31 +162,6 @@ impl DataCopy<'_, '_, '_> {
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
         let chain = self.chains.by_line(engines, self.endpoints, file, load, look);
         self.by_line = Some(chain);
-        chain
-    }
-
-    /// The candidates that are measured with `bytes` of data, if there are enough of them. They stay the same
-    /// for the whole file.
-    fn adaptive_chain(&mut self, bytes: u64) -> Option<ChainId> {
-        let engines = &self.cx.engines;
-        // A range is a part of a large file, of which this rank may copy further ranges.
-        let is_range = self.range_records.is_some() && !is_sparse(self.files.src_stat);
-        let bytes = if is_range { file_bytes(self.files.src_stat) } else { bytes };
-        if !self.chains.measures(engines.options(), bytes) {
-            return None;
-        }
-        if let Some(known) = self.adaptive {
-            return known;
-        }
-        // The built-in profile was measured on other machines. To read it takes as long as some trials.
-        let line = if engines.has_own_lines() { self.line_chain() } else { None };
-        let (src, all) = (self.files.src, file_bytes(self.files.src_stat));
-        let bytes_to_move = self.bytes_to_move();
-        let look = || page_cache::residency(src, all, bytes_to_move < all);
-        let jobs = file_workers(engines, &self.helpers);
-        let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
-        let chain = self.chains.adaptive(engines, (bytes, load), line, look);
-        self.adaptive = Some(chain);
         chain
     }
 
@@ -296,11 +279,9 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn span(&mut self, span: Span, chain: ChainId) -> Moved {
         let pair = self.files.pair().with_meter(self.meter);
         let selected = self.chains.get(chain);
-        let is_adaptive = selected.is_adaptive();
         let avoids = !selected.offloads && chain != ChainId::ReadWrite;
         let offload = &mut self.report.offload.offload;
-        // With several engines, one piece by copy_file_range(2) counts for the file.
-        if avoids && !(is_adaptive && *offload != "unknown") {
+        if avoids {
             *offload = without_offload(self.cx.options);
         }
         let mut keep = observer(self.cx.report, &mut self.report.attempts);
@@ -308,18 +289,14 @@ impl DataCopy<'_, '_, '_> {
             keep(variant, span, moved);
             if variant.engine.name == "copy_file_range" {
                 match moved.stop {
-                    Stop::Refused(_) if moved.bytes == 0 && is_adaptive && *offload == "yes" => (),
                     Stop::Refused(_) if moved.bytes == 0 => *offload = "unsupported",
                     _ => *offload = "yes",
                 }
             }
         };
         let moved = selected.copy(pair, (self.report.data_bytes, span), &mut observe);
-        // The last word of candidates that are measured is that of the whole file.
-        if self.cx.report.keeps_attempts()
-            && (selected.is_adaptive() || self.report.chosen.is_none())
-        {
-            self.report.chosen = Some(selected.chosen());
+        if self.cx.report.keeps_attempts() && self.report.chosen.is_none() {
+            self.report.chosen = Some(selected.chosen.clone());
         }
         moved
     }

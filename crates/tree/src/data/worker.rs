@@ -11,7 +11,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
-use super::engine_choice::rule::RuleVariants;
+use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;
 use super::sync::{LocalFs, PendingSyncs, Written};
 use super::writeback::{BacklogLimit, RANGE_BYTES_MAX};
@@ -270,8 +270,8 @@ impl DataWorker {
         let at = match self.pairs.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
-                let rule = RuleVariants::between(options, src.fs_type, dst.fs_type);
-                let chains = VariantChains::new(options, rule);
+                let between = Between::new(options, src.fs_type, dst.fs_type);
+                let chains = VariantChains::new(between);
                 self.pairs.push((key, FsPair { chains, clone_over: CloneOverPolicy::default() }));
                 self.pairs.len() - 1
             }

@@ -14,7 +14,7 @@ pub(crate) use observer::Silent;
 pub(crate) use observer::{Announcement, DirectoryStage, Observer, Question};
 pub(crate) use progress::{ProgressTracker, WorkerCounters, WorkerProgress};
 pub(crate) use receipt::{
-    Attempt, Attribute, Chosen, ChosenBy, DataReport, Loss, MeasuredRate, Method, Offload, Receipt,
+    Attempt, Attribute, Chosen, ChosenBy, DataReport, Loss, Method, Offload, Receipt,
     SparseDetection, Verified,
 };
 pub(crate) use reporter::Reporter;

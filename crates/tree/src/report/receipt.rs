@@ -169,17 +169,13 @@ pub enum ChosenBy {
     Forced,
     /// A line of the user's profile: the file systems and what the line is for, in words.
     Profile(Arc<str>),
-    /// A line of the profile that is built in.
-    BuiltIn(Arc<str>),
-    /// No measurement: the types of the file systems and the length of the file.
-    Rule,
-    /// Trials during the copy. The rates of all candidates, in the order in which they are listed.
-    Trial(Arc<[MeasuredRate]>),
+    /// A row of the rule: its condition.
+    Rule(&'static str),
 }
 
 impl ChosenBy {
     /// All words that [`word`](ChosenBy::word) returns.
-    pub const WORDS: [&'static str; 5] = ["forced", "profile", "default profile", "rule", "trial"];
+    pub const WORDS: [&'static str; 3] = ["forced", "profile", "rule"];
 
     /// What chose the variant, as a word for programs.
     #[must_use]
@@ -187,21 +183,20 @@ impl ChosenBy {
         let index = match self {
             ChosenBy::Forced => 0,
             ChosenBy::Profile(_) => 1,
-            ChosenBy::BuiltIn(_) => 2,
-            ChosenBy::Rule => 3,
-            ChosenBy::Trial(_) => 4,
+            ChosenBy::Rule(_) => 2,
         };
         ChosenBy::WORDS[index]
     }
-}
 
-/// The rate of a candidate during a copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MeasuredRate {
-    /// The candidate.
-    pub variant: Variant,
-    /// Bytes a second since its last trial started; `None` if it was not tried or was refused.
-    pub bytes_per_second: Option<u64>,
+    /// The line of the profile or the condition of the row of the rule, in words.
+    #[must_use]
+    pub fn line(&self) -> Option<&str> {
+        match self {
+            ChosenBy::Forced => None,
+            ChosenBy::Profile(line) => Some(line),
+            ChosenBy::Rule(condition) => Some(condition),
+        }
+    }
 }
 
 /// The attempt of one engine at one span of a file's data. Consecutive spans without an event are

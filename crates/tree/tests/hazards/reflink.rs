@@ -15,7 +15,7 @@ fn no_engine_shares_blocks_if_that_is_forbidden() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         write(&src, &content).expect("a file");
-        for engine in ["copy_file_range", "copy_file_range:256K@2", "adaptive", "splice"] {
+        for engine in ["copy_file_range", "copy_file_range:256K@2", "splice"] {
             let engine = Some(engine.parse().expect("a variant"));
             let options = Options { engine, reflink: Reflink::Never, ..Options::default() };
             let receipts = copy_ok(&src, &dst, &options);

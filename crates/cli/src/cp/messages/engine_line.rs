@@ -1,7 +1,7 @@
 //! Which engines copied the data of a file, and why these, for `--debug` and the receipt.
 
 use engines::{Stop, Variant};
-use haulage::events::{Attempt, Chosen, ChosenBy, Errno, MeasuredRate};
+use haulage::events::{Attempt, Chosen, ChosenBy, Errno};
 
 use crate::cp::messages::errno_name::errno_name;
 
@@ -22,38 +22,22 @@ pub(crate) fn words(chosen: &Chosen, attempts: &[Attempt]) -> String {
     if moved.is_empty() {
         moved.extend(attempts.last().map(|last| &last.variant));
     }
-    let is_trial = matches!(chosen.by, ChosenBy::Trial(_));
-    if is_trial {
-        // Trials have moved data by all of them. The best one moved the rest.
-        moved = vec![&chosen.variant];
-    }
     let moved: Vec<String> = moved.into_iter().map(ToString::to_string).collect();
     let mut why = match &chosen.by {
         ChosenBy::Profile(line) => format!("profile: {line}"),
-        ChosenBy::BuiltIn(line) => format!("default: {line}"),
         ChosenBy::Forced => String::from("forced"),
-        ChosenBy::Rule => String::from("default"),
-        ChosenBy::Trial(rates) => format!("measured: {}", rates_text(rates)),
+        ChosenBy::Rule(condition) => format!("default: {condition}"),
     };
     let tried = attempts.iter().any(|attempt| attempt.variant == chosen.variant);
     for (variant, errno) in refused {
         let name = errno_name(errno).map_or_else(|| errno.to_string(), str::to_owned);
         why.push_str(&format!("; {variant} was refused: {name}"));
     }
-    if !tried && !is_trial {
+    if !tried {
         // A chain does not try again what these file systems refused before.
         why.push_str(&format!("; {} was refused before", chosen.variant));
     }
     format!("{} ({why})", moved.join(" and "))
-}
-
-/// The rates of the candidates of a trial: `read_write:256K@2 8.1 GB/s, splice:1M 6.3 GB/s`.
-fn rates_text(rates: &[MeasuredRate]) -> String {
-    let text = |rate: &MeasuredRate| match rate.bytes_per_second {
-        Some(bytes) => format!("{} {:.2} GB/s", rate.variant, bytes as f64 / 1e9),
-        None => format!("{} not tried", rate.variant),
-    };
-    rates.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -78,7 +62,8 @@ mod tests {
         };
         let line = || ChosenBy::Profile("ext4 /a to xfs /b, 1M to 16M".into());
         let rw = || attempt("read_write:256K", 9, Stop::Done);
-        check("read_write:256K", ChosenBy::Rule, &[rw()], "read_write:256K (default)");
+        let rule = || ChosenBy::Rule("64 KiB or more");
+        check("read_write:256K", rule(), &[rw()], "read_write:256K (default: 64 KiB or more)");
         check(
             "read_write:256K",
             line(),
@@ -87,26 +72,15 @@ mod tests {
         );
         check(
             "read_write:256K",
-            ChosenBy::BuiltIn("tmpfs to tmpfs".into()),
+            rule(),
             &[attempt("reflink", 0, Stop::Refused(Errno::OPNOTSUPP)), rw()],
-            "read_write:256K (default: tmpfs to tmpfs; reflink was refused: EOPNOTSUPP)",
+            "read_write:256K (default: 64 KiB or more; reflink was refused: EOPNOTSUPP)",
         );
         check(
             "direct",
             ChosenBy::Forced,
             &[attempt("direct", 8, Stop::Refused(Errno::INVAL)), rw()],
             "direct and read_write:256K (forced; direct was refused: EINVAL)",
-        );
-        let rate = |text: &str, bytes_per_second| MeasuredRate {
-            variant: variant(text),
-            bytes_per_second,
-        };
-        let rates = [rate("read_write:256K", Some(2_345_000_000)), rate("splice", None)];
-        check(
-            "read_write:256K",
-            ChosenBy::Trial(rates.into()),
-            &[attempt("copy_file_range", 5, Stop::Done), rw()],
-            "read_write:256K (measured: read_write:256K 2.35 GB/s, splice not tried)",
         );
         check(
             "direct",

@@ -12,9 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
-use haulage::events::{
-    Attempt, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, MeasuredRate, Receipt,
-};
+use haulage::events::{Attempt, Chosen, Diagnostic, Errno, FileId, Loss, Receipt};
 use haulage::{Kind, Outcome, RunTotals};
 use serde::Serialize;
 
@@ -333,13 +331,6 @@ struct ChosenLine<'r> {
     variant: String,
     by: &'static str,
     line: Option<&'r str>,
-    rates: Vec<RateLine>,
-}
-
-#[derive(Serialize)]
-struct RateLine {
-    variant: String,
-    bytes_per_second: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -406,21 +397,8 @@ impl<'r> ChosenLine<'r> {
         ChosenLine {
             variant: chosen.variant.to_string(),
             by: chosen.by.word(),
-            line: match &chosen.by {
-                ChosenBy::Profile(line) | ChosenBy::BuiltIn(line) => Some(line),
-                ChosenBy::Forced | ChosenBy::Rule | ChosenBy::Trial(_) => None,
-            },
-            rates: match &chosen.by {
-                ChosenBy::Trial(rates) => rates.iter().map(RateLine::of).collect(),
-                _ => Vec::new(),
-            },
+            line: chosen.by.line(),
         }
-    }
-}
-
-impl RateLine {
-    fn of(rate: &MeasuredRate) -> RateLine {
-        RateLine { variant: rate.variant.to_string(), bytes_per_second: rate.bytes_per_second }
     }
 }
 

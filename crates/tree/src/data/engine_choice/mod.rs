@@ -1,8 +1,7 @@
-//! Which engine moves the data of a file: by the user's profile (`profiles.rs`,
-//! `profile_lines.rs`), else the built-in one, else the rule (`rule.rs`). `chains.rs` keeps the
-//! started variants.
+//! Which engine moves the data of a file: that of a line of the user's profile (`profiles.rs`,
+//! `profile_lines.rs`), else that of a row of the rule (`rule.rs`). `chains.rs` keeps the started
+//! variants.
 
-pub(crate) mod candidates;
 pub(crate) mod chains;
 pub(crate) mod prediction;
 mod profile_lines;

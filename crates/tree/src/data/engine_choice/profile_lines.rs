@@ -1,19 +1,16 @@
-//! The lines of the profiles for two file systems, and which of them applies to a file. No file is
-//! opened here, so that the same functions predict what a copy will do.
+//! The lines of the user's profile for two file systems, and which of them applies to a file. No file
+//! is opened here, so that the same functions predict what a copy will do.
 
 use std::sync::Arc;
 
 use engines::Variant;
-use engines::profile::{
-    Candidate, FileSystems, InFlight, Line, PairChoices, Residency, SizeClass, Table,
-};
+use engines::profile::{FileSystems, InFlight, Line, PairChoices, Residency, SizeClass, Table};
 
-use super::rule::{self, RuleVariants, WorkerLoad, is_allowed, may_offload};
-use crate::report::ChosenBy;
+use super::rule::{Between, RowChoice, WorkerLoad, is_allowed, may_offload};
 use crate::request::Options;
 
 /// The lines for two file systems.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ProfileLines {
     table: Table,
     usable: Vec<UsableLine>,
@@ -23,8 +20,8 @@ pub(crate) struct ProfileLines {
 #[derive(Debug)]
 pub(crate) struct UsableLine {
     variant: Variant,
-    /// Its name in receipts.
-    pub(crate) by: ChosenBy,
+    /// The file systems and what it is for, in words.
+    pub(crate) words: Arc<str>,
     /// It applies to sources of which nothing is in the page cache.
     is_for_absent: bool,
     /// What has changed since it was measured, in words.
@@ -37,52 +34,29 @@ pub(crate) struct LineChoice {
     index: usize,
     /// Workers that share the file.
     workers: usize,
-    /// Workers that share it by the rule, whose variants follow if the line's is refused.
-    rule_workers: usize,
+    /// The row of the rule whose variants follow if the line's is refused.
+    row: RowChoice,
 }
-
-/// The user's lines come before those that are built in.
-const OWN: u8 = 0;
-const BUILT_IN: u8 = 1;
 
 /// The pairs of a profile that fit two file systems, each with what has changed since.
 pub(crate) type Fitting<'p> = [(&'p PairChoices, Vec<String>)];
 
 impl ProfileLines {
-    /// `own` are the pairs of the user's profile, for the file systems `found`; the built-in ones
-    /// are for types of file systems.
-    pub(crate) fn new(
-        options: &Options,
-        (own, found): (&Fitting<'_>, &FileSystems),
-        (built_in, by_type): (&[PairChoices], &FileSystems),
-    ) -> ProfileLines {
-        let mut lines: Vec<(u8, &Line)> = Vec::new();
+    /// `pairs` are those of the user's profile for the file systems `found`.
+    pub(crate) fn new(options: &Options, pairs: &Fitting<'_>, found: &FileSystems) -> ProfileLines {
+        let mut lines: Vec<&Line> = Vec::new();
         let mut usable = Vec::new();
-        let mut add = |rank: u8, pair, found: &FileSystems, changes: &[String]| {
-            let pair: &PairChoices = pair;
+        for (pair, changes) in pairs {
             for line in &pair.lines {
                 let Some(variant) = usable_variant(options, line) else { continue };
                 let words = [found.in_words(), line.in_words()].join(", ");
-                let words: Arc<str> = words.trim_end_matches(", ").into();
-                let by = match rank {
-                    OWN => ChosenBy::Profile(words),
-                    _ => ChosenBy::BuiltIn(words),
-                };
+                let words = words.trim_end_matches(", ").into();
                 let is_for_absent = line.residency == Some(Residency::Absent);
-                let changes = changes.to_vec();
-                usable.push(UsableLine { variant, by, is_for_absent, changes });
-                lines.push((rank, line));
+                usable.push(UsableLine { variant, words, is_for_absent, changes: changes.clone() });
+                lines.push(line);
             }
-        };
-        for (pair, changes) in own {
-            add(OWN, pair, found, changes);
         }
-        for pair in built_in {
-            add(BUILT_IN, pair, by_type, &[]);
-        }
-        let candidates: Vec<Candidate<'_>> =
-            lines.into_iter().map(|(rank, line)| Candidate { line, rank }).collect();
-        ProfileLines { table: Table::new(&candidates, options.no_cache), usable }
+        ProfileLines { table: Table::new(&lines, options.no_cache), usable }
     }
 
     /// The line for a file of `bytes`. `look` finds out how much of it is in the page cache; it is
@@ -91,7 +65,7 @@ impl ProfileLines {
         &self,
         bytes: u64,
         load: WorkerLoad<'_>,
-        by_rule: &RuleVariants,
+        between: &Between,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<LineChoice> {
         // One worker alone is never idle.
@@ -110,12 +84,11 @@ impl ProfileLines {
         let workers = match line.variant.workers {
             1 => 1,
             _ if load.others_busy => 1,
-            // The line was measured with all processors of another machine.
-            _ if matches!(line.by, ChosenBy::BuiltIn(_)) => rule::workers((load.jobs)()),
             workers => workers.min((load.jobs)()),
         };
-        let rule_workers = if by_rule.splits(bytes, load) { (load.jobs)() } else { 1 };
-        Some(LineChoice { index, workers, rule_workers })
+        // What was measured is not to be read past the page cache by the rule.
+        let row = between.row(bytes, load, &|| false);
+        Some(LineChoice { index, workers, row })
     }
 
     /// The line of `choice`.
@@ -124,14 +97,9 @@ impl ProfileLines {
     }
 
     /// The variants to try, in order: that of the line, then those of the rule.
-    pub(crate) fn variants(&self, choice: LineChoice, by_rule: &RuleVariants) -> Vec<Variant> {
+    pub(crate) fn variants(&self, choice: LineChoice, between: &Between) -> Vec<Variant> {
         let first = self.line(choice).variant.shared_by(choice.workers);
-        let rest = if choice.rule_workers > 1 {
-            by_rule.split(choice.rule_workers)
-        } else {
-            by_rule.data.clone()
-        };
-        std::iter::once(first).chain(rest).collect()
+        std::iter::once(first).chain(between.variants(choice.row)).collect()
     }
 }
 

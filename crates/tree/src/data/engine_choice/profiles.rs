@@ -1,10 +1,9 @@
-//! The measured profiles of a run: the user's and the built-in one.
+//! The measured profile of a run.
 //!
 //! Reading a profile takes half a millisecond for each pair of file systems in it, as long as
-//! copying some small files. So profiles are read only when there is more to copy, or when the user
-//! has named one (docs/design/engine-selection.md).
+//! copying some small files. So it is read only when there is more to copy, or when the user has
+//! named one (docs/design/engine-selection.md).
 
-use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,8 +18,7 @@ use crate::report::{Diagnostic, Reporter};
 use crate::request::Options;
 
 /// A longer file takes many times as long as reading a profile and making the threads, buffers or
-/// pipes that a measured variant needs. A shorter one, if it is the first of a process, is copied
-/// faster without them ([`EARLY_VARIANTS`](super::rule::EARLY_VARIANTS)).
+/// pipes that a measured variant needs.
 const READ_FILE_BYTES: u64 = 16 << 20;
 
 /// After this time reading a profile is a small part of the run.
@@ -69,7 +67,7 @@ impl<'r> EngineContext<'r> {
         *self.processors.get_or_init(|| processors().get())
     }
 
-    /// Whether profiles are worth reading for a file of `bytes`, which may be on a file system that
+    /// Whether the profile is worth reading for a file of `bytes`, which may be on a file system that
     /// blocks.
     pub(super) fn is_worth_reading(&self, bytes: u64, may_block: bool) -> bool {
         let is_named = matches!(self.options.profile, Location::Named(_));
@@ -89,18 +87,8 @@ impl<'r> EngineContext<'r> {
         lines
     }
 
-    /// Whether the user's profile has lines for this machine.
-    pub(crate) fn has_own_lines(&self) -> bool {
-        !self.own_lines().is_empty()
-    }
-
     fn own_lines(&self) -> &[PairChoices] {
         self.user.get_or_init(|| self.read_user().unwrap_or_default())
-    }
-
-    /// The options of the run.
-    pub(crate) fn options(&self) -> &'r Options {
-        self.options
     }
 
     /// Reports, the first time only, what has changed since `line` was measured.
@@ -150,20 +138,13 @@ fn lines_between(
     src: Endpoint<'_>,
     dst: Endpoint<'_>,
 ) -> ProfileLines {
-    // Equal device numbers are one file system. Different ones may be too: each subvolume of btrfs
-    // has its own.
-    let found = OnceCell::new();
-    let found = || found.get_or_init(|| FileSystems::of(src.fd, dst.fd));
-    let same_type = src.fs_type.is_some() && src.fs_type == dst.fs_type;
-    let same = src.dev == dst.dev || same_type && found().same;
-    let by_type = FileSystems::by_number(src.fs_type, dst.fs_type, same);
-    let built_in = Profile::built_in_between(&by_type);
     if user.is_empty() {
-        return ProfileLines::new(options, (&[], &by_type), (&built_in, &by_type));
+        return ProfileLines::default();
     }
+    let found = FileSystems::of(src.fd, dst.fd);
     let kernel = engines::sys::Uname::or_unknown().release;
-    let fitting = user.iter().filter(|pair| pair.fits(found()));
-    let user: Vec<_> = fitting.map(|pair| (pair, pair.changes(found(), &kernel))).collect();
+    let fitting = user.iter().filter(|pair| pair.fits(&found));
+    let user: Vec<_> = fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();
     let user: &Fitting<'_> = &user;
-    ProfileLines::new(options, (user, found()), (&built_in, &by_type))
+    ProfileLines::new(options, user, &found)
 }

@@ -1,4 +1,4 @@
-//! The variants for a pair of file systems if nothing was measured
+//! The rule: which variant moves the data of a file if the user's profile says nothing of it
 //! (docs/design/engine-selection.md).
 
 use engines::Variant;
@@ -9,32 +9,125 @@ use crate::request::{Options, Reflink, Sparse};
 /// Workers on one file, at most. Two fill the memory bus of the machines that were measured.
 const WORKERS_MAX: usize = 4;
 
-/// A shorter file is not split among workers: it is copied before they have started.
-const SPLIT_BYTES_MIN: u64 = 16 << 20;
+/// A shorter file is not shared among workers: it is copied before they have started.
+const SHARED_BYTES_MIN: u64 = 16 << 20;
 
-/// The variants for the first data of a process, each from a number of bytes on. They need no
-/// buffer, of which each page costs a fault at its first use. Creating a pipe takes microseconds
-/// too, more for a longer one (docs/speed.md, one file of 64 KiB to 16 MiB).
-pub(crate) const EARLY_VARIANTS: [(u64, &str); 2] =
-    [(1 << 20, "splice:512K,pipe=512K"), (64 << 10, "sendfile")];
+/// A shorter file is read through the page cache even if it has to be read from storage.
+const PAST_CACHE_BYTES_MIN: u64 = 64 << 20;
 
-/// The variant that is never refused. Its buffer fits the processor's cache.
+/// A pipe costs some microseconds, which a shorter file does not repay.
+const PIPE_BYTES_MIN: u64 = 64 << 10;
+
+/// The variant that is never refused, which follows every other one. Its buffer fits the processor's cache.
 pub(crate) const READ_WRITE: &str = "read_write:256K";
 
-/// The variants of the rule between two file systems, each list in the order in which they are
-/// tried.
+/// The condition of the last row, which is the reason of what is read and written without a choice as well.
+pub(crate) const OTHERS: &str = "every other file";
+
+/// The condition of a clone, which comes before all rows.
+pub(crate) const SHARED_BLOCKS: &str = "source and destination can share blocks";
+
+/// One row of the [`RULE`].
 #[derive(Debug)]
-pub(crate) struct RuleVariants {
+pub struct Row {
+    /// When the row applies, in words. Bytes are those of the file without its holes.
+    pub condition: &'static str,
+    /// The variants, in the order in which they are tried. `read_write:256K` follows them.
+    pub variants: &'static [&'static str],
+    /// Whether idle workers share the file.
+    pub is_shared: bool,
+    /// What was measured, as a ratio of elapsed times to GNU cp 9.1 or to the variant that is named.
+    pub measured: &'static str,
+    applies: fn(&Case<'_>) -> bool,
+}
+
+/// The rule. The first row that applies decides.
+pub static RULE: [Row; 7] = [
+    Row {
+        condition: "--no-cache, 16 MiB or more, shared by idle workers",
+        variants: &["dontcache", "direct", READ_WRITE],
+        is_shared: true,
+        measured: "no other variant leaves as few pages in the page cache",
+        applies: |case| case.between.no_cache && case.is_shared,
+    },
+    Row {
+        condition: "--no-cache",
+        variants: &["dontcache", "direct"],
+        is_shared: false,
+        measured: "as above",
+        applies: |case| case.between.no_cache,
+    },
+    Row {
+        condition: "a file system that is not known to be local",
+        variants: &["copy_file_range"],
+        is_shared: false,
+        measured: "a server copies without sending the data",
+        applies: |case| !case.between.is_local && case.between.may_offload,
+    },
+    Row {
+        condition: "64 MiB or more that have to be read from storage",
+        variants: &["direct_read:2M,depth=4"],
+        is_shared: false,
+        measured: "the fastest in 19 of 21 rows, 0.44 to 0.90; at 16 and 32 MiB 1.2 to 2.7",
+        applies: |case| {
+            case.between.is_local && case.bytes >= PAST_CACHE_BYTES_MIN && (case.is_absent)()
+        },
+    },
+    Row {
+        condition: "16 MiB or more, shared by idle workers",
+        variants: &["read_write:512K"],
+        is_shared: true,
+        measured: "the fastest in 47 of 57 rows, 0.35 to 0.66; 256 KiB and 1 MiB are within 10 %",
+        applies: |case| case.between.is_local && case.is_shared,
+    },
+    Row {
+        condition: "64 KiB or more",
+        variants: &["splice:512K,pipe=512K"],
+        is_shared: false,
+        measured: "0.42 to 0.51 in trees of photos, read_write:256K 0.51 to 0.60; \
+            with a pipe of 1 MiB 2 to 3 on Zen 3",
+        applies: |case| case.between.is_local && case.bytes >= PIPE_BYTES_MIN,
+    },
+    Row {
+        condition: OTHERS,
+        variants: &[READ_WRITE],
+        is_shared: false,
+        measured: "no descriptor and no mapping has to be made for it",
+        applies: |_| true,
+    },
+];
+
+/// What a row looks at.
+struct Case<'c> {
+    between: &'c Between,
+    bytes: u64,
+    /// Idle workers take parts of the file.
+    is_shared: bool,
+    /// Whether nothing of the source is in the page cache.
+    is_absent: &'c dyn Fn() -> bool,
+}
+
+/// What the options and the types of two file systems decide for all of their files.
+#[derive(Debug)]
+pub(crate) struct Between {
     /// For clones, if they are wanted.
     pub(crate) clone: Option<Variant>,
-    /// For data.
-    pub(crate) data: Vec<Variant>,
-    /// Whether [`EARLY_VARIANTS`] apply.
-    pub(crate) has_early: bool,
+    /// The variant of `--engine`, which is used in place of a row.
+    pub(crate) forced: Option<Variant>,
+    no_cache: bool,
     /// Both file systems are local ones of a known type.
-    pub(crate) is_local: bool,
-    /// Whether idle workers may take parts of a large file.
-    pub(crate) may_split: bool,
+    is_local: bool,
+    /// `copy_file_range(2)` is allowed.
+    may_offload: bool,
+    /// Idle workers may take parts of a large file.
+    may_share: bool,
+}
+
+/// The row for a file, and the workers that share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowChoice {
+    pub(crate) index: usize,
+    workers: usize,
 }
 
 /// The workers for a file. Processors are counted only when their number matters.
@@ -46,65 +139,61 @@ pub(crate) struct WorkerLoad<'c> {
     pub(crate) jobs: &'c dyn Fn() -> usize,
 }
 
-impl RuleVariants {
-    /// The variants from a file system of type `src` to one of type `dst`.
-    pub(crate) fn between(options: &Options, src: Option<u64>, dst: Option<u64>) -> RuleVariants {
+impl Between {
+    /// For a file system of type `src` and one of type `dst`.
+    pub(crate) fn new(options: &Options, src: Option<u64>, dst: Option<u64>) -> Between {
         let required = options.reflink == Reflink::Always;
         let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
         let clone = (clones && (required || options.engine.is_none())).then(|| variant("reflink"));
         let is_local = [src, dst].into_iter().all(|fs_type| fs_type.is_some_and(is_reliable));
-        if options.no_cache && options.engine.is_none() {
-            // These leave few pages in the cache, which are dropped after the copy.
-            let data = ["dontcache", "direct", READ_WRITE].map(variant).into();
-            let may_split = dst.is_some_and(|dst| is_reliable(dst) && dst != TMPFS);
-            return RuleVariants { clone, data, has_early: false, is_local, may_split };
-        }
-        let first = match options.engine.as_ref().filter(|forced| is_allowed(options, forced)) {
-            Some(forced) => Some(within_reflink(options, forced.clone())),
-            // A server copies its files without sending them. A local file system that cannot share
-            // blocks copies through a pipe, which is slower than through memory.
-            None => (may_offload(options) && !is_local).then(|| variant("copy_file_range")),
+        let forced = options.engine.as_ref().filter(|forced| is_allowed(options, forced));
+        let forced = forced.map(|forced| within_reflink(options, forced.clone()));
+        let may_share = match options.no_cache {
+            _ if options.engine.is_some() => false,
+            false => is_local,
+            true => dst.is_some_and(|dst| is_reliable(dst) && dst != TMPFS),
         };
-        let has_early = first.is_none() && is_local;
-        let may_split = first.is_none() && is_local;
-        let data = first.into_iter().chain([read_write()]).collect();
-        RuleVariants { clone, data, has_early, is_local, may_split }
+        let no_cache = options.no_cache;
+        Between { clone, forced, no_cache, is_local, may_offload: may_offload(options), may_share }
     }
 
-    /// Whether `bytes` of data are split among workers.
-    pub(crate) fn splits(&self, bytes: u64, load: WorkerLoad<'_>) -> bool {
-        self.may_split(bytes) && !load.others_busy && workers((load.jobs)()) > 1
+    /// Whether `bytes` of data are shared among workers, if there are idle ones.
+    pub(crate) fn may_share(&self, bytes: u64) -> bool {
+        self.may_share && bytes >= SHARED_BYTES_MIN
     }
 
-    /// The same, if there are workers.
-    pub(crate) fn may_split(&self, bytes: u64) -> bool {
-        self.may_split && bytes >= SPLIT_BYTES_MIN
+    /// Whether `bytes` of data are shared among workers.
+    fn is_shared(&self, bytes: u64, load: WorkerLoad<'_>) -> bool {
+        self.may_share(bytes) && !load.others_busy && workers((load.jobs)()) > 1
     }
 
-    /// The index in [`EARLY_VARIANTS`] of the variant for `bytes` of data, if there is one.
-    pub(crate) fn early(&self, bytes: u64) -> Option<usize> {
-        EARLY_VARIANTS.iter().position(|(from, _)| self.has_early && bytes >= *from)
+    /// The row for `bytes` of data. `is_absent` finds out whether nothing of the source is in the page cache; it
+    /// is called if that matters.
+    pub(crate) fn row(
+        &self,
+        bytes: u64,
+        load: WorkerLoad<'_>,
+        is_absent: &dyn Fn() -> bool,
+    ) -> RowChoice {
+        let is_shared = self.is_shared(bytes, load);
+        let case = Case { between: self, bytes, is_shared, is_absent };
+        let index = RULE.iter().position(|row| (row.applies)(&case));
+        let index = index.expect("the last row applies to every file");
+        let workers = if RULE[index].is_shared { workers((load.jobs)()) } else { 1 };
+        RowChoice { index, workers }
     }
 
-    /// That variant, and those after a refusal.
-    pub(crate) fn with_early(&self, early: usize) -> Vec<Variant> {
-        let (_, first) = EARLY_VARIANTS[early];
-        [variant(first)].into_iter().chain(self.data.iter().cloned()).collect()
-    }
-
-    /// The variants for data that `jobs` workers split.
-    pub(crate) fn split(&self, jobs: usize) -> Vec<Variant> {
-        let workers = workers(jobs);
-        let split = self.data.iter().map(|variant| variant.shared_by(workers));
-        split.chain([read_write()]).collect()
-    }
-
-    /// The variants for `bytes` of data.
-    pub(crate) fn of(&self, bytes: u64, load: WorkerLoad<'_>) -> Vec<Variant> {
-        match self.splits(bytes, load) {
-            true => self.split((load.jobs)()),
-            false => self.data.clone(),
+    /// The variants of a row, or of `--engine`, in the order in which they are tried.
+    pub(crate) fn variants(&self, choice: RowChoice) -> Vec<Variant> {
+        let of_row = || {
+            let shared = |text: &&str| variant(text).shared_by(choice.workers);
+            RULE[choice.index].variants.iter().map(shared).collect()
+        };
+        let mut variants = self.forced.as_ref().map_or_else(of_row, |forced| vec![forced.clone()]);
+        if variants.last() != Some(&read_write()) {
+            variants.push(read_write());
         }
+        variants
     }
 }
 
@@ -147,89 +236,82 @@ mod tests {
     use crate::fs::EXT4;
 
     const NFS: u64 = 0x6969;
+    const MIB: u64 = 1 << 20;
 
-    fn check(options: &Options, (src, dst): (u64, u64), expected: &str) {
-        let variants = RuleVariants::between(options, Some(src), Some(dst));
-        let text =
-            |list: &[Variant]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let clone = variants.clone.as_ref().map_or(String::from("-"), ToString::to_string);
-        let shared = if variants.may_split { "shared" } else { "alone" };
-        assert_eq!(format!("{clone} | {} | {shared}", text(&variants.data)), expected);
+    /// The variants for `bytes` of a source that is in the page cache, or on storage.
+    fn text(between: &Between, bytes: u64, jobs: usize, is_absent: bool) -> String {
+        let load = WorkerLoad { others_busy: false, jobs: &|| jobs };
+        let variants = between.variants(between.row(bytes, load, &|| is_absent));
+        variants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn variants_suit_file_systems_and_options() {
+    fn every_variant_of_the_rule_is_in_the_table_of_engines() {
+        for row in &RULE {
+            for text in row.variants {
+                let variant: Variant = text.parse().expect(text);
+                assert_eq!(variant.to_string(), *text);
+                assert!(!row.is_shared || variant.engine.facts.positions, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_suit_file_systems_and_lengths() {
         let plain = Options::default();
-        let rw = "read_write:256K";
-        check(&plain, (EXT4, EXT4), &format!("reflink | {rw} | shared"));
-        check(&plain, (TMPFS, EXT4), &format!("reflink | {rw} | shared"));
-        check(&plain, (EXT4, TMPFS), &format!("reflink | {rw} | shared"));
-        check(&plain, (NFS, NFS), &format!("reflink | copy_file_range {rw} | alone"));
-        check(&plain, (EXT4, NFS), &format!("reflink | copy_file_range {rw} | alone"));
+        let rw = READ_WRITE;
+        for (src, dst, bytes, is_absent, expected) in [
+            (EXT4, EXT4, 3000, false, rw.to_owned()),
+            (EXT4, EXT4, 65535, true, rw.to_owned()),
+            (EXT4, TMPFS, 65536, true, format!("splice:512K,pipe=512K {rw}")),
+            (EXT4, EXT4, 16 * MIB - 1, false, format!("splice:512K,pipe=512K {rw}")),
+            (EXT4, EXT4, 16 * MIB, true, format!("read_write:512K@2 {rw}")),
+            (TMPFS, EXT4, 64 * MIB, false, format!("read_write:512K@2 {rw}")),
+            (EXT4, TMPFS, 64 * MIB, true, format!("direct_read:2M,depth=4 {rw}")),
+            (NFS, NFS, 3000, false, format!("copy_file_range {rw}")),
+            (EXT4, NFS, 64 * MIB, true, format!("copy_file_range {rw}")),
+        ] {
+            let between = Between::new(&plain, Some(src), Some(dst));
+            assert_eq!(text(&between, bytes, 2, is_absent), expected, "{bytes}");
+            assert_eq!(between.clone.as_ref().map(ToString::to_string), Some("reflink".to_owned()));
+        }
+    }
+
+    #[test]
+    fn rows_suit_the_options() {
+        let plain = Options::default();
+        let rw = READ_WRITE;
+        let check = |options: &Options, (src, dst), expected: &str| {
+            let between = Between::new(options, Some(src), Some(dst));
+            let clone = between.clone.as_ref().map_or(String::from("-"), ToString::to_string);
+            assert_eq!(format!("{clone} | {}", text(&between, 20 * MIB, 2, false)), expected);
+        };
         let never = Options { reflink: Reflink::Never, ..plain.clone() };
-        check(&never, (EXT4, EXT4), &format!("- | {rw} | shared"));
-        check(&never, (NFS, NFS), &format!("- | {rw} | alone"));
+        check(&never, (EXT4, EXT4), &format!("- | read_write:512K@2 {rw}"));
+        check(&never, (NFS, NFS), &format!("- | {rw}"));
         let engine = Some("splice:1M".parse().expect("a variant"));
         let forced = Options { engine, ..plain.clone() };
-        check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw} | alone"));
-        let no_cache = Options { no_cache: true, ..plain.clone() };
-        let data = format!("reflink | dontcache direct {rw}");
-        check(&no_cache, (EXT4, EXT4), &format!("{data} | shared"));
-        check(&no_cache, (EXT4, TMPFS), &format!("{data} | alone"));
-        check(&no_cache, (NFS, NFS), &format!("{data} | alone"));
+        check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw}"));
+        let no_cache = Options { no_cache: true, ..plain };
+        let shared = format!("reflink | dontcache@2 direct@2 {rw}@2 {rw}");
+        check(&no_cache, (EXT4, EXT4), &shared);
+        check(&no_cache, (EXT4, TMPFS), &format!("reflink | dontcache direct {rw}"));
+        check(&no_cache, (NFS, NFS), &format!("reflink | dontcache direct {rw}"));
         let required = Options { reflink: Reflink::Always, ..forced };
-        check(&required, (EXT4, EXT4), &format!("reflink | splice:1M {rw} | alone"));
+        check(&required, (EXT4, EXT4), &format!("reflink | splice:1M {rw}"));
     }
 
     #[test]
-    fn early_data_is_copied_by_the_kernel() {
-        let plain = Options::default();
-        let text = |options: &Options, (src, dst), bytes| {
-            let variants = RuleVariants::between(options, Some(src), Some(dst));
-            let tried = variants.with_early(variants.early(bytes)?);
-            Some(tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+    fn a_file_is_shared_by_the_idle_workers_up_to_a_bound() {
+        let between = Between::new(&Options::default(), Some(EXT4), Some(EXT4));
+        let workers = |bytes, jobs, others_busy| {
+            let load = WorkerLoad { others_busy, jobs: &|| jobs };
+            between.variants(between.row(bytes, load, &|| false))[0].workers
         };
-        let local = (EXT4, TMPFS);
-        for (bytes, expected) in [
-            (64 << 10, Some("sendfile read_write:256K")),
-            ((64 << 10) - 1, None),
-            (1 << 20, Some("splice:512K,pipe=512K read_write:256K")),
-        ] {
-            assert_eq!(text(&plain, local, bytes).as_deref(), expected, "{bytes}");
-        }
-        assert_eq!(text(&plain, (EXT4, NFS), 64 << 10), None, "a server is asked to copy");
-        let engine = Some("splice:1M".parse().expect("a variant"));
-        for options in
-            [Options { engine, ..plain.clone() }, Options { no_cache: true, ..plain.clone() }]
-        {
-            assert_eq!(text(&options, local, 64 << 10), None);
-        }
-    }
-
-    #[test]
-    fn a_file_is_split_among_the_workers_up_to_a_bound() {
-        let data = ["dontcache", READ_WRITE].map(variant).into();
-        let variants =
-            RuleVariants { clone: None, data, has_early: false, is_local: true, may_split: true };
-        let data = variants.data.clone();
-        let alone =
-            RuleVariants { clone: None, data, has_early: false, is_local: true, may_split: false };
-        let text = |variants: &RuleVariants, bytes: u64, jobs: usize, others_busy: bool| {
-            let tried = variants.of(bytes, WorkerLoad { others_busy, jobs: &|| jobs });
-            tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-        };
-        let (one, two) =
-            ("dontcache read_write:256K", "dontcache@2 read_write:256K@2 read_write:256K");
-        let large = SPLIT_BYTES_MIN;
-        assert_eq!(text(&variants, large, 1, false), one);
-        assert_eq!(text(&variants, large, 2, false), two);
-        assert_eq!(text(&variants, large, 64, false), two.replace("@2", "@4"));
-        assert_eq!(text(&variants, large, 2, true), one, "the others have files of their own");
-        assert_eq!(
-            text(&variants, large - 1, 2, false),
-            one,
-            "it is copied before they have started"
-        );
-        assert_eq!(text(&alone, large, 2, false), one);
+        assert_eq!(workers(SHARED_BYTES_MIN, 1, false), 1);
+        assert_eq!(workers(SHARED_BYTES_MIN, 2, false), 2);
+        assert_eq!(workers(SHARED_BYTES_MIN, 64, false), 4);
+        assert_eq!(workers(SHARED_BYTES_MIN, 2, true), 1, "the others have files of their own");
+        assert_eq!(workers(SHARED_BYTES_MIN - 1, 2, false), 1, "it is copied before they start");
     }
 }
