@@ -1,20 +1,18 @@
 //! What went wrong with a file: path, operation and errno.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use engines::{Errno, Variant};
-use tree::{Action, BadGlob, Diagnostic, Severity};
+use tree::{Action, BadGlob, Diagnostic, Severity, words_of_error};
 
 use crate::totals::Copied;
 
 /// A failure or a warning about one file.
 ///
-/// The text is one line: what could not be done, with which file, and why. The words of GNU cp are
-/// those of the command line; [`diagnostic`](Error::diagnostic) has what a program needs to choose
-/// its own.
+/// The text is one line, in the words of GNU cp: what could not be done, with which file, and why.
+/// [`diagnostic`](Error::diagnostic) has what a program needs to choose its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<What>);
 
@@ -100,9 +98,7 @@ impl Error {
     #[must_use]
     pub fn operation(&self) -> Operation {
         match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
-                facts(diagnostic).operation
-            }
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).0,
             What::Call { operation, .. } => *operation,
             What::BadGlob(_) | What::HandlesSigbus(_) => Operation::Prepare,
         }
@@ -113,7 +109,7 @@ impl Error {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).path,
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).1,
             What::Call { path, .. } => path.as_deref(),
             What::BadGlob(bad) => bad.place.as_ref().map(|(path, _)| path.as_path()),
             What::HandlesSigbus(_) => None,
@@ -127,7 +123,7 @@ impl Error {
     pub fn errno(&self) -> i32 {
         match &*self.0 {
             What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
-                facts(diagnostic).errno.raw_os_error()
+                facts(diagnostic).2.raw_os_error()
             }
             What::Call { errno, .. } => errno.raw_os_error(),
             What::BadGlob(_) | What::HandlesSigbus(_) => Errno::INVAL.raw_os_error(),
@@ -163,13 +159,13 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
-                let facts = facts(diagnostic);
-                let reason = facts.reason.unwrap_or_else(|| words(facts.errno).into());
-                line(f, facts.verb, facts.path, &reason)
-            }
+            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => diagnostic.fmt(f),
             What::Call { operation, path, errno } => {
-                line(f, operation.verb(), path.as_deref(), &words(*errno))
+                write!(f, "cannot {}", operation.verb())?;
+                if let Some(path) = path {
+                    write!(f, " '{}'", path.display())?;
+                }
+                write!(f, ": {}", words_of_error(&(*errno).into()))
             }
             What::BadGlob(BadGlob { place, glob, reason }) => {
                 write!(f, "cannot use the pattern '{}'", glob.display())?;
@@ -202,23 +198,10 @@ impl From<Error> for io::Error {
     }
 }
 
-fn line(f: &mut fmt::Formatter<'_>, verb: &str, path: Option<&Path>, reason: &str) -> fmt::Result {
-    match path {
-        Some(path) => write!(f, "cannot {verb} '{}': {reason}", path.display()),
-        None => write!(f, "cannot {verb}: {reason}"),
-    }
-}
-
-/// The words of strerror(3) without the number that the standard library appends.
-fn words(errno: Errno) -> String {
-    let text = io::Error::from(errno).to_string();
-    text.split_once(" (os error").map_or(text.clone(), |(words, _)| words.to_owned())
-}
-
 impl Operation {
     fn verb(self) -> &'static str {
         match self {
-            Operation::Look => "look at",
+            Operation::Look => "stat",
             Operation::Open => "open",
             Operation::List => "list",
             Operation::Read => "read",
@@ -240,222 +223,90 @@ impl Operation {
     }
 }
 
-/// What all diagnostics have.
-struct Facts<'d> {
-    operation: Operation,
-    verb: &'static str,
-    path: Option<&'d Path>,
-    errno: Errno,
-    /// In place of the words of the errno.
-    reason: Option<Cow<'d, str>>,
-}
-
-fn of<'d>(operation: Operation, path: &'d Path, errno: Errno) -> Facts<'d> {
-    Facts { operation, verb: operation.verb(), path: Some(path), errno, reason: None }
-}
-
-/// A rule of the copier, with the errno that a call would return for the same reason.
-fn rule<'d>(path: &'d Path, errno: Errno, reason: impl Into<Cow<'d, str>>) -> Facts<'d> {
-    Facts { reason: Some(reason.into()), ..of(Operation::Check, path, errno) }
-}
-
-fn with_reason<'d>(facts: Facts<'d>, reason: impl Into<Cow<'d, str>>) -> Facts<'d> {
-    Facts { reason: Some(reason.into()), ..facts }
-}
-
-#[expect(clippy::too_many_lines, reason = "one arm for each diagnostic")]
-fn facts(diagnostic: &Diagnostic) -> Facts<'_> {
+/// The operation that failed, the file, and the errno. A rule of the copier has the errno that a call would
+/// return for the same reason.
+fn facts(diagnostic: &Diagnostic) -> (Operation, Option<&Path>, Errno) {
     use Operation as Op;
-    match diagnostic {
-        Diagnostic::Failed { action, path, errno } => {
-            let (operation, verb) = of_action(*action);
-            Facts { verb, ..of(operation, path, *errno) }
+    let (operation, path, errno) = match diagnostic {
+        Diagnostic::Failed { action, path, errno } => (of_action(*action), path, *errno),
+        Diagnostic::Copy { dst, errno, .. } => (Op::Copy, dst, *errno),
+        Diagnostic::Clone { dst, errno, .. } => (Op::Clone, dst, *errno),
+        Diagnostic::HardLink { dst, errno, .. } | Diagnostic::SymbolicLink { dst, errno, .. } => {
+            (Op::Create, dst, *errno)
         }
-        Diagnostic::Copy { dst, errno, .. } => of(Op::Copy, dst, *errno),
-        Diagnostic::Clone { dst, errno, .. } => of(Op::Clone, dst, *errno),
-        Diagnostic::HardLink { dst, errno, .. } => {
-            Facts { verb: "create the hard link", ..of(Op::Create, dst, *errno) }
+        Diagnostic::Incomplete { dst, .. } | Diagnostic::RangeFailed { dst } => {
+            (Op::Write, dst, Errno::IO)
         }
-        Diagnostic::SymbolicLink { dst, errno, .. } => {
-            Facts { verb: "create the symbolic link", ..of(Op::Create, dst, *errno) }
+        Diagnostic::Shrank { src, .. } => (Op::Read, src, Errno::IO),
+        Diagnostic::Changed { src } => (Op::Read, src, Errno::AGAIN),
+        Diagnostic::Interrupted { dst, .. }
+        | Diagnostic::InterruptedUnverified { dst }
+        | Diagnostic::InterruptedBefore { dst } => (Op::Finish, dst, Errno::CANCELED),
+        Diagnostic::Differs { dst, .. } => (Op::Verify, dst, Errno::IO),
+        Diagnostic::Unverifiable { path } => (Op::Verify, path, Errno::SPIPE),
+        Diagnostic::NotTakenOver { dst, errno, .. } | Diagnostic::Xattr { dst, errno, .. } => {
+            (Op::SetAttribute, dst, *errno)
         }
-        Diagnostic::Incomplete { dst, bytes, bytes_expected } => with_reason(
-            Facts { verb: "complete", ..of(Op::Write, dst, Errno::IO) },
-            format!("it has {bytes} of {bytes_expected} bytes"),
-        ),
-        Diagnostic::RangeFailed { dst } => with_reason(
-            Facts { verb: "complete", ..of(Op::Write, dst, Errno::IO) },
-            "another rank failed at a range of it",
-        ),
-        Diagnostic::Shrank { src, bytes, bytes_expected } => with_reason(
-            of(Op::Read, src, Errno::IO),
-            format!("it became shorter: {bytes} of {bytes_expected} bytes were copied"),
-        ),
-        Diagnostic::Changed { src } => with_reason(
-            Facts { verb: "take a consistent copy of", ..of(Op::Read, src, Errno::AGAIN) },
-            "it changed while it was copied",
-        ),
-        Diagnostic::Interrupted { dst, bytes } => with_reason(
-            of(Op::Finish, dst, Errno::CANCELED),
-            format!("the copy was cancelled; it has {bytes} bytes"),
-        ),
-        Diagnostic::InterruptedUnverified { dst } => with_reason(
-            Facts { verb: "verify", ..of(Op::Finish, dst, Errno::CANCELED) },
-            "the copy was cancelled",
-        ),
-        Diagnostic::InterruptedBefore { dst } => with_reason(
-            of(Op::Finish, dst, Errno::CANCELED),
-            "the copy was cancelled; the name was not changed",
-        ),
-        Diagnostic::Differs { dst, at, .. } => with_reason(
-            of(Op::Verify, dst, Errno::IO),
-            format!("it differs from its source at offset {at}"),
-        ),
-        Diagnostic::Unverifiable { path } => {
-            with_reason(of(Op::Verify, path, Errno::SPIPE), "it cannot be read a second time")
+        Diagnostic::LeftOver { path, errno } => (Op::Remove, path, *errno),
+        Diagnostic::SourceReplaced { src: path }
+        | Diagnostic::DestinationReplaced { dst: path }
+        | Diagnostic::DirectoryMoved { path } => (Op::Open, path, Errno::STALE),
+        Diagnostic::Target { path, errno, .. } => (Op::Open, path, *errno),
+        Diagnostic::OmittingDirectory { src: path }
+        | Diagnostic::DirectoryInTheWay { dst: path, .. } => (Op::Check, path, Errno::ISDIR),
+        Diagnostic::SameFile { dst, .. }
+        | Diagnostic::IntoItself { dst, .. }
+        | Diagnostic::RelativeSymlinkElsewhere { dst } => (Op::Check, dst, Errno::INVAL),
+        Diagnostic::LocalToHost { path } => (Op::Check, path, Errno::REMOTE),
+        Diagnostic::CyclicSymlink { src: path }
+        | Diagnostic::NameUnknown { dst: path }
+        | Diagnostic::JustCreatedSymlink { dst: path, .. }
+        | Diagnostic::ForeignSymlink { dst: path }
+        | Diagnostic::DanglingSymlink { dst: path } => (Op::Check, path, Errno::LOOP),
+        Diagnostic::NonDirectoryInTheWay { dst: path, .. }
+        | Diagnostic::ParentNotDirectory { path } => (Op::Check, path, Errno::NOTDIR),
+        Diagnostic::Record { dst: path, .. }
+        | Diagnostic::SourceIsRecord { src: path }
+        | Diagnostic::BackupDestroysSource { dst: path, .. }
+        | Diagnostic::BackupDestroysCopy { dst: path, .. } => (Op::Check, path, Errno::BUSY),
+        Diagnostic::JustCreated { dst: path, .. }
+        | Diagnostic::SourceTwice { src: path, .. }
+        | Diagnostic::DirectoryTwice { dst: path, .. }
+        | Diagnostic::NotReplacing { dst: path } => (Op::Check, path, Errno::EXIST),
+        Diagnostic::UnknownKind { src } => (Op::Check, src, Errno::OPNOTSUPP),
+        Diagnostic::ParentsNeedDirectory => return (Op::Check, None, Errno::NOTDIR),
+        Diagnostic::ProfileUnusable { path, .. } | Diagnostic::ProfileLine { path, .. } => {
+            (Op::ReadProfile, path, Errno::INVAL)
         }
-        Diagnostic::NameUnknown { dst } => {
-            rule(dst, Errno::LOOP, "the target of the link has no name that a new file could take")
-        }
-        Diagnostic::NotTakenOver { dst, errno, .. } => {
-            Facts { verb: "keep an attribute of", ..of(Op::SetAttribute, dst, *errno) }
-        }
-        Diagnostic::LeftOver { path, errno } => {
-            Facts { verb: "remove the left-over", ..of(Op::Remove, path, *errno) }
-        }
-        Diagnostic::SourceReplaced { src } => with_reason(
-            of(Op::Open, src, Errno::STALE),
-            "it was replaced by another file during the copy",
-        ),
-        Diagnostic::DestinationReplaced { dst } => with_reason(
-            of(Op::Open, dst, Errno::STALE),
-            "it was replaced by another file during the copy",
-        ),
-        Diagnostic::DirectoryMoved { path } => {
-            with_reason(of(Op::Open, path, Errno::STALE), "the directory was moved during the copy")
-        }
-        Diagnostic::OmittingDirectory { src } => Facts {
-            verb: "copy",
-            ..rule(src, Errno::ISDIR, "it is a directory, and the copy is not recursive")
-        },
-        Diagnostic::SameFile { dst, .. } => {
-            rule(dst, Errno::INVAL, "source and destination are one file")
-        }
-        Diagnostic::IntoItself { dst, .. } => {
-            rule(dst, Errno::INVAL, "a directory cannot be copied into itself")
-        }
-        Diagnostic::LocalToHost { path } => {
-            rule(path, Errno::REMOTE, "it is on a local file system of this host")
-        }
-        Diagnostic::CyclicSymlink { src } => {
-            Facts { verb: "copy", ..rule(src, Errno::LOOP, "it leads to a directory above it") }
-        }
-        Diagnostic::DirectoryInTheWay { dst, .. } => {
-            rule(dst, Errno::ISDIR, "it is an existing directory")
-        }
-        Diagnostic::NonDirectoryInTheWay { dst, .. } => {
-            rule(dst, Errno::NOTDIR, "it exists and is no directory")
-        }
-        Diagnostic::Record { dst, .. } => rule(dst, Errno::BUSY, "it is the record of the copy"),
-        Diagnostic::SourceIsRecord { src } => {
-            Facts { verb: "copy", ..rule(src, Errno::BUSY, "it is the record of the copy") }
-        }
-        Diagnostic::JustCreated { dst, .. } => {
-            rule(dst, Errno::EXIST, "it was created by the same copy")
-        }
-        Diagnostic::JustCreatedSymlink { dst, .. } => {
-            rule(dst, Errno::LOOP, "it is a symbolic link that was created by the same copy")
-        }
-        Diagnostic::ForeignSymlink { dst } => {
-            rule(dst, Errno::LOOP, "it is a symbolic link of another user")
-        }
-        Diagnostic::DanglingSymlink { dst } => {
-            rule(dst, Errno::LOOP, "it is a symbolic link to a file that does not exist")
-        }
-        Diagnostic::SourceTwice { src, .. } => {
-            Facts { verb: "copy", ..rule(src, Errno::EXIST, "it is given twice") }
-        }
-        Diagnostic::DirectoryTwice { dst, .. } => {
-            rule(dst, Errno::EXIST, "the directory was copied before, and has no hard links")
-        }
-        Diagnostic::BackupDestroysSource { dst, .. } => {
-            rule(dst, Errno::BUSY, "its backup would replace the source")
-        }
-        Diagnostic::BackupDestroysCopy { dst, .. } => {
-            rule(dst, Errno::BUSY, "its backup would replace a file of the same copy")
-        }
-        Diagnostic::RelativeSymlinkElsewhere { dst } => rule(
-            dst,
-            Errno::INVAL,
-            "relative symbolic links can be created in the working directory only",
-        ),
-        Diagnostic::NotReplacing { dst } => rule(dst, Errno::EXIST, "it exists"),
-        Diagnostic::UnknownKind { src } => {
-            Facts { verb: "copy", ..rule(src, Errno::OPNOTSUPP, "its type is unknown") }
-        }
-        Diagnostic::Target { path, errno, .. } => {
-            Facts { verb: "copy into", ..of(Op::Open, path, *errno) }
-        }
-        Diagnostic::ParentsNeedDirectory => Facts {
-            path: None,
-            ..rule(Path::new(""), Errno::NOTDIR, "whole names can be appended to a directory only")
-        },
-        Diagnostic::ParentNotDirectory { path } => {
-            rule(path, Errno::NOTDIR, "it exists and is no directory")
-        }
-        Diagnostic::Xattr { name, dst, errno, .. } => with_reason(
-            Facts { verb: "set an extended attribute of", ..of(Op::SetAttribute, dst, *errno) },
-            format!("{}: {}", String::from_utf8_lossy(name), words(*errno)),
-        ),
-        Diagnostic::ProfileUnusable { path, problem } => {
-            with_reason(of(Op::ReadProfile, path, Errno::INVAL), problem.to_string())
-        }
-        Diagnostic::ProfileLine { path, mistake } => {
-            with_reason(of(Op::ReadProfile, path, Errno::INVAL), mistake.to_string())
-        }
-        Diagnostic::ProfileForeign { path } => with_reason(
-            of(Op::ReadProfile, path, Errno::NOENT),
-            "nothing in it was measured on this machine",
-        ),
-        Diagnostic::ProfileStale { changes } => Facts {
-            path: None,
-            ..with_reason(
-                of(Op::ReadProfile, Path::new(""), Errno::STALE),
-                format!("since it was measured: {}", changes.join(", ")),
-            )
-        },
-    }
+        Diagnostic::ProfileForeign { path } => (Op::ReadProfile, path, Errno::NOENT),
+        Diagnostic::ProfileStale { .. } => return (Op::ReadProfile, None, Errno::STALE),
+    };
+    (operation, Some(path), errno)
 }
 
-fn of_action(action: Action) -> (Operation, &'static str) {
+fn of_action(action: Action) -> Operation {
     use Operation as Op;
-    let verb = |operation: Op| (operation, operation.verb());
     match action {
-        Action::Stat | Action::Fstat => verb(Op::Look),
-        Action::ParentAttributes | Action::EnterDirectory | Action::EnterDestination => {
-            verb(Op::Open)
+        Action::Stat | Action::Fstat => Op::Look,
+        Action::ParentAttributes
+        | Action::EnterDirectory
+        | Action::EnterDestination
+        | Action::OpenForReading => Op::Open,
+        Action::List => Op::List,
+        Action::ReadLink | Action::Read => Op::Read,
+        Action::Write | Action::Truncate | Action::Extend => Op::Write,
+        Action::Sync => Op::Sync,
+        Action::Close => Op::Close,
+        Action::CreateRegular
+        | Action::CreateDirectory
+        | Action::CreateParent
+        | Action::CreateSymlink
+        | Action::CreateFifo
+        | Action::CreateSpecial => Op::Create,
+        Action::Replace | Action::Backup | Action::UnBackup => Op::Rename,
+        Action::Remove => Op::Remove,
+        Action::Ownership | Action::Permissions | Action::Times | Action::Context => {
+            Op::SetAttribute
         }
-        Action::OpenForReading => (Op::Open, "open for reading"),
-        Action::List => verb(Op::List),
-        Action::ReadLink => (Op::Read, "read the symbolic link"),
-        Action::Read => verb(Op::Read),
-        Action::Write => verb(Op::Write),
-        Action::Truncate => (Op::Write, "truncate"),
-        Action::Extend => (Op::Write, "extend"),
-        Action::Sync => verb(Op::Sync),
-        Action::Close => verb(Op::Close),
-        Action::CreateRegular => (Op::Create, "create the file"),
-        Action::CreateDirectory | Action::CreateParent => (Op::Create, "create the directory"),
-        Action::CreateSymlink => (Op::Create, "create the symbolic link"),
-        Action::CreateFifo => (Op::Create, "create the fifo"),
-        Action::CreateSpecial => (Op::Create, "create the special file"),
-        Action::Replace => (Op::Rename, "replace"),
-        Action::Remove => verb(Op::Remove),
-        Action::Backup => (Op::Rename, "back up"),
-        Action::UnBackup => (Op::Rename, "restore from its backup"),
-        Action::Ownership => (Op::SetAttribute, "set the owner of"),
-        Action::Permissions => (Op::SetAttribute, "set the permissions of"),
-        Action::Times => (Op::SetAttribute, "set the times of"),
-        Action::Context => (Op::SetAttribute, "set the security context of"),
     }
 }

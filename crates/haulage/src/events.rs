@@ -7,4 +7,5 @@ pub use tree::{
     Action, Announcement, Attempt, Attribute, Chosen, ChosenBy, CurrentFile, Diagnostic,
     DirectoryStage, FileId, Loss, Method, Observer, Offload, OldAttribute, Outcome, PreScan,
     Progress, ProgressTracker, Question, Receipt, Severity, SparseDetection, Totals, Verified,
+    fill, words_of_error,
 };

@@ -36,7 +36,7 @@
 //! assert_eq!(error.operation(), Operation::Look);
 //! assert_eq!(error.path(), Some("/nonexistent".as_ref()));
 //! assert_eq!(error.errno(), 2);
-//! assert_eq!(error.to_string(), "cannot look at '/nonexistent': No such file or directory");
+//! assert_eq!(error.to_string(), "cannot stat '/nonexistent': No such file or directory");
 //! ```
 //!
 //! [`CancelToken`] cancels a copy from another thread, and each callback of [`struct@Copy`] may end it:

@@ -61,22 +61,15 @@ impl Failure {
     }
 }
 
-/// The words after the path, if they say more than the errno.
+/// The words, if they say more than the errno.
 fn reason(error: &Error) -> Option<String> {
     let errno = Errno::from_raw_os_error(error.errno());
     let is_rule = error.operation() == Operation::Check;
     if is_rule && matches!(errno, Errno::EXIST | Errno::ISDIR | Errno::NOTDIR) {
         return None;
     }
-    let words = std::io::Error::from(errno).to_string();
-    let words = words.split_once(" (os error").map_or(&words[..], |(words, _)| words);
-    let text = error.to_string();
-    if text.ends_with(&format!(": {words}")) {
-        return None;
-    }
-    let path = error.path().map(|path| format!("'{}': ", path.display()));
-    let reason = path.and_then(|path| text.split_once(&path[..]).map(|(_, reason)| reason.into()));
-    Some(reason.unwrap_or(text))
+    let has_call = error.diagnostic().is_none_or(|diagnostic| diagnostic.errno().is_some());
+    (!has_call).then(|| error.to_string())
 }
 
 impl<'py> IntoPyObject<'py> for Failure {

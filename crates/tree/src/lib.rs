@@ -33,6 +33,7 @@ pub use report::progress::{CurrentFile, Progress, ProgressTracker};
 pub use report::receipt::{
     Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
 };
+pub use report::wording::{fill, words_of_error};
 pub use request::filter::{BadGlob, Filter, IgnoreFile, Rule};
 pub use request::options::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,

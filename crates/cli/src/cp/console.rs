@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use haulage::events::{
     Announcement, CurrentFile, Diagnostic, Errno, Observer, PreScan, Progress, ProgressTracker,
-    Question, Receipt, Severity,
+    Question, Receipt, Severity, words_of_error,
 };
 
 use crate::cp::interrupt::{Interrupts, SignalActions};
@@ -491,7 +491,7 @@ impl Out {
             self.error = Some(OutputError::BrokenPipe);
             return;
         }
-        let words = wording::error_words(&error);
+        let words = words_of_error(&error);
         sink::put(format!("cp: write error: {words}\n").as_bytes());
         self.error = Some(OutputError::Reported);
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use engines::sys::resource_limit;
-use haulage::events::Observer;
+use haulage::events::{Observer, words_of_error};
 use haulage::options::{Destination, Filter, IgnoreFile};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
@@ -42,7 +42,6 @@ pub(crate) use invocation::is_cp;
 pub use job::{Collector, Ended, Job, OtherRanks};
 use messages::sink::{self, put};
 use messages::usage_error::{UsageError, Warning};
-use messages::wording;
 use progress::scan;
 use receipt::recorder::Recorder;
 use values::Generated;
@@ -210,7 +209,7 @@ fn filter(command: &CopyCommand) -> Result<Filter, Vec<u8>> {
     let read = |path: &OsString| match std::fs::read(path) {
         Ok(text) => Ok(IgnoreFile { path: path.into(), text }),
         Err(error) => {
-            let error = wording::error_words(&error);
+            let error = words_of_error(&error);
             Err(UsageError::IgnoreFileUnread { path: path.clone(), error }.lines())
         }
     };

@@ -6,6 +6,7 @@ pub(crate) mod observer;
 pub(crate) mod progress;
 pub(crate) mod receipt;
 pub(crate) mod reporter;
+pub(crate) mod wording;
 
 pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute, Result, failed, failed_at};
 pub(crate) use message_order::PendingMessages;

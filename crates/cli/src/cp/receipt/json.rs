@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
-use haulage::events::{Attempt, Chosen, Diagnostic, Errno, FileId, Loss, Receipt};
+use haulage::events::{Attempt, Chosen, Diagnostic, Errno, FileId, Loss, Receipt, words_of_error};
 use haulage::{Kind, Outcome, RunTotals};
 use serde::Serialize;
 
@@ -185,7 +185,7 @@ impl Receipts {
             out.writer = None;
         }
         completed.map_err(|error| {
-            let words = wording::error_words(&error);
+            let words = words_of_error(&error);
             let why = [b": ", words.as_bytes(), b"\n"].concat();
             [b"cp: the receipts stay in ", &self.name[..], &why].concat()
         })
@@ -198,7 +198,7 @@ impl Receipts {
 
     fn error_line(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
         result.map_err(|error| {
-            let words = wording::error_words(&error);
+            let words = words_of_error(&error);
             [b"cp: error writing ", &self.name[..], b": ", words.as_bytes(), b"\n"].concat()
         })
     }
@@ -244,7 +244,7 @@ impl Out {
 }
 
 fn cannot_open(quoted: &[u8], error: &std::io::Error) -> Vec<u8> {
-    let words = wording::error_words(error);
+    let words = words_of_error(error);
     [b"cp: cannot open ", quoted, b" for writing: ", words.as_bytes(), b"\n"].concat()
 }
 
@@ -443,7 +443,7 @@ impl Failure {
         let message = wording::of_diagnostic(diagnostic);
         Failure {
             message: String::from_utf8_lossy(&message).trim_end().to_owned(),
-            errno: wording::errno_of(diagnostic).map(ErrnoLine::of),
+            errno: diagnostic.errno().map(ErrnoLine::of),
         }
     }
 }
