@@ -96,7 +96,14 @@ fn an_error_has_path_operation_and_errno() {
     check("dir", "new", Operation::Check, "dir", 21, "-r not specified; omitting directory");
     check("file", "dir", Operation::Check, "dir", 21, "cannot overwrite directory");
     check("file", "file", Operation::Check, "file", 22, "are the same file");
-    check("file", "dangling", Operation::Check, "dangling", 40, "not writing through dangling symlink");
+    check(
+        "file",
+        "dangling",
+        Operation::Check,
+        "dangling",
+        40,
+        "not writing through dangling symlink",
+    );
     assert!(!at("new").exists() && !at("nowhere").exists());
     assert_eq!(fs::read(at("file")).expect("it is there"), b"1");
 }
