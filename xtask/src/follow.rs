@@ -181,6 +181,6 @@ mod tests {
             }
             documents += 1;
         }
-        assert_eq!(documents, 3);
+        assert_eq!(documents, 2);
     }
 }

@@ -5,9 +5,9 @@ use std::io;
 use rustix::fs::Advice;
 use rustix::io::Errno;
 
-use crate::engine::Copier;
+use crate::contract::Copier;
+use crate::engine::read_write::READ_WRITE;
 use crate::moved::{errno_of, is_refusal, refuses_for_good};
-use crate::read_write::READ_WRITE;
 use crate::{Moved, Pair, Span, Stop, Variant};
 
 /// Variants for one pair of file systems, in order of preference. Remembers which of them can never
@@ -151,7 +151,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::engine::{Engine, Facts, Kind, Verdict};
+    use crate::contract::{Engine, Facts, Kind, Verdict};
     use crate::{Pos, Side, Tuning};
 
     /// Length of the source in bytes.

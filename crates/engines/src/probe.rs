@@ -2,9 +2,9 @@
 
 use rustix::io::Errno;
 
-use crate::engine::{Engine, Kind, Verdict};
+use crate::contract::{Engine, Kind, Verdict};
+use crate::support::until_done::pwrite_all;
 use crate::sys::buffer::Buffer;
-use crate::until_done::pwrite_all;
 use crate::{Pair, Side, Span, Stop, Variant};
 
 /// The most bytes that a probe copies.

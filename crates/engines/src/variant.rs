@@ -1,9 +1,9 @@
 //! A variant: an engine with its tuning and workers, and how it is started.
 
-use crate::engine::{Copier, Engine, Kind, StatusFlags};
-use crate::parallel::Parallel;
-use crate::positions::WithHonouredPositions;
-use crate::status_flags::WithStatusFlags;
+use crate::contract::{Copier, Engine, Kind, StatusFlags};
+use crate::support::parallel::Parallel;
+use crate::support::positions::WithHonouredPositions;
+use crate::support::status_flags::WithStatusFlags;
 use crate::tuning::{ParamKind, Tuning};
 
 /// The maximum number of workers that share one file.

@@ -8,8 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::bytes::{Bytes, parse_count};
-use crate::engine::Engine;
-use crate::table::{ENGINES, by_name};
+use crate::contract::Engine;
+use crate::engine::{ENGINES, by_name};
 use crate::tuning::{ParamKind, Tuning};
 use crate::variant::{Variant, WORKERS_MAX};
 

@@ -74,25 +74,19 @@ const ENGINES: &[Layer] = &[
     layer("profile", "which variant was measured to be the fastest in which situation"),
     layer("chain", "several variants, of which one continues where another is refused"),
     layer("variant_text", "the text form of a variant"),
-    layer("table", "all engines"),
-    layer(
-        "copy_file_range direct direct_read dontcache io_uring memory mmap read_write reflink \
-         sendfile splice stdio",
-        "one engine",
-    ),
     layer("probe", "whether a variant works between two files"),
     layer("variant", "an engine with its parameters, and how it is started"),
-    layer("parallel status_flags", "copiers around a copier"),
+    layer("engine", "the engines, and the table of all of them"),
     layer(
-        "cursor positions presized stripes until_done",
-        "steps that several engines have in common",
+        "support",
+        "steps that several engines have in common, copiers around a copier, where workers run",
     ),
-    layer("engine", "the contract of an engine"),
+    layer("contract", "the contract of an engine"),
     layer("tuning", "parameters and their values"),
     layer("sys", "raw system calls and raw memory"),
     layer(
-        "span moved bytes mount fs_types placement processor_cache",
-        "plain data: spans, counts, mounts, types of file systems, processors",
+        "span moved bytes mount fs_types",
+        "plain data: spans, counts, mounts, types of file systems",
     ),
 ];
 

@@ -46,7 +46,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "lost-byte",
         wrong: "The last byte of a span is not copied.",
-        file: "crates/engines/src/until_done.rs",
+        file: "crates/engines/src/support/until_done.rs",
         old: "    while bytes < span.len {\n        let left = span.after(bytes);",
         new: "    while bytes + 1 < span.len {\n        let left = span.after(bytes);",
         noticed_by: CONFORMANCE,
@@ -54,7 +54,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "short-write",
         wrong: "A short count of a write is taken for all bytes.",
-        file: "crates/engines/src/until_done.rs",
+        file: "crates/engines/src/support/until_done.rs",
         old: "            Ok(count) => written += count,",
         new: "            Ok(_) => written = bytes.len(),",
         noticed_by: ENGINES,
@@ -62,7 +62,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "short-splice",
         wrong: "A short count of a splice out of the pipe is taken for all bytes.",
-        file: "crates/engines/src/splice.rs",
+        file: "crates/engines/src/engine/splice.rs",
         old: "                Ok(count) => drained += count,",
         new: "                Ok(_) => drained = taken,",
         noticed_by: CONFORMANCE,
@@ -70,7 +70,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "zero-is-end",
         wrong: "A zero of a copy call is taken for the end of the file.",
-        file: "crates/engines/src/until_done.rs",
+        file: "crates/engines/src/support/until_done.rs",
         old: "                let doubted = doubt_zero(pair, span.after(bytes));",
         new: "                let doubted = Moved { bytes: 0, stop: Stop::Eof };",
         noticed_by: ENGINES,
@@ -78,7 +78,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "swallowed-read-error",
         wrong: "A read that fails is taken for the end of the file.",
-        file: "crates/engines/src/until_done.rs",
+        file: "crates/engines/src/support/until_done.rs",
         old: "        Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),\n    }\n}\n\n/// `pread`",
         new: "        Err(_) => Step::halted(Halt::Eof),\n    }\n}\n\n/// `pread`",
         noticed_by: HAZARDS,

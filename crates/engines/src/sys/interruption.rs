@@ -36,7 +36,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
-    use crate::engine::Kind;
+    use crate::contract::Kind;
     use crate::{ENGINES, Pair, Pos, Span, Stop, Variant};
 
     /// More than the capacity of a pipe, so that writes block.

@@ -56,7 +56,6 @@ const OPTION_SETS: &[OptionSet] = &[
     fresh("-a --reflink=never --engine=direct"),
     fresh("-a --reflink=never --engine=direct_read"),
     fresh("-a --reflink=never --engine=dontcache"),
-    fresh("-a --reflink=never --engine=adaptive"),
     fresh("-a --reflink=never --engine=read_write:64K@2"),
     fresh("-a --reflink=never --engine=splice:1M,pipe=1M"),
 ];

@@ -9,12 +9,12 @@ use std::io::{self, IoSlice, IoSliceMut};
 
 use rustix::io::{ReadWriteFlags, preadv2, pwritev2};
 
-use crate::engine::{Copier, Engine, Facts, Kind};
+use crate::contract::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::until_done::{Errors, Halt, Step, pass_on, until_done};
 use crate::sys::buffer::Buffer;
 use crate::tuning::{Param, ParamKind};
-use crate::until_done::{Errors, Halt, Step, pass_on, until_done};
 use crate::{Moved, Pair, Side, Span, Tuning};
 
 /// The table row.

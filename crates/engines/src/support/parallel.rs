@@ -1,11 +1,11 @@
 //! Several workers on one file: a composition over spans, not an engine. It works with every engine
 //! whose facts include positions.
 
-use crate::engine::{Copier, StatusFlags};
-use crate::placement::spawn_worker;
-use crate::presized::Presized;
+use crate::contract::{Copier, StatusFlags};
 use crate::span::Pos;
-use crate::stripes::Stripes;
+use crate::support::placement::spawn_worker;
+use crate::support::presized::Presized;
+use crate::support::stripes::Stripes;
 use crate::{Moved, Pair, Side, Span, Stop};
 
 /// A shorter span is copied by one worker: to start threads takes longer than they save.

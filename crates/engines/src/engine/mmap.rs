@@ -13,15 +13,15 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::cursor::{with_both_at, with_src_at};
-use crate::engine::{Copier, Ends, Engine, Facts, Kind};
-use crate::presized::Presized;
+use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::cursor::{with_both_at, with_src_at};
+use crate::support::presized::Presized;
+use crate::support::until_done::{Errors, Halt, Step, doubt_zero, until_done};
 use crate::sys::guarded::{self, Missing};
 use crate::sys::map::Map;
 use crate::tuning::{Param, ParamKind};
-use crate::until_done::{Errors, Halt, Step, doubt_zero, until_done};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
 /// The table row.

@@ -9,12 +9,12 @@
 
 use std::io;
 
-use crate::engine::{Copier, Ends, Engine, Facts, Kind};
+use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::moved::errno_of;
 use crate::probe::probe_by_copy;
+use crate::support::until_done::{Errors, read_then_write, until_done};
 use crate::sys::buffer::{Buffer, PAGE_BYTES, Page};
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
-use crate::until_done::{Errors, read_then_write, until_done};
 use crate::{Moved, Pair, Span, Tuning};
 
 /// The table row.

@@ -10,11 +10,11 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::engine::{Copier, Engine, Facts, Kind};
+use crate::contract::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::until_done::doubt_zero;
 use crate::sys::clone_range;
-use crate::until_done::doubt_zero;
 use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
 
 /// The table row.

@@ -11,12 +11,14 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with};
 
-use crate::engine::{Copier, Ends, Engine, Facts, Kind};
+use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::until_done::{
+    Errors, Halt, Step, after_failed_write, pass_on, until_done, write_at,
+};
 use crate::sys::buffer::Buffer;
 use crate::tuning::{Param, ParamKind};
-use crate::until_done::{Errors, Halt, Step, after_failed_write, pass_on, until_done, write_at};
 use crate::{CALL_BYTES_MAX, Moved, Pair, Side, Span, Tuning, is_refusal};
 
 /// The table row.

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-use crate::engine::{Copier, StatusFlags};
+use crate::contract::{Copier, StatusFlags};
 use crate::{Moved, Pair, Span};
 
 /// A copier whose descriptors have `flags` for the length of each span. The flags belong to the

@@ -10,11 +10,11 @@ use std::io;
 use rustix::fs::fstatfs;
 use rustix::io::Errno;
 
-use crate::engine::{Copier, Engine, Facts, Kind};
+use crate::contract::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::until_done::{Errors, Step, until_done};
 use crate::tuning::{Param, ParamKind};
-use crate::until_done::{Errors, Step, until_done};
 use crate::{CALL_BYTES_MAX, Moved, Pair, Side, Span, Tuning};
 
 /// The table row.

@@ -15,15 +15,15 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
 
-use crate::cursor::with_src_at;
-use crate::engine::{Copier, Ends, Engine, Facts, Kind};
-use crate::positions::appends;
+use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::cursor::with_src_at;
+use crate::support::positions::appends;
+use crate::support::until_done::{Errors, Halt, Step, until_done};
 use crate::sys::buffer::Buffer;
 use crate::sys::stream::{End, Stream, Transfer};
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
-use crate::until_done::{Errors, Halt, Step, until_done};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
 /// The table row.

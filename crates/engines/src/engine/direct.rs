@@ -12,12 +12,14 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, statx};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 
-use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags, Verdict};
+use crate::contract::{Copier, Engine, Facts, Kind, StatusFlags, Verdict};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::until_done::{
+    Errors, Halt, Step, pass_on, put_back, read_at, until_done, write_at,
+};
 use crate::sys::buffer::Buffer;
 use crate::tuning::{Param, ParamKind};
-use crate::until_done::{Errors, Halt, Step, pass_on, put_back, read_at, until_done, write_at};
 use crate::{Moved, Pair, Side, Span, Tuning};
 
 /// The table row.

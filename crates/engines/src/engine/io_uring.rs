@@ -12,12 +12,12 @@ use std::io;
 use rustix::fs::{OFlags, tell};
 use rustix::io::Errno;
 
-use crate::cursor::with_both_at;
-use crate::direct::block_bytes;
-use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags};
+use crate::contract::{Copier, Engine, Facts, Kind, StatusFlags};
+use crate::engine::direct::block_bytes;
 use crate::moved::stop_for;
-use crate::presized::Presized;
 use crate::probe::probe_by_copy;
+use crate::support::cursor::with_both_at;
+use crate::support::presized::Presized;
 use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};

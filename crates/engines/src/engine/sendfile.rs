@@ -9,11 +9,11 @@ use std::io;
 
 use rustix::fs::{SeekFrom, seek};
 
-use crate::engine::{Copier, Ends, Engine, Facts, Kind};
+use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::support::until_done::{Errors, Step, until_done};
 use crate::tuning::{Param, ParamKind};
-use crate::until_done::{Errors, Step, until_done};
 use crate::{CALL_BYTES_MAX, Moved, Pair, Side, Span, Tuning};
 
 /// The table row.

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 
-use crate::engine::{Copier, StatusFlags};
+use crate::contract::{Copier, StatusFlags};
 use crate::span::Pos;
 use crate::{Moved, Pair, Side, Span};
 

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::engine::Copier;
+use crate::contract::Copier;
 use crate::{Moved, Pair, Span, Stop};
 
 /// The shortest stripe, in bytes: 50 µs of a fast copy, several times the cost of its calls and locks.

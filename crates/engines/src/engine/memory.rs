@@ -9,7 +9,7 @@
 use std::io;
 
 use crate::Tuning;
-use crate::engine::{Ends, Engine, Facts, Floor, Kind};
+use crate::contract::{Ends, Engine, Facts, Floor, Kind};
 use crate::sys::buffer::Buffer;
 use crate::sys::map::Map;
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
