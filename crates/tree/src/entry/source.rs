@@ -39,7 +39,7 @@ pub(crate) fn open_regular(
     src: &Place<'_>,
     follow: bool,
 ) -> Option<OpenSource> {
-    let (fd, stat) = open_listed(fs_types, src.dir, src.name, read_flags(follow))?;
+    let (fd, stat) = open_listed(fs_types, None, (src.dir, src.name), read_flags(follow))?;
     Some(OpenSource { fd, stat })
 }
 

@@ -3,12 +3,11 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use engines::fs_types::NFS;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, Stat, Statx, StatxFlags, fcntl_setfl, fstat, makedev, openat, statx,
 };
 use rustix::io::{self, Errno, retry_on_intr};
-
-use engines::fs_types::NFS;
 
 use super::fs_type::{FsTypes, is_reliable};
 use super::stat::{FileId, is_regular};
@@ -28,11 +27,9 @@ pub(crate) fn open_looked_at(
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
     if !is_regular(stat) {
-        return open_retrying(dir, name, flags);
+        return open_retrying(None, (dir, name), flags);
     }
-    match retry_on_intr(|| {
-        open_to_write(fs_type, (dir, name), flags | OFlags::NONBLOCK, Mode::empty())
-    }) {
+    match open_retrying(fs_type, (dir, name), flags | OFlags::NONBLOCK) {
         // Another process, such as Samba, holds a lease on the file. O_NONBLOCK does not wait for
         // it.
         Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
@@ -76,14 +73,14 @@ fn asks_for_delegation(fs_type: Option<u64>, flags: OFlags) -> bool {
 }
 
 /// Opens a file that is listed as regular. `None` if that would block or fails, or if it is another
-/// kind of file.
+/// kind of file. `fs_type` is as in [`open_to_write`].
 pub(crate) fn open_listed(
     fs_types: &mut FsTypes,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    fs_type: Option<u64>,
+    place: (BorrowedFd<'_>, &CStr),
     flags: OFlags,
 ) -> Option<(OwnedFd, Stat)> {
-    let fd = open_retrying(dir, name, flags | OFlags::NONBLOCK).ok()?;
+    let fd = open_retrying(fs_type, place, flags | OFlags::NONBLOCK).ok()?;
     let stat = fstat(&fd).ok()?;
     if !is_regular(&stat) {
         return None;
@@ -134,8 +131,8 @@ fn open_leased(
     flags: OFlags,
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
-    let held =
-        open_retrying(dir, name, (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC)?;
+    let path_only = (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC;
+    let held = open_retrying(None, (dir, name), path_only)?;
     if FileId::of(&fstat(&held)?) != FileId::of(stat) {
         return Err(Errno::STALE);
     }
@@ -143,8 +140,12 @@ fn open_leased(
     retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
 }
 
-fn open_retrying(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
-    retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
+fn open_retrying(
+    fs_type: Option<u64>,
+    place: (BorrowedFd<'_>, &CStr),
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    retry_on_intr(|| open_to_write(fs_type, place, flags, Mode::empty()))
 }
 
 #[cfg(test)]
