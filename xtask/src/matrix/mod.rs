@@ -35,9 +35,8 @@ const SAMPLE: &[&str] = &["nfs-4.2", "smb-samba", "vfat"];
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask matrix", bin_name = "cargo xtask matrix")]
 pub(crate) struct Args {
-    /// Kernels
-    #[arg(long, value_name = "KERNEL", value_delimiter = ',', value_parser = kernel::find,
-          default_value = "5.10,6.1,6.12,newest")]
+    /// Kernels [default: all]
+    #[arg(long, value_name = "KERNEL", value_delimiter = ',', value_parser = kernel::find)]
     kernel: Vec<Kernel>,
     /// File systems [default: all; see --list]
     #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = find)]
@@ -45,8 +44,8 @@ pub(crate) struct Args {
     /// Write the outcomes into the table of docs/reliability.md; other cells stay
     #[arg(long)]
     write: bool,
-    /// Try a few cases of NFS, SMB and vfat as destinations, on the newest kernel
-    #[arg(long, conflicts_with_all = ["kernel", "fs", "write"])]
+    /// Try a few cases of each as destinations; by default of NFS, SMB and vfat on the newest kernel
+    #[arg(long)]
     sample: bool,
     /// Print the file systems and exit
     #[arg(long)]
@@ -68,11 +67,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let (mut kernels, mut chosen) = (args.kernel.clone(), args.fs.clone());
-    if args.sample {
-        kernels = vec![kernel::find("newest")?];
-        chosen = SAMPLE.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
-    } else if chosen.is_empty() {
-        chosen = systems().collect();
+    if kernels.is_empty() {
+        kernels = if args.sample { vec![kernel::find("newest")?] } else { KERNELS.to_vec() };
+    }
+    if chosen.is_empty() {
+        chosen = systems().filter(|it| !args.sample || SAMPLE.contains(&it.name)).collect();
     }
     let prepared: anyhow::Result<Vec<_>> =
         kernels.iter().map(|&kernel| Ok((kernel, Prepared::new(kernel)?))).collect();
