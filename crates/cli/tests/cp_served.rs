@@ -168,6 +168,29 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
     });
 }
 
+/// A server of SMB takes the protection off at a rename.
+#[test]
+fn a_file_that_its_owner_may_not_write_is_so_under_its_name() {
+    let content = random_bytes(5 << 20, 1);
+    let (_dir, src) = source(&content);
+    each_server(Costs::default(), |what, served| {
+        served.lie(Lies { renames_unprotect: true, ..Lies::default() });
+        let root = served.path();
+        for (index, mode) in [0o400, 0o644].into_iter().enumerate() {
+            set_permissions(&src, PermissionsExt::from_mode(mode)).expect("a mode");
+            for options in [&["--atomic"][..], &["--resume"], &["--durable", "--atomic"]] {
+                let name = format!("to {} {index}", options.join(" "));
+                for onto in ["nothing", "its copy"] {
+                    let output = cp(root, &[options, &["-p", &src, &name]].concat());
+                    assert_eq!(said(&output), "", "{what}: {name}, onto {onto}");
+                    let copied = metadata(root.join(&name)).expect("the copy").mode();
+                    assert_eq!(copied & 0o7777, mode, "{what}: {name}, onto {onto}");
+                }
+            }
+        }
+    });
+}
+
 /// The kernel knew the name from before.
 #[test]
 fn a_file_that_another_host_has_removed_is_copied_anew() {

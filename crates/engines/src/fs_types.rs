@@ -20,6 +20,9 @@ pub const VFAT: u64 = 0x4d44;
 /// The number of tmpfs.
 pub const TMPFS: u64 = 0x0102_1994;
 
+/// The number of NFS, of every version.
+pub const NFS: u64 = 0x6969;
+
 /// Who keeps the data of a type of file systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
@@ -58,7 +61,7 @@ const TYPES: &[Row] = {
         (0x7366_746e, Some("ntfs3"), Local),
         (0x3153_464a, Some("jfs"), Local),
         (0x6573_5546, Some("fuse"), Served), // virtiofs too
-        (0x6969, Some("nfs"), Served),
+        (NFS, Some("nfs"), Served),
         (0xff53_4d42, Some("cifs"), Served),
         (0xfe53_4d42, Some("smb2"), Served),
         (0x0102_1997, Some("9p"), Served),

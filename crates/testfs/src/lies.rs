@@ -58,6 +58,8 @@ pub struct Lies {
     pub links_change_times: bool,
     /// A file is modified now when it is synced, as by a server of SMB.
     pub syncs_change_times: bool,
+    /// The owner of a file may write to it after a rename, as on a server of SMB.
+    pub renames_unprotect: bool,
     /// Of a new file only the descriptor that created it can read, until it is closed: EACCES. So it
     /// is on SMB, where the lock on a file is mandatory.
     pub creator_reads_alone: bool,
@@ -211,6 +213,10 @@ impl Liar {
 
     pub(crate) fn syncs_change_times(&self) -> bool {
         self.lies.syncs_change_times
+    }
+
+    pub(crate) fn renames_unprotect(&self) -> bool {
+        self.lies.renames_unprotect
     }
 
     pub(crate) fn creator_reads_alone(&self) -> bool {

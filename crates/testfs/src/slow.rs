@@ -360,10 +360,19 @@ impl Filesystem for Slow {
             }
             return reply.error(Errno::EINVAL);
         }
-        match self.nodes().rename((parent, name), (newparent, newname), flags) {
-            Ok(()) => reply.ok(),
-            Err(errno) => reply.error(errno),
+        let unprotects = self.liar().renames_unprotect();
+        let mut nodes = self.nodes();
+        if let Err(errno) = nodes.rename((parent, name), (newparent, newname), flags) {
+            return reply.error(errno);
         }
+        if unprotects
+            && let Some(ino) = nodes.find(newparent, newname)
+            && let Some(attr) = nodes.attr(ino)
+        {
+            let mode = Some(u32::from(attr.perm) | 0o200);
+            nodes.change(ino, Change { mode, ..Change::default() });
+        }
+        reply.ok();
     }
 
     fn link(

@@ -39,17 +39,9 @@ pub(crate) struct Unpacked {
 }
 
 impl Unpacked {
-    pub(crate) fn image(&self) -> PathBuf {
-        self.dir.join("vmlinuz")
-    }
-
-    pub(crate) fn initramfs(&self) -> PathBuf {
-        self.dir.join("initramfs")
-    }
-
-    /// The directory to be `/lib/modules`.
-    pub(crate) fn modules(&self) -> PathBuf {
-        self.dir.join("lib/modules")
+    /// The path of `vmlinuz`, `initramfs` or `lib/modules`.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
     }
 }
 

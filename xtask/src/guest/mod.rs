@@ -67,19 +67,16 @@ impl Prepared {
     /// Installs and fetches what is missing.
     pub(crate) fn new(kernel: Kernel) -> anyhow::Result<Prepared> {
         ensure!(std::env::consts::ARCH == "x86_64", "the kernels are for x86_64");
-        ensure!(
-            rustix::process::geteuid().is_root(),
-            "run as root: the host's files are the guest's"
-        );
-        ensure!(
-            packages::is_found("apt-get"),
-            "without apt-get Debian's kernels cannot be fetched"
-        );
+        let is_root = rustix::process::geteuid().is_root();
+        ensure!(is_root, "run as root: the host's files are the guest's");
+        let has_apt = packages::is_found("apt-get");
+        ensure!(has_apt, "without apt-get Debian's kernels cannot be fetched");
         packages::install_guest()?;
         let haulage = build_haulage()?;
         let target = haulage.parent().and_then(Path::parent).context("the target directory")?;
         let cache = target.join("guest");
         std::fs::create_dir_all(&cache)?;
+        packages::unpack_guest(&cache);
         Ok(Prepared { kernel: kernel.unpacked(&cache)?, cache, haulage })
     }
 
@@ -127,7 +124,8 @@ impl Prepared {
     /// The shell script that the guest's first process executes.
     fn session(&self, args: &Args) -> anyhow::Result<String> {
         let quoted = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
-        let mut script = format!("mount --bind {} /lib/modules\n", quoted(&self.kernel.modules()));
+        let mut script =
+            format!("mount --bind {} /lib/modules\n", quoted(&self.kernel.path("lib/modules")));
         for (index, dir) in args.share.iter().enumerate() {
             let dir = quoted(&std::path::absolute(dir)?);
             let options = "trans=virtio,version=9p2000.L,msize=524288";
@@ -136,10 +134,11 @@ impl Prepared {
         let programs = self.haulage.parent().expect("it has a name");
         let system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         script += &format!(
-            "export HOME=/root PATH={}:{system}\ncd {}\nstatus=0\n\
+            "export HOME=/root PATH={}:{system}:{}\ncd {}\nstatus=0\n\
             {} </dev/null >/run/guest/stdout 2>/run/guest/stderr || status=$?\n\
             echo $status >/run/guest/status\nexec busybox poweroff -nf\n",
             quoted(programs),
+            quoted(&self.cache.join(packages::UNPACKED).join("usr/sbin")),
             quoted(&std::env::current_dir()?),
             shell_words::join(&args.command),
         );
@@ -150,25 +149,15 @@ impl Prepared {
     fn machine(&self, args: &Args, dir: &TempDir) -> anyhow::Result<Command> {
         // The guest ends with this process, however that ends.
         let mut machine = Command::new("setpriv");
-        machine.args(["--pdeathsig", "KILL", "--", "qemu-system-x86_64", "-nodefaults"]);
-        machine.args([
-            "-display",
-            "none",
-            "-no-reboot",
-            "-cpu",
-            "max,tsc-deadline=off",
-            "-smp",
-            "2",
-            "-m",
-            "3G",
-        ]);
-        machine.args(["-accel", "tcg,thread=multi", "-append"]);
+        let options = "--pdeathsig KILL -- qemu-system-x86_64 -nodefaults -display none -no-reboot \
+            -cpu max,tsc-deadline=off -smp 2 -m 3G -accel tcg,thread=multi -append";
+        machine.args(options.split_whitespace());
         // On a busy host Linux measures a wrong frequency of the TSC, and then an hour is a minute.
         machine.arg(
             "console=ttyS0 quiet panic=-1 oops=panic clocksource=hpet tsc=unstable no_timer_check",
         );
-        machine.arg("-kernel").arg(self.kernel.image());
-        machine.arg("-initrd").arg(self.kernel.initramfs());
+        machine.arg("-kernel").arg(self.kernel.path("vmlinuz"));
+        machine.arg("-initrd").arg(self.kernel.path("initramfs"));
         machine.arg("-serial").arg(format!("file:{}", in_option(&dir.path().join("console"))));
         let mut pass = |tag: &str, path: &Path, options: &str| {
             let path = in_option(path);

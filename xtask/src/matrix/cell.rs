@@ -8,14 +8,16 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use testfs::{Aspects, Tree, random_bytes};
 
 use super::systems::{Role, SCRIPT, System};
 use crate::sweep::copies::{each_below, remove};
 
-/// The file system under test, one with everything that `cp -a` keeps, and the server's side of the former.
+/// The file system under test, its second mount, one with everything that `cp -a` keeps, and the server's side of the
+/// first.
 pub(super) const MOUNT: &str = "/m/t";
+pub(super) const SECOND: &str = "/m/second";
 pub(super) const LOCAL: &str = "/m/local";
 pub(super) const SERVER: &str = "/m/server";
 
@@ -24,13 +26,6 @@ const SECONDS_MAX: &str = "300";
 
 /// The only user besides root.
 const USER: &str = "1234";
-
-/// One copy by each program.
-struct Copy {
-    ground: Ground,
-    gnu: &'static str,
-    ours: &'static str,
-}
 
 /// The source, and what is at the destination before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,37 +42,41 @@ pub(super) enum Ground {
     Within,
 }
 
-const fn copy(ground: Ground, gnu: &'static str, ours: &'static str) -> Copy {
-    Copy { ground, gnu, ours }
+/// Options of GNU cp, and those of haulage whose copies are compared with it.
+struct Group {
+    ground: Ground,
+    gnu: &'static str,
+    ours: &'static [&'static str],
 }
 
-/// Those with one ground and one command of GNU cp are neighbours: it runs once.
-const COPIES: &[Copy] = &[
-    copy(Ground::Plain, "-a", "-a"),
-    copy(Ground::Plain, "-a", "-a --atomic"),
-    copy(Ground::Plain, "-a", "-a --durable --verify"),
-    copy(Ground::Plain, "-a", "-a --atomic --durable --verify"),
-    copy(Ground::Plain, "-a", "-a --resume"),
-    copy(Ground::Plain, "-a", "-a --resume --durable --verify"),
-    copy(Ground::Plain, "-r", "-r"),
-    copy(Ground::Rich, "-a", "-a"),
-    copy(Ground::Rich, "-a", "-a --atomic"),
-    copy(Ground::Rich, "-a", "-a --resume --verify"),
-    copy(Ground::Rich, "-rp", "-rp"),
-    copy(Ground::Rich, "-r", "-r --atomic"),
-    copy(Ground::User, "-a", "-a"),
-    copy(Ground::User, "-a", "-a --atomic"),
-    copy(Ground::User, "-a", "-a --resume"),
-    copy(Ground::Over, "-a", "-a"),
-    copy(Ground::Over, "-a", "-a --atomic --durable"),
-    copy(Ground::Over, "-a", "-a --resume"),
-    copy(Ground::Over, "-a --remove-destination", "-a --remove-destination"),
-    copy(Ground::Over, "-ab", "-ab"),
-    copy(Ground::Over, "-ab", "-ab --atomic"),
-    copy(Ground::Over, "-a --backup=numbered", "-a --backup=numbered --resume"),
-    copy(Ground::Within, "-a", "-a"),
-    copy(Ground::Within, "-a", "-a --atomic"),
-    copy(Ground::Within, "-al", "-al"),
+const fn group(ground: Ground, gnu: &'static str, ours: &'static [&'static str]) -> Group {
+    Group { ground, gnu, ours }
+}
+
+const GROUPS: &[Group] = &[
+    group(
+        Ground::Plain,
+        "-a",
+        &[
+            "-a",
+            "-a --atomic",
+            "-a --durable --verify",
+            "-a --atomic --durable --verify",
+            "-a --resume",
+            "-a --resume --durable --verify",
+        ],
+    ),
+    group(Ground::Plain, "-r", &["-r"]),
+    group(Ground::Rich, "-a", &["-a", "-a --atomic", "-a --resume --verify"]),
+    group(Ground::Rich, "-rp", &["-rp"]),
+    group(Ground::Rich, "-r", &["-r --atomic"]),
+    group(Ground::User, "-a", &["-a", "-a --atomic", "-a --resume"]),
+    group(Ground::Over, "-a", &["-a", "-a --atomic --durable", "-a --resume"]),
+    group(Ground::Over, "-a --remove-destination", &["-a --remove-destination"]),
+    group(Ground::Over, "-ab", &["-ab", "-ab --atomic"]),
+    group(Ground::Over, "-a --backup=numbered", &["-a --backup=numbered --resume"]),
+    group(Ground::Within, "-a", &["-a", "-a --atomic"]),
+    group(Ground::Within, "-al", &["-al"]),
 ];
 
 /// Where sources and copies are.
@@ -103,13 +102,20 @@ pub(super) struct Ended {
     pub(super) stderr: String,
 }
 
+impl Ended {
+    /// What is wrong if it should end with `status`, and with a message unless that is 0.
+    pub(super) fn unless(&self, status: i32) -> Option<String> {
+        let is_silent = status != 0 && self.stderr.is_empty();
+        let is_right = self.status == status && !is_silent;
+        (!is_right).then(|| format!("exit status {}: {}", self.status, self.stderr.trim()))
+    }
+}
+
 /// Trees by their path and view, as far as they could be read.
 pub(super) type Trees = BTreeMap<(PathBuf, &'static str), Option<Tree>>;
 
 pub(super) struct Cell {
     pub(super) system: System,
-    /// GNU's last copy: its ground, options, end, and the trees that were read of it and of the source.
-    pub(super) gnu: Option<(Ground, &'static str, Ended, Trees)>,
     pub(super) cases: usize,
 }
 
@@ -117,21 +123,18 @@ impl Cell {
     /// Tries the copies with `ends`, or with `quick` a few of them.
     pub(super) fn try_copies(&mut self, ends: &Ends, quick: bool) -> anyhow::Result<()> {
         let is_quick =
-            |copy: &&Copy| copy.gnu == "-a" && matches!(copy.ground, Ground::Plain | Ground::Over);
-        COPIES
-            .iter()
-            .filter(|copy| !quick || is_quick(copy))
-            .try_for_each(|copy| self.try_copy(ends, copy))
+            |it: &Group| it.gnu == "-a" && matches!(it.ground, Ground::Plain | Ground::Over);
+        let mut groups = GROUPS.iter().filter(|group| !quick || is_quick(group));
+        groups.try_for_each(|group| self.try_group(ends, group))
     }
 
-    fn try_copy(&mut self, ends: &Ends, copy: &Copy) -> anyhow::Result<()> {
-        let tree =
-            if matches!(copy.ground, Ground::Rich | Ground::Within) { "rich" } else { "plain" };
+    fn try_group(&mut self, ends: &Ends, group: &Group) -> anyhow::Result<()> {
+        let (system, ground) = (self.system, group.ground);
+        let tree = if matches!(ground, Ground::Rich | Ground::Within) { "rich" } else { "plain" };
         let src = ends.src.join(tree);
-        let is_within = copy.ground == Ground::Within;
-        if !src.exists()
-            || (is_within && (ends.direction == "to" || self.system.role == Role::Source))
-        {
+        let is_within = ground == Ground::Within;
+        let has_within = ends.direction == "from" && system.role != Role::Source;
+        if !src.exists() || (is_within && !has_within) {
             return Ok(());
         }
         let dst = if is_within { Path::new(MOUNT).join("within") } else { ends.dst.clone() };
@@ -139,29 +142,20 @@ impl Cell {
         // Where modes are those of the mount, an ordinary user can write nothing.
         let _ = std::fs::set_permissions(&dst, PermissionsExt::from_mode(0o777));
         let [gnu, ours] = ["gnu", "ours"].map(|name| dst.join(name));
-        let is_user = copy.ground == Ground::User;
-        let begin = |at: &Path| -> anyhow::Result<()> {
+        let copy = |program, options: &str, at: &Path| {
             remove(at)?;
-            if copy.ground == Ground::Over {
+            if ground == Ground::Over {
                 cp("cp", "-a", &ends.src.join("old"), at, false)?;
-                let _ = shell(self.system, &format!("T={}; prepare", at.display()));
+                let _ = shell(system, &format!("T={}; prepare", at.display()));
             }
-            Ok(())
+            cp(program, options, &src, at, ground == Ground::User)
         };
-        let (ground, options) = (copy.ground, copy.gnu);
-        let last = self.gnu.take().filter(|last| (last.0, last.1) == (ground, options));
-        let (_, _, theirs, mut trees) = match last {
-            Some(last) => last,
-            None => {
-                begin(&gnu)?;
-                (ground, options, cp("cp", options, &src, &gnu, is_user)?, Trees::new())
-            }
-        };
-        begin(&ours)?;
-        let ended = cp("haulage cp", copy.ours, &src, &ours, is_user)?;
-        let found = self.judged(&mut trees, [&src, &dst], copy.ours, [&theirs, &ended])?;
-        self.gnu = Some((ground, options, theirs, trees));
-        self.report(ends, &format!("{} ({ground:?})", copy.ours), found);
+        let (theirs, mut trees) = (copy("cp", group.gnu, &gnu)?, Trees::new());
+        for options in group.ours {
+            let ended = copy("haulage cp", options, &ours)?;
+            let found = self.judged(&mut trees, [&src, &dst], options, [&theirs, &ended])?;
+            self.report(ends, &format!("{options} ({ground:?})"), found);
+        }
         Ok(())
     }
 
@@ -183,7 +177,10 @@ impl Cell {
         let below = dst.strip_prefix(MOUNT).ok().filter(|_| self.system.role != Role::Memory);
         if let Some(below) = below {
             views.push((" after a remount", dst.to_owned()));
-            if self.system.role == Role::Served {
+            if self.system.role == Role::Twice {
+                views.push((" through the other mount", Path::new(SECOND).join(below)));
+            }
+            if self.system.role.has_server() {
                 views.push((" on the server", Path::new(SERVER).join(below)));
             }
         }
@@ -240,17 +237,12 @@ impl Cell {
         if self.system.role == Role::Memory {
             return Ok(());
         }
-        shell(self.system, "unmount; mount_it").map_err(anyhow::Error::msg).context("the remount")
-    }
-
-    /// Runs commands of `systems.sh`. The error is what they wrote to standard error.
-    pub(super) fn shell(&self, commands: &str) -> Result<(), String> {
-        shell(self.system, commands)
+        shell(self.system, "unmount; mount_it").context("the remount")
     }
 
     /// Where the space of the file system is used up.
     pub(super) fn backing(&self) -> &'static Path {
-        Path::new(if self.system.role == Role::Served { SERVER } else { MOUNT })
+        Path::new(if self.system.role.has_server() { SERVER } else { MOUNT })
     }
 }
 
@@ -279,18 +271,18 @@ pub(super) fn ended(command: &mut Command) -> anyhow::Result<Ended> {
     Ok(Ended { status, stdout: text(output.stdout), stderr: text(output.stderr) })
 }
 
-pub(super) fn shell(system: System, commands: &str) -> Result<(), String> {
+/// Runs commands of `systems.sh`. The error is what they wrote to standard error.
+pub(super) fn shell(system: System, commands: &str) -> anyhow::Result<()> {
     // Daemons keep standard output open.
     let script = format!("set -e\n{SCRIPT}\n{{ {commands}; }} >/dev/null 2>/m/said");
     let status = Command::new("bash")
         .args(["-c", &script])
-        .envs([("FS", system.name), ("D", "/dev/vda"), ("M", MOUNT), ("S", SERVER)])
+        .envs([("FS", system.name), ("D", "/dev/vda"), ("S", SERVER)])
+        .envs([("M", MOUNT), ("N", SECOND)])
         .stdin(Stdio::null())
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(std::fs::read_to_string("/m/said").unwrap_or_default()),
-    }
+        .status()?;
+    ensure!(status.success(), "{commands}: {}", std::fs::read_to_string("/m/said")?.trim());
+    Ok(())
 }
 
 /// Where the copy `ours` is worse than that of GNU cp: they differ, `ours` differs from the source too, and GNU's time

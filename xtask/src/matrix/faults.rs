@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use testfs::{Aspects, Tree};
 
-use super::cell::{Cell, Ends, Trees, cp};
+use super::cell::{Cell, Ends, Trees, cp, shell};
 use crate::sweep::copies::remove;
 
 /// All cases. The last leaves the file system broken.
 pub(super) fn run(cell: &mut Cell, to: &Ends, from: &Ends) -> anyhow::Result<()> {
+    std::fs::create_dir_all(&from.dst)?;
     unreadable(cell, from)?;
     power_cuts(cell, to)?;
-    failing_writes(cell, to)
+    failing_writes(cell, to)?;
+    println!("cases to {}", cell.cases);
+    Ok(())
 }
 
 /// What a copy with `--durable` has copied is there after a loss of power.
@@ -29,7 +31,7 @@ fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
             cell.remount()?;
             let ended = cp("haulage cp", options, &src, &ours, false)?;
             shell(
-                cell,
+                cell.system,
                 "mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount; mapped 'linear /dev/vda 0'; mount_it",
             )?;
             let found =
@@ -49,7 +51,7 @@ fn unreadable(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     if ["faults-btrfs", "faults-vfat"].contains(&cell.system.name) {
         return Ok(());
     }
-    shell(cell, "bad_sectors $M/plain/large")?;
+    shell(cell.system, "bad_sectors $M/plain/large")?;
     for options in ["-a", "-a --atomic", "-a --verify", "-a --resume"] {
         remove(&ours)?;
         let ended = cp("haulage cp", options, &src, &ours, false)?;
@@ -66,12 +68,10 @@ fn unreadable(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         }
         cell.report(ends, &format!("{options} of sectors that cannot be read"), found);
     }
-    shell(cell, "mapped 'linear /dev/vda 0'")?;
+    shell(cell.system, "mapped 'linear /dev/vda 0'")?;
     let ended = cp("haulage cp", "-a --resume", &src, &ours, false)?;
     let mut found = source.differences(&Tree::read(&ours)?, Aspects::ALL);
-    if ended.status != 0 {
-        found.push(format!("exit status {}: {}", ended.status, ended.stderr));
-    }
+    found.extend(ended.unless(0));
     cell.report(ends, "--resume once they can be read", found);
     Ok(())
 }
@@ -81,12 +81,9 @@ fn failing_writes(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let (src, ours) = (ends.src.join("plain"), ends.dst.join("ours"));
     for options in ["-a --durable", "-a --durable --atomic", "-a --durable --resume"] {
         fresh(cell, ends)?;
-        shell(cell, "mapped 'flakey /dev/vda 0 0 600 1 error_writes'")?;
+        shell(cell.system, "mapped 'flakey /dev/vda 0 0 600 1 error_writes'")?;
         let ended = cp("haulage cp", options, &src, &ours, false)?;
-        let mut found = Vec::new();
-        if ended.status != 1 || ended.stderr.is_empty() {
-            found.push(format!("exit status {}", ended.status));
-        }
+        let found = Vec::from_iter(ended.unless(1));
         cell.report(ends, &format!("{options} with writes that fail"), found);
     }
     Ok(())
@@ -94,11 +91,7 @@ fn failing_writes(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
 
 /// Makes the file system again.
 fn fresh(cell: &Cell, ends: &Ends) -> anyhow::Result<()> {
-    shell(cell, "unmount; mapped 'linear /dev/vda 0'; make_faulty; mount_it")?;
+    shell(cell.system, "unmount; mapped 'linear /dev/vda 0'; make_faulty; mount_it")?;
     std::fs::create_dir_all(&ends.dst)?;
     cell.remount()
-}
-
-fn shell(cell: &Cell, commands: &str) -> anyhow::Result<()> {
-    cell.shell(commands).map_err(anyhow::Error::msg).with_context(|| commands.to_owned())
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::Mutex;
 
 use anyhow::Context;
 
@@ -23,6 +22,9 @@ mod systems;
 const DOCUMENT: &str = "docs/reliability.md";
 const MARK: &str = "<!-- written by cargo xtask matrix --write -->\n";
 
+/// The outcome where the kernel has no such file system. A set-up that fails for another reason is a failure.
+const NOT_SUPPORTED: &str = "not supported";
+
 /// What `--sample` tries.
 const SAMPLE: &[&str] = &["nfs-4.2", "smb-samba", "vfat"];
 
@@ -33,21 +35,17 @@ const SAMPLE: &[&str] = &["nfs-4.2", "smb-samba", "vfat"];
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask matrix", bin_name = "cargo xtask matrix")]
 pub(crate) struct Args {
-    /// Kernels
-    #[arg(long, value_name = "KERNEL", value_delimiter = ',', value_parser = kernel::find,
-          default_value = "5.10,6.1,6.12,newest")]
+    /// Kernels [default: all]
+    #[arg(long, value_name = "KERNEL", value_delimiter = ',', value_parser = kernel::find)]
     kernel: Vec<Kernel>,
     /// File systems [default: all; see --list]
     #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = find)]
     fs: Vec<System>,
-    /// Guests at once
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    jobs: usize,
     /// Write the outcomes into the table of docs/reliability.md; other cells stay
     #[arg(long)]
     write: bool,
-    /// Try a few cases of NFS, SMB and vfat as destinations, on the newest kernel
-    #[arg(long, conflicts_with_all = ["kernel", "fs", "write"])]
+    /// Try a few cases of each as destinations; by default of NFS, SMB and vfat on the newest kernel
+    #[arg(long)]
     sample: bool,
     /// Print the file systems and exit
     #[arg(long)]
@@ -69,11 +67,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let (mut kernels, mut chosen) = (args.kernel.clone(), args.fs.clone());
-    if args.sample {
-        kernels = vec![kernel::find("newest")?];
-        chosen = SAMPLE.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
-    } else if chosen.is_empty() {
-        chosen = systems().collect();
+    if kernels.is_empty() {
+        kernels = if args.sample { vec![kernel::find("newest")?] } else { KERNELS.to_vec() };
+    }
+    if chosen.is_empty() {
+        chosen = systems().filter(|it| !args.sample || SAMPLE.contains(&it.name)).collect();
     }
     let prepared: anyhow::Result<Vec<_>> =
         kernels.iter().map(|&kernel| Ok((kernel, Prepared::new(kernel)?))).collect();
@@ -84,25 +82,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         prepared => prepared.context("no guest can run here")?,
     };
-    let cells =
-        chosen.iter().flat_map(|&system| prepared.iter().map(move |kernel| (system, kernel)));
-    let (open, done) = (Mutex::new(cells), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..args.jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let Some((system, (kernel, prepared))) = open.lock().expect("no panic").next()
-                    else {
-                        return;
-                    };
-                    let (printed, outcomes) = try_cell(system, *kernel, prepared, args.sample);
-                    print!("{printed}");
-                    done.lock().expect("no panic").push((system, kernel.name, outcomes));
-                }
-            });
+    let mut done = Vec::new();
+    for &system in &chosen {
+        for (kernel, prepared) in &prepared {
+            let outcomes = try_cell(system, *kernel, prepared, args.sample);
+            done.push((system, kernel.name, outcomes));
         }
-    });
-    let done = done.into_inner().expect("no panic");
+    }
     if args.write {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(DOCUMENT);
         let text = std::fs::read_to_string(&path)?;
@@ -113,9 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let columns: Vec<_> = prepared.iter().map(column).collect();
         std::fs::write(&path, with_outcomes(&text, &done, &columns)?)?;
     }
-    let good =
-        |outcome: &String| outcome.starts_with("pass") || outcome.starts_with("not supported");
-    let all_good = done.iter().all(|(_, _, outcomes)| outcomes.values().all(good));
+    let all_good = done.iter().flat_map(|(_, _, outcomes)| outcomes.values()).all(|it| is_good(it));
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -124,13 +108,12 @@ fn find(name: &str) -> anyhow::Result<System> {
     known.with_context(|| format!("no file system of the matrix is called '{name}'; see --list"))
 }
 
-/// Tries a cell in a guest. Returns what is to be printed, and the outcomes.
-fn try_cell(
-    system: System,
-    kernel: Kernel,
-    prepared: &Prepared,
-    sample: bool,
-) -> (String, Outcomes) {
+fn is_good(outcome: &str) -> bool {
+    outcome.starts_with("pass") || outcome.starts_with(NOT_SUPPORTED)
+}
+
+/// Tries a cell in a guest, and prints findings and outcomes.
+fn try_cell(system: System, kernel: Kernel, prepared: &Prepared, sample: bool) -> Outcomes {
     let own = std::env::current_exe().unwrap_or_default().display().to_string();
     let mut command = vec![own, "matrix".to_owned(), "--inside".to_owned(), system.name.to_owned()];
     command.extend(sample.then(|| "--sample".to_owned()));
@@ -147,15 +130,12 @@ fn try_cell(
     }
     let mut outcomes = outcomes(&text, system.role);
     outcomes.retain(|direction, _| !sample || direction == "to");
-    let mut shown: Vec<String> = text
-        .lines()
-        .filter(|line| !line.starts_with("cases "))
-        .map(|line| format!("  {line}\n"))
-        .collect();
-    shown.extend(outcomes.iter().map(|(direction, outcome)| {
-        format!("{} {direction}, Linux {}: {outcome}\n", system.name, prepared.kernel.release)
-    }));
-    (shown.concat(), outcomes)
+    let shown = text.lines().filter(|line| !line.starts_with("cases "));
+    shown.for_each(|line| println!("  {line}"));
+    for (direction, outcome) in &outcomes {
+        println!("{} {direction}, Linux {}: {outcome}", system.name, prepared.kernel.release);
+    }
+    outcomes
 }
 
 /// The outcomes of a cell from what it printed.
@@ -163,15 +143,17 @@ fn outcomes(text: &str, role: Role) -> Outcomes {
     let starting = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
     let directions: &[&str] = match role {
         Role::Source => &["from"],
-        Role::Faulty => &["to"],
+        Role::Faulty | Role::Twice => &["to"],
         _ => &["to", "from"],
     };
     let outcome = |direction: &str| {
-        if let Some(why) = starting("unsupported ") {
-            return format!("not supported: {why}");
+        for (start, verdict) in [("unsupported ", NOT_SUPPORTED), ("broken ", "set-up failed")] {
+            if let Some(why) = starting(start) {
+                return format!("{verdict}: {why}");
+            }
         }
-        let findings =
-            text.lines().filter(|line| line.starts_with(&format!("finding {direction} "))).count();
+        let start = format!("finding {direction} ");
+        let findings = text.lines().filter(|line| line.starts_with(&start)).count();
         match (starting(&format!("cases {direction} ")), findings) {
             (Some(cases), 0) => format!("pass ({cases})"),
             (Some(cases), findings) => format!("{findings} of {cases} worse"),
@@ -234,10 +216,12 @@ mod tests {
         let text = "cases to 30\nfailed the guest was killed\n";
         assert_eq!(outcomes(text, Role::Local)["from"], "failed: the guest was killed");
         assert_eq!(outcomes("", Role::Local)["to"], "failed: not tried");
-        assert_eq!(
-            outcomes("unsupported no ntfs3", Role::Source)["from"],
-            "not supported: no ntfs3"
-        );
+        let outcome = |text, role, way| outcomes(text, role)[way].clone();
+        let missing = outcome("unsupported no ntfs3", Role::Source, "from");
+        assert_eq!(missing, "not supported: no ntfs3");
+        let broken = outcome("broken no mkfs", Role::Twice, "to");
+        assert_eq!(broken, "set-up failed: no mkfs");
+        assert!(is_good(&missing) && !is_good(&broken));
     }
 
     #[test]

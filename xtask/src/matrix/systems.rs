@@ -17,22 +17,31 @@ pub(crate) enum Role {
     Served,
     /// The same, but lost with each unmount.
     Memory,
+    /// Mounted twice: the source is read through one mount, and the copy is looked at through both and on the server.
+    Twice,
     /// A source only: it is made from a tree, or by the kernel.
     Source,
     /// Source and destination of device faults below it.
     Faulty,
 }
 
+impl Role {
+    pub(crate) fn has_server(self) -> bool {
+        matches!(self, Role::Served | Role::Twice)
+    }
+}
+
 /// The rows of the table, in its order.
 const NAMES: &[(Role, &str)] = &[
     (Role::Local, "vfat exfat ntfs3 ntfs-3g"),
     (Role::Served, "nfs-4.2 nfs-4.1 nfs-4.0 nfs-3 nfs-4.2-squash smb-samba smb-ksmbd"),
+    (Role::Twice, "nfs-4.2-two"),
     (
         Role::Local,
         "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt xfs btrfs f2fs overlayfs",
     ),
     (Role::Memory, "tmpfs"),
-    (Role::Source, "iso9660 squashfs proc sysfs cgroup"),
+    (Role::Source, "iso9660 squashfs fscrypt-locked proc sysfs cgroup"),
     (Role::Faulty, "faults-ext4 faults-xfs faults-btrfs faults-f2fs faults-vfat"),
 ];
 

@@ -1,9 +1,33 @@
-# Makes and mounts the file systems of the matrix, in a guest. $FS is its name, $D the disk, $M the mount point, $S the
-# directory that a server exports. The first command that fails ends it, and what it said is the reason why the kernel
-# does not have that file system.
+# Makes and mounts the file systems of the matrix, in a guest. $FS is its name, $D the disk, $M the mount point, $N a
+# second one, $S the directory that a server exports. The first command that fails ends it, and what it said is the
+# reason.
 
 # Rows faults-* have the disk behind one of the device mapper, which takes a target: whole, or but for sectors of a file.
 case $FS in faults-*) D=/dev/dm-0; sectors=$(blockdev --getsz /dev/vda) ;; esac
+
+# Fails if the kernel does not have the file system.
+need() {
+    type=${FS#faults-}; type=${type%%-*}; module=; feature=
+    case $FS in
+    ntfs-3g) type=fuse ;;
+    nfs-*) module=nfsd ;;
+    smb-samba) type=cifs ;;
+    smb-ksmbd) type=cifs module=ksmbd ;;
+    ext3-128) type=ext4 ;;
+    fscrypt*) type=ext4 feature=encryption ;;
+    ext4-casefold | ext4-verity) type=ext4 feature=${FS#ext4-} ;;
+    overlayfs) type=overlay ;;
+    cgroup) type=cgroup2 ;;
+    esac
+    modprobe -qa fs-$type $module || true
+    if ! grep -qw $type /proc/filesystems; then
+        echo "Linux has no $type here" >&2; false
+    elif [ -n "$module" ] && [ ! -e /sys/module/$module ]; then
+        echo "Linux has no $module here" >&2; false
+    elif [ -n "$feature" ] && [ ! -e /sys/fs/ext4/features/$feature ]; then
+        echo "ext4 has no $feature here" >&2; false
+    fi
+}
 
 table() {
     dmsetup suspend --nolockfs t
@@ -98,6 +122,7 @@ make() {
 mount_it() {
     case $FS in
     nfs-3) mount -t nfs -o vers=3 127.0.0.1:$S $M ;;
+    nfs-4.2-two) for at in $M $N; do mount -t nfs -o vers=4.2,nosharecache 127.0.0.1:/ $at; done ;;
     nfs-*) vers=${FS#nfs-}; mount -t nfs -o vers=${vers%-squash} 127.0.0.1:/ $M ;;
     smb-*) mount_smb ;;
     ntfs3) mount -t ntfs3 $D $M ;;
@@ -108,6 +133,16 @@ mount_it() {
         # The key is in the keyring of the kernel's session, which every process of the guest has.
         e4crypt add_key -S 0x12 $M/in <<<secret || e4crypt add_key -S 0x12 <<<secret
         mount --bind $M/in $M ;;
+    fscrypt-locked)
+        mount $D $M
+        if [ ! -d $M/rich ]; then
+            # The key is in a keyring of this shell alone, and the next mount knows no file of before.
+            e4crypt new_session
+            mkdir $M/rich $M/plain $M/old
+            e4crypt add_key -S 0x12 $M/rich $M/plain $M/old <<<secret
+            for tree in rich plain old; do cp -a /m/local/$tree/. $M/$tree; done
+            umount $M; mount $D $M
+        fi ;;
     overlayfs) mount -t overlay -o lowerdir=$S/lower,upperdir=$S/upper,workdir=$S/work overlay $M ;;
     tmpfs) mount -t tmpfs tmpfs $M ;;
     ext4-casefold)
@@ -132,7 +167,7 @@ prepare() {
 }
 
 unmount() {
-    for dir in $M/rich $M; do
+    for dir in $M/rich $M $N; do
         # After an error stat(2) fails there, and mountpoint(1) says no.
         while grep -q " $dir " /proc/self/mounts; do umount $dir; done
     done

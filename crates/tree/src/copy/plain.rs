@@ -123,7 +123,7 @@ fn open_existing(
     src: &OpenSource,
 ) -> Option<Opened<'static>> {
     let looked_at = dst.stat(false).ok().filter(is_regular)?;
-    let (fd, stat) = open_listed(fs_types, dst.dir, dst.name, WRITE | OFlags::NOFOLLOW)?;
+    let (fd, stat) = open_listed(fs_types, None, (dst.dir, dst.name), WRITE | OFlags::NOFOLLOW)?;
     let is_usual = FileId::of(&stat) == FileId::of(&looked_at)
         && !are_one_file((src.fd.as_fd(), &src.stat), (fd.as_fd(), &stat));
     is_usual.then_some(Opened { fd, stat, new: false, atomic: None })

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use engines::sys::close;
-use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat, openat};
+use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
@@ -28,8 +28,8 @@ use crate::destination::open::{
 use crate::destination::state::DestinationState;
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::{
-    FileId, Handle, Reliability, Trust, are_one_file, file_bytes, fs_type::is_on_reliable_fs,
-    id_by_name, is_regular, is_reliable,
+    FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, fs_type::is_on_reliable_fs,
+    id_by_name, is_regular, is_reliable, open_to_write,
 };
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
@@ -60,7 +60,7 @@ pub(crate) fn copy_file(
     }
     let opened = match state.source.take() {
         Some(source) => *source,
-        None => open_source(worker.data.fs_types.reliability(&entry.src_stat), entry)?,
+        None => open_source(worker.data.fs_types.known_of(&entry.src_stat), entry)?,
     };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
@@ -126,7 +126,7 @@ pub(crate) fn copy_file(
 /// it.
 fn open_or_create<'c, 'j>(
     cx: &'c CopyContext<'j>,
-    worker: &CopyWorker,
+    worker: &mut CopyWorker,
     entry: &'j Entry<'_>,
     state: &mut DestinationState,
     (src_now, mode, is_shared): (&Stat, NewMode, bool),
@@ -134,8 +134,10 @@ fn open_or_create<'c, 'j>(
     if let Some(fd) = state.created.take() {
         return Ok((None, look_at_created(&entry.dst, fd, src_now)?));
     }
+    let fs_type = fs_type_of_directory(cx, &mut worker.data.fs_types, entry);
     if is_atomic(cx.destination, entry, state) {
-        let (fd, atomic) = open_atomic(cx.destination, entry, state, (src_now, mode, is_shared))?;
+        let new = (src_now, mode, is_shared, fs_type);
+        let (fd, atomic) = open_atomic(cx.destination, entry, state, new)?;
         let opened = look_at_created(&entry.dst, fd, src_now)?;
         return Ok((None, Opened { atomic: Some(atomic), ..opened }));
     }
@@ -147,9 +149,25 @@ fn open_or_create<'c, 'j>(
     // Locked before fstat(2): a worker that writes to the file may change its attributes.
     let lock =
         found.map(|found| cx.destination_locks.lock_file(id_to_lock(entry, found.effective())));
-    let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
-    let opened = open_destination(cx.destination, entry, found, state.dangling, (src_now, mode))?;
+    let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
+    let new = (src_now, mode, fs_type);
+    let opened = open_destination(cx.destination, entry, found, state.dangling, new)?;
     Ok((lock, opened))
+}
+
+/// The type of the file system of the destination's directory, for copies that depend on it: to keep times, or to have
+/// no name until the end.
+fn fs_type_of_directory(
+    cx: &CopyContext<'_>,
+    fs_types: &mut FsTypes,
+    entry: &ListedEntry<'_>,
+) -> Option<u64> {
+    if !cx.options.preserve.timestamps && !cx.options.atomic {
+        return None;
+    }
+    let dir = entry.dst.dir;
+    let dev = entry.dst_dev.or_else(|| fstat(dir).ok().map(|stat| FileId::of(&stat).dev));
+    fs_types.of(dir, dev?)
 }
 
 /// The identity by which an existing file is locked. Where its other names may have other numbers, files with several
@@ -225,10 +243,13 @@ fn new_mode(cx: &CopyContext<'_>, entry: &ListedEntry<'_>, src: &Stat) -> NewMod
 /// Creates the file that [`copy_file`] fills later, in a private directory; `None` on an error.
 pub(crate) fn create_prepared(
     cx: &CopyContext<'_>,
+    fs_types: &mut FsTypes,
     entry: &ListedEntry<'_>,
     src: &Stat,
 ) -> Option<OwnedFd> {
-    openat(entry.dst.dir, entry.dst.name, NEW, new_mode(cx, entry, src).initial).ok()
+    let fs_type = fs_type_of_directory(cx, fs_types, entry);
+    let (place, mode) = ((entry.dst.dir, entry.dst.name), new_mode(cx, entry, src).initial);
+    open_to_write(fs_type, place, NEW, mode).ok()
 }
 
 /// Copies data, then attributes, from descriptor to descriptor.
@@ -318,7 +339,7 @@ pub(crate) fn dry_run_file(
 ) -> Result<FileId> {
     // Opening a device or a fifo has effects.
     if is_regular(&entry.src_stat) && state.source.is_none() {
-        open_source(Reliability::Unknown, entry)?;
+        open_source(None, entry)?;
     }
     let atomic = is_atomic(cx.destination, entry, &state);
     if atomic {
@@ -330,7 +351,7 @@ pub(crate) fn dry_run_file(
     }
     if let Some(found) = state.found.filter(|_| !atomic) {
         let opens = is_regular(found.effective());
-        if !opens || open_old(cx.destination, entry, (&found, Reliability::Unknown))?.is_some() {
+        if !opens || open_old(cx.destination, entry, (&found, None))?.is_some() {
             return Ok(FileId::of(found.effective()));
         }
     }

@@ -16,8 +16,9 @@ use super::page_cache::PendingDrops;
 use super::sync::{LocalFs, PendingSyncs, Written};
 use super::writeback::{BacklogLimit, RANGE_BYTES_MAX};
 use crate::concurrency::{Permit, ProcessorUse};
-use crate::fs::fs_type::is_served;
-use crate::fs::{Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable};
+use crate::fs::{
+    Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable, is_served,
+};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 use crate::shared::SharingLock;

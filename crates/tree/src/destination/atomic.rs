@@ -24,12 +24,11 @@ use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
-use crate::fs::fs_type::is_served;
 use crate::fs::{
-    FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, give_name, is_file, is_regular,
-    keeps_number, path_in, rename_if_absent,
+    FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, fs_type_of, give_name, is_file,
+    is_regular, is_served, keeps_number, open_to_write, path_in, rename_if_absent,
 };
-use crate::metadata::{NewMode, set_times};
+use crate::metadata::{NewMode, set_permissions, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Existing, Make, Options, Reflink};
 use crate::security::{Resolved, resolve_symlink};
@@ -103,12 +102,12 @@ pub(crate) fn is_atomic(
 }
 
 /// Creates a file for the copy of `entry`, which already has a name if it `is_named`.
-/// [`AtomicFile::commit`] gives it its own.
+/// [`AtomicFile::commit`] gives it its own. `fs_type` is the type of the file system of the destination's directory.
 pub(crate) fn open_atomic<'j>(
     cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
-    (src, mode, is_named): (&Stat, NewMode, bool),
+    (src, mode, is_named, fs_type): (&Stat, NewMode, bool, Option<u64>),
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
@@ -130,7 +129,12 @@ pub(crate) fn open_atomic<'j>(
     // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
     let (dir, name) = atomic.final_name.parts();
-    let unnamed = match is_named {
+    let fs_type = match atomic.final_name {
+        FinalName::AtDestination(_) => fs_type,
+        FinalName::LinkTarget(..) => fs_type_of(dir),
+    };
+    // A client of SMB forgets the times of a directory in which such a file gets a name (Linux 7.2).
+    let unnamed = match is_named || fs_type.is_some_and(is_served) {
         false => openat(dir, c".", FLAGS | OFlags::TMPFILE, mode),
         true => Err(Errno::OPNOTSUPP),
     };
@@ -142,7 +146,7 @@ pub(crate) fn open_atomic<'j>(
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
         let (name, fd) = create_temporary(&cx.security, &entry.src, (dir, name), |name| {
-            let fd = openat(dir, name, flags, mode)?;
+            let fd = open_to_write(fs_type, (dir, name), flags, mode)?;
             lock_created(&fd, dir, name)?;
             Ok(fd)
         })?;
@@ -312,6 +316,7 @@ impl<'j> AtomicFile<'j> {
         if !is_written_without_name(fs_type) {
             self.take_temporary_name(cx, entry, fd)?;
         }
+        let protected = protected_mode((fd, fs_type));
         // After a loss of power the name must not stand for a file whose data was not written.
         write_before_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
         // Some file systems report failed writes on close, which must be known before the rename.
@@ -324,6 +329,11 @@ impl<'j> AtomicFile<'j> {
             }
             Some(replaced) => self.take_over(cx, entry, fd, replaced),
         }?;
+        if let Some(mode) = protected
+            && let Err(errno) = set_permissions(Handle::Open(fd.as_fd()), mode)
+        {
+            cx.report.report(failed(Action::Permissions, &entry.dst)(errno));
+        }
         if cx.options.durable {
             // The file stays open until it is synced. Where locks are mandatory nobody could read it.
             let _ = flock(fd, FlockOperation::Unlock);
@@ -449,9 +459,17 @@ fn rename_or_link(
     rename_if_absent(dir, temp_name, name).map(|()| Named::ByRename)
 }
 
+/// The mode of a file that its owner may not write, on a file system that a server keeps. It is set again after the
+/// file has got its name: a server of SMB takes the write protection off a file that is renamed, and the client still
+/// reports it.
+fn protected_mode((fd, fs_type): (&OwnedFd, Option<u64>)) -> Option<Mode> {
+    let stat = fs_type.filter(|&fs_type| is_served(fs_type)).and_then(|_| fstat(fd).ok())?;
+    let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+    (!mode.contains(Mode::WUSR)).then_some(mode)
+}
+
 /// Sets the times again on a file system that a server keeps. A server of SMB takes the time of a sync for that of the
-/// last modification, and a client of NFS 4.2 that holds a delegation may forget times when a name changes. Until the
-/// file is closed, the client may still report the time that was set.
+/// last modification. Until the file is closed, the client may still report the time that was set.
 fn keep_times(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,

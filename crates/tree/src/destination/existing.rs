@@ -18,8 +18,8 @@ use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
-    FileId, Place, Reliability, file_bytes, is_directory, is_regular, is_symlink, lists_all,
-    may_be_one_name, may_have_spellings, mtime, names_like, open_looked_at, split,
+    FileId, Place, file_bytes, is_directory, is_regular, is_symlink, lists_all, may_be_one_name,
+    may_have_spellings, mtime, names_like, open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -163,10 +163,10 @@ fn compare_data(
         return Ok(None);
     }
     cx.report.deferred_init();
-    let src = open_source(Reliability::Unknown, entry)?;
+    let src = open_source(None, entry)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
     let (dir, name) = (entry.dst.dir, entry.dst.name);
-    let Ok(dst) = open_looked_at(Reliability::Unknown, dir, name, flags, &found.link) else {
+    let Ok(dst) = open_looked_at(None, dir, name, flags, &found.link) else {
         return Ok(None);
     };
     if fstat(&dst).map_or(true, |now| FileId::of(&now) != FileId::of(&found.link)) {
@@ -344,7 +344,7 @@ fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<B
     if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
         return Ok(None);
     }
-    let opened = open_source(Reliability::Unknown, entry).inspect_err(|_| {
+    let opened = open_source(None, entry).inspect_err(|_| {
         // GNU cp announces the copy of every file before its error.
         let (src, dst) = (entry.src.path(), entry.dst.path());
         cx.report.announce(|| Announcement::Copied { src, dst, backup: None });

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{OFlags, Stat, fstat, openat};
+use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
@@ -10,7 +10,9 @@ use super::context::DestinationContext;
 use super::existing::{may_be_removed, remove};
 use super::state::{Found, refuse_untrusted_link};
 use crate::entry::Entry;
-use crate::fs::{FileId, Place, Reliability, Trust, is_file, is_regular, open_looked_at, stat_new};
+use crate::fs::{
+    FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,
+};
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
@@ -27,13 +29,14 @@ pub(crate) struct Opened<'j> {
 pub(crate) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 
-/// Opens the destination of a regular file for writing: the existing file, or a new one.
+/// Opens the destination of a regular file for writing: the existing file, or a new one. `fs_type` is the type of the
+/// file system of its directory, as far as it matters.
 pub(crate) fn open_destination<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
-    found: Option<(&Found, Reliability)>,
+    found: Option<(&Found, Option<u64>)>,
     dangling: bool,
-    (src, mode): (&Stat, NewMode),
+    (src, mode, fs_type): (&Stat, NewMode, Option<u64>),
 ) -> Result<Opened<'j>> {
     if let Some(found) = found
         && let Some(opened) = open_old(cx, entry, found)?
@@ -42,7 +45,8 @@ pub(crate) fn open_destination<'j>(
     }
     refuse_dangling(cx, entry, dangling)?;
     let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
-    let opened = openat(entry.dst.dir, entry.dst.name, flags, mode.initial).map_err(|errno| {
+    let opened = open_to_write(fs_type, (entry.dst.dir, entry.dst.name), flags, mode.initial);
+    let opened = opened.map_err(|errno| {
         // `new/` names a directory, and none is there.
         let slash = entry.dst.name.to_bytes().ends_with(b"/");
         let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
@@ -61,9 +65,9 @@ pub(crate) fn look_at_created<'j>(dst: &Place<'_>, fd: OwnedFd, src: &Stat) -> R
 pub(crate) fn open_old<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
-    (found, reliability): (&Found, Reliability),
+    (found, fs_type): (&Found, Option<u64>),
 ) -> Result<Option<Opened<'j>>> {
-    match open_existing(cx, entry, (found, reliability))? {
+    match open_existing(cx, entry, (found, fs_type))? {
         Ok(fd) => {
             let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
             if !is_file(&fd, &stat, FileId::of(found.effective())) {
@@ -100,15 +104,15 @@ pub(crate) fn refuse_dangling(
 fn open_existing(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
-    (found, reliability): (&Found, Reliability),
+    (found, fs_type): (&Found, Option<u64>),
 ) -> Result<io::Result<OwnedFd>> {
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !found.through_link {
         let flags = WRITE | OFlags::NOFOLLOW;
-        return Ok(open_looked_at(reliability, dir, name, flags, &found.link));
+        return Ok(open_looked_at(fs_type, dir, name, flags, &found.link));
     }
     if entry.dst.trust == Trust::Operand {
-        return Ok(open_looked_at(Reliability::Unknown, dir, name, WRITE, found.effective()));
+        return Ok(open_looked_at(fs_type, dir, name, WRITE, found.effective()));
     }
     refuse_untrusted_link(cx, entry, found)?;
     match open_through_symlink(&cx.security, dir, name, WRITE, Some(FileId::of(found.effective())))

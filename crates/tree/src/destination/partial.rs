@@ -15,7 +15,7 @@ use rustix::io::{self, Errno};
 use super::own_file::{self, LeftOver};
 use super::temporary::{create_temporary, is_source_name, lock_created, temp_name};
 use crate::data::journal::{Journal, MAGIC};
-use crate::fs::{FileId, Place, is_named, is_regular};
+use crate::fs::{FileId, Place, fs_type_of, is_named, is_regular, open_to_write};
 use crate::security::Security;
 
 /// The first bytes of the marker of a directory.
@@ -172,7 +172,8 @@ pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), 
 /// run has just given its owner and mode.
 fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, bool)>> {
     let dir = beside.dir;
-    let opened = openat(dir, name, FLAGS, Mode::empty());
+    let open = |flags, mode| open_to_write(fs_type_of(dir), (dir, name), flags, mode);
+    let opened = open(FLAGS, Mode::empty());
     match &opened {
         Ok(fd) if beside.is_own(&fstat(fd)?).map_err(|left_over| left_over.errno)? => {
             return opened.map(|fd| Some((fd, false)));
@@ -191,7 +192,7 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
     }
     // An SMB server keeps the name of a removed file until it is closed.
     drop(opened);
-    match openat(dir, name, FLAGS | NEW, PRIVATE) {
+    match open(FLAGS | NEW, PRIVATE) {
         // Another process created it first.
         Err(Errno::EXIST) => Ok(None),
         result => result.map(|fd| Some((fd, true))),

@@ -28,6 +28,8 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) dst: Place<'a>,
     /// The destination's directory, if it can be opened again for another name of the same file.
     pub(crate) dst_dir: Option<&'a DirPath>,
+    /// The device of the destination's directory, if it is known.
+    pub(crate) dst_dev: Option<u64>,
     /// What the user named.
     pub(crate) operand: &'a Arc<Operand>,
     /// This is the operand itself.

@@ -6,7 +6,7 @@ use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use super::{Entry, ListedEntry};
-use crate::fs::{FileId, FsTypes, Place, Reliability, is_file, open_listed, open_looked_at};
+use crate::fs::{FileId, FsTypes, Place, is_file, open_listed, open_looked_at};
 use crate::report::{Action, Diagnostic, Result, failed};
 
 /// An open source, and what it was when it was opened.
@@ -39,7 +39,7 @@ pub(crate) fn open_regular(
     src: &Place<'_>,
     follow: bool,
 ) -> Option<OpenSource> {
-    let (fd, stat) = open_listed(fs_types, src.dir, src.name, read_flags(follow))?;
+    let (fd, stat) = open_listed(fs_types, None, (src.dir, src.name), read_flags(follow))?;
     Some(OpenSource { fd, stat })
 }
 
@@ -47,12 +47,13 @@ fn read_flags(follow: bool) -> OFlags {
     if follow { READ } else { READ | OFlags::NOFOLLOW }
 }
 
-/// Opens the source, which must still be the file that `entry.src_stat` describes.
-pub(crate) fn open_source(reliability: Reliability, entry: &Entry<'_>) -> Result<OpenSource> {
+/// Opens the source, which must still be the file that `entry.src_stat` describes. `fs_type` is the type of its file
+/// system, if that is known.
+pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<OpenSource> {
     let (dir, name) = (entry.src.dir, entry.src.name);
     let flags = read_flags(entry.src_through_link);
     let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
-    let opened = open_looked_at(reliability, dir, name, flags, &entry.src_stat);
+    let opened = open_looked_at(fs_type, dir, name, flags, &entry.src_stat);
     let fd = opened.map_err(|errno| match errno {
         Errno::LOOP if !entry.src_through_link => replaced(),
         errno => failed(Action::OpenForReading, &entry.src)(errno),

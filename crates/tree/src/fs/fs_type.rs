@@ -46,13 +46,6 @@ pub(crate) struct Endpoint<'f> {
 #[derive(Debug, Default)]
 pub(crate) struct FsTypes(Vec<(u64, Option<u64>)>);
 
-/// Whether the file system of a file is known to be reliable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reliability {
-    Reliable,
-    Unknown,
-}
-
 impl FsTypes {
     /// The type of the file system of `fd`, which is on the device `dev`. `None` where statfs(2)
     /// fails.
@@ -69,12 +62,9 @@ impl FsTypes {
         self.of(fd, dev).is_some_and(is_reliable)
     }
 
-    /// Whether the file system of the file that `stat` describes is known to be reliable. No call.
-    pub(crate) fn reliability(&self, stat: &Stat) -> Reliability {
-        match self.known(FileId::of(stat).dev) {
-            Some(Some(fs_type)) if is_reliable(fs_type) => Reliability::Reliable,
-            _ => Reliability::Unknown,
-        }
+    /// The type of the file system of the file that `stat` describes, if it was asked for before. No call.
+    pub(crate) fn known_of(&self, stat: &Stat) -> Option<u64> {
+        self.known(FileId::of(stat).dev).flatten()
     }
 
     fn known(&self, dev: u64) -> Option<Option<u64>> {

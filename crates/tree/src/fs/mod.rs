@@ -26,9 +26,9 @@ pub(crate) use dir::{
 };
 pub(crate) use dir_path::{Anchor, DirPath, join};
 pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, VFAT, XFS, fs_type_of};
-pub(crate) use fs_type::{Endpoint, FsTypes, Reliability, is_pseudo, is_reliable};
+pub(crate) use fs_type::{Endpoint, FsTypes, is_pseudo, is_reliable, is_served};
 pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
-pub(crate) use open::{open_listed, open_looked_at, stat_new};
+pub(crate) use open::{open_listed, open_looked_at, open_to_write, stat_new};
 pub(crate) use open_name::{
     cannot_be_linked, give_name, id_by_name, is_named, path_in, path_of, rename_if_absent,
 };

@@ -3,38 +3,39 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use engines::fs_types::NFS;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, Stat, Statx, StatxFlags, fcntl_setfl, fstat, makedev, openat, statx,
 };
 use rustix::io::{self, Errno, retry_on_intr};
 
-use super::fs_type::{FsTypes, Reliability};
+use super::fs_type::{FsTypes, is_reliable};
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
 
 /// Opens `name` in `dir`, which `stat` describes. Does not wait for the other end of a fifo that
 /// replaced a regular file; does wait if `stat` is that of a fifo. The caller checks whether it is
-/// the same file.
+/// the same file. `fs_type` is the type of its file system, if that is known.
 ///
 /// # Errors
 /// Those of openat(2); ENXIO also for a fifo without a reader.
 pub(crate) fn open_looked_at(
-    reliability: Reliability,
+    fs_type: Option<u64>,
     dir: BorrowedFd<'_>,
     name: &CStr,
     flags: OFlags,
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
     if !is_regular(stat) {
-        return open_retrying(dir, name, flags);
+        return open_retrying(None, (dir, name), flags);
     }
-    match open_retrying(dir, name, flags | OFlags::NONBLOCK) {
+    match open_retrying(fs_type, (dir, name), flags | OFlags::NONBLOCK) {
         // Another process, such as Samba, holds a lease on the file. O_NONBLOCK does not wait for
         // it.
         Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
         Err(errno) => Err(errno),
         Ok(fd) => {
-            if reliability == Reliability::Unknown {
+            if !fs_type.is_some_and(is_reliable) {
                 // A FUSE file system gets the flag with each read and write.
                 fcntl_setfl(&fd, flags)?;
             }
@@ -43,15 +44,43 @@ pub(crate) fn open_looked_at(
     }
 }
 
+/// openat(2) of a destination on a file system of the type `fs_type`, if that is known or matters.
+///
+/// With an open for writing a client of NFS 4.2 asks for a delegation, and with that it keeps the times itself and may
+/// lose those that the copy sets (docs/design/atomic.md). With O_DIRECT it asks for none. The flag is cleared at once:
+/// the copy goes through the page cache.
+pub(crate) fn open_to_write(
+    fs_type: Option<u64>,
+    (dir, name): (BorrowedFd<'_>, &CStr),
+    flags: OFlags,
+    mode: Mode,
+) -> io::Result<OwnedFd> {
+    if !asks_for_delegation(fs_type, flags) {
+        return openat(dir, name, flags, mode);
+    }
+    match openat(dir, name, flags | OFlags::DIRECT, mode) {
+        Err(Errno::INVAL) => openat(dir, name, flags, mode),
+        Err(errno) => Err(errno),
+        Ok(fd) => {
+            fcntl_setfl(&fd, flags)?;
+            Ok(fd)
+        }
+    }
+}
+
+fn asks_for_delegation(fs_type: Option<u64>, flags: OFlags) -> bool {
+    fs_type == Some(NFS) && flags.intersects(OFlags::WRONLY | OFlags::RDWR)
+}
+
 /// Opens a file that is listed as regular. `None` if that would block or fails, or if it is another
-/// kind of file.
+/// kind of file. `fs_type` is as in [`open_to_write`].
 pub(crate) fn open_listed(
     fs_types: &mut FsTypes,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    fs_type: Option<u64>,
+    place: (BorrowedFd<'_>, &CStr),
     flags: OFlags,
 ) -> Option<(OwnedFd, Stat)> {
-    let fd = open_retrying(dir, name, flags | OFlags::NONBLOCK).ok()?;
+    let fd = open_retrying(fs_type, place, flags | OFlags::NONBLOCK).ok()?;
     let stat = fstat(&fd).ok()?;
     if !is_regular(&stat) {
         return None;
@@ -102,8 +131,8 @@ fn open_leased(
     flags: OFlags,
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
-    let held =
-        open_retrying(dir, name, (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC)?;
+    let path_only = (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC;
+    let held = open_retrying(None, (dir, name), path_only)?;
     if FileId::of(&fstat(&held)?) != FileId::of(stat) {
         return Err(Errno::STALE);
     }
@@ -111,8 +140,12 @@ fn open_leased(
     retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
 }
 
-fn open_retrying(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
-    retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
+fn open_retrying(
+    fs_type: Option<u64>,
+    place: (BorrowedFd<'_>, &CStr),
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    retry_on_intr(|| open_to_write(fs_type, place, flags, Mode::empty()))
 }
 
 #[cfg(test)]
@@ -120,7 +153,49 @@ mod tests {
     use std::fs::File;
     use std::os::unix::fs::{FileExt, PermissionsExt};
 
+    use engines::fs_types::EXT4;
+    use rustix::fs::fcntl_getfl;
+
     use super::*;
+
+    #[test]
+    fn only_files_of_nfs_that_are_written_are_opened_for_direct_io() {
+        let check = |fs_type, flags, expected| {
+            assert_eq!(asks_for_delegation(fs_type, flags), expected, "{fs_type:?} {flags:?}");
+        };
+        check(Some(NFS), OFlags::WRONLY | OFlags::NONBLOCK, true);
+        check(Some(NFS), OFlags::RDWR | OFlags::CREATE, true);
+        check(Some(NFS), OFlags::RDONLY, false);
+        check(Some(EXT4), OFlags::WRONLY, false);
+        check(None, OFlags::WRONLY, false);
+    }
+
+    #[test]
+    fn a_file_of_nfs_is_opened_for_direct_io_only_until_it_is_open() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = File::open(dir.path()).expect("a directory");
+        let new = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NONBLOCK;
+        let open = |flags| {
+            let mode = Mode::RUSR | Mode::WUSR;
+            open_to_write(Some(NFS), (at.as_fd(), c"file"), flags, mode).expect("opened")
+        };
+        let created = open(new);
+        let flags = fcntl_getfl(&created).expect("its flags");
+        assert!(!flags.contains(OFlags::DIRECT) && flags.contains(OFlags::NONBLOCK), "{flags:?}");
+        let file = File::from(created);
+        // A file that is open for direct I/O refuses a byte at an odd offset.
+        file.write_all_at(b"x", 1).expect("written through the page cache");
+        File::from(open(OFlags::WRONLY)).write_all_at(b"y", 3).expect("the same");
+    }
+
+    #[test]
+    fn a_file_that_refuses_direct_io_is_opened_without() {
+        let dir = File::open("/proc/self").expect("a directory");
+        let open = |flags| openat(dir.as_fd(), c"comm", flags, Mode::empty());
+        assert_eq!(open(OFlags::WRONLY | OFlags::DIRECT).err(), Some(Errno::INVAL));
+        let place = (dir.as_fd(), c"comm");
+        assert!(open_to_write(Some(NFS), place, OFlags::WRONLY, Mode::empty()).is_ok());
+    }
 
     #[test]
     fn a_new_file_is_described_without_its_times() {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::context::Security;
 use crate::fs::{
-    FileId, Place, Reliability, fs_type_of, is_pseudo, is_symlink, open_for_search, open_looked_at,
+    FileId, Place, fs_type_of, is_pseudo, is_symlink, open_for_search, open_looked_at,
 };
 use crate::report::{Diagnostic, Result};
 
@@ -67,8 +67,7 @@ pub(crate) fn open_through_symlink(
         return Err(Errno::STALE.into());
     }
     let flags = flags | OFlags::NOFOLLOW;
-    let opened =
-        open_looked_at(Reliability::Unknown, entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
+    let opened = open_looked_at(None, entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
     if FileId::of(&fstat(&opened)?) != FileId::of(&entry.stat) {
         return Err(Errno::STALE.into());
     }

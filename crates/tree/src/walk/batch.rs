@@ -143,13 +143,14 @@ impl TreeWalk<'_> {
     /// turn.
     fn create_files(
         &self,
-        worker: &Worker,
+        worker: &mut Worker,
         pair: &DirectoryPair,
         items: &mut [BatchItem],
     ) -> Duration {
         let started = Instant::now();
         let creation_guard = pair.dst_creation_lock.lock_creation();
         let lock_wait = started.elapsed();
+        let fs_types = &mut worker.copy.data.fs_types;
         let mut files = 0;
         let mut failed = false;
         for BatchItem { name, listed_as, prepared } in items {
@@ -160,7 +161,7 @@ impl TreeWalk<'_> {
             } else if let Some(Prepared { source, created }) = prepared
                 && may_create_ahead(self.cx, &entry, &source.stat)
             {
-                *created = create_prepared(self.cx, &entry, &source.stat);
+                *created = create_prepared(self.cx, fs_types, &entry, &source.stat);
                 failed = created.is_none();
                 files += u64::from(!failed);
             }

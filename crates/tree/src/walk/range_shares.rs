@@ -28,8 +28,8 @@ use crate::data::files::{Files, Shared};
 use crate::entry::{Operand, RangePlace, open_regular};
 use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{
-    DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, join, open_for_search,
-    open_listed, split,
+    DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, fs_type_of, join,
+    open_for_search, open_listed, split,
 };
 use crate::report::Diagnostic;
 use crate::shared::range_offer::{RangeOffer, SourceVersion};
@@ -238,7 +238,8 @@ fn open_both(
     let name: &CStr = &offer.src_name;
     let src_place = Place::new(src_dir, name, DisplayPath::Operand(&shown.0), Trust::PreExisting);
     let src = open_regular(fs_types, &src_place, follows).ok_or(Errno::STALE)?;
-    let dst = open_listed(fs_types, dir.as_fd(), &offer.dst_name, WRITE);
+    let dst_name = (dir.as_fd(), &*offer.dst_name);
+    let dst = open_listed(fs_types, fs_type_of(dir.as_fd()), dst_name, WRITE);
     let (dst, dst_stat) = dst.ok_or(Errno::STALE)?;
     Ok(OpenedFiles { src: src.fd, src_stat: src.stat, dst, dst_stat, dir, shown })
 }
