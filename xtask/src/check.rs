@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::command::{cargo, exit_code};
 use crate::file_systems::FileSystems;
-use crate::{deny, layers, mpi, rerun, skips};
+use crate::{deny, layers, mpi, skips};
 
 /// The arguments of `cargo`, in order.
 const STEPS: &[&[&str]] = &[
@@ -21,10 +21,6 @@ const STEPS: &[&[&str]] = &[
     &["xtask", "python"],
 ];
 
-/// The slowest test programs that the summary names. The whole command has to end in 25 minutes on
-/// two processors.
-const SLOWEST_SHOWN: usize = 5;
-
 /// What the steps did so far.
 #[derive(Debug, Default)]
 struct Summary {
@@ -32,10 +28,6 @@ struct Summary {
     steps: Vec<(String, Duration)>,
     /// The last step failed.
     failed: bool,
-    /// The tests that failed first and passed when they were run again.
-    unstable: Vec<String>,
-    /// Test programs with the seconds that each took, the slowest first.
-    programs: Vec<(String, f64)>,
 }
 
 /// Runs the steps up to the first that fails, and prints a summary.
@@ -87,13 +79,7 @@ fn run_steps(
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
-        let status = if args[0] == "test" {
-            let outcome = rerun::test(command, &args, rerun::print).context(shown.clone())?;
-            (summary.unstable, summary.programs) = (outcome.unstable, outcome.times);
-            outcome.status
-        } else {
-            command().args(&args).status().context(shown.clone())?
-        };
+        let status = command().args(&args).status().context(shown.clone())?;
         summary.steps.push((shown, begun.elapsed()));
         if !status.success() {
             return Ok(exit_code(status));
@@ -147,18 +133,12 @@ impl Summary {
         eprintln!();
         // The full list comes first, so that the summary is last on the screen.
         eprint!("{skips}");
-        for (program, seconds) in self.programs.iter().take(SLOWEST_SHOWN) {
-            eprintln!("xtask: slowest {seconds:>5.1} s  {program}");
-        }
         for (index, (step, elapsed)) in self.steps.iter().enumerate() {
             let is_last = index + 1 == self.steps.len();
             let outcome = if self.failed && is_last { "FAILED" } else { "passed" };
             eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
         }
         file_systems.announce();
-        for test in &self.unstable {
-            eprintln!("xtask: UNSTABLE {test}: it failed, and passed when it was run again");
-        }
         let (skipped, left_out) = (skips.lines().count(), file_systems.left_out_count());
         if skipped + left_out > 0 {
             eprintln!("xtask: {skipped} SKIPS, listed above; {left_out} file systems LEFT OUT");

@@ -29,7 +29,6 @@ mod packages;
 mod peers;
 mod python;
 mod release_check;
-mod rerun;
 mod skips;
 mod sweep;
 
