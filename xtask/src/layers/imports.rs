@@ -191,7 +191,9 @@ impl Crate {
             let (module, None) = found else { break };
             found = match self.look_up(&module, name, index + 1 == rest.len(), depth) {
                 Some(found) => found?,
-                None if name == "super" => (module[..module.len().saturating_sub(1)].to_vec(), None),
+                None if name == "super" => {
+                    (module[..module.len().saturating_sub(1)].to_vec(), None)
+                }
                 None => (module, Some(name.clone())),
             };
         }

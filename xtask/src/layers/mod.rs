@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use imports::{Crate, Import, Sources};
 
+use crate::command::root;
+
 mod imports;
 
 /// Check that no files import each other in a circle, and that files import only from their own layer and those
@@ -39,7 +41,7 @@ struct Rule {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask is in a folder")?;
+    let root = root();
     let text = std::fs::read_to_string(root.join("xtask/layers.toml"))?;
     let mut rules: BTreeMap<String, Rule> = toml::from_str(&text).context("xtask/layers.toml")?;
     let mut faults = Vec::new();

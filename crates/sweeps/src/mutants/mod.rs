@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::command::root;
 use crate::file_systems::FileSystems;
 use table::{Check, MUTANTS, Mutant};
 
@@ -111,7 +112,7 @@ impl Tree {
     /// Makes the copy of before equal to the working tree: files that git knows, and those that it does
     /// not ignore. Files that are equal keep their times, so that cargo builds only what changed.
     fn copy(seconds: u32, file_systems: &FileSystems) -> anyhow::Result<Tree> {
-        let own = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+        let own = root();
         let work = own.join("target/mutants");
         let root = work.join("tree");
         fs::create_dir_all(&root).with_context(|| root.display().to_string())?;
