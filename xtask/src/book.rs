@@ -10,6 +10,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
 
+use crate::command::root;
+
 /// From the root of the repository.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
@@ -18,7 +20,7 @@ const OTHERS: [&str; 3] = ["docs/report.png", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Builds the book in target/book.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root();
     let book = root.join("target/book");
     let src = book.join("src");
     if src.exists() {
@@ -32,11 +34,11 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     for piece in pieces {
         let (link, rest) = piece.split_once(')').context("a link of the summary has no end")?;
         let document = without_parents(&dir.join(link));
-        copy(&root, &src, &document)?;
+        copy(root, &src, &document)?;
         in_book.push_str(&format!("]({}){rest}", document.display()));
     }
     for other in OTHERS {
-        copy(&root, &src, Path::new(other))?;
+        copy(root, &src, Path::new(other))?;
     }
     fs::write(src.join("SUMMARY.md"), in_book).context("cannot write the summary")?;
     fs::copy(root.join("docs/book.toml"), book.join("book.toml"))

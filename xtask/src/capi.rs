@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use clap::Parser;
 
-use crate::command::{self, succeed};
+use crate::command::{self, root, succeed};
 use crate::dist::CARGO_C;
 
 /// The most bytes of the stripped library.
@@ -29,12 +29,12 @@ pub(crate) struct Args {
 /// # Errors
 /// If a step fails, or the library is too large.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+    let root = root();
     let program = CARGO_C.find()?;
     let path = with_first(program.parent().context("it is in a directory")?)?;
     let cargo = |words: &[&str]| {
         let mut command = command::cargo();
-        command.args(words).env("PATH", &path).current_dir(&root);
+        command.args(words).env("PATH", &path).current_dir(root);
         command
     };
     if args.bench.is_none() {

@@ -1,7 +1,6 @@
 //! Runs every check that a change has to pass.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -9,11 +8,12 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 
 use crate::command::{cargo, exit_code};
-use crate::file_systems::FileSystems;
-use crate::{deny, layers, mpi, rerun, skips};
+use crate::{file_systems, mpi, skips};
 
-/// The arguments of `cargo`, in order.
+/// The arguments of `cargo`, in order: the quickest checks come first.
 const STEPS: &[&[&str]] = &[
+    &["xtask", "layers"],
+    &["xtask", "deny"],
     &["fmt", "--all", "--check"],
     &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
     // Without `--no-fail-fast` cargo stops after the first test program that fails.
@@ -21,112 +21,64 @@ const STEPS: &[&[&str]] = &[
     &["xtask", "python"],
 ];
 
-/// The slowest test programs that the summary names. The whole command has to end in 25 minutes on
-/// two processors.
-const SLOWEST_SHOWN: usize = 5;
-
-/// What the steps did so far.
-#[derive(Debug, Default)]
-struct Summary {
-    /// The steps, with their times.
-    steps: Vec<(String, Duration)>,
-    /// The last step failed.
-    failed: bool,
-    /// The tests that failed first and passed when they were run again.
-    unstable: Vec<String>,
-    /// Test programs with the seconds that each took, the slowest first.
-    programs: Vec<(String, f64)>,
-}
-
 /// Runs the steps up to the first that fails, and prints a summary.
-pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+pub(crate) fn everything() -> anyhow::Result<ExitCode> {
+    let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
-    let mut summary = Summary::default();
-    let status = run_steps(file_systems, skips.path(), &mut summary)?;
-    summary.failed = status != ExitCode::SUCCESS;
-    summary.print(file_systems, skips.path())?;
-    Ok(status)
-}
-
-/// The exit code of the last step that ran.
-fn run_steps(
-    file_systems: &FileSystems,
-    skips: &Path,
-    summary: &mut Summary,
-) -> anyhow::Result<ExitCode> {
-    let words = with_default_signals(cargo().get_program().to_owned());
-    // The quickest checks come first.
-    for shown in ["cargo xtask layers", "cargo xtask deny"] {
-        eprintln!("xtask: {shown}");
-        let begun = Instant::now();
-        let holds = match shown {
-            "cargo xtask layers" => layers::check_own()?,
-            _ => deny(skips)?,
-        };
-        summary.steps.push((shown.to_owned(), begun.elapsed()));
-        if !holds {
-            return Ok(ExitCode::FAILURE);
-        }
-    }
-    // An ext4 without a journal, as images of virtual machines often have, makes new files slowly for
-    // some minutes after others were removed, as tests do (METHODOLOGY.md).
-    let temporary = file_systems.dir("ext4").ok();
-    let command = || {
-        let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .envs(file_systems.environment())
-            .env("HAULAGE_SKIPS", skips)
-            // The variants of a copy must not depend on the profile of this machine.
-            .env("HAULAGE_PROFILE", "")
-            .envs(temporary.map(|dir| ("TMPDIR", dir)));
-        command
-    };
-    for args in steps(skips)? {
-        let shown = format!("cargo {}", args.join(" "));
-        eprintln!("xtask: {shown}");
-        let begun = Instant::now();
-        let status = if args[0] == "test" {
-            let outcome = rerun::test(command, &args, rerun::print).context(shown.clone())?;
-            (summary.unstable, summary.programs) = (outcome.unstable, outcome.times);
-            outcome.status
-        } else {
-            command().args(&args).status().context(shown.clone())?
-        };
-        summary.steps.push((shown, begun.elapsed()));
-        if !status.success() {
-            return Ok(exit_code(status));
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Whether the dependencies are as deny.toml demands. What could not be checked is added to `skips`.
-fn deny(skips: &Path) -> anyhow::Result<bool> {
-    let deny::Outcome { holds, skips: lines } = deny::check()?;
-    lines.iter().try_for_each(|line| skips::append(skips, line))?;
-    Ok(holds)
-}
-
-/// The steps, with haulage-mpi where MPI can be used. Otherwise that is added to `skips`.
-///
-/// A step of its own for haulage-mpi would compile most crates again, with the features of one package.
-fn steps(skips: &Path) -> anyhow::Result<Vec<Vec<&'static str>>> {
     let features = match mpi::prepare() {
         Ok(()) => vec!["--features", mpi::FEATURE],
         Err(why) => {
-            skips::append(skips, &format!("SKIPPED {why}"))?;
+            skips::append(skips.path(), &format!("SKIPPED {why}"))?;
             Vec::new()
         }
     };
-    let steps = STEPS.iter().map(|step| match step {
+    let words = with_default_signals(cargo().get_program().to_owned());
+    let mut times: Vec<(String, Duration)> = Vec::new();
+    let mut status = ExitCode::SUCCESS;
+    for args in STEPS.iter().map(|step| with_features(step, &features)) {
+        let shown = format!("cargo {}", args.join(" "));
+        eprintln!("xtask: {shown}");
+        let begun = Instant::now();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(&args).envs(file_systems.environment());
+        // An ext4 without a journal, as images of virtual machines often have, makes new files slowly for
+        // some minutes after others were removed, as tests do (METHODOLOGY.md).
+        command.envs(file_systems.dir("ext4").ok().map(|dir| ("TMPDIR", dir)));
+        // The variants of a copy must not depend on the profile of this machine.
+        command.env("HAULAGE_SKIPS", skips.path()).env("HAULAGE_PROFILE", "");
+        status = exit_code(command.status().context(shown.clone())?);
+        times.push((shown, begun.elapsed()));
+        if status != ExitCode::SUCCESS {
+            break;
+        }
+    }
+    let skips = std::fs::read_to_string(skips.path()).context("the file of the reported skips")?;
+    // The full list comes first, so that the summary is last on the screen.
+    eprint!("\n{skips}");
+    for (index, (step, elapsed)) in times.iter().enumerate() {
+        let is_failed = status != ExitCode::SUCCESS && index + 1 == times.len();
+        let outcome = if is_failed { "FAILED" } else { "passed" };
+        eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
+    }
+    file_systems.announce();
+    let (skipped, left_out) = (skips.lines().count(), file_systems.left_out_count());
+    if skipped + left_out > 0 {
+        eprintln!("xtask: {skipped} SKIPS, listed above; {left_out} file systems LEFT OUT");
+    } else {
+        eprintln!("xtask: nothing was skipped");
+    }
+    Ok(status)
+}
+
+/// A step of its own for haulage-mpi would compile most crates again, with the features of one package.
+fn with_features<'a>(step: &[&'a str], features: &[&'a str]) -> Vec<&'a str> {
+    match step {
         [subcommand, "--workspace", rest @ ..] => {
-            [&[*subcommand, "--workspace"], &features[..], rest].concat()
+            [&[*subcommand, "--workspace"], features, rest].concat()
         }
         _ => step.to_vec(),
-    });
-    Ok(steps.collect())
+    }
 }
 
 /// The command that runs `program` with the default actions of signals. A shell starts background
@@ -139,32 +91,4 @@ fn with_default_signals(program: OsString) -> Vec<OsString> {
     }
     // Before coreutils 8.31.
     vec![program]
-}
-
-impl Summary {
-    fn print(&self, file_systems: &FileSystems, skips: &Path) -> anyhow::Result<()> {
-        let skips = std::fs::read_to_string(skips).context("the file of the reported skips")?;
-        eprintln!();
-        // The full list comes first, so that the summary is last on the screen.
-        eprint!("{skips}");
-        for (program, seconds) in self.programs.iter().take(SLOWEST_SHOWN) {
-            eprintln!("xtask: slowest {seconds:>5.1} s  {program}");
-        }
-        for (index, (step, elapsed)) in self.steps.iter().enumerate() {
-            let is_last = index + 1 == self.steps.len();
-            let outcome = if self.failed && is_last { "FAILED" } else { "passed" };
-            eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
-        }
-        file_systems.announce();
-        for test in &self.unstable {
-            eprintln!("xtask: UNSTABLE {test}: it failed, and passed when it was run again");
-        }
-        let (skipped, left_out) = (skips.lines().count(), file_systems.left_out_count());
-        if skipped + left_out > 0 {
-            eprintln!("xtask: {skipped} SKIPS, listed above; {left_out} file systems LEFT OUT");
-        } else {
-            eprintln!("xtask: nothing was skipped");
-        }
-        Ok(())
-    }
 }

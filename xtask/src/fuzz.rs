@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::command::cargo;
+use crate::command::{cargo, root};
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
 
@@ -244,10 +244,6 @@ fn host() -> anyhow::Result<String> {
     let said = String::from_utf8_lossy(&output.stdout);
     let line = said.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc names no host")?.to_owned())
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the repository")
 }
 
 fn work() -> PathBuf {

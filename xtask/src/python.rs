@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use clap::Parser;
 
-use crate::command::{self, step, succeed};
+use crate::command::{self, root, step, succeed};
 use crate::mpi;
 use crate::skips::report_skip;
 
@@ -56,8 +56,8 @@ pub(crate) struct Args {
 /// # Errors
 /// If a step fails. Without an interpreter or without a package registry it is skipped, loudly.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
-    let environment = match environment(&root, args) {
+    let root = root();
+    let environment = match environment(root, args) {
         Ok(environment) => environment,
         Err(why) => {
             report_skip(&format!("the Python package: {why:#}"))?;
@@ -66,12 +66,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let python = environment.join("bin/python");
     let usual = if args.bench { "dist" } else { "dev" };
-    install(&root, &environment, args.profile.as_deref().unwrap_or(usual))?;
+    install(root, &environment, args.profile.as_deref().unwrap_or(usual))?;
     if args.bench {
         let script = root.join("crates/python/benches/against_shutil.py");
-        return step(Command::new(&python).arg(script).args(&args.rest).current_dir(&root));
+        return step(Command::new(&python).arg(script).args(&args.rest).current_dir(root));
     }
-    let checked = step(Command::new(&python).args(["-m", "mypy"]).current_dir(&root))?;
+    let checked = step(Command::new(&python).args(["-m", "mypy"]).current_dir(root))?;
     if checked != ExitCode::SUCCESS {
         return Ok(checked);
     }
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(command) = args.command.as_ref().or_else(|| built.exists().then_some(&built)) {
         pytest.env("HAULAGE_COMMAND", command.canonicalize().context("--command")?);
     }
-    let tested = step(pytest.current_dir(&root))?;
+    let tested = step(pytest.current_dir(root))?;
     if tested != ExitCode::SUCCESS || !args.rest.is_empty() {
         return Ok(tested);
     }
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if mpi::find_tools().is_ok() {
         borders.args(["--features", mpi::FEATURE]);
     }
-    step(borders.env("HAULAGE_PYTHON", &python).current_dir(&root))
+    step(borders.env("HAULAGE_PYTHON", &python).current_dir(root))
 }
 
 /// Makes the virtual environment below `target`, with the tools in it, unless it is there.

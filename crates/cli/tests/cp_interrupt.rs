@@ -146,9 +146,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let lines = Lines::of(&mut child);
     let copy = dir.path().join("dst/source");
     let held = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 256 << 10);
-    wait_until(held);
-    // The read that hangs is the next call.
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until(|| held() && faulty.hangs());
     // A process cannot die within a read that the file system has begun; its last words come first.
     for (count, signal) in (1..).zip(signals) {
         kill_process(Pid::from_child(&child), *signal).expect("it is running");

@@ -46,6 +46,7 @@ fn main() {
         test("hands_run_at_once", hands_run_at_once),
         test("single_calls_are_told", single_calls_are_told),
         test("breaking_a_lease_ends_its_holder", breaking_a_lease_ends_its_holder),
+        test("mapped_pages_are_faulted_in_one_by_one", mapped_pages_are_faulted_in_one_by_one),
     ];
     let mut arguments = Arguments::from_args();
     // Device bytes and faults are counted for the process.
@@ -310,4 +311,18 @@ fn breaking_a_lease_ends_its_holder() {
             assert_eq!(status.signal(), Some(29), "{kind}: SIGIO");
         }
     });
+}
+
+fn mapped_pages_are_faulted_in_one_by_one() {
+    let place = Place::new("create", BYTES, &std::env::temp_dir());
+    let page_bytes = rustix::param::page_size() as u64;
+    let [written, mapped] = ["write", "mmap"].map(|method| {
+        let mut ready = place.ready(&format!("{method}:{}", 2 * page_bytes));
+        run(&mut *ready);
+        run(&mut *ready)
+    });
+    let calls = Some(BYTES.div_ceil(2 * page_bytes));
+    assert_eq!((written.calls, mapped.calls), (calls, calls));
+    assert!(mapped.minor_faults >= BYTES / page_bytes, "{mapped:?}");
+    assert!(written.minor_faults < 100, "{written:?}");
 }

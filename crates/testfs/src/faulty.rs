@@ -88,6 +88,13 @@ impl FaultyFs {
         self.path().join(SOURCE)
     }
 
+    /// Whether a read waits for a reply that does not come.
+    #[must_use]
+    pub fn hangs(&self) -> bool {
+        let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
+        hanging.as_ref().is_some_and(|replies| !replies.is_empty())
+    }
+
     /// The mount point. Other files can be created there.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::command::root;
+
 /// The package of the workspace that has the program.
 pub(super) const CLI_FOLDER: &str = "crates/cli";
 
@@ -29,8 +31,7 @@ pub(crate) struct Checkout {
 impl Checkout {
     /// The one that xtask was built from.
     pub(crate) fn own() -> anyhow::Result<Checkout> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
-        Checkout::at(root)
+        Checkout::at(root().to_owned())
     }
 
     /// The one in `root`.

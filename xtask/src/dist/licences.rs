@@ -3,55 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, ensure};
-use serde::Deserialize;
+use anyhow::Context;
+use serde_json::Value;
 
 use super::checkout::{CAPI_FOLDER, CLI_FOLDER, Checkout};
-use super::format::Format;
-use crate::command::cargo;
+use crate::command::{cargo, output};
 
 /// What the program contains that is no crate, with the file of its licence.
 const VENDORED: &[(&str, &str)] = &[
     ("DejaVu Sans (subset)", "crates/report/assets/DejaVu-LICENSE"),
     ("plotly.js (cartesian bundle)", "crates/report/assets/plotly-LICENSE"),
+    // In the static program only.
+    ("musl", "packaging/musl-LICENSE"),
 ];
-
-/// musl is in the static program only.
-const MUSL: (&str, &str) = ("musl", "packaging/musl-LICENSE");
-
-/// What is linked from crates.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Linked {
-    /// The program, in a package of this format.
-    Program(Format),
-    /// The library for C.
-    Library,
-}
-
-impl Linked {
-    fn name(self) -> &'static str {
-        match self {
-            Linked::Program(_) => "program",
-            Linked::Library => "library",
-        }
-    }
-
-    fn folder(self) -> &'static str {
-        match self {
-            Linked::Program(_) => CLI_FOLDER,
-            Linked::Library => CAPI_FOLDER,
-        }
-    }
-
-    /// What is no crate.
-    fn vendored(self) -> Vec<(&'static str, &'static str)> {
-        match self {
-            Linked::Program(Format::Tar) => VENDORED.iter().copied().chain([MUSL]).collect(),
-            Linked::Program(_) => VENDORED.to_vec(),
-            Linked::Library => Vec::new(),
-        }
-    }
-}
 
 /// Libraries whose licences ask for no notice in a program.
 const WITHOUT_NOTICE: &str = "It also contains the standard library of Rust (MIT OR Apache-2.0) and the stack unwinder\n\
@@ -60,32 +24,46 @@ const WITHOUT_NOTICE: &str = "It also contains the standard library of Rust (MIT
 /// The names of files with a licence or a notice start with these.
 const NAMES: &[&str] = &["license", "licence", "copying", "notice", "copyright"];
 
+/// Those of the program.
+pub(super) fn of_program(checkout: &Checkout, is_static: bool) -> anyhow::Result<String> {
+    let count = if is_static { VENDORED.len() } else { VENDORED.len() - 1 };
+    of_third_parties(checkout, "program", CLI_FOLDER, &VENDORED[..count])
+}
+
+/// Those of the library for C.
+pub(super) fn of_library(checkout: &Checkout) -> anyhow::Result<String> {
+    of_third_parties(checkout, "library", CAPI_FOLDER, &[])
+}
+
 /// The text of all of them. Crates with the same text share one copy.
-pub(super) fn of_third_parties(checkout: &Checkout, linked: Linked) -> anyhow::Result<String> {
+fn of_third_parties(
+    checkout: &Checkout,
+    linked: &str,
+    folder: &str,
+    vendored: &[(&str, &'static str)],
+) -> anyhow::Result<String> {
     let mut packages = String::new();
     // By text: who has it.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for package in crates(checkout, linked.folder())? {
-        let Package { name, version, license, manifest_path, .. } = &package;
-        let license = license.as_deref().unwrap_or("see below");
+    for package in crates(checkout, folder)? {
+        let (name, version) = (text(&package["name"]), text(&package["version"]));
+        let license = package["license"].as_str().unwrap_or("see below");
         packages.push_str(&format!("{name} {version}: {license}\n"));
-        let dir = Path::new(manifest_path).parent().context("a crate has a directory")?;
-        for text in texts_in(dir)? {
-            texts.entry(text).or_default().push(name.clone());
+        let manifest = Path::new(text(&package["manifest_path"]));
+        for text in texts_in(manifest.parent().context("a crate has a directory")?)? {
+            texts.entry(text).or_default().push(name.to_owned());
         }
     }
-    for (name, file) in linked.vendored() {
-        let path = checkout.root().join(file);
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read '{}'", path.display()))?;
+    for (name, file) in vendored {
+        let text = String::from_utf8(checkout.read(file.as_ref())?).context(*file)?;
         packages.push_str(&format!("{name}: see below\n"));
-        texts.entry(tidy(&text)).or_default().push(name.to_owned());
+        texts.entry(tidy(&text)).or_default().push((*name).to_owned());
     }
     let mut sections: Vec<(String, String)> =
         texts.into_iter().map(|(text, owners)| (owners.join(", "), text)).collect();
     sections.sort();
     let rule = "-".repeat(80);
-    let mut all = format!("What the {} contains\n\n{packages}\n{WITHOUT_NOTICE}", linked.name());
+    let mut all = format!("What the {linked} contains\n\n{packages}\n{WITHOUT_NOTICE}");
     for (owners, text) in sections {
         all.push_str(&format!("\n{rule}\n{owners}\n{rule}\n\n{text}"));
     }
@@ -95,14 +73,12 @@ pub(super) fn of_third_parties(checkout: &Checkout, linked: Linked) -> anyhow::R
 /// The licences and notices in the directory of a crate.
 fn texts_in(dir: &Path) -> anyhow::Result<BTreeSet<String>> {
     let mut texts = BTreeSet::new();
-    let entries =
-        std::fs::read_dir(dir).with_context(|| format!("cannot read '{}'", dir.display()))?;
-    for entry in entries {
+    let cannot = || format!("cannot read '{}'", dir.display());
+    for entry in std::fs::read_dir(dir).with_context(cannot)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         if path.is_file() && NAMES.iter().any(|start| name.starts_with(start)) {
-            let bytes = std::fs::read(&path)
-                .with_context(|| format!("cannot read '{}'", path.display()))?;
+            let bytes = std::fs::read(&path).with_context(cannot)?;
             texts.insert(tidy(&String::from_utf8_lossy(&bytes)));
         }
     }
@@ -115,82 +91,43 @@ fn tidy(text: &str) -> String {
     lines.join("\n").trim_matches('\n').to_owned() + "\n"
 }
 
-/// What `cargo metadata` prints, as far as it is needed.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
-#[derive(Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-    manifest_path: String,
-    /// `None` for a member of the workspace.
-    source: Option<String>,
-    targets: Vec<Target>,
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
-#[derive(Deserialize)]
-struct Target {
-    kind: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-#[derive(Deserialize)]
-struct DependencyKind {
-    /// `None` for what is linked.
-    kind: Option<String>,
-}
-
-/// The crates of others that are linked into that in `folder`, sorted by name.
-fn crates(checkout: &Checkout, folder: &str) -> anyhow::Result<Vec<Package>> {
-    let output = cargo()
-        .current_dir(checkout.root())
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
-        .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
-        .output()
-        .context("cargo cannot be started")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata: {}", errors.trim());
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+/// The crates of others that are linked into that in `folder`, sorted by name, as `cargo metadata` describes them.
+fn crates(checkout: &Checkout, folder: &str) -> anyhow::Result<Vec<Value>> {
+    let mut cargo = cargo();
+    cargo.current_dir(checkout.root());
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
+    cargo.arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+    let metadata: Value = serde_json::from_str(&output(&mut cargo)?).context("cargo metadata")?;
     let manifest = checkout.root().join(folder).join("Cargo.toml");
-    let is_top = |package: &&Package| Path::new(&package.manifest_path) == manifest;
-    let top = metadata.packages.iter().find(is_top).context("the crate that is linked")?;
+    let is_top = |package: &&Value| Path::new(text(&package["manifest_path"])) == manifest;
+    let top = items(&metadata["packages"]).find(is_top).context("the crate that is linked")?;
     let mut linked = BTreeSet::new();
-    let mut open = vec![top.id.as_str()];
+    let mut open = vec![text(&top["id"])];
     while let Some(id) = open.pop() {
-        if linked.insert(id.to_owned()) {
-            let node = metadata.resolve.nodes.iter().find(|node| node.id == id);
-            let deps = node.map_or(&[][..], |node| &node.deps);
-            let is_linked = |dep: &&Dependency| dep.dep_kinds.iter().any(|it| it.kind.is_none());
-            open.extend(deps.iter().filter(is_linked).map(|dep| dep.pkg.as_str()));
+        if linked.insert(id) {
+            let node = items(&metadata["resolve"]["nodes"]).find(|node| node["id"] == id);
+            let deps = node.into_iter().flat_map(|node| items(&node["deps"]));
+            // Those with a kind are linked into build scripts or tests.
+            let is_linked = |dep: &&Value| items(&dep["dep_kinds"]).any(|it| it["kind"].is_null());
+            open.extend(deps.filter(is_linked).map(|dep| text(&dep["pkg"])));
         }
     }
-    let is_macro = |package: &Package| {
-        package.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "proc-macro"))
+    let is_macro = |package: &Value| {
+        items(&package["targets"])
+            .any(|target| items(&target["kind"]).any(|kind| kind == "proc-macro"))
     };
-    let mut crates: Vec<Package> = metadata.packages;
-    crates.retain(|it| linked.contains(&it.id) && it.source.is_some() && !is_macro(it));
-    crates.sort_by(|one, other| (&one.name, &one.version).cmp(&(&other.name, &other.version)));
+    let mut crates: Vec<Value> = items(&metadata["packages"])
+        .filter(|it| linked.contains(text(&it["id"])) && !it["source"].is_null() && !is_macro(it))
+        .cloned()
+        .collect();
+    crates.sort_by_key(|it| (text(&it["name"]).to_owned(), text(&it["version"]).to_owned()));
     Ok(crates)
 }

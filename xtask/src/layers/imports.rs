@@ -1,31 +1,21 @@
-//! Which file names what of which other file of its crate: in `use` items, and in paths anywhere
-//! else, the tokens of macros and attributes included.
+//! Which file names what of which other file of its crate, in production code.
 //!
-//! Types are not inferred, so a call of a method is no import of the file that defines the method,
-//! unless that file defines it for a type of another file, and the crate has no other method of that
-//! name.
-//! Of a glob the names that the file uses are imports. A re-export is an import, unless it is of a
-//! module inside of the file's own: that one is part of it. Where a file re-exports a function, a local
-//! variable of the same name in that file counts as a use of the function.
+//! Files are read as tokens, so that macros and attributes count like other code, and types are not inferred: a name
+//! counts if a path leads to it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
-use syn::visit::{self, Visit};
-use syn::{Attribute, ExprMethodCall, ItemMod, ItemUse, Macro, Meta, Path, Visibility};
-
-use super::methods::Methods;
-use super::modules::{FileId, ModuleId, Modules, Target};
-use super::uses::{self, leaves};
+use anyhow::{Context, anyhow};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A name that one file uses and another defines.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Import {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) name: String,
-    /// Where `from` has it first.
-    pub(super) line: usize,
+    line: usize,
 }
 
 impl fmt::Display for Import {
@@ -34,207 +24,277 @@ impl fmt::Display for Import {
     }
 }
 
-/// All imports of a crate, by file, each name once.
-pub(super) fn all(modules: &Modules) -> Vec<Import> {
-    let mut imports = Vec::new();
-    let methods = &Methods::of(modules);
-    for (id, file) in modules.files.iter().enumerate() {
-        let (file_module, imports) = (file.module, &mut imports);
-        let (module, in_re_export) = (file_module, false);
-        let mut reader = Reader { modules, methods, file: id, module, in_re_export, imports };
-        file.items.iter().for_each(|item| reader.visit_item(item));
-    }
-    imports.sort();
-    imports.dedup_by(|next, first| {
-        (&next.from, &next.to, &next.name) == (&first.from, &first.to, &first.name)
-    });
-    imports
+/// The files of a crate, by their paths below `src` without `.rs`.
+pub(super) type Sources = BTreeMap<String, String>;
+
+type Path = Vec<String>;
+
+/// The modules of a crate, and the files that they are in.
+#[derive(Default)]
+pub(super) struct Crate {
+    pub(super) files: BTreeMap<Path, String>,
+    /// What `use` calls another path, in a module.
+    aliases: BTreeMap<(Path, String), Path>,
+    mentions: Vec<Mention>,
 }
 
-struct Reader<'a> {
-    modules: &'a Modules,
-    methods: &'a Methods,
-    file: FileId,
-    module: ModuleId,
-    in_re_export: bool,
-    imports: &'a mut Vec<Import>,
+/// A path in the code of a module.
+struct Mention {
+    module: Path,
+    path: Path,
+    line: usize,
+    is_re_export: bool,
 }
 
-impl Reader<'_> {
-    /// Adds what `path` leads to, if it is not the name of a module.
-    fn name(&mut self, path: &[String], line: usize) {
-        for target in self.modules.resolve(self.module, path) {
-            // The name of a module alone is no import: what the path through it leads to is one.
-            if let Target::Item { file, name } = target {
-                self.add(file, name, line);
+impl Crate {
+    pub(super) fn read(sources: &Sources) -> anyhow::Result<Crate> {
+        let mut this = Crate::default();
+        for root in sources.keys() {
+            if root == "lib" || root == "main" || root.starts_with("bin/") {
+                this.load(sources, root, vec![root.clone()])?;
             }
         }
-        // `Type::method`, `Self::method`
-        if let [.., of, method] = path
-            && of.starts_with(char::is_uppercase)
-        {
-            self.method(method, line);
-        }
+        Ok(this)
     }
 
-    /// Adds the file that defines `method` for a type of another file.
-    fn method(&mut self, method: &str, line: usize) {
-        if let Some(file) = self.methods.away_from_their_type.get(method) {
-            self.add(*file, method.to_owned(), line);
+    fn load(&mut self, sources: &Sources, file: &str, module: Path) -> anyhow::Result<()> {
+        let text = sources.get(file).with_context(|| format!("{file}.rs is missing"))?;
+        let stream = text.parse().map_err(|error| anyhow!("{file}.rs: {error}"))?;
+        let words = words(stream);
+        self.files.insert(module.clone(), file.to_owned());
+        self.scan(&module, &words, None);
+        let parent =
+            file.rsplit_once('/').map_or(String::new(), |(parent, _)| format!("{parent}/"));
+        let is_folder = module.len() == 1 || file.ends_with("/mod");
+        let folder = if is_folder { parent } else { format!("{file}/") };
+        for window in words.windows(3) {
+            let [keyword, name, end] = window else { continue };
+            if (keyword.text.as_str(), end.text.as_str()) == ("mod", ";") {
+                let (beside, child) = (format!("{folder}{}", name.text), name.text.clone());
+                let inside = format!("{beside}/mod");
+                let path = if sources.contains_key(&inside) { inside } else { beside };
+                self.load(sources, &path, [module.as_slice(), &[child]].concat())?;
+            }
         }
+        Ok(())
     }
 
-    /// Adds the file of the macro that `name!` calls.
-    fn textual_macro(&mut self, name: &str, line: usize) {
-        if let Some(file) = self.modules.textual_macro(self.module, name) {
-            self.add(file, name.to_owned(), line);
-        }
-    }
-
-    /// Adds the module whose names `path::*` takes.
-    fn glob(&mut self, path: &[String], line: usize) {
-        for target in self.modules.resolve(self.module, path) {
-            if let Target::Module(module) = target {
-                self.add(self.modules.file_of_module(module), "*".to_owned(), line);
+    /// Reads the paths among `words`: those of code, or of a `use` after the names of a prefix.
+    fn scan(&mut self, module: &Path, words: &[Word], of_use: Option<(&Path, bool)>) {
+        let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+        let mut at = 0;
+        while at < words.len() {
+            let (begin, line) = (at, words[at].line);
+            // Not that of `impl Trait + use<'a>`.
+            if text(at) == "use" && text(at + 1) != "<" && of_use.is_none() {
+                let rest = &words[at + 1..];
+                let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
+                let is_re_export = at > 0 && ["pub", "("].contains(&text(at - 1));
+                self.scan(module, &rest[..end], Some((&Path::new(), is_re_export)));
+                at += end + 1;
+                continue;
+            }
+            if (text(at), text(at + 2)) == ("mod", "{") {
+                let child = [module.as_slice(), &[text(at + 1).to_owned()]].concat();
+                self.files.insert(child.clone(), self.files[module].clone());
+                self.scan(&child, &words[at + 2].inner, None);
+                at += 3;
+                continue;
+            }
+            if (text(at), text(at + 1)) == ("macro_rules", "!") {
+                // Where it is exported, it is at the root.
+                let [root, path] = [&module[..1], &module[1..]].map(<[String]>::to_vec);
+                let name = text(at + 2).to_owned();
+                let path = [vec!["crate".to_owned()], path, vec![name.clone()]].concat();
+                self.aliases.insert((root, name), path);
+            }
+            let mut path = of_use.map_or(Path::new(), |(prefix, _)| prefix.clone());
+            if text(at) == "::" {
+                path.push("another crate".to_owned());
+                at += 1;
+            }
+            while is_name(text(at)) {
+                // `use a::{self}` names `a`.
+                if text(at) != "self" || path.is_empty() {
+                    path.push(text(at).to_owned());
+                }
+                at += 1;
+                if text(at) != "::" {
+                    break;
+                }
+                at += 1;
+            }
+            let of_group = if at > begin { of_use.map(|(_, re)| (&path, re)) } else { of_use };
+            if let Some(word) = words.get(at).filter(|word| !word.inner.is_empty()) {
+                self.scan(module, &word.inner, of_group);
+                at += 1;
+                if of_use.is_some() {
+                    continue;
+                }
+            } else if at == begin {
+                // A member is no path.
+                at += if text(at) == "." { 2 } else { 1 };
+                continue;
+            }
+            if of_use.is_some() {
+                let mut alias = path.last().cloned().unwrap_or_default();
+                if text(at) == "as" {
+                    alias = text(at + 1).to_owned();
+                    at += 2;
+                }
+                if text(at) == "*" {
+                    path.push("*".to_owned());
+                } else {
+                    self.aliases.insert((module.clone(), alias), path.clone());
+                }
+            }
+            // What a file re-exports, it may use besides.
+            let is_type = |name: &String| name.starts_with(char::is_uppercase);
+            if path.len() > 1 || path.first().is_some_and(is_type) {
+                let is_re_export = of_use.is_some_and(|(_, is_re_export)| is_re_export);
+                self.mentions.push(Mention { module: module.clone(), path, line, is_re_export });
             }
         }
     }
 
-    fn add(&mut self, file: FileId, name: String, line: usize) {
-        let is_own_part = self.in_re_export && self.modules.is_inside(file, self.file);
-        if file != self.file && !is_own_part {
-            let path = |file: FileId| self.modules.files[file].path.clone();
-            self.imports.push(Import { from: path(self.file), to: path(file), name, line });
-        }
-    }
-
-    /// Finds paths among tokens that are not parsed: `name`, `a::b`, `$crate::a::b`, `a::{b, c}`,
-    /// `a::*`, `a::$b`, `name!`, and methods: `.name()`.
-    fn scan(&mut self, tokens: TokenStream, in_attribute: bool) {
-        self.scan_below(&[], tokens, in_attribute);
-    }
-
-    /// The same where each path begins with `prefix`.
-    fn scan_below(&mut self, prefix: &[String], tokens: TokenStream, in_attribute: bool) {
-        let mut path: Vec<String> = prefix.to_vec();
-        let mut line = 0;
-        // The punctuation since the last name.
-        let mut between = String::new();
-        let mut member: Option<Ident> = None;
-        for token in tokens {
-            match token {
-                TokenTree::Ident(ident) => {
-                    if between == "::$" && !path.is_empty() {
-                        path.push(format!("${}", uses::name(&ident)));
-                        between.clear();
-                        continue;
-                    }
-                    if between != "::" || path.is_empty() {
-                        self.name(&std::mem::replace(&mut path, prefix.to_vec()), line);
-                        line = ident.span().start().line;
-                    }
-                    let is_member = between.ends_with('.') && !between.ends_with("..");
-                    let is_of_another_crate = between.ends_with("::") && path.is_empty();
-                    if !is_member && !is_of_another_crate {
-                        path.push(uses::name(&ident));
-                    }
-                    member = is_member.then_some(ident);
-                    between.clear();
-                }
-                TokenTree::Punct(punct) => {
-                    between.push(punct.as_char());
-                    match (between.as_str(), path.as_slice()) {
-                        ("::*", _) => self.glob(&path, line),
-                        ("!", [name]) => self.textual_macro(&name.clone(), line),
-                        _ => {}
-                    }
-                }
-                TokenTree::Group(group) => {
-                    if let Some(method) = member.take()
-                        && group.delimiter() == Delimiter::Parenthesis
-                    {
-                        self.method(&uses::name(&method), method.span().start().line);
-                    }
-                    let names_below = between == "::" && group.delimiter() == Delimiter::Brace;
-                    let path = std::mem::replace(&mut path, prefix.to_vec());
-                    between.clear();
-                    if names_below {
-                        self.scan_below(&path, group.stream(), in_attribute);
-                    } else {
-                        self.name(&path, line);
-                        self.scan(group.stream(), in_attribute);
-                    }
-                }
-                TokenTree::Literal(literal) => {
-                    self.name(&std::mem::replace(&mut path, prefix.to_vec()), line);
-                    between.clear();
-                    // #[serde(default = "module::function")]
-                    if in_attribute
-                        && let syn::Lit::Str(text) = syn::Lit::new(literal)
-                        && text.value().contains("::")
-                        && let Ok(tokens) = text.parse::<TokenStream>()
-                    {
-                        self.scan(tokens, false);
-                    }
-                }
+    /// All imports, each name of a file once. A re-export is one unless it is of a module inside of the file's own:
+    /// that one is part of it.
+    pub(super) fn imports(&self) -> Vec<Import> {
+        let mut imports = Vec::new();
+        for Mention { module, path, line, is_re_export } in &self.mentions {
+            // The name of a module alone is no import: what a path through it leads to is one.
+            if let Some((target, Some(name))) = self.resolve(module, path, 0)
+                && self.files[&target] != self.files[module]
+                && !(*is_re_export && target.starts_with(module))
+            {
+                let [from, to] = [module, &target].map(|module| self.files[module].clone());
+                imports.push(Import { from, to, name, line: *line });
             }
         }
-        self.name(&path, line);
+        imports.sort();
+        imports.dedup_by(|next, first| {
+            (&next.from, &next.to, &next.name) == (&first.from, &first.to, &first.name)
+        });
+        imports
+    }
+
+    /// Where a path leads. What is named through a re-export is found where it is defined.
+    fn resolve(&self, from: &Path, path: &[String], depth: usize) -> Option<Target> {
+        let (first, rest) = path.split_first().filter(|_| depth < 20)?;
+        let mut found = match first.as_str() {
+            "crate" => (from[..1].to_vec(), None),
+            "self" => (from.clone(), None),
+            "super" => (from[..from.len().saturating_sub(1)].to_vec(), None),
+            name => self.look_up(from, name, rest.is_empty(), depth)??,
+        };
+        for (index, name) in rest.iter().enumerate() {
+            let (module, None) = found else { break };
+            found = match self.look_up(&module, name, index + 1 == rest.len(), depth) {
+                Some(found) => found?,
+                None if name == "super" => {
+                    (module[..module.len().saturating_sub(1)].to_vec(), None)
+                }
+                None => (module, Some(name.clone())),
+            };
+        }
+        self.files.contains_key(&found.0).then_some(found)
+    }
+
+    /// What is known of `name` in `module`; `Some(None)`: it is of another crate. A function may have the name of a
+    /// module; as the last name of a path it is meant.
+    fn look_up(
+        &self,
+        module: &Path,
+        name: &str,
+        is_last: bool,
+        depth: usize,
+    ) -> Option<Option<Target>> {
+        let child = [module.as_slice(), &[name.to_owned()]].concat();
+        let is_module = self.files.contains_key(&child);
+        match self.aliases.get(&(module.clone(), name.to_owned())) {
+            Some(path) if is_last || !is_module => Some(self.resolve(module, path, depth + 1)),
+            _ => is_module.then_some(Some((child, None))),
+        }
     }
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
-    fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        self.in_re_export = !matches!(item.vis, Visibility::Inherited);
-        for leaf in leaves(item) {
-            self.name(&leaf.path, leaf.line);
-            if self.in_re_export && leaf.name.is_none() {
-                self.glob(&leaf.path, leaf.line);
+/// A module, and a name in it unless it is the module itself that is named.
+type Target = (Path, Option<String>);
+
+/// A token, with those inside of it: of a group, or of a literal that is a path, as in attributes.
+struct Word {
+    text: String,
+    line: usize,
+    inner: Vec<Word>,
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+}
+
+/// First words of items, in which a comma is not the end.
+const ITEMS: &[&str] =
+    &["async", "const", "enum", "fn", "impl", "pub", "struct", "trait", "type", "unsafe", "use"];
+
+/// The words of production code. `::` and `..` are one word, and `$` is none.
+fn words(stream: TokenStream) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    for tree in stream {
+        let line = tree.span().start().line;
+        let (text, inner) = match tree {
+            TokenTree::Punct(punct) => match (punct.as_char(), words.last_mut()) {
+                ('$', _) => continue,
+                (next @ (':' | '.'), Some(last)) if last.text == next.to_string() => {
+                    last.text.push(next);
+                    continue;
+                }
+                (other, _) => (other.to_string(), Vec::new()),
+            },
+            TokenTree::Ident(ident) => {
+                (ident.to_string().trim_start_matches("r#").to_owned(), Vec::new())
             }
-        }
-        self.in_re_export = false;
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                let is_path = text.contains("::") && words.last().is_some_and(|it| it.text == "=");
+                let path = text.trim_matches('"').parse().ok().filter(|_| is_path);
+                ("\"".to_owned(), path.map_or(Vec::new(), self::words))
+            }
+            TokenTree::Group(group) => {
+                let is_attribute_of_tests = words.last().is_some_and(|last| last.text == "#")
+                    && is_for_tests(&group.stream().to_string());
+                let open = match group.delimiter() {
+                    Delimiter::Parenthesis => "(",
+                    Delimiter::Bracket if is_attribute_of_tests => FOR_TESTS,
+                    Delimiter::Bracket => "[",
+                    Delimiter::Brace | Delimiter::None => "{",
+                };
+                (open.to_owned(), self::words(group.stream()))
+            }
+        };
+        words.push(Word { text, line, inner });
     }
-
-    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
-        let inside = self.modules.inline_module(self.module, &uses::name(&item.ident));
-        if let (Some(inside), Some((_, items))) = (inside, &item.content) {
-            let around = std::mem::replace(&mut self.module, inside);
-            items.iter().for_each(|item| self.visit_item(item));
-            self.module = around;
-        }
-    }
-
-    fn visit_path(&mut self, path: &'ast Path) {
-        if path.leading_colon.is_none()
-            && let Some(first) = path.segments.first()
-        {
-            let names: Vec<String> =
-                path.segments.iter().map(|part| uses::name(&part.ident)).collect();
-            self.name(&names, first.ident.span().start().line);
-        }
-        visit::visit_path(self, path);
-    }
-
-    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
-        self.method(&uses::name(&call.method), call.method.span().start().line);
-        visit::visit_expr_method_call(self, call);
-    }
-
-    fn visit_macro(&mut self, node: &'ast Macro) {
-        if let Some(name) = node.path.get_ident() {
-            self.textual_macro(&uses::name(name), name.span().start().line);
+    // From an attribute to the end of an item, a field or an arm.
+    let (mut skips, mut is_item) = (false, false);
+    words.retain(|word| {
+        is_item = if word.text == FOR_TESTS {
+            false
         } else {
-            self.visit_path(&node.path);
+            is_item || ITEMS.contains(&word.text.as_str())
+        };
+        let was_skipped = skips;
+        skips |= word.text == FOR_TESTS;
+        if ["{", ";"].contains(&word.text.as_str()) || word.text == "," && !is_item {
+            skips = false;
         }
-        self.scan(node.tokens.clone(), false);
-    }
+        !was_skipped && word.text != FOR_TESTS
+    });
+    words
+}
 
-    fn visit_attribute(&mut self, attr: &'ast Attribute) {
-        if let Meta::List(list) = &attr.meta {
-            self.scan(list.tokens.clone(), true);
-        }
-    }
+/// The text of an attribute that leaves its item to tests alone.
+const FOR_TESTS: &str = "#[test]";
 
-    /// `pub(in crate::a)` names no item.
-    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+fn is_for_tests(attribute: &str) -> bool {
+    let has = |word| attribute.contains(word);
+    attribute == "test" || attribute.starts_with("cfg") && has("test") && !has("not") && !has("any")
 }

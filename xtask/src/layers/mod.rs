@@ -1,197 +1,177 @@
-//! `cargo xtask layers`: which file of a crate imports which, checked against circles and against
-//! the declared layers.
+//! `cargo xtask layers`: which file of a crate imports which, checked against circles and against xtask/layers.toml.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
+use imports::{Crate, Import, Sources};
 
-use graph::Circle;
-use imports::Import;
-use modules::{Code, Modules};
-use table::{CRATES, CrateRule, Rule};
+use crate::command::root;
 
-mod crates;
-mod graph;
 mod imports;
-mod methods;
-mod modules;
-mod order;
-mod table;
-#[cfg(test)]
-mod tests;
-mod uses;
-mod without_tests;
 
-/// Check that no files import each other in a circle, and that files import only from their own
-/// layer and the layers below it, as xtask/src/layers/table.rs declares them. The table has the crates
-/// that each crate may use as well.
+/// Check that no files import each other in a circle, and that files import only from their own layer and those
+/// below it, as xtask/layers.toml has them. That file has the crates that each crate may use as well.
 ///
-/// An import is a name in production code that another file of the crate defines. What is imported
-/// through a re-export counts for the file that defines it. A re-export is an import too, unless it
-/// is of a module inside of the file's own, as lib.rs and mod.rs have them. A call of a method is an
-/// import where a file defines the method for a type of another file, unless the crate has another
-/// method of that name. The check sees neither other methods nor code that macros generate. A file below src/
-/// that no `mod` declares is an error. The exit status is 1 where a rule is broken.
+/// An import is a name in production code that a path leads to and another file of the crate defines. What is
+/// imported through a re-export counts for the file that defines it. A re-export is an import too, unless it is of a
+/// module inside of the file's own, as lib.rs and mod.rs have them. Calls of methods are not seen, nor what macros
+/// generate. A file below src/ that no `mod` declares is an error. The exit status is 1 where a rule is broken.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask layers", bin_name = "cargo xtask layers")]
 pub(crate) struct Args {
-    /// Only this crate, by the name of its folder; where the table skips it, circles are checked
+    /// Only this crate, by the name of its folder
     #[arg(value_name = "CRATE")]
     only: Option<String>,
     /// Print which file imports what from which, instead of checking it
     #[arg(long)]
     edges: bool,
-    /// Read this checkout instead of the one that xtask was built from
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
+}
+
+/// A table of xtask/layers.toml.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    /// The crates of this repository that the crate may use.
+    uses: BTreeSet<String>,
+    /// The top first.
+    layers: Vec<String>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let root = args.root.as_deref().unwrap_or_else(|| own_checkout());
-    let mut holds = args.edges || args.only.is_some() || check_crates(root)?;
-    for CrateRule { folder, rule, .. } in chosen(args.only.as_deref())? {
+    let root = root();
+    let text = std::fs::read_to_string(root.join("xtask/layers.toml"))?;
+    let mut rules: BTreeMap<String, Rule> = toml::from_str(&text).context("xtask/layers.toml")?;
+    let mut faults = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !rules.contains_key(&name) {
+            faults.push(format!("crates/{name} is not in xtask/layers.toml"));
+        }
+    }
+    if let Some(only) = &args.only {
+        rules.retain(|name, _| name == only);
+        ensure!(!rules.is_empty(), "no crate '{only}' in xtask/layers.toml");
+    }
+    for (name, rule) in &rules {
+        let folder = root.join(if name == "xtask" { "" } else { "crates" }).join(name);
+        let sources = read(&folder.join("src"), Path::new(""))?;
+        let code = Crate::read(&sources).with_context(|| name.clone())?;
+        let imports = code.imports();
         if args.edges {
-            print!("{}", edges(folder, &read(root, folder)?.imports));
+            imports.iter().for_each(|import| println!("{name}: {import}"));
             continue;
         }
-        let rule = match rule {
-            Rule::Skipped(_) if args.only.is_some() => &Rule::NoCircle,
-            rule => rule,
-        };
-        holds &= check(root, folder, rule)?;
+        let found = [used(root, &folder, &rule.uses)?, broken(&rule.layers, &sources, &code)];
+        faults.extend(found.concat().iter().map(|fault| format!("{name}: {fault}")));
+        eprintln!("xtask: {name}: {} imports among {} files", imports.len(), code.files.len());
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Checks the checkout that xtask was built from, and prints where a rule is broken. True where none
-/// is.
-pub(crate) fn check_own() -> anyhow::Result<bool> {
-    let mut holds = check_crates(own_checkout())?;
-    for CrateRule { folder, rule, .. } in CRATES {
-        holds &= check(own_checkout(), folder, rule)?;
-    }
-    Ok(holds)
-}
-
-/// All crates, or the one of that name.
-fn chosen(only: Option<&str>) -> anyhow::Result<Vec<&'static CrateRule>> {
-    let Some(name) = only else { return Ok(CRATES.iter().collect()) };
-    let Some(rule) = CRATES.iter().find(|rule| rule.name() == name) else {
-        let known: Vec<&str> = CRATES.iter().map(CrateRule::name).collect();
-        bail!("no crate '{name}'; known are {}", known.join(", "));
-    };
-    Ok(vec![rule])
-}
-
-fn check_crates(root: &Path) -> anyhow::Result<bool> {
-    let faults = crates::faults(root, CRATES)?;
     faults.iter().for_each(|fault| eprintln!("xtask: {fault}"));
-    Ok(faults.is_empty())
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn check(root: &Path, folder: &str, rule: &Rule) -> anyhow::Result<bool> {
-    if let Rule::Skipped(why) = rule {
-        eprintln!("xtask: {folder}: IMPORTS NOT CHECKED: {why}");
-        return Ok(true);
-    }
-    let code = read(root, folder)?;
-    let faults = faults(rule, &code);
-    for fault in &faults {
-        eprint!("xtask: {folder}: {fault}");
-    }
-    if faults.is_empty() {
-        eprintln!(
-            "xtask: {folder}: {} imports among {} files",
-            code.imports.len(),
-            code.files.len()
-        );
-    }
-    Ok(faults.is_empty())
+/// Where a crate uses others of this repository than `allowed`. Dependencies of tests and of build scripts are not
+/// read.
+fn used(root: &Path, folder: &Path, allowed: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
+    let read = |folder: &Path| -> anyhow::Result<toml::Table> {
+        Ok(std::fs::read_to_string(folder.join("Cargo.toml"))?.parse()?)
+    };
+    let (workspace, manifest) = (read(root)?, read(folder)?);
+    let shared = &workspace["workspace"]["dependencies"];
+    let is_own = |name: &&String| shared.get(name).is_some_and(|it| it.get("path").is_some());
+    let targets = manifest.get("target").and_then(|it| it.as_table()).into_iter().flatten();
+    let tables = targets.filter_map(|(_, target)| target.get("dependencies"));
+    let tables = tables.chain(manifest.get("dependencies")).filter_map(|it| it.as_table());
+    let used: BTreeSet<String> = tables.flat_map(|it| it.keys()).filter(is_own).cloned().collect();
+    let unlisted = used.difference(allowed).map(|name| format!("may not use `{name}`"));
+    let unused =
+        allowed.difference(&used).map(|name| format!("does not use `{name}`, which is listed"));
+    Ok(unlisted.chain(unused).collect())
 }
 
-/// The production code of a crate.
-struct CrateCode {
-    files: Vec<String>,
-    /// Files that no `mod` declares, not even one for tests. What imports them is not known.
-    undeclared: Vec<String>,
-    imports: Vec<Import>,
-}
-
-impl CrateCode {
-    /// Reads the files of a crate: path to text.
-    fn read(sources: &BTreeMap<String, String>) -> anyhow::Result<CrateCode> {
-        let modules = Modules::read(Code::Production, sources)?;
-        let declared = Modules::read(Code::All, sources)?.paths();
-        let is_declared = |path: &&String| declared.binary_search(path).is_ok();
-        let undeclared = sources.keys().filter(|path| !is_declared(path)).cloned().collect();
-        Ok(CrateCode { files: modules.paths(), undeclared, imports: imports::all(&modules) })
+/// What breaks the rules of imports.
+fn broken(layers: &[String], sources: &Sources, code: &Crate) -> Vec<String> {
+    let mut faults = Vec::new();
+    let files: BTreeSet<&str> = code.files.values().map(String::as_str).collect();
+    for file in sources.keys().filter(|file| !files.contains(file.as_str())) {
+        // Those of tests are not read: `#[cfg(test)]` is before a `mod` with the name of the file or of its folder.
+        let for_tests = sources.values().flat_map(|text| text.split("#[cfg(test)]\n").skip(1));
+        let is_for_tests = for_tests
+            .filter_map(|rest| rest.lines().next())
+            .any(|line| file.split('/').any(|name| line.ends_with(&format!("mod {name};"))));
+        if !is_for_tests {
+            faults.push(format!("no `mod` declares src/{file}.rs"));
+        }
     }
-}
-
-/// What breaks a rule, one text each, which ends with a newline.
-fn faults(rule: &Rule, code: &CrateCode) -> Vec<String> {
-    let undeclared = code.undeclared.iter().map(|file| format!("no `mod` declares {file}\n"));
-    let mut faults: Vec<String> = undeclared.collect();
-    faults.extend(graph::circles(&code.imports).iter().map(describe));
-    if let Rule::Layers(layers) = rule {
-        faults.extend(order::faults(layers, &code.files, &code.imports));
+    let members = layers.iter().enumerate();
+    let members = members.flat_map(|(depth, it)| it.split(' ').map(move |member| (member, depth)));
+    let members: BTreeMap<&str, usize> = members.collect();
+    // The longest listed path that the file is at or in, or else `*`.
+    let place = |file: &str| {
+        let ends = [file.len()].into_iter().chain(file.rmatch_indices('/').map(|(at, _)| at));
+        let paths = ends.map(|end| &file[..end]).chain(["*"]);
+        paths.into_iter().find_map(|path| members.get_key_value(path))
+    };
+    let used: BTreeSet<&str> = files.iter().filter_map(|file| Some(*place(file)?.0)).collect();
+    let homeless = files.iter().filter(|file| place(file).is_none());
+    faults.extend(homeless.map(|file| format!("src/{file}.rs is in no layer")));
+    let empty = members.keys().filter(|member| !used.contains(*member));
+    faults.extend(empty.map(|member| format!("layer `{member}` has no file")));
+    let imports = code.imports();
+    for import in &imports {
+        if let (Some((lower, from)), Some((upper, to))) = (place(&import.from), place(&import.to))
+            && to < from
+        {
+            faults.push(format!("{import}; `{upper}` is above `{lower}`"));
+        }
     }
+    faults.extend(shortest_circle(&imports).map(|circle| {
+        let lines: String = circle.iter().map(|import| format!("\n  {import}")).collect();
+        format!("files import each other in a circle:{lines}")
+    }));
     faults
 }
 
-fn describe(circle: &Circle) -> String {
-    let mut text = format!("{} files import each other in a circle:\n", circle.files.len());
-    for import in &circle.shortest {
-        text += &format!("  {import}\n");
-    }
-    if circle.files.len() > circle.shortest.len() {
-        text += &format!("  This is the shortest circle of: {}\n", circle.files.join(" "));
-    }
-    text
-}
-
-/// One line for each pair of files, with the names that the first imports from the second.
-fn edges(folder: &str, imports: &[Import]) -> String {
-    let mut pairs: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for import in imports {
-        pairs.entry((&import.from, &import.to)).or_default().push(&import.name);
-    }
-    let line = |((from, to), names): (&(&str, &str), &Vec<&str>)| {
-        format!("{folder}/{from} -> {folder}/{to}: {}\n", names.join(", "))
+/// The fewest imports that lead from a file back to it.
+fn shortest_circle(imports: &[Import]) -> Option<Vec<Import>> {
+    let files: BTreeSet<&str> = imports.iter().map(|import| import.from.as_str()).collect();
+    let through = |start: &str| -> Option<Vec<Import>> {
+        let mut reached: BTreeMap<&str, &Import> = BTreeMap::new();
+        let mut waiting = VecDeque::from([start]);
+        while let Some(file) = waiting.pop_front() {
+            for import in imports.iter().filter(|import| import.from == file) {
+                if !reached.contains_key(import.to.as_str()) {
+                    reached.insert(&import.to, import);
+                    waiting.push_back(&import.to);
+                }
+            }
+        }
+        let mut circle = vec![(*reached.get(start)?).clone()];
+        while circle[circle.len() - 1].from != start {
+            circle.push(reached[circle[circle.len() - 1].from.as_str()].clone());
+        }
+        circle.reverse();
+        Some(circle)
     };
-    pairs.iter().map(line).collect()
+    files.into_iter().filter_map(through).min_by_key(Vec::len)
 }
 
-fn read(root: &Path, folder: &str) -> anyhow::Result<CrateCode> {
-    let mut sources = BTreeMap::new();
-    let path = root.join(folder);
-    read_folder(&path, &path.join("src"), &mut sources)?;
-    CrateCode::read(&sources).with_context(|| folder.to_owned())
-}
-
-/// Reads the Rust files below `dir`, under their paths in `folder`.
-fn read_folder(
-    folder: &Path,
-    dir: &Path,
-    sources: &mut BTreeMap<String, String>,
-) -> anyhow::Result<()> {
+/// The Rust files below `dir`, with their paths there without `.rs`, after `prefix`.
+fn read(dir: &Path, prefix: &Path) -> anyhow::Result<Sources> {
+    let mut sources = Sources::new();
     for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
         let path = entry?.path();
+        let name = prefix.join(path.file_stem().unwrap_or_default());
         if path.is_dir() {
-            read_folder(folder, &path, sources)?;
+            sources.extend(read(&path, &name)?);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text =
-                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let name = path.strip_prefix(folder).expect("below the folder").display().to_string();
-            sources.insert(name, text);
+            sources.insert(name.display().to_string(), std::fs::read_to_string(&path)?);
         }
     }
-    Ok(())
+    Ok(sources)
 }
 
-fn own_checkout() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the repository")
-}
+#[cfg(test)]
+mod tests;

@@ -219,18 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn mapped_pages_are_faulted_in_one_by_one() {
-        let mut trial = TestCell::new(&CREATE, BYTES);
-        let page_bytes = rustix::param::page_size() as u64;
-        let written = trial.run(&format!("write:{}", 2 * page_bytes));
-        let mapped = trial.run(&format!("mmap:{}", 2 * page_bytes));
-        let calls = Some(BYTES.div_ceil(2 * page_bytes));
-        assert_eq!((written.calls, mapped.calls), (calls, calls));
-        assert!(mapped.minor_faults >= BYTES / page_bytes, "{mapped:?}");
-        assert!(written.minor_faults < 100, "{written:?}");
-    }
-
-    #[test]
     fn a_wrong_byte_is_found() {
         let trial = TestCell::new(&CREATE, 100_000);
         let setting = trial.setting();

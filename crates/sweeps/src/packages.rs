@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use crate::command::succeed;
+use crate::command::root;
 
 /// Commands that tests and their set-up call, with their Debian packages.
 const TOOLS: &[(&str, &str)] = &[
@@ -83,14 +84,14 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Installs what is missing, or prints why it cannot: tests that need it report a skip. Uses no
 /// network if nothing is missing.
-pub(crate) fn install_missing() {
+pub fn install_missing() {
     install_tools();
     NODE_PACKAGES.iter().for_each(|dir| install_node_packages(Path::new(dir)));
 }
 
 /// Installs the packages of the lock file in `dir`, unless they are installed.
 fn install_node_packages(dir: &Path) {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(dir);
+    let dir = root().join(dir);
     // npm writes this copy of the lock file at the end of an installation.
     let installed = dir.join("node_modules/.package-lock.json");
     let age = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
@@ -121,7 +122,7 @@ fn install_tools() {
 }
 
 /// Installs Open MPI and what makes bindings to it, or prints why it cannot.
-pub(crate) fn install_mpi() {
+pub fn install_mpi() {
     let mut missing = packages_of_missing(MPI_TOOLS);
     if !has_libclang() {
         missing.push("libclang-dev");
@@ -197,14 +198,14 @@ fn apt_get(args: &[&str]) -> Result<(), String> {
 }
 
 /// Whether `tool` is on the PATH or in the directories of root's commands.
-pub(crate) fn is_found(tool: &str) -> bool {
+pub fn is_found(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(tool).is_file())
         || ["/usr/sbin", "/sbin"].iter().any(|dir| Path::new(dir).join(tool).is_file())
 }
 
 /// Whether there is a libclang where the generator of bindings looks for it.
-pub(crate) fn has_libclang() -> bool {
+pub fn has_libclang() -> bool {
     if std::env::var_os("LIBCLANG_PATH").is_some() {
         return true;
     }

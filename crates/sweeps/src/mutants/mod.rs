@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::command::root;
 use crate::file_systems::FileSystems;
 use table::{Check, MUTANTS, Mutant};
 
@@ -31,23 +32,18 @@ pub(crate) struct Args {
     time: u32,
     /// Print the faults and what notices each, and exit
     #[arg(long)]
-    list: bool,
+    pub(crate) list: bool,
 }
 
-impl Args {
-    /// Whether no file system has to be mounted.
-    pub(crate) fn needs_no_mounts(&self) -> bool {
-        self.list
+/// Prints the faults, and what notices each.
+pub(crate) fn list() -> anyhow::Result<ExitCode> {
+    for Mutant { name, wrong, noticed_by, .. } in MUTANTS {
+        println!("{name:<26} {wrong}\n{:<26}   cargo {}", "", noticed_by.arguments().join(" "));
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
-    if args.list {
-        for Mutant { name, wrong, noticed_by, .. } in MUTANTS {
-            println!("{name:<26} {wrong}\n{:<26}   cargo {}", "", noticed_by.arguments().join(" "));
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
     let find = |name: &String| {
         let known = MUTANTS.iter().find(|mutant| mutant.name == name);
         known.with_context(|| format!("no fault is called '{name}'; see --list"))
@@ -116,7 +112,7 @@ impl Tree {
     /// Makes the copy of before equal to the working tree: files that git knows, and those that it does
     /// not ignore. Files that are equal keep their times, so that cargo builds only what changed.
     fn copy(seconds: u32, file_systems: &FileSystems) -> anyhow::Result<Tree> {
-        let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository")?;
+        let own = root();
         let work = own.join("target/mutants");
         let root = work.join("tree");
         fs::create_dir_all(&root).with_context(|| root.display().to_string())?;

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// File systems to mount (as root) and copy on
     #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = parse_kind,
           default_value = "ext4,xfs,btrfs,tmpfs")]
-    fs: Vec<&'static str>,
+    pub(crate) fs: Vec<&'static str>,
     /// The program to try, instead of a debug build of this tree
     #[arg(long, value_name = "PATH")]
     haulage: Option<PathBuf>,
@@ -77,20 +77,10 @@ pub(crate) struct Args {
     csv: Option<PathBuf>,
     /// Print the sweeps and exit
     #[arg(long)]
-    list: bool,
+    pub(crate) list: bool,
 }
 
 impl Args {
-    /// Whether no file system has to be mounted.
-    pub(crate) fn needs_no_mounts(&self) -> bool {
-        self.list
-    }
-
-    /// The kinds of file system to mount.
-    pub(crate) fn kinds(&self) -> &[&'static str] {
-        &self.fs
-    }
-
     /// How long cases are begun. `None` without end.
     fn limit(&self) -> Option<Duration> {
         let seconds = match (self.time, self.all || self.cases.is_some() || self.case.is_some()) {
@@ -102,22 +92,25 @@ impl Args {
     }
 }
 
+/// Prints the sweeps.
+pub(crate) fn list() -> ExitCode {
+    for Sweep { name, about, .. } in SWEEPS {
+        println!("{name:<8} {about}");
+    }
+    ExitCode::SUCCESS
+}
+
 /// Runs the sweep and prints what it found.
 pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
-    let Some(name) = args.name.filter(|_| !args.list) else {
-        for Sweep { name, about, .. } in SWEEPS {
-            println!("{name:<8} {about}");
-        }
-        return Ok(ExitCode::SUCCESS);
-    };
-    let sweep = SWEEPS.iter().find(|sweep| sweep.name == name).expect("the parser looked it up");
+    let sweep = SWEEPS.iter().find(|sweep| Some(sweep.name) == args.name);
+    let sweep = sweep.context("no sweep is named; see --list")?;
     let program = match &args.haulage {
         Some(path) => path.canonicalize().with_context(|| path.display().to_string())?,
         None => build_haulage()?,
     };
     file_systems.announce();
     let settings = Settings {
-        name,
+        name: sweep.name,
         program,
         given_program: args.haulage.as_deref(),
         kinds: &args.fs,
@@ -144,7 +137,7 @@ fn parse_name(name: &str) -> anyhow::Result<&'static str> {
     let known = SWEEPS.iter().find(|sweep| sweep.name == name);
     known.map(|sweep| sweep.name).with_context(|| {
         let names: Vec<&str> = SWEEPS.iter().map(|sweep| sweep.name).collect();
-        format!("the sweeps are {}", lab::words::listed(&names))
+        format!("the sweeps are {}", names.join(", "))
     })
 }
 

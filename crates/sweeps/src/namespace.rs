@@ -6,11 +6,21 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// The first argument of a process that is in the namespace already.
-pub(crate) const INSIDE: &str = "--inside-mount-namespace";
+const INSIDE: &str = "--inside-mount-namespace";
 
-/// Executes this program again with `args` in a private mount namespace. Returns only on failure,
-/// with the reason.
-pub(crate) fn enter(args: &[OsString]) -> String {
+/// Whether this process is in the namespace already.
+pub(crate) fn is_entered() -> bool {
+    std::env::args_os().nth(1).is_some_and(|first| first == INSIDE)
+}
+
+/// The arguments of this process, without what only says that it is in the namespace.
+#[must_use]
+pub fn words() -> Vec<OsString> {
+    std::env::args_os().skip(1 + usize::from(is_entered())).collect()
+}
+
+/// Executes this program again in a private mount namespace. Returns only on failure, with the reason.
+pub(crate) fn enter() -> String {
     if !rustix::process::geteuid().is_root() {
         return "mounting requires root".to_owned();
     }
@@ -26,7 +36,7 @@ pub(crate) fn enter(args: &[OsString]) -> String {
     }
     match std::env::current_exe() {
         Ok(program) => {
-            let error = unshare().arg(program).arg(INSIDE).args(args).exec();
+            let error = unshare().arg(program).arg(INSIDE).args(words()).exec();
             format!("unshare: {error}")
         }
         Err(error) => format!("this program's own path: {error}"),

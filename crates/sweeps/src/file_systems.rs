@@ -8,8 +8,10 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use tempfile::TempDir;
 
+use crate::{namespace, packages};
+
 /// The kinds of file system, the tmpfs last.
-pub(crate) const KINDS: [&str; 4] = ["ext4", "xfs", "btrfs", "tmpfs"];
+pub const KINDS: [&str; 4] = ["ext4", "xfs", "btrfs", "tmpfs"];
 
 /// The environment variable in which tests look for the file systems.
 const VARIABLE: &str = "HAULAGE_TEST_FS";
@@ -71,7 +73,7 @@ const TMPFS_BYTES: u64 = 7 << 30;
 const SMALL_TMPFS_BYTES: u64 = 32 << 20;
 
 /// Directories on file systems, by kind, and the missing kinds.
-pub(crate) struct FileSystems {
+pub struct FileSystems {
     found: Vec<(&'static str, PathBuf)>,
     small: Vec<(&'static str, PathBuf)>,
     /// The kind and why.
@@ -82,7 +84,7 @@ pub(crate) struct FileSystems {
 
 impl FileSystems {
     /// None, for a task that needs none.
-    pub(crate) fn none() -> FileSystems {
+    pub fn none() -> FileSystems {
         FileSystems {
             found: Vec::new(),
             small: Vec::new(),
@@ -92,7 +94,7 @@ impl FileSystems {
     }
 
     /// Those that the environment of this process names, if it names any.
-    pub(crate) fn from_environment() -> anyhow::Result<Option<FileSystems>> {
+    pub fn from_environment() -> anyhow::Result<Option<FileSystems>> {
         let Some(list) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let found = parsed(&list).context(VARIABLE)?;
         let small = match std::env::var_os(SMALL_VARIABLE) {
@@ -108,12 +110,12 @@ impl FileSystems {
     }
 
     /// The environment in which tests find them.
-    pub(crate) fn environment(&self) -> [(&'static str, OsString); 2] {
+    pub fn environment(&self) -> [(&'static str, OsString); 2] {
         [(VARIABLE, list(&self.found)), (SMALL_VARIABLE, list(&self.small))]
     }
 
     /// Prints the directories and the missing kinds.
-    pub(crate) fn announce(&self) {
+    pub fn announce(&self) {
         for (name, dir) in &self.found {
             eprintln!("xtask: {name:<6} {}", dir.display());
         }
@@ -123,7 +125,7 @@ impl FileSystems {
     }
 
     /// The directory on the file system `kind`, or why there is none.
-    pub(crate) fn dir(&self, kind: &str) -> Result<&Path, &str> {
+    pub fn dir(&self, kind: &str) -> Result<&Path, &str> {
         if let Some((_, dir)) = self.found.iter().find(|(name, _)| *name == kind) {
             return Ok(dir);
         }
@@ -132,19 +134,40 @@ impl FileSystems {
     }
 
     /// The directory on the small file system `kind`, if there is one.
-    pub(crate) fn small_dir(&self, kind: &str) -> Option<&Path> {
+    pub fn small_dir(&self, kind: &str) -> Option<&Path> {
         self.small.iter().find(|(name, _)| *name == kind).map(|(_, dir)| dir.as_path())
     }
 
     /// How many are left out.
-    pub(crate) fn left_out_count(&self) -> usize {
+    pub fn left_out_count(&self) -> usize {
         self.left_out.len()
     }
 }
 
+/// What `mount` mounts in a mount namespace of its own: this program is started again there. Where that cannot
+/// be, directories that are there.
+///
+/// # Errors
+/// If `mount` fails.
+pub fn mounted(mount: impl FnOnce() -> anyhow::Result<FileSystems>) -> anyhow::Result<FileSystems> {
+    if namespace::is_entered() {
+        return mount();
+    }
+    packages::install_missing();
+    Ok(find(&namespace::enter()))
+}
+
+/// [`mounted`] with one file system of each kind and size.
+///
+/// # Errors
+/// If a mount point cannot be made.
+pub fn all_mounted() -> anyhow::Result<FileSystems> {
+    mounted(|| mount_with_small(&KINDS))
+}
+
 /// Creates and mounts one of each of `kinds` and of each size, in the private mount namespace of this
 /// process. Those that fail are left out.
-pub(crate) fn mount_with_small(kinds: &[&str]) -> anyhow::Result<FileSystems> {
+pub fn mount_with_small(kinds: &[&str]) -> anyhow::Result<FileSystems> {
     std::fs::create_dir_all(BASE).with_context(|| BASE)?;
     if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
         // A container may allow the namespace and forbid mounts in it.
@@ -177,7 +200,7 @@ pub(crate) fn mount_with_small(kinds: &[&str]) -> anyhow::Result<FileSystems> {
 
 /// Mounts those of `kinds`, `scale` times as large as for tests, in the private mount namespace of
 /// this process. Those that fail are left out.
-pub(crate) fn mount_only(kinds: &[&str], scale: f64) -> anyhow::Result<FileSystems> {
+pub fn mount_only(kinds: &[&str], scale: f64) -> anyhow::Result<FileSystems> {
     std::fs::create_dir_all(BASE).with_context(|| BASE)?;
     if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
         return Ok(find(&format!("{error:#}")));
@@ -206,7 +229,7 @@ fn rounded_up(scale: f64) -> u64 {
 
 /// Finds directories that an ordinary user can write to, by kind of file system. `why` says why
 /// none can be mounted.
-pub(crate) fn find(why: &str) -> FileSystems {
+fn find(why: &str) -> FileSystems {
     let mut found: Vec<(&'static str, PathBuf)> = Vec::new();
     let mut owned = Vec::new();
     let target = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));

@@ -1,17 +1,23 @@
 //! Commands of other programs that are steps of a task.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, bail, ensure};
 
+/// The root of the repository that this program was built from.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate is in crates/")
+}
+
 /// The cargo that runs xtask.
-pub(crate) fn cargo() -> Command {
+pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// Runs a command whose failure ends the task.
-pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
+pub fn succeed(command: &mut Command) -> anyhow::Result<()> {
     let status = status(command)?;
     if !status.success() {
         bail!("{}: {status}", command.get_program().display());
@@ -20,7 +26,7 @@ pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
 }
 
 /// The standard output of a command. Its failure is an error.
-pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+pub fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().display().to_string();
     let output = command.stderr(Stdio::inherit()).output().context(program.clone())?;
     ensure!(output.status.success(), "{program}: {}", output.status);
@@ -28,7 +34,7 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
 }
 
 /// Builds this tree's haulage with debug assertions and overflow checks.
-pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
+pub fn build_haulage() -> anyhow::Result<PathBuf> {
     let build = ["build", "--quiet", "--package", "haulage-cli", "--bin", "haulage"];
     succeed(cargo().args(build))?;
     let own = std::env::current_exe().context("this program's own path")?;
@@ -36,7 +42,7 @@ pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
 }
 
 /// Runs a check, and returns its exit code.
-pub(crate) fn step(command: &mut Command) -> anyhow::Result<ExitCode> {
+pub fn step(command: &mut Command) -> anyhow::Result<ExitCode> {
     Ok(exit_code(status(command)?))
 }
 
@@ -45,6 +51,6 @@ fn status(command: &mut Command) -> anyhow::Result<ExitStatus> {
 }
 
 /// The exit code of a command. It is 1 if a signal killed the command.
-pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
+pub fn exit_code(status: ExitStatus) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

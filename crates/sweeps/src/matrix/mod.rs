@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     if args.write {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(DOCUMENT);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DOCUMENT);
         let text = std::fs::read_to_string(&path)?;
         let date = output(Command::new("date").arg("--iso-8601"))?;
         let column = |(kernel, it): &(Kernel, Prepared)| {

@@ -6,14 +6,14 @@ use std::path::Path;
 use anyhow::Context;
 
 /// Prints a skip, also where `cargo xtask test` collects them.
-pub(crate) fn report_skip(reason: &str) -> anyhow::Result<()> {
+pub fn report_skip(reason: &str) -> anyhow::Result<()> {
     eprintln!("SKIPPED {reason}");
     let Some(skips) = std::env::var_os("HAULAGE_SKIPS") else { return Ok(()) };
     append(skips.as_ref(), &format!("SKIPPED {reason}"))
 }
 
 /// Adds a line to the file in which `cargo xtask test` collects skips.
-pub(crate) fn append(skips: &Path, line: &str) -> anyhow::Result<()> {
+pub fn append(skips: &Path, line: &str) -> anyhow::Result<()> {
     let add = || {
         let mut file = std::fs::File::options().append(true).create(true).open(skips)?;
         writeln!(file, "{line}")
