@@ -25,6 +25,14 @@ zip() { mkdir -p "$(dirname "$2")" && gzip -9n < "$1" > "$2"; }
 # link TO PATH
 link() { mkdir -p "$(dirname "$2")" && ln -s "$1" "$2"; }
 
+# quietly COMMAND...: what it says is told only if it fails.
+quietly() {
+    "$@" 2> "$out/said" || {
+        cat "$out/said" >&2
+        return 1
+    }
+}
+
 # All files get the time of the commit.
 settle() { find "$@" -depth -exec touch --no-dereference --date="@$epoch" {} +; }
 
@@ -58,7 +66,7 @@ stage_program() {
     put 755 "$program" "$prefix/bin/haulage"
     link ../../../bin/haulage "$prefix/lib/haulage/bin/cp"
     mkdir -p "$prefix/share/man/man1"
-    said=$("$program" man --all "$prefix/share/man/man1" 2>&1) || { echo "$said" >&2 && exit 1; }
+    quietly "$program" man --all "$prefix/share/man/man1"
     [ "$format" = tar ] || gzip -9n "$prefix"/share/man/man1/*
     for completion in bash:share/bash-completion/completions/haulage zsh:$zsh/_haulage \
         fish:share/fish/vendor_completions.d/haulage.fish; do
@@ -135,13 +143,13 @@ pack_debian_library() {
     name=$(runtime_name)
     sed "s/@RUNTIME@/$name/; s/@MAINTAINER@/$maintainer/" packaging/libhaulage.control > "$work/debian/control"
     debian_changes > "$work/debian/changelog"
-    (cd "$work" && dpkg-shlibdeps -Tdebian/substvars "$(find "$stage/deb-runtime" -name "$soname")")
+    (cd "$work" && quietly dpkg-shlibdeps -Tdebian/substvars "$(find "$stage/deb-runtime" -name "$soname")")
     for package in "$name:$stage/deb-runtime" "libhaulage-dev:$stage/deb-devel"; do
         dir=${package#*:}
         # dpkg adds what it reads there to the package.
         rm -rf "$dir/DEBIAN" && mkdir "$dir/DEBIAN"
         (cd "$dir" && find usr -type f | sort | xargs md5sum > DEBIAN/md5sums)
-        (cd "$work" && dpkg-gencontrol "-p${package%%:*}" -Tdebian/substvars -O "-P$dir") > "$dir/DEBIAN/control"
+        (cd "$work" && quietly dpkg-gencontrol "-p${package%%:*}" -Tdebian/substvars -O "-P$dir") > "$dir/DEBIAN/control"
         if [ "${package%%:*}" = "$name" ]; then
             echo "libhaulage ${soname#libhaulage.so.} $name (>= $version)" > "$dir/DEBIAN/shlibs"
             echo 'activate-noawait ldconfig' > "$dir/DEBIAN/triggers"
