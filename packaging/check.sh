@@ -37,6 +37,14 @@ $2
 }"
 }
 
+# What rpm says is told only if it fails: it warns that this is a Debian.
+rpm_in_root() {
+    rpm --root "$root" --dbpath /var/lib/rpm "$@" 2> "$work/said" || {
+        cat "$work/said" >&2
+        return 1
+    }
+}
+
 # Every file with its type, mode, owner and content, apart from the books of the package manager.
 listing() {
     (cd "$root" && find . \( -path ./var/lib/dpkg -o -path ./var/lib/rpm -o -path ./var/log -o -path ./var/cache \) \
@@ -66,7 +74,11 @@ begin() {
     mkdir -p "$root/home/user"
     chown 1000:1000 "$root/home/user"
     # The directories that every system with rpm has.
-    [ "$format" = rpm ] && mkdir -p "$root/usr/lib64/pkgconfig" "$root/usr/share/licenses"
+    if [ "$format" = rpm ]; then
+        for dir in include lib64/pkgconfig share/doc share/licenses share/man/man1 share/man/man3; do
+            mkdir -p "$root/usr/$dir"
+        done
+    fi
     listing > "$work/before"
     case $format in
         deb)
@@ -76,7 +88,7 @@ begin() {
             rm -r "$root/packages"
             ;;
         # The packages that they need are those of Debian there, of which rpm knows nothing.
-        rpm) rpm --root "$root" --dbpath /var/lib/rpm --install --nodeps "$@" ;;
+        rpm) rpm_in_root --install --nodeps "$@" ;;
         tar)
             tar --extract --file "$1" --directory "$root/opt"
             prefix=/opt/$(basename "$1" .tar.gz)
@@ -94,7 +106,7 @@ end() {
     shift
     case $format in
         deb) as root "dpkg --purge $*" > /dev/null ;;
-        rpm) rpm --root "$root" --dbpath /var/lib/rpm --erase "$@" ;;
+        rpm) rpm_in_root --erase "$@" ;;
         tar) rm -r "${root:?}$prefix" ;;
     esac
     listing > "$work/after"
