@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-use crate::command::succeed;
 use crate::command::root;
+use crate::command::succeed;
 
 /// Commands that tests and their set-up call, with their Debian packages.
 const TOOLS: &[(&str, &str)] = &[
