@@ -19,7 +19,7 @@ pub(super) fn run(system: System, quick: bool) -> anyhow::Result<()> {
     for (verdict, commands) in [("unsupported", "need"), ("broken", "make; mount_it")] {
         if let Err(why) = shell(system, commands) {
             let why = why.to_string();
-            let why = why.lines().rfind(|line| !line.contains("dmesg(1)")).unwrap_or_default();
+            let why = why.lines().rfind(|line| !line.contains("dmesg")).unwrap_or_default();
             println!("{verdict} {why}");
             return Ok(());
         }

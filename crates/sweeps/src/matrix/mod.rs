@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Write the outcomes into the table of docs/reliability.md; other cells stay
     #[arg(long)]
     write: bool,
-    /// Try a few cases of each as destinations; by default of NFS, SMB and vfat on the newest kernel
+    /// Try a few cases of each, as destinations if they can be; by default of NFS, SMB and vfat on the newest kernel
     #[arg(long)]
     sample: bool,
     /// Print the file systems and exit
@@ -129,7 +129,7 @@ fn try_cell(system: System, kernel: Kernel, prepared: &Prepared, sample: bool) -
         Err(error) => text.push_str(&format!("failed {error:#}\n")),
     }
     let mut outcomes = outcomes(&text, system.role);
-    outcomes.retain(|direction, _| !sample || direction == "to");
+    outcomes.retain(|way, _| !sample || way == "to" || system.role == Role::Source);
     let shown = text.lines().filter(|line| !line.starts_with("cases "));
     shown.for_each(|line| println!("  {line}"));
     for (direction, outcome) in &outcomes {

@@ -101,7 +101,7 @@ make() {
         smb_disk; modprobe ksmbd; mkdir -p /etc/ksmbd
         printf '[global]\n[s]\npath=%s\nread only=no\n' $S >/etc/ksmbd/ksmbd.conf
         touch /etc/ksmbd/ksmbdpwd.db
-        ksmbd.adduser -a -p x root; ksmbd.mountd ;;
+        ksmbd.adduser -a root -p x; ksmbd.mountd ;;
     ext4-casefold) mkfs.ext4 -q -b 4096 -O casefold $D ;;
     ext4-verity) mkfs.ext4 -q -b 4096 -O verity $D ;;
     ext[34]-128) mkfs.${FS%-128} -q -I 128 $D ;;

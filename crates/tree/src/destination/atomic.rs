@@ -1,6 +1,6 @@
 //! `--atomic`: a file gets its name when it is complete.
 //!
-//! Until then it has no name (O_TMPFILE), or a temporary one if the file system has no such files.
+//! Until then it has no name (O_TMPFILE), or a temporary one if the file system has no such files or a server keeps it.
 //! A new name is given by linkat(2) or RENAME_NOREPLACE, which replace nothing. An existing name is
 //! replaced by rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
 
