@@ -2,9 +2,9 @@
 //!
 //! [`Protocol`] is one rank's part of the protocol as a state machine: messages and local events go
 //! in, messages and commands come out. It makes no call, reads no clock and moves no byte. What
-//! drives it decides what a name is and how a message travels. [`simulation`] drives it with
-//! thousands of ranks on a virtual clock. docs/design/ranks.md describes the protocol, docs/scale.md
-//! what the simulation finds.
+//! drives it decides what a name is and how a message travels. docs/design/ranks.md describes the
+//! protocol. tests/simulation drives it with thousands of ranks on a virtual clock; docs/scale.md has
+//! what that finds.
 
 pub use crate::ids::{RankId, ShareId};
 pub use crate::message::{Message, Payload, Request};
@@ -18,6 +18,5 @@ mod message;
 mod neighbours;
 mod protocol;
 mod ranges;
-pub mod simulation;
 mod source_links;
 mod surplus;

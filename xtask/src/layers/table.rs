@@ -136,7 +136,6 @@ const CAPI: &[Layer] = &[
 
 const CLUSTER: &[Layer] = &[
     layer("lib", "the public interface"),
-    layer("simulation", "ranks on a virtual clock"),
     layer("surplus", "how many names are worth giving"),
     layer("protocol", "one rank's part of the protocol"),
     layer("message", "what ranks tell each other"),
