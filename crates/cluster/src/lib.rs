@@ -9,7 +9,6 @@
 pub use crate::ids::{RankId, ShareId};
 pub use crate::message::{Message, Payload, Request};
 pub use crate::protocol::{Command, Protocol, Taken};
-pub use crate::ranges::{RangeBytes, range_bytes};
 pub use crate::source_links::{InodeId, Ticket};
 pub use crate::surplus::Surplus;
 
@@ -17,6 +16,5 @@ mod ids;
 mod message;
 mod neighbours;
 mod protocol;
-mod ranges;
 mod source_links;
 mod surplus;

@@ -121,7 +121,7 @@ const HAULAGE: &[Layer] = &[
     layer("error report", "what went wrong, and what was done"),
     layer("progress totals", "counts during and after a copy"),
     layer("cancel", "cancellation, and the answers of callbacks"),
-    layer("events options prediction ranks", "the values of the crates below"),
+    layer("events options partners prediction", "the values of the crates below"),
 ];
 
 const CAPI: &[Layer] = &[
@@ -139,22 +139,21 @@ const CLUSTER: &[Layer] = &[
     layer("surplus", "how many names are worth giving"),
     layer("protocol", "one rank's part of the protocol"),
     layer("message", "what ranks tell each other"),
-    layer(
-        "source_links ranges neighbours",
-        "who copies a linked file, the ranges of a large one, who is asked",
-    ),
+    layer("source_links neighbours", "who copies a linked file, who is asked"),
     layer("ids", "numbers of ranks and shares"),
 ];
 
 const MPI: &[Layer] = &[
     layer("main", "the program"),
     layer("lib", "the public interface"),
-    layer("driver", "one rank: its copy, the protocol and the messages"),
-    layer("rank", "the other ranks, as the copy of this one calls them"),
+    layer("rank", "one rank: its copy, and the other ranks as the copy calls them"),
+    layer("driver", "between the copy, the protocol and the messages"),
     layer("network transport", "how messages travel"),
+    layer("shared", "what the copy and the driver have in common"),
+    layer("frame", "messages as bytes"),
     layer(
-        "event frame place receipt_lines waiting_time",
-        "what the copy tells, messages as bytes, what ranks must share, receipts on their way, and time without work",
+        "place ranges receipt_lines waiting_time",
+        "what ranks must share, ranges of files, receipts on their way, and time without work",
     ),
 ];
 

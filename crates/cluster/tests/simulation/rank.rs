@@ -163,7 +163,7 @@ impl Rank {
             Command::Send(..) => unreachable!("the network sends"),
             Command::Demand(0) => return,
             Command::Demand(_) => return self.stop_after_this_file(now),
-            Command::Take(taken, names) => {
+            Command::Take { taken, work: names, .. } => {
                 match &mut self.shares_left {
                     Some(0) => {
                         self.protocol.take_none(&mut self.out);
