@@ -166,7 +166,7 @@ impl<'o> OwnedFile<'o> {
     }
 }
 
-/// Whether the file system allocates any length in some microseconds. There, two partners that write to one file
+/// Whether the file system allocates any length in some microseconds. There, two processes that write to one file
 /// would wait for one another to allocate, as workers do: on ext4 they take 1.6 times as long.
 fn allocates_at_once(fd: BorrowedFd<'_>) -> bool {
     matches!(fs_type_of(fd), Some(EXT4 | XFS | BTRFS))

@@ -28,10 +28,10 @@ pub(crate) struct Files<'f> {
     pub(crate) shared: Option<Shared<'f>>,
 }
 
-/// What a partner has to know of a file that others copy as well.
+/// What a process has to know of a file that others copy as well.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'f> {
-    /// The account of the owner; `None` on a partner that helps.
+    /// The account of the owner; `None` in a process that helps.
     pub(crate) owned: Option<&'f SharedFile>,
     /// Called before each piece: tells partners that wait of the file.
     pub(crate) look: &'f dyn Fn(),

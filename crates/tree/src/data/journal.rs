@@ -147,7 +147,7 @@ impl Journal {
     }
 }
 
-/// What a journal will record of a range that one of several partners copies.
+/// What a journal will record of a range that one of several processes copies.
 #[derive(Debug, Default)]
 pub(super) struct RangeRecords {
     at: u64,

@@ -1,7 +1,7 @@
-//! Ranges of a large file that several partners of a job copy (docs/design/ranks.md).
+//! Ranges of a large file that several processes copy (docs/design/ranks.md).
 //!
-//! [`SharedFile`] says which partner copies which range. The owner copies ranges until none is left, and
-//! waits for those that others have. A partner that helps copies one range at a time.
+//! [`SharedFile`] says which process copies which range. The owner copies ranges until none is left, and
+//! waits for those that others have. A process that helps copies one range at a time.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ impl DataCopy<'_, '_, '_> {
 
     /// Makes sure that other hosts see what was written.
     fn show_to_others(&self) -> Result<()> {
-        // A file system of one host is the same for all partners. On another, data that is not synced may be
+        // A file system of one host is the same for all processes. On another, data that is not synced may be
         // known to this host alone, and its writeback may change the times that the owner sets.
         let is_local = self.endpoints.1.fs_type.is_some_and(is_reliable);
         if is_local && !self.cx.options.verify {
@@ -124,7 +124,7 @@ impl DataCopy<'_, '_, '_> {
     }
 }
 
-/// Copies a range for the partner that owns the file. `chunk_bytes` are those of its journal, 0 without
+/// Copies a range for the process that owns the file. `chunk_bytes` are those of its journal, 0 without
 /// one.
 ///
 /// # Errors
@@ -146,7 +146,7 @@ pub(crate) fn copy_range(
     copied
 }
 
-/// Reads all ranges back and compares them, each on a partner than the one that wrote it, if one
+/// Reads all ranges back and compares them, each in another process than the one that wrote it, if one
 /// helps.
 ///
 /// # Errors

@@ -271,7 +271,7 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn advance(&mut self, bytes: u64) {
         self.at += bytes;
         if let Some(meter) = self.meter {
-            // The bytes of a partner that begins in the middle of a file are counted from there.
+            // The bytes of a process that begins in the middle of a file are counted from there.
             meter.set(self.metered_before.wrapping_add(self.at));
         }
     }
@@ -388,7 +388,7 @@ impl DataCopy<'_, '_, '_> {
         let Some(backlog) = &mut self.backlog else { return Ok(None) };
         let passed = backlog.passed(self.at);
         if let Some(written) = passed.map_err(failed(Action::Write, self.files.dst_place))? {
-            // Of a file that several partners copy, others may have written the range.
+            // Of a file that several processes copy, others may have written the range.
             if self.range_records.is_none() && self.files.shared.is_none() {
                 let bytes = written.end - written.start;
                 self.counters.iter().for_each(|counters| counters.wrote(bytes));

@@ -45,7 +45,7 @@ pub(crate) fn verify(
     }
 }
 
-/// Reads a range of both files again and compares it. The range was written and synced, maybe by another
+/// Reads a range of both files again and compares it. The range was written and synced, maybe by a
 /// partner. Returns the offset of the first difference.
 ///
 /// # Errors

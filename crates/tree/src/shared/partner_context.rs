@@ -279,7 +279,7 @@ fn held_fd(top: &DirPath) -> io::Result<BorrowedFd<'_>> {
     }
 }
 
-/// Where the partner is that has sent a message.
+/// Where the process is that has sent a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
     SameHost,
@@ -290,9 +290,9 @@ pub(crate) enum Sender {
 /// [`Devices::check`] has found a file system of this host alone, and the sender is on another.
 pub(crate) const LOCAL: Errno = Errno::REMOTE;
 
-/// The numbers of devices that all partners have in common. The partner that is the first to see a device
-/// numbers it; a partner learns the number with the first directory on that device that it is
-/// told to open. Two partners that come to a file system by two mounts of it may give it two numbers:
+/// The numbers of devices that all processes have in common. The process that is the first to see a device
+/// numbers it; another learns the number with the first directory on that device that it is
+/// told to open. Two processes that come to a file system by two mounts of it may give it two numbers:
 /// then they do not exchange work there, and link no names of one file.
 pub(crate) struct Devices {
     /// Of this process.
@@ -308,13 +308,13 @@ struct Known {
 }
 
 impl Devices {
-    /// `id` with the device number that all partners have in common.
+    /// `id` with the device number that all processes have in common.
     pub(crate) fn common(&self, id: FileId) -> FileId {
         let mut known = lock(&self.known);
         if let Some(&dev) = known.common.get(&id.dev) {
             return FileId { dev, ino: id.ino };
         }
-        // Unique among all partners, for 2^32 devices of a partner.
+        // Unique among all processes, for 2^32 devices of each.
         let dev = u64::from(self.number) << 32 | known.numbered;
         known.numbered += 1;
         known.common.insert(id.dev, dev);
@@ -328,7 +328,7 @@ impl Devices {
     }
 
     /// Whether the file `found` is the one that a partner calls `wanted`. Learns the number of a
-    /// device that neither partner has told the other about. Inode numbers alone do not tell file systems
+    /// device that neither process has told the other about. Inode numbers alone do not tell file systems
     /// apart: all ext4 file systems have a root of the same number. So a sender on another host cannot
     /// mean a file system of this host, which `is_local` tells.
     ///

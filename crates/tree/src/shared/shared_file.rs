@@ -1,4 +1,4 @@
-//! A large file that several partners copy, as the partner that owns it keeps account of it: which partner
+//! A large file that several processes copy, as the one that owns it keeps account of it: which process
 //! copies which range, and which are complete.
 //!
 //! The owner takes ranges itself, and partners claim theirs by messages, each one range at a time.
@@ -24,7 +24,7 @@ pub(crate) enum Next {
     Task(Task),
     /// Partners are not done yet.
     Wait,
-    /// All ranges are copied, or all verified, or the copy has failed, and no partner is at one.
+    /// All ranges are copied, or all verified, or the copy has failed, and no process is at one.
     Over,
 }
 
@@ -39,16 +39,16 @@ pub(crate) enum Failure {
 }
 
 /// Wrote what was there before.
-const NO_PARTNER: u32 = u32::MAX;
+const NOBODY: u32 = u32::MAX;
 
-/// A partner takes its equal part of what is left in so many ranges: partners differ in speed, and begin at
+/// A process takes its equal part of what is left in so many ranges: processes differ in speed, and begin at
 /// different times.
-const PARTS_EACH_PARTNER: u64 = 2;
+const PARTS_EACH: u64 = 2;
 
 /// Bounds of the lengths of ranges of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeBytes {
-    /// The longest range. A shorter file is copied by one partner.
+    /// The longest range. A shorter file is copied by one process.
     pub most: u64,
     /// The shortest range, but for the end of the file. Ranges begin at multiples of it.
     pub least: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Cut {
     /// It is complete up to here.
     pub(crate) from: u64,
     pub(crate) file_bytes: u64,
-    /// Ranges become shorter as less is left, so that all partners end at about the same time.
+    /// Ranges become shorter as less is left, so that all processes end at about the same time.
     pub(crate) range_bytes: RangeBytes,
     /// The ranges are verified after all of them are copied.
     pub(crate) verifies: bool,
@@ -81,9 +81,9 @@ pub(crate) struct SharedFile {
 
 struct State {
     phase: Phase,
-    /// Where the first range begins that no partner has taken.
+    /// Where the first range begins that no process has taken.
     next: u64,
-    /// What partners are at.
+    /// What processes are at.
     taken: Vec<(u32, Task)>,
     /// Complete ranges after the first that is not complete, by their start.
     apart: BTreeMap<u64, CopiedRange>,
@@ -119,12 +119,12 @@ enum Phase {
 
 impl SharedFile {
     fn new(number: u64, owner: u32, cut: Cut) -> SharedFile {
-        // What an earlier run has written no partner of this one has.
+        // What an earlier run has written no process of this one has.
         let most = cut.range_bytes.most;
         let before = (0..cut.from.div_ceil(most)).filter(|_| cut.verifies).map(|index| {
             let start = index * most;
             let end = cut.from.min(start + most);
-            (ByteRange { start, end }, NO_PARTNER)
+            (ByteRange { start, end }, NOBODY)
         });
         let state = State {
             phase: Phase::Copying,
@@ -182,7 +182,7 @@ impl SharedFile {
         }
     }
 
-    /// Whether there is something to do for one partner more than it was offered to.
+    /// Whether there is something to do for one process more than it was offered to.
     pub(crate) fn wants_help(&self) -> bool {
         let state = lock(&self.state);
         if state.is_refused || state.failure.is_some() {
@@ -275,7 +275,7 @@ impl SharedFile {
         std::mem::take(&mut lock(&self.state).records)
     }
 
-    /// All ranges are copied. Now they are verified, each by a partner than the one that wrote it,
+    /// All ranges are copied. Now they are verified, each by another process than the one that wrote it,
     /// if there is one.
     pub(crate) fn start_verifying(&self) {
         let mut state = lock(&self.state);
@@ -285,7 +285,7 @@ impl SharedFile {
         self.answer(&mut state);
     }
 
-    /// The first offset at which a partner has found a difference.
+    /// The first offset at which a process has found a difference.
     pub(crate) fn differs_at(&self) -> Option<u64> {
         lock(&self.state).differs_at
     }
@@ -293,7 +293,7 @@ impl SharedFile {
     /// Nothing more is to be done.
     ///
     /// # Panics
-    /// If a partner is at a range.
+    /// If a process is at a range.
     fn close(&self) {
         let mut state = lock(&self.state);
         state.phase = Phase::Closed;
@@ -302,7 +302,7 @@ impl SharedFile {
 }
 
 impl State {
-    /// How many ranges no partner has taken, if all are as short as can be.
+    /// How many ranges no process has taken, if all are as short as can be.
     fn left(&self, cut: &Cut) -> u64 {
         if self.phase != Phase::Copying || self.has_ended || self.failure.is_some() {
             return 0;
@@ -322,14 +322,14 @@ impl State {
         }
         let RangeBytes { most, least } = cut.range_bytes;
         let start = self.next;
-        let partners = 1 + self.helpers.len() + self.offers;
-        let part = (cut.file_bytes - start) / (PARTS_EACH_PARTNER * partners as u64);
+        let processes = 1 + self.helpers.len() + self.offers;
+        let part = (cut.file_bytes - start) / (PARTS_EACH * processes as u64);
         let end = start.saturating_add(part.clamp(least, most)) / least * least;
         self.next = end.min(cut.file_bytes);
         Some(Task::Copy(ByteRange { start, end: self.next }))
     }
 
-    fn choose(&mut self, cut: &Cut, partner: u32, is_owner: bool) -> Next {
+    fn choose(&mut self, cut: &Cut, process: u32, is_owner: bool) -> Next {
         let is_at_work = !self.taken.is_empty();
         let over = if is_owner && is_at_work { Next::Wait } else { Next::Over };
         if self.failure.is_some() || self.phase == Phase::Closed {
@@ -337,10 +337,10 @@ impl State {
         }
         let task = match self.phase {
             Phase::Copying => self.take_range(cut),
-            _ => self.take_written(|writer| writer != partner),
+            _ => self.take_written(|writer| writer != process),
         };
         if let Some(task) = task {
-            self.taken.push((partner, task));
+            self.taken.push((process, task));
             return Next::Task(task);
         }
         match (self.phase, is_owner) {
@@ -349,14 +349,14 @@ impl State {
             // What is left was written by the owner, and a partner will come back for it.
             (Phase::Verifying, true)
                 if !self.written.is_empty()
-                    && self.helpers.iter().any(|&helper| helper != partner) =>
+                    && self.helpers.iter().any(|&helper| helper != process) =>
             {
                 Next::Wait
             }
             (Phase::Verifying, true) => match self.take_written(|_| true) {
                 None => over,
                 Some(task) => {
-                    self.taken.push((partner, task));
+                    self.taken.push((process, task));
                     Next::Task(task)
                 }
             },
@@ -369,9 +369,9 @@ impl State {
         Some(Task::Verify(self.written.remove(at).0))
     }
 
-    /// The partner is no longer at the task. Returns whether it was.
-    fn forget(&mut self, partner: u32, task: Task) -> bool {
-        let at = self.taken.iter().position(|&taken| taken == (partner, task));
+    /// The process is no longer at the task. Returns whether it was.
+    fn forget(&mut self, process: u32, task: Task) -> bool {
+        let at = self.taken.iter().position(|&taken| taken == (process, task));
         at.map(|at| self.taken.swap_remove(at)).is_some()
     }
 
@@ -381,14 +381,14 @@ impl State {
     }
 
     /// # Panics
-    /// If the partner is not at the task.
-    fn settle(&mut self, cut: &Cut, partner: u32, (task, done): (Task, Done)) {
-        assert!(self.forget(partner, task), "partner {partner} is not at {task:?}");
+    /// If the process is not at the task.
+    fn settle(&mut self, cut: &Cut, process: u32, (task, done): (Task, Done)) {
+        assert!(self.forget(process, task), "process {process} is not at {task:?}");
         match done {
             Done::Copied(copied) => {
                 self.has_ended |= copied.to < copied.range.end;
                 if cut.verifies {
-                    self.written.push((copied.range, partner));
+                    self.written.push((copied.range, process));
                 }
                 self.apart.insert(copied.range.start, copied);
                 self.join();
@@ -470,7 +470,7 @@ mod tests {
 
     const NO_MORE: Grant = Grant::Nothing { tells: false };
 
-    /// The file of partner 0, as partners claim from it by messages.
+    /// The file of process 0, as partners claim from it by messages.
     struct Job {
         granted: Arc<Mutex<Vec<(u32, Grant)>>>,
         files: SharedFiles,
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_verified_by_another_rank_than_its_writer() {
+    fn a_range_is_verified_by_another_process_than_its_writer() {
         let job = job(0, 192 * MIB, true);
         job.claim(1, None);
         let theirs = job.task(1);
@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn without_another_rank_the_owner_verifies_all_and_what_was_there() {
+    fn without_partners_the_owner_verifies_all_and_what_was_there() {
         let job = job(100 * MIB, 192 * MIB, true);
         let mut verified = Vec::new();
         while let Next::Task(task) = job.file.next() {

@@ -290,7 +290,7 @@ impl OpenedPlace {
             dst_stat: self.dst_stat,
             new,
             private,
-            // The partner that entered the directory sets its attributes.
+            // The process that entered the directory sets its attributes.
             mode: None,
             inherits_acl: false,
             children_inherit_acl,

@@ -1,6 +1,6 @@
-//! Names that pass from one of several partners to another.
+//! Names that pass from one process to another.
 //!
-//! A partner that has names gives some of them to one that has none, as a message
+//! A process that has names gives some of them to one that has none, as a message
 //! ([`crate::shared::messages`]). The other opens their directory ([`super::opened_places`]).
 
 use std::ffi::CString;
@@ -26,7 +26,7 @@ use crate::shared::messages::{
 use crate::shared::{Load, PartnerContext, ShareEnd, Surplus};
 
 /// Whether entries below an operand may be copied by partners: not if its copy is below itself,
-/// which only the partner that creates directories notices, and not through symbolic links, by which it
+/// which only the process that creates directories notices, and not through symbolic links, by which it
 /// may come to be there.
 pub(super) fn is_shareable(cx: &CopyContext<'_>, root: &DirectoryPair) -> bool {
     cx.options.follow != Follow::Always && !is_below(root.dst.fd().as_fd(), root.src.id)

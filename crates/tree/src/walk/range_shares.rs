@@ -1,4 +1,4 @@
-//! Parts in the copy of large files that pass from one of several partners to another.
+//! Parts in the copy of large files that pass from one process to another.
 //!
 //! A message names the directories as for a share of names ([`super::partner_shares`]), and both files
 //! with their identities. The receiver opens them without following symbolic links, and takes no part
@@ -181,7 +181,7 @@ impl TreeWalk<'_> {
     }
 }
 
-/// What an error means for the partner. The file may be complete by now, and have another name.
+/// What an error means for the offer. The file may be complete by now, and have another name.
 fn refused(errno: Errno, offer: &RangeOffer) -> Refused {
     match errno {
         LOCAL => {

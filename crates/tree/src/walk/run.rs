@@ -1,4 +1,4 @@
-//! The calls that copy: a request, what one of several partners has to do, and two open files.
+//! The calls that copy: a request, what one of several processes has to do, and two open files.
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;

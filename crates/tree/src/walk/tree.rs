@@ -117,7 +117,7 @@ pub(crate) fn walk(
     stack.assert_done();
 }
 
-/// The same on one of several partners. Without a `root` it copies what partners give, until all partners
+/// The same together with partners. Without a `root`, copies what partners give, until all processes
 /// are done.
 pub(super) fn walk_with_partners(
     cx: &CopyContext<'_>,
