@@ -462,7 +462,7 @@ fn a_refusal_is_reported_and_the_next_variant_continues() {
     let ours: Vec<&str> = stdout.lines().filter(|line| line.starts_with("haulage: ")).collect();
     assert_eq!(ours.len(), 2, "{stdout}");
     for line in ours {
-        assert!(line.contains(": read_write:256K (profile: within "), "{line}");
+        assert!(line.contains(": splice:512K,pipe=512K (profile: within "), "{line}");
         assert!(line.contains("; mmap:8M,dst was refused"), "{line}");
     }
     for name in ["a", "b"] {

@@ -351,7 +351,7 @@ fn stats_report_what_was_copied_and_how() {
 fn stats_name_the_variants_used_before_a_profile_is_read() {
     each_fs(|kind, dir| {
         for (bytes, due) in [
-            (256 << 10, ["sendfile", "256", "KiB", "1", "file"]),
+            (4 << 10, ["read_write:256K", "4.00", "KiB", "1", "file"]),
             (4 << 20, ["splice:512K,pipe=512K", "4.00", "MiB", "1", "file"]),
         ] {
             std::fs::write(dir.join("a"), random_bytes(bytes, 1)).expect("a file");

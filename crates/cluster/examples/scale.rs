@@ -2,9 +2,13 @@
 //!
 //!     cargo run --release -p haulage-cluster --example scale [ENTRIES [SHAPE]]
 
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../tests/simulation/mod.rs"]
+mod simulation;
+
 use std::time::Instant;
 
-use cluster::simulation::{Costs, Faults, Outcome, Shape, Simulation};
+use simulation::{Costs, Faults, Outcome, Shape, Simulation};
 
 const ENTRIES: u64 = 100_000_000;
 const SPINE_ENTRIES: u64 = 2_000_000;

@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{RankId, ShareId};
 use crate::source_links::{InodeId, Ticket};
 
@@ -18,7 +20,7 @@ pub trait Payload {
 }
 
 /// Why a rank asks for work, and how long the answer may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Request {
     /// The rank has nothing to do. It is answered soon.
     Once,
@@ -28,7 +30,12 @@ pub enum Request {
 
 /// A message between two ranks. Messages from one rank to another arrive in the order in which
 /// they were sent; none is lost.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "P::Work: Serialize, P::Name: Serialize, P::Report: Serialize, P::Summary: Serialize",
+    deserialize = "P::Work: Deserialize<'de>, P::Name: Deserialize<'de>, P::Report: Deserialize<'de>, \
+                   P::Summary: Deserialize<'de>"
+))]
 pub enum Message<P: Payload> {
     /// The sender asks for work. There is exactly one answer, `Share` or `NoWork`.
     Ask(Request),

@@ -26,8 +26,16 @@ pub enum Command<P: Payload> {
     /// So many ranks wait for work now. Call [`Protocol::offer`] when there is some to give, or
     /// [`Protocol::no_surplus`] when there is none.
     Demand(usize),
-    /// Do this work, then call [`Protocol::done`] or [`Protocol::hand_back`].
-    Take(Taken, P::Work),
+    /// Do this work, of a directory that the rank `home` reads, then call [`Protocol::done`] or
+    /// [`Protocol::hand_back`].
+    Take {
+        /// For the call.
+        taken: Taken,
+        /// The rank.
+        home: RankId,
+        /// The work.
+        work: P::Work,
+    },
     /// The work that was offered with this number is done by the rank that took it.
     Returned(u64),
     /// The work that was offered with this number could not be started elsewhere. Do it here.
@@ -324,7 +332,7 @@ impl<P: Payload> Protocol<P> {
                     return out.push(Command::Send(from, back));
                 }
                 self.last_home = Some(home).filter(|&home| home != self.rank);
-                self.take(Taken { from, id }, work, out);
+                self.take(Taken { from, id }, home, work, out);
             }
             Message::Done(id) => out.push(Command::Returned(self.returned(id))),
             Message::HandBack { id, takes_none, work } => {
@@ -466,7 +474,7 @@ impl<P: Payload> Protocol<P> {
         }
     }
 
-    fn take(&mut self, taken: Taken, work: P::Work, out: &mut Commands<P>) {
+    fn take(&mut self, taken: Taken, home: RankId, work: P::Work, out: &mut Commands<P>) {
         assert!(
             matches!(self.state, State::Busy | State::Idle),
             "shares are out, so the run goes on"
@@ -475,7 +483,7 @@ impl<P: Payload> Protocol<P> {
         if self.cancelled {
             return self.done(taken, out);
         }
-        out.push(Command::Take(taken, work));
+        out.push(Command::Take { taken, home, work });
         self.resume(out);
     }
 
@@ -605,7 +613,7 @@ mod tests {
         let (mut rank, mut out) = (Protocol::<Plain>::new(1, 2, 0), Vec::new());
         let request = Request::Standing;
         rank.receive(0, Message::Share { request, home: 0, id: 7, work: () }, &mut out);
-        let Some(Command::Take(taken, ())) = out.drain(..).next() else { panic!("a share") };
+        let Some(Command::Take { taken, .. }) = out.drain(..).next() else { panic!("a share") };
         rank.ask_link(inode, 1, &mut out);
         rank.receive(0, Message::CopyFirst(inode, 1), &mut out);
         rank.copied(inode, Some(()), &mut out);
@@ -633,7 +641,7 @@ mod tests {
         giver.offer((), 0, 5, &mut given).expect("rank 1 waits");
         let Some(Command::Send(1, share)) = given.drain(..).next() else { panic!("a share") };
         taker.receive(0, share, &mut out);
-        let Some(Command::Take(taken, ())) = out.drain(..).next() else { panic!("a share") };
+        let Some(Command::Take { taken, .. }) = out.drain(..).next() else { panic!("a share") };
         taker.take_none(&mut out);
         assert!(!is_leaving(&out), "it may have names to give");
         taker.hand_back(taken, (), false, &mut out);

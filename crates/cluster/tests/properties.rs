@@ -1,7 +1,10 @@
 //! Properties of every run, over random trees, ranks, latencies and faults.
 
-use cluster::simulation::{Costs, Faults, Outcome, Shape, Simulation};
+#[allow(dead_code, reason = "examples/scale.rs uses the rest")]
+mod simulation;
+
 use proptest::prelude::*;
+use simulation::{Costs, Faults, Outcome, Shape, Simulation};
 
 fn simulation() -> impl Strategy<Value = Simulation> {
     let numbers = (0_u64..4, 0_u64..4, 0_u64..3, 0_u64..4);

@@ -17,8 +17,8 @@ use tree::{
 
 use crate::cancel::{CancelToken, Control};
 use crate::error::{Error, Operation};
+use crate::partners::Partnership;
 use crate::progress::Progress;
-use crate::ranks::Rank;
 use crate::report::{CopyFailed, Report};
 use crate::session::{Event, Session, Wanted};
 
@@ -424,15 +424,20 @@ impl<'c> Copy<'c> {
         self.files.copy(&self.options, observer)
     }
 
-    /// The same on one rank of a parallel job. Rank 0 copies what the request names. The others copy
-    /// what ranks give to each other; their request is not used, and their options must be the same.
+    /// The same together with other processes, which copy one tree. Process 0 copies what the request
+    /// names. The others copy what the processes give to each other; their request is not used, and
+    /// their options must be the same.
     ///
     /// # Panics
     /// If it is a copy of [descriptors](Copy::descriptors).
-    pub fn run_as_rank(&self, observer: &dyn Observer, rank: Rank) -> tree::Outcome {
-        let Files::Named(request) = &self.files else { panic!("ranks copy what has a name") };
-        let request = (rank.number == 0).then_some(request);
-        tree::copy_as_rank(request, &self.options, observer, rank)
+    pub fn run_with_partners(
+        &self,
+        observer: &dyn Observer,
+        partnership: Partnership,
+    ) -> tree::Outcome {
+        let Files::Named(request) = &self.files else { panic!("partners copy what has a name") };
+        let request = (partnership.number == 0).then_some(request);
+        tree::copy_with_partners(request, &self.options, observer, partnership)
     }
 
     /// Makes the filter, and checks what no copy can be started with.

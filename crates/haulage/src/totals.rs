@@ -1,8 +1,10 @@
 //! The totals of a run: the sum of its receipts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
 use tree::{Method, Receipt};
 
 /// What was copied of one file.
@@ -16,7 +18,7 @@ pub struct Copied {
 }
 
 /// Sums over all entries.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunTotals {
     /// Entries by type and outcome.
     pub entries: BTreeMap<(Kind, Outcome), u64>,
@@ -29,7 +31,7 @@ pub struct RunTotals {
     /// By variant, in its text form.
     pub variants: BTreeMap<String, EngineTotals>,
     /// Files with data, by what chose the variant.
-    pub chosen: BTreeMap<&'static str, u64>,
+    pub chosen: BTreeMap<Cow<'static, str>, u64>,
     /// Entries that changed while they were read.
     pub changed: u64,
     /// Entries of which an attribute could not be preserved.
@@ -39,7 +41,7 @@ pub struct RunTotals {
 }
 
 /// What one variant copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineTotals {
     /// Files with bytes that it moved.
     pub files: u64,
@@ -48,7 +50,7 @@ pub struct EngineTotals {
 }
 
 /// The type of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// A regular file.
     File,
@@ -67,7 +69,7 @@ pub enum Kind {
 }
 
 /// What was done with an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Outcome {
     /// It was copied.
     Copied,
@@ -136,7 +138,7 @@ impl RunTotals {
         self.changed += u64::from(receipt.changed);
         self.with_losses += u64::from(!receipt.lost.is_empty());
         if let Some(chosen) = &receipt.chosen {
-            *self.chosen.entry(chosen.by.word()).or_default() += 1;
+            *self.chosen.entry(chosen.by.word().into()).or_default() += 1;
         }
         let mut last = None;
         for attempt in receipt.attempts.iter().filter(|attempt| attempt.moved.bytes > 0) {

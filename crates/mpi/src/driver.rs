@@ -1,21 +1,18 @@
-//! Runs one rank: the copy in a thread of its own, and in this one the messages.
+//! Passes messages between the copy of a rank, the protocol and the other ranks.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, Instant};
 
-use cluster::{Command, Message, Protocol, RankId, Request, Taken};
-use haulage::ranks;
-use haulage_cli::Job;
+use cluster::{Command, Message, Protocol, RankId, Request, Taken, Ticket};
+use haulage::partners::{Event, Load, ShareEnd};
+use haulage_cli::Ended;
 
-use crate::event::Event;
 use crate::frame::{Bytes, Frame, RankProgress};
 use crate::place::Place;
-use crate::rank::{JobOfRank, Shared};
+use crate::shared::{Shared, lock};
 use crate::transport::Transport;
 
 /// How long to wait for an event of this rank before messages are looked for again: doubled each time
@@ -31,52 +28,8 @@ const TELL_EVERY_FOR_EACH_RANK: Duration = Duration::from_millis(1);
 /// How often receipts are sent that are no whole message, and written to their file.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs `cp` with the arguments after the command's name on this rank, and returns its exit status.
-/// All ranks have the same arguments.
-pub fn run(transport: &mut dyn Transport, arguments: Vec<OsString>) -> u8 {
-    run_with(transport, move |job| haulage_cli::run_as_rank(arguments, &job))
-}
-
-/// The same with another `copy`.
-pub fn run_with(
-    transport: &mut dyn Transport,
-    copy: impl FnOnce(Arc<dyn Job>) -> ExitCode + Send + 'static,
-) -> u8 {
-    let (events, received) = channel();
-    let (number, ranks) = (transport.rank(), transport.ranks());
-    let host = (transport.host(), transport.boot_id());
-    let shared = Arc::new(Shared::new(number, ranks, host, events));
-    let of_copy = shared.clone();
-    let copying = std::thread::Builder::new().name("copy".to_owned()).spawn(move || {
-        let status = copy(Arc::new(JobOfRank(of_copy.clone())));
-        of_copy.ended(status_of(status));
-    });
-    let Ok(copying) = copying else { transport.abort() };
-    let mut driver = Driver {
-        protocol: Protocol::new(number, ranks, seed()),
-        shared,
-        commands: Vec::new(),
-        taken: HashMap::new(),
-        next_taken: 0,
-        homes: None,
-        places: Vec::new(),
-        is_ready: false,
-        failures: 0,
-        status: None,
-        is_summary_due: false,
-        has_finished: false,
-        is_over: false,
-        told: RankProgress::default(),
-        told_at: Instant::now(),
-        flushed_at: Instant::now(),
-        has_said_farewell: false,
-    };
-    let status = driver.run(transport, &received, || copying.is_finished());
-    if copying.join().is_err() {
-        transport.abort();
-    }
-    status
-}
+/// Something that the copy has the thread that communicates do.
+pub(crate) type Step = Box<dyn FnOnce(&mut Driver, &mut dyn Transport) + Send>;
 
 /// Two runs need not ask the same ranks.
 fn seed() -> u64 {
@@ -84,25 +37,56 @@ fn seed() -> u64 {
     u64::from_ne_bytes(*bytes.first_chunk().expect("the process has sixteen random bytes"))
 }
 
-/// The number of an exit code, which the standard library does not tell.
-fn status_of(code: ExitCode) -> u8 {
-    (0..=u8::MAX).find(|status| ExitCode::from(*status) == code).unwrap_or(1)
+/// Workers that wait for answers, by the tickets of their questions.
+#[derive(Default)]
+pub(crate) struct Answers<T> {
+    workers: HashMap<Ticket, SyncSender<T>>,
+    next: Ticket,
+}
+
+impl<T> Answers<T> {
+    /// The ticket of a question that `worker` is about to ask.
+    pub(crate) fn expect(&mut self, worker: SyncSender<T>) -> Ticket {
+        let ticket = self.next;
+        self.next += 1;
+        self.workers.insert(ticket, worker);
+        ticket
+    }
+
+    fn give(&mut self, ticket: Ticket, answer: T) {
+        give(self.workers.remove(&ticket), answer);
+    }
+}
+
+/// Answers a worker that may no longer wait.
+fn give<T>(worker: Option<SyncSender<T>>, answer: T) {
+    let _ = worker.map(|worker| worker.try_send(answer));
 }
 
 /// One rank's part of the job.
-struct Driver {
-    protocol: Protocol<Bytes>,
-    shared: Arc<Shared>,
-    commands: Vec<Command<Bytes>>,
+pub(crate) struct Driver {
+    pub(crate) protocol: Protocol<Bytes>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) commands: Vec<Command<Bytes>>,
+    /// For answers of workers.
+    steps: Sender<Step>,
+    /// Workers that want to know whether a partner has copied a source.
+    pub(crate) links: Answers<Option<Vec<u8>>>,
+    /// Workers that want a range.
+    pub(crate) claims: Answers<Vec<u8>>,
+    /// The copy waits for the start.
+    starts: Option<SyncSender<bool>>,
+    /// On rank 0: the copy waits for the end.
+    finishes: Option<SyncSender<u64>>,
     /// Shares of other ranks that the copy has.
     taken: HashMap<u64, Taken>,
     next_taken: u64,
-    /// The rank that reads the directory of the share that is being received.
-    homes: Option<RankId>,
     /// On rank 0: the ranks that are ready, and where they are.
-    places: Vec<(RankId, Vec<u8>)>,
+    places: Vec<(RankId, Option<Place>)>,
     /// The copy of this rank is ready.
     is_ready: bool,
+    /// The other ranks know that this one was interrupted.
+    told_interrupt: bool,
     /// On rank 0: failures of the others.
     failures: u64,
     /// The exit status, once the copy has ended.
@@ -123,11 +107,38 @@ struct Driver {
 }
 
 impl Driver {
+    pub(crate) fn new(shared: Arc<Shared>, steps: Sender<Step>) -> Driver {
+        Driver {
+            protocol: Protocol::new(shared.number, shared.ranks, seed()),
+            shared,
+            commands: Vec::new(),
+            steps,
+            links: Answers::default(),
+            claims: Answers::default(),
+            starts: None,
+            finishes: None,
+            taken: HashMap::new(),
+            next_taken: 0,
+            places: Vec::new(),
+            is_ready: false,
+            told_interrupt: false,
+            failures: 0,
+            status: None,
+            is_summary_due: false,
+            has_finished: false,
+            is_over: false,
+            told: RankProgress::default(),
+            told_at: Instant::now(),
+            flushed_at: Instant::now(),
+            has_said_farewell: false,
+        }
+    }
+
     /// Passes messages on until the copy and the job have ended. Returns the exit status.
-    fn run(
+    pub(crate) fn run(
         &mut self,
         transport: &mut dyn Transport,
-        events: &Receiver<Event>,
+        steps: &Receiver<Step>,
         has_ended: impl Fn() -> bool,
     ) -> u8 {
         // At the start other ranks count as waiting.
@@ -141,17 +152,22 @@ impl Driver {
                 return status;
             }
             let mut is_active = false;
-            self.shared.look_for_interrupt();
+            if !self.told_interrupt && self.shared.is_interrupted() {
+                self.told_interrupt = true;
+                self.protocol.cancel(&mut self.commands);
+                self.perform(transport);
+            }
             let has_ended = has_ended();
-            let mut next = events.recv_timeout(wait).ok();
+            let mut next = steps.recv_timeout(wait).ok();
             if next.is_none() && has_ended && self.status.is_none() {
                 // The copy has panicked, and has said so.
                 transport.abort();
             }
-            while let Some(event) = next {
+            while let Some(step) = next {
                 is_active = true;
-                self.event(event, transport);
-                next = events.try_recv().ok();
+                step(self, transport);
+                self.perform(transport);
+                next = steps.try_recv().ok();
             }
             while let Some((from, bytes)) = transport.receive() {
                 is_active = true;
@@ -162,64 +178,46 @@ impl Driver {
         }
     }
 
-    fn event(&mut self, event: Event, transport: &mut dyn Transport) {
-        match event {
-            Event::Ready => self.ready(transport),
-            Event::Give { number, home, work } => {
-                let home = home.unwrap_or(self.shared.number);
-                let offered = self.protocol.offer(work, home, number, &mut self.commands);
-                if let Err(work) = offered {
-                    let back = ranks::Event::NotTaken { number, work, refused: false };
-                    self.shared.inbox.push(back);
-                }
-            }
-            Event::NoSurplus => self.protocol.no_surplus(&mut self.commands),
-            Event::Idle => {
+    /// The workers of this rank have more or less to do.
+    pub(crate) fn set_load(&mut self, load: Load) {
+        match load {
+            Load::NoSurplus => self.protocol.no_surplus(&mut self.commands),
+            Load::Idle => {
                 self.shared.set_waiting(true);
                 self.protocol.idle(&mut self.commands);
             }
-            Event::Resume => {
+            Load::Busy => {
                 self.shared.set_waiting(false);
                 self.protocol.resume(&mut self.commands);
             }
-            Event::GiveUp => {
-                self.shared.set_waiting(true);
-                self.protocol.take_none(&mut self.commands);
-            }
-            Event::Done(share) => {
-                let taken = self.taken.remove(&share).expect("each share is returned once");
-                self.protocol.done(taken, &mut self.commands);
-            }
-            Event::HandBack { share, work, for_now } => {
-                let taken = self.taken.remove(&share).expect("each share is returned once");
-                self.protocol.hand_back(taken, work, for_now, &mut self.commands);
-            }
-            Event::AskLink(inode, ticket) => {
-                self.protocol.ask_link(inode, ticket, &mut self.commands);
-            }
-            Event::Claim { owner, ticket, claim } => {
-                self.protocol.claim(owner, ticket, claim, &mut self.commands);
-            }
-            Event::Grant { to, ticket, grant } => {
-                self.protocol.grant(to, ticket, grant, &mut self.commands);
-            }
-            Event::Copied(inode, name) => self.protocol.copied(inode, name, &mut self.commands),
-            Event::Message(lines) => self.protocol.report(lines, &mut self.commands),
-            Event::Interrupted => self.protocol.cancel(&mut self.commands),
-            Event::Finish => self.finish(),
-            Event::Ended(status) => self.ended(status, transport),
         }
-        self.perform(transport);
     }
 
-    /// The copy of this rank is ready.
-    fn ready(&mut self, transport: &mut dyn Transport) {
+    /// The copy is done with a share, or cannot open it.
+    pub(crate) fn end_share(&mut self, share: u64, end: ShareEnd) {
+        let taken = self.taken.remove(&share).expect("each share is returned once");
+        let (work, for_now) = match end {
+            ShareEnd::Copied => return self.protocol.done(taken, &mut self.commands),
+            ShareEnd::Refused(work) => (work, false),
+            ShareEnd::RefusedForNow(work) => (work, true),
+            ShareEnd::TakesNone(work) => {
+                self.shared.set_waiting(true);
+                self.protocol.take_none(&mut self.commands);
+                (work, false)
+            }
+        };
+        self.protocol.hand_back(taken, work, for_now, &mut self.commands);
+    }
+
+    /// The copy of this rank is ready, and wants to know whether it can start.
+    pub(crate) fn ready(&mut self, copy: SyncSender<bool>, transport: &mut dyn Transport) {
         self.is_ready = true;
+        self.starts = Some(copy);
         if self.shared.number == 0 {
             return self.start_if_ready();
         }
-        transport.send(vec![(0, Frame::Ready(Place::own().encode()).encode())]);
-        self.shared.start(true);
+        transport.send(vec![(0, Frame::Ready(Some(Place::own())).encode())]);
+        give(self.starts.take(), true);
     }
 
     /// On rank 0: starts the copy once all ranks are ready, if they can understand each other.
@@ -228,33 +226,35 @@ impl Driver {
             return;
         }
         let own = Place::own();
-        let differs = |place: &[u8]| !Place::decode(place).is_some_and(|it| it.agrees_with(&own));
-        // An empty one is of a rank that has failed, and has said why.
-        let other = self.places.iter().find(|(_, place)| !place.is_empty() && differs(place));
+        // One without a place has failed, and has said why.
+        let other = self.places.iter().find_map(|(rank, place)| {
+            Some((rank, place.as_ref().filter(|place| !place.agrees_with(&own))?))
+        });
         if let Some((rank, place)) = other {
-            let theirs = Place::decode(place).map(|place| place.shown());
-            let theirs = theirs.unwrap_or_else(|| String::from("another program"));
-            let line = format!("cp: rank {rank} is {theirs}, and rank 0 is {}\n", own.shown());
+            let (theirs, own) = (place.shown(), own.shown());
+            let line = format!("cp: rank {rank} is {theirs}, and rank 0 is {own}\n");
             self.shared.tell(&self.shared.named(line.as_bytes()));
         }
-        self.shared.start(other.is_none());
+        give(self.starts.take(), other.is_none());
     }
 
-    /// On rank 0: everything is copied.
-    fn finish(&mut self) {
+    /// On rank 0: everything is copied. `copy` waits for the number of failures of the others.
+    pub(crate) fn finish(&mut self, copy: Option<SyncSender<u64>>) {
+        self.finishes = copy;
         if !std::mem::replace(&mut self.has_finished, true) {
             self.protocol.finish(&mut self.commands);
         }
     }
 
-    fn ended(&mut self, status: u8, transport: &mut dyn Transport) {
+    /// The copy has ended with this exit status.
+    pub(crate) fn ended(&mut self, status: u8, transport: &mut dyn Transport) {
         self.status = Some(status);
         if self.shared.number == 0 {
             // It may have failed before it began to copy.
-            return self.finish();
+            return self.finish(None);
         }
         if !self.is_ready {
-            transport.send(vec![(0, Frame::Ready(Vec::new()).encode())]);
+            transport.send(vec![(0, Frame::Ready(None).encode())]);
         }
         // It may have ended before it was told to. What other ranks still give goes back to them.
         self.protocol.take_none(&mut self.commands);
@@ -272,7 +272,8 @@ impl Driver {
             if let Some(lines) = self.shared.receipt_lines.rest() {
                 transport.send(vec![(0, Frame::Receipts(lines).encode())]);
             }
-            self.protocol.farewell(self.shared.own_summary(status), &mut self.commands);
+            let summary = [&[status][..], &lock(&self.shared.summary)].concat();
+            self.protocol.farewell(summary, &mut self.commands);
         }
     }
 
@@ -318,12 +319,13 @@ impl Driver {
                 if let Message::Ask(Request::Once) = message {
                     self.shared.wants_answer.store(true, Ordering::Relaxed);
                 }
-                if let Message::Share { home, .. } = message {
-                    self.homes = Some(home);
-                }
                 self.protocol.receive(from, message, &mut self.commands);
             }
-            Some(Frame::Progress(progress)) => self.shared.set_progress_of(from, progress),
+            Some(Frame::Progress(progress)) => {
+                if let Some(known) = lock(&self.shared.others).get_mut(from as usize) {
+                    *known = progress;
+                }
+            }
             Some(Frame::Receipts(lines)) => {
                 if let Some(collector) = self.shared.collector() {
                     collector.add_receipts(&lines);
@@ -361,39 +363,43 @@ impl Driver {
         match command {
             Command::Send(..) => unreachable!("the caller sends"),
             Command::Demand(waiting) => self.shared.waiting.store(waiting, Ordering::Relaxed),
-            Command::Take(taken, work) => self.take(taken, work),
-            Command::Returned(number) => self.shared.inbox.push(ranks::Event::Returned(number)),
+            Command::Take { taken, home, work } => {
+                let share = self.next_taken;
+                self.next_taken += 1;
+                self.taken.insert(share, taken);
+                self.shared.inbox.push(Event::Share { share, home, work });
+            }
+            Command::Returned(number) => self.shared.inbox.push(Event::Returned(number)),
             Command::TakeBack { number, takes_none, work } => {
-                let back = ranks::Event::NotTaken { number, work, refused: !takes_none };
-                self.shared.inbox.push(back);
+                self.shared.inbox.push(Event::NotTaken { number, work, refused: !takes_none });
             }
-            Command::CopyFirst(_, ticket) => self.shared.answer_link(ticket, None),
-            Command::LinkTo(ticket, name) => self.shared.answer_link(ticket, Some(name)),
+            Command::CopyFirst(_, ticket) => self.links.give(ticket, None),
+            Command::LinkTo(ticket, name) => self.links.give(ticket, Some(name)),
             Command::Claimed(from, ticket, claim) => {
-                self.shared.inbox.claim(&*self.shared, (from, ticket), &claim);
+                let steps = self.steps.clone();
+                let answer = move |grant| {
+                    let step: Step = Box::new(move |driver, _| {
+                        driver.protocol.grant(from, ticket, grant, &mut driver.commands);
+                    });
+                    let _ = steps.send(step);
+                };
+                self.shared.inbox.claim(from, &claim, Box::new(answer));
             }
-            Command::Granted(ticket, grant) => self.shared.answer_claim(ticket, grant),
+            Command::Granted(ticket, grant) => self.claims.give(ticket, grant),
             Command::Tell(_, lines) => self.shared.tell(&lines),
-            Command::Cancel => self.shared.cancelled.store(true, Ordering::Relaxed),
+            Command::Cancel => self.shared.inbox.cancel(),
             Command::Summarize => self.summarize(transport),
             Command::Summary(0, _) => {}
             Command::Summary(rank, summary) => {
-                self.shared.has_ended(rank, &summary);
-                self.failures += u64::from(summary.first().is_none_or(|&status| status != 0));
+                let (&status, summary) = summary.split_first().unwrap_or((&1, &[]));
+                self.failures += u64::from(status != 0);
+                lock(&self.shared.ended).push(Ended { rank, status, summary: summary.into() });
             }
             Command::Exit => {
-                self.shared.finished(self.failures);
+                give(self.finishes.take(), self.failures);
                 self.is_over = true;
             }
         }
-    }
-
-    fn take(&mut self, taken: Taken, work: Vec<u8>) {
-        let share = self.next_taken;
-        self.next_taken += 1;
-        self.taken.insert(share, taken);
-        let home = self.homes.take().expect("a share says who reads its directory");
-        self.shared.inbox.push(ranks::Event::Share { share, home, work });
     }
 
     /// Everything is copied. The copy of rank 0 waits for the others, and has nothing to add.
@@ -402,59 +408,7 @@ impl Driver {
             return self.protocol.farewell(Vec::new(), &mut self.commands);
         }
         self.is_summary_due = true;
-        self.shared.inbox.push(ranks::Event::End);
+        self.shared.inbox.push(Event::End);
         self.say_farewell(transport);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Instant;
-
-    use super::*;
-    use crate::transport::Threads;
-
-    /// The next message of rank 1.
-    fn answer(transport: &mut Threads) -> Frame {
-        let until = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < until {
-            if let Some((1, bytes)) = transport.receive() {
-                return Frame::decode(&bytes).expect("a message");
-            }
-            std::thread::sleep(WAIT_MAX);
-        }
-        panic!("rank 1 does not answer");
-    }
-
-    #[test]
-    fn a_rank_that_has_given_up_answers_others() {
-        let mut ranks = Threads::connected(2).into_iter();
-        let (mut first, mut second) = (ranks.next().expect("two"), ranks.next().expect("two"));
-        let running = std::thread::spawn(move || run_with(&mut second, |_| ExitCode::from(3)));
-        assert!(matches!(answer(&mut first), Frame::Ready(_)));
-        assert!(matches!(answer(&mut first), Frame::Protocol(Message::TakesNone)));
-        let mut exchange = |message| {
-            first.send(vec![(1, Frame::Protocol(message).encode())]);
-            answer(&mut first)
-        };
-        let request = Request::Standing;
-        let back = exchange(Message::Share { request, home: 0, id: 3, work: vec![4] });
-        let expected = Message::HandBack { id: 3, takes_none: true, work: vec![4] };
-        assert_eq!(format!("{back:?}"), format!("{:?}", Frame::Protocol(expected)));
-        for request in [Request::Once, Request::Standing] {
-            let answered = exchange(Message::Ask(request));
-            let is_no = matches!(answered, Frame::Protocol(Message::NoWork(of)) if of == request);
-            assert!(is_no, "{answered:?}");
-        }
-        // It stays until it is known that it has left.
-        first.send(vec![(1, Frame::Protocol(Message::LeaveKnown).encode())]);
-        let mut exchange = |message| {
-            first.send(vec![(1, Frame::Protocol(message).encode())]);
-            answer(&mut first)
-        };
-        let farewell = exchange(Message::Finish);
-        assert!(matches!(farewell, Frame::Protocol(Message::Farewell(status)) if status == [3]));
-        first.send(vec![(1, Frame::Protocol(Message::Exit).encode())]);
-        assert_eq!(running.join().expect("no panic"), 3);
     }
 }

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use haulage_mpi::driver;
 use haulage_mpi::network::Network;
+use haulage_mpi::rank;
 
 #[global_allocator]
 static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
@@ -34,7 +34,7 @@ fn run() -> ExitCode {
     let word = arguments.first().map(|word| word.as_encoded_bytes().to_vec());
     let is_first = haulage_mpi::transport::Transport::rank(&network) == 0;
     match word.as_deref() {
-        Some(b"cp") => ExitCode::from(driver::run(&mut network, arguments.split_off(1))),
+        Some(b"cp") => ExitCode::from(rank::run(&mut network, arguments.split_off(1))),
         Some(b"--help" | b"-h") => print(is_first, USAGE),
         Some(b"--version" | b"-V") => print(is_first, &haulage_cli::version_line("haulage-mpi")),
         _ => {

@@ -1,246 +1,101 @@
-//! The other ranks, as the copy of this one calls them: each call becomes an event for the thread
-//! that communicates.
+//! Runs one rank: the copy in a thread of its own, and in the thread that communicates the driver. What
+//! the copy asks of other ranks is a step for the driver.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::os::fd::BorrowedFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
-use cluster::{InodeId, Ticket};
-use engines::{Moved, Span, Variant};
-use haulage::events::Announcement;
-use haulage::events::{Diagnostic, FileId, Observer, Outcome, ProgressTracker, Question, Receipt};
+use cluster::InodeId;
+use haulage::events::{FileId, Observer, Outcome};
 use haulage::options::{Options, Request};
-use haulage::ranks::{Inbox, RangeBytes, Rank, Ranks, Surplus};
+use haulage::partners::{Event, Load, Partners, Partnership, RangeBytes, ShareEnd, Surplus};
 use haulage_cli::{Collector, Ended, Job, OtherRanks};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{self, Errno};
 
-use crate::event::Event;
-use crate::frame::RankProgress;
-use crate::receipt_lines::ReceiptLines;
-use crate::waiting_time::WaitingTime;
+use crate::driver::{Driver, Step};
+use crate::ranges::range_bytes;
+use crate::shared::{Shared, lock};
+use crate::transport::Transport;
 
-/// What the copy of a rank and the thread that communicates have in common.
-pub(crate) struct Shared {
-    pub(crate) number: u32,
-    pub(crate) ranks: u32,
-    host: String,
-    boot_id: Vec<u8>,
-    events: Sender<Event>,
-    pub(crate) inbox: Arc<Inbox>,
-    /// Ranks that wait for work from this one.
-    pub(crate) waiting: AtomicUsize,
-    /// One of them wants to know soon if there is none.
-    pub(crate) wants_answer: AtomicBool,
-    pub(crate) cancelled: AtomicBool,
-    told_interrupt: AtomicBool,
-    next_ticket: AtomicU64,
-    links: Answers<Option<Vec<u8>>>,
-    claims: Answers<Vec<u8>>,
-    ready: Answer<bool>,
-    finished: Answer<u64>,
-    /// Once the copy has a terminal to write to.
-    collector: Mutex<Option<Arc<dyn Collector>>>,
-    waiting_time: Mutex<WaitingTime>,
-    /// On rank 0: how far each of the others is.
-    others: Mutex<Vec<RankProgress>>,
-    /// On rank 0: the others that have ended.
-    ended: Mutex<Vec<Ended>>,
-    pub(crate) receipt_lines: ReceiptLines,
-    /// What this rank tells at the end.
-    summary: Mutex<Vec<u8>>,
-    /// While the copy runs.
-    observer: Mutex<Option<Arc<dyn Observer + Send>>>,
+/// How long to wait before a locked file is tried again: doubled each time.
+const LOCK_WAIT_MIN: Duration = Duration::from_millis(1);
+const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
+
+/// Runs `cp` with the arguments after the command's name on this rank, and returns its exit status.
+/// All ranks have the same arguments.
+pub fn run(transport: &mut dyn Transport, arguments: Vec<OsString>) -> u8 {
+    run_with(transport, move |job| haulage_cli::run_as_rank(arguments, &job))
 }
 
-/// An answer for which the copy waits.
-struct Answer<T>(SyncSender<T>, Mutex<Receiver<T>>);
-
-impl<T> Answer<T> {
-    fn new() -> Answer<T> {
-        let (sender, receiver) = sync_channel(1);
-        Answer(sender, Mutex::new(receiver))
+/// The same with another `copy`.
+pub fn run_with(
+    transport: &mut dyn Transport,
+    copy: impl FnOnce(Arc<dyn Job>) -> ExitCode + Send + 'static,
+) -> u8 {
+    let (steps, received) = channel();
+    let host = (transport.host(), transport.boot_id());
+    let shared = Arc::new(Shared::new(transport.rank(), transport.ranks(), host));
+    let rank = Rank { shared: shared.clone(), steps: steps.clone() };
+    let copying = Builder::new().name("copy".to_owned()).spawn(move || {
+        let status = status_of(copy(Arc::new(rank.clone())));
+        rank.send(move |driver, transport| driver.ended(status, transport));
+    });
+    let Ok(copying) = copying else { transport.abort() };
+    let status = Driver::new(shared, steps).run(transport, &received, || copying.is_finished());
+    if copying.join().is_err() {
+        transport.abort();
     }
-
-    fn give(&self, answer: T) {
-        // A second one is not waited for.
-        let _ = self.0.try_send(answer);
-    }
-
-    fn wait(&self) -> Option<T> {
-        lock(&self.1).recv().ok()
-    }
+    status
 }
 
-/// Answers for which workers wait, by the tickets of their questions.
-struct Answers<T>(Mutex<HashMap<Ticket, SyncSender<T>>>);
+/// The number of an exit code, which the standard library does not tell.
+fn status_of(code: ExitCode) -> u8 {
+    (0..=u8::MAX).find(|status| ExitCode::from(*status) == code).unwrap_or(1)
+}
 
-impl<T> Answers<T> {
-    fn new() -> Answers<T> {
-        Answers(Mutex::default())
+/// A rank, as its copy and `haulage_cli` see it.
+#[derive(Clone)]
+struct Rank {
+    shared: Arc<Shared>,
+    steps: Sender<Step>,
+}
+
+impl Rank {
+    /// Has the thread that communicates do something.
+    fn send(&self, step: impl FnOnce(&mut Driver, &mut dyn Transport) + Send + 'static) {
+        // It outlives the copy.
+        let _ = self.steps.send(Box::new(step));
     }
 
-    /// Where the answer to a question that is about to be sent arrives.
-    fn expect(&self, ticket: Ticket) -> Receiver<T> {
+    /// Waits for an answer.
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Driver, &mut dyn Transport, SyncSender<T>) + Send + 'static,
+    ) -> Option<T> {
         let (sender, answer) = sync_channel(1);
-        lock(&self.0).insert(ticket, sender);
-        answer
-    }
-
-    fn give(&self, ticket: Ticket, answer: T) {
-        if let Some(worker) = lock(&self.0).remove(&ticket) {
-            // It may no longer wait.
-            let _ = worker.send(answer);
-        }
+        self.send(move |driver, transport| question(driver, transport, sender));
+        answer.recv().ok()
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn inode_id(FileId { dev, ino }: FileId) -> InodeId {
+    InodeId { dev, ino }
 }
 
-impl Shared {
-    pub(crate) fn new(
-        number: u32,
-        ranks: u32,
-        (host, boot_id): (String, Vec<u8>),
-        events: Sender<Event>,
-    ) -> Shared {
-        Shared {
-            number,
-            ranks,
-            host,
-            boot_id,
-            events,
-            inbox: Arc::default(),
-            waiting: AtomicUsize::new(0),
-            wants_answer: AtomicBool::new(false),
-            cancelled: AtomicBool::new(false),
-            told_interrupt: AtomicBool::new(false),
-            next_ticket: AtomicU64::new(0),
-            links: Answers::new(),
-            claims: Answers::new(),
-            ready: Answer::new(),
-            finished: Answer::new(),
-            collector: Mutex::default(),
-            waiting_time: Mutex::default(),
-            others: Mutex::new(vec![RankProgress::default(); ranks as usize]),
-            ended: Mutex::default(),
-            receipt_lines: ReceiptLines::new(ranks),
-            summary: Mutex::default(),
-            observer: Mutex::default(),
-        }
-    }
-
-    fn send(&self, event: Event) {
-        // The thread that communicates outlives the copy.
-        let _ = self.events.send(event);
-    }
-
-    pub(crate) fn ended(&self, status: u8) {
-        self.send(Event::Ended(status));
-    }
-
-    /// Tells the other ranks that this one was interrupted, once.
-    fn interrupted(&self) {
-        if !self.told_interrupt.swap(true, Ordering::Relaxed) {
-            self.send(Event::Interrupted);
-        }
-    }
-
-    /// Looks whether this rank was interrupted, for workers that all wait.
-    pub(crate) fn look_for_interrupt(&self) {
-        if lock(&self.observer).as_ref().is_some_and(|observer| observer.interrupted()) {
-            self.interrupted();
-        }
-    }
-
-    /// The answer to [`Ranks::ready`].
-    pub(crate) fn start(&self, can_start: bool) {
-        self.ready.give(can_start);
-    }
-
-    /// The answer to [`Ranks::finish`].
-    pub(crate) fn finished(&self, failures: u64) {
-        self.finished.give(failures);
-    }
-
-    /// The answer to [`Ranks::ask_link`].
-    pub(crate) fn answer_link(&self, ticket: Ticket, copy: Option<Vec<u8>>) {
-        self.links.give(ticket, copy);
-    }
-
-    /// The answer to [`Ranks::claim`].
-    pub(crate) fn answer_claim(&self, ticket: Ticket, grant: Vec<u8>) {
-        self.claims.give(ticket, grant);
-    }
-
-    /// Writes messages of a rank to standard error. On rank 0.
-    pub(crate) fn tell(&self, lines: &[u8]) {
-        match self.collector() {
-            Some(collector) => collector.tell(lines),
-            None => {
-                let _ = rustix::io::write(rustix::stdio::stderr(), lines);
-            }
-        }
-    }
-
-    /// What rank 0 does with what others send. While its copy runs, as the others' do.
-    pub(crate) fn collector(&self) -> Option<Arc<dyn Collector>> {
-        lock(&self.collector).clone()
-    }
-
-    /// Counts the time from now on as time without work, or with it.
-    pub(crate) fn set_waiting(&self, is_waiting: bool) {
-        let (mut time, now) = (lock(&self.waiting_time), Instant::now());
-        if is_waiting { time.begin(now) } else { time.end(now) }
-    }
-
-    /// How far this rank is. While its copy runs.
-    pub(crate) fn progress(&self) -> Option<RankProgress> {
-        let observer = lock(&self.observer);
-        let progress = observer.as_ref()?.progress()?.progress();
-        Some(RankProgress { progress, is_waiting: lock(&self.waiting_time).is_waiting() })
-    }
-
-    /// On rank 0: how far `rank` is.
-    pub(crate) fn set_progress_of(&self, rank: u32, told: RankProgress) {
-        if let Some(known) = lock(&self.others).get_mut(rank as usize) {
-            *known = told;
-        }
-    }
-
-    /// On rank 0: `rank` has ended, with its exit status first in `summary`.
-    pub(crate) fn has_ended(&self, rank: u32, summary: &[u8]) {
-        let (status, summary) = summary.split_first().unwrap_or((&1, &[]));
-        let ended = Ended { rank, status: *status, summary: summary.into() };
-        lock(&self.ended).push(ended);
-    }
-
-    /// What this rank tells at the end, after its exit status.
-    pub(crate) fn own_summary(&self, status: u8) -> Vec<u8> {
-        [&[status][..], &lock(&self.summary)].concat()
-    }
-
-    /// `lines`, each with host and rank in front.
-    pub(crate) fn named(&self, lines: &[u8]) -> Vec<u8> {
-        if self.ranks == 1 {
-            return lines.into();
-        }
-        let name = format!("[{} {}] ", self.host, self.number);
-        let lines = lines.split_inclusive(|&byte| byte == b'\n');
-        lines.flat_map(|line| [name.as_bytes(), line].concat()).collect()
-    }
-}
-
-impl Ranks for Shared {
-    fn ready(&self) -> bool {
-        self.send(Event::Ready);
-        self.ready.wait().unwrap_or(false)
+impl Partners for Rank {
+    fn start(&self) -> bool {
+        self.ask(|driver, transport, answer| driver.ready(answer, transport)).unwrap_or(false)
     }
 
     fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.shared.waiting.load(Ordering::Relaxed)
     }
 
     fn names_to_give(&self, surplus: Surplus) -> usize {
@@ -252,83 +107,88 @@ impl Ranks for Shared {
     fn give(&self, number: u64, home: Option<u32>, work: Vec<u8>) {
         // Until it is known how many wait then.
         let less = |waiting: usize| Some(waiting.saturating_sub(1));
-        let _ = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        self.send(Event::Give { number, home, work });
+        let _ = self.shared.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let home = home.unwrap_or(self.shared.number);
+        self.send(move |driver, _| {
+            let offered = driver.protocol.offer(work, home, number, &mut driver.commands);
+            if let Err(work) = offered {
+                driver.shared.inbox.push(Event::NotTaken { number, work, refused: false });
+            }
+        });
     }
 
-    fn no_surplus(&self) {
-        if self.wants_answer.swap(false, Ordering::Relaxed) {
-            self.send(Event::NoSurplus);
+    fn tell(&self, load: Load) {
+        if load == Load::NoSurplus && !self.shared.wants_answer.swap(false, Ordering::Relaxed) {
+            return;
         }
+        self.send(move |driver, _| driver.set_load(load));
     }
 
-    fn idle(&self) {
-        self.send(Event::Idle);
+    fn end_share(&self, share: u64, end: ShareEnd) {
+        self.send(move |driver, _| driver.end_share(share, end));
     }
 
-    fn resume(&self) {
-        self.send(Event::Resume);
+    fn first_copy(&self, inode: FileId) -> Option<Vec<u8>> {
+        let inode = inode_id(inode);
+        self.ask(move |driver, _, answer| {
+            let ticket = driver.links.expect(answer);
+            driver.protocol.ask_link(inode, ticket, &mut driver.commands);
+        })?
     }
 
-    fn done(&self, share: u64) {
-        self.send(Event::Done(share));
-    }
-
-    fn hand_back(&self, share: u64, work: Vec<u8>, for_now: bool) {
-        self.send(Event::HandBack { share, work, for_now });
-    }
-
-    fn give_up(&self) {
-        self.send(Event::GiveUp);
-    }
-
-    fn ask_link(&self, inode: FileId) -> Option<Vec<u8>> {
-        let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
-        let answer = self.links.expect(ticket);
-        self.send(Event::AskLink(InodeId { dev: inode.dev, ino: inode.ino }, ticket));
-        answer.recv().ok().flatten()
-    }
-
-    fn copied(&self, inode: FileId, name: Option<Vec<u8>>) {
-        self.send(Event::Copied(InodeId { dev: inode.dev, ino: inode.ino }, name));
+    fn copied(&self, inode: FileId, name: &dyn Fn() -> Option<Vec<u8>>) {
+        let (inode, name) = (inode_id(inode), name());
+        self.send(move |driver, _| driver.protocol.copied(inode, name, &mut driver.commands));
     }
 
     fn range_bytes(&self, file_bytes: u64, stripe_bytes: u64) -> Option<RangeBytes> {
-        let cluster::RangeBytes { most, least } = cluster::range_bytes(file_bytes, stripe_bytes);
-        (self.ranks > 1).then_some(RangeBytes { most, least })
+        (self.shared.ranks > 1).then(|| range_bytes(file_bytes, stripe_bytes))
     }
 
     fn claim(&self, owner: u32, claim: Vec<u8>) -> Vec<u8> {
-        let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
-        let answer = self.claims.expect(ticket);
-        self.send(Event::Claim { owner, ticket, claim });
-        answer.recv().unwrap_or_default()
+        let granted = self.ask(move |driver, _, answer| {
+            let ticket = driver.claims.expect(answer);
+            driver.protocol.claim(owner, ticket, claim, &mut driver.commands);
+        });
+        granted.unwrap_or_default()
     }
 
-    fn grant(&self, to: u32, ticket: u64, grant: Vec<u8>) {
-        self.send(Event::Grant { to, ticket, grant });
+    fn lock(&self, file: BorrowedFd<'_>) -> io::Result<bool> {
+        let mut wait = LOCK_WAIT_MIN;
+        loop {
+            match flock(file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(true),
+                Err(Errno::INTR) => {}
+                // A blocking call would not see an interrupt, and another program may hold the lock.
+                Err(Errno::WOULDBLOCK) => {
+                    if self.shared.inbox.is_cancelled() || self.shared.is_interrupted() {
+                        return Err(Errno::INTR);
+                    }
+                    sleep(wait);
+                    wait = (wait * 2).min(LOCK_WAIT_MAX);
+                }
+                // The file system has no locks.
+                Err(_) => return Ok(false),
+            }
+        }
     }
 
     fn finish(&self) -> u64 {
-        self.send(Event::Finish);
-        self.finished.wait().unwrap_or(1)
+        self.ask(|driver, _, answer| driver.finish(Some(answer))).unwrap_or(1)
     }
 }
 
-/// A rank as `haulage_cli` runs it.
-pub(crate) struct JobOfRank(pub(crate) Arc<Shared>);
-
-impl Job for JobOfRank {
+impl Job for Rank {
     fn is_first(&self) -> bool {
-        self.0.number == 0
+        self.shared.number == 0
     }
 
     fn put(&self, lines: &[u8]) {
-        let lines = self.0.named(lines);
+        let lines = self.shared.named(lines);
         if self.is_first() {
             let _ = rustix::io::write(rustix::stdio::stderr(), &lines);
         } else {
-            self.0.send(Event::Message(lines));
+            self.send(move |driver, _| driver.protocol.report(lines, &mut driver.commands));
         }
     }
 
@@ -339,36 +199,37 @@ impl Job for JobOfRank {
         observer: &Arc<dyn Observer + Send>,
         collector: &Arc<dyn Collector>,
     ) -> Outcome {
-        *lock(&self.0.collector) = Some(collector.clone());
-        *lock(&self.0.observer) = Some(observer.clone());
+        let shared = &self.shared;
+        *lock(&shared.collector) = Some(collector.clone());
+        *lock(&shared.observer) = Some(observer.clone());
         if let Some(bytes) = options.limit_rate {
-            let each = bytes.get() / u64::from(self.0.ranks);
-            options.limit_rate = Some(each.try_into().unwrap_or(std::num::NonZeroU64::MIN));
+            let each = bytes.get() / u64::from(shared.ranks);
+            options.limit_rate = Some(each.try_into().unwrap_or(NonZeroU64::MIN));
         }
-        let rank = Rank {
-            number: self.0.number,
-            ranks: self.0.clone(),
-            inbox: self.0.inbox.clone(),
-            boot_id: self.0.boot_id.clone(),
+        let partnership = Partnership {
+            number: shared.number,
+            partners: Arc::new(self.clone()),
+            inbox: shared.inbox.clone(),
+            boot_id: shared.boot_id.clone(),
         };
-        let observer = CancelledObserver { observer: &**observer, shared: &self.0 };
-        let outcome = haulage::Copy::of(request, options).run_as_rank(&observer, rank);
-        *lock(&self.0.collector) = None;
-        *lock(&self.0.observer) = None;
+        let copy = haulage::Copy::of(request, options);
+        let outcome = copy.run_with_partners(&**observer, partnership);
+        *lock(&shared.collector) = None;
+        *lock(&shared.observer) = None;
         outcome
     }
 
     fn host(&self) -> String {
-        self.0.host.clone()
+        self.shared.host.clone()
     }
 
     fn waited(&self) -> Duration {
-        lock(&self.0.waiting_time).sum(Instant::now())
+        lock(&self.shared.waiting_time).sum(Instant::now())
     }
 
     fn others(&self) -> OtherRanks {
-        let others = lock(&self.0.others);
-        let none = OtherRanks { ranks: self.0.ranks - 1, ..OtherRanks::default() };
+        let others = lock(&self.shared.others);
+        let none = OtherRanks { ranks: self.shared.ranks - 1, ..OtherRanks::default() };
         others.iter().fold(none, |sum, told| OtherRanks {
             progress: sum.progress.plus(told.progress),
             waiting: sum.waiting + u32::from(told.is_waiting),
@@ -377,62 +238,14 @@ impl Job for JobOfRank {
     }
 
     fn put_receipt(&self, line: &[u8]) {
-        self.0.receipt_lines.put(line);
+        self.shared.receipt_lines.put(line);
     }
 
     fn summarize(&self, summary: Vec<u8>) {
-        *lock(&self.0.summary) = summary;
+        *lock(&self.shared.summary) = summary;
     }
 
     fn ended(&self) -> Vec<Ended> {
-        lock(&self.0.ended).clone()
-    }
-}
-
-/// The observer of a copy that also ends when another rank was interrupted.
-struct CancelledObserver<'o> {
-    observer: &'o dyn Observer,
-    shared: &'o Shared,
-}
-
-impl Observer for CancelledObserver<'_> {
-    fn diagnose(&self, diagnostic: Diagnostic) {
-        self.observer.diagnose(diagnostic);
-    }
-
-    fn confirm(&self, question: Question) -> bool {
-        self.observer.confirm(question)
-    }
-
-    fn announce(&self, announcement: Announcement) {
-        self.observer.announce(announcement);
-    }
-
-    fn keeps_receipts(&self) -> bool {
-        self.observer.keeps_receipts()
-    }
-
-    fn finished(&self, receipt: Receipt) {
-        self.observer.finished(receipt);
-    }
-
-    fn moved(&self, variant: &Variant, span: Span, moved: Moved) {
-        self.observer.moved(variant, span, moved);
-    }
-
-    fn progress(&self) -> Option<&ProgressTracker> {
-        self.observer.progress()
-    }
-
-    fn deferred_init(&self) {
-        self.observer.deferred_init();
-    }
-
-    fn interrupted(&self) -> bool {
-        if !self.observer.interrupted() {
-            return self.shared.cancelled.load(Ordering::Relaxed);
-        }
-        self.shared.interrupted();
-        true
+        lock(&self.shared.ended).clone()
     }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use haulage::events::{Diagnostic, Observer, Receipt};
 use haulage::options::{Destination, Options, Request};
-use haulage_mpi::transport::{Threads, Transport};
-use in_process::run_ranks;
+use haulage_mpi::transport::Transport;
+use in_process::{Threads, run_ranks};
 use rustix::io::Errno;
 use testfs::{Aspects, Costs, Faults, FaultyFs, SlowFs, random_bytes, tree_differences};
 

@@ -8,15 +8,19 @@ use std::collections::BTreeMap;
 use std::fs::{create_dir, read, write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cluster::{Message, Request as Ask};
 use common::{FLAT_FILES, assert_holes_are_kept, make_tree};
 use haulage::events::{Diagnostic, Observer, Receipt};
 use haulage::options::{Destination, Existing, Filter, Options, Request, Rule};
-use haulage_mpi::transport::Threads;
-use in_process::run_ranks;
+use haulage_mpi::frame::Frame;
+use haulage_mpi::rank;
+use haulage_mpi::transport::Transport;
+use in_process::{Threads, run_ranks};
 use testfs::{Aspects, tree_differences};
 
 /// What one rank has done.
@@ -324,7 +328,8 @@ fn a_rank_of_another_host_takes_nothing_on_a_local_file_system() {
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     make_tree(&src, 12);
     let mut ranks = Threads::connected(3);
-    let other = ranks.remove(1).with_boot_id(b"another host");
+    let mut other = ranks.remove(1);
+    other.other_boot_id = Some(b"another host".into());
     ranks.insert(1, other);
     let (done, status) = copy_between(ranks, &request(&[&src], &dst), &with_jobs(1), None);
     assert_eq!(status, 1);
@@ -358,4 +363,48 @@ fn each_failure_is_told_once_and_the_rest_is_copied() {
     expected.sort();
     assert_eq!((paths, status), (expected, 1));
     assert_eq!(copied(&done).len(), testfs::Tree::read(&src).expect("read").len());
+}
+
+/// The next message of rank 1.
+fn answer(transport: &mut Threads) -> Frame {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        if let Some((1, bytes)) = transport.receive() {
+            return Frame::decode(&bytes).expect("a message");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("rank 1 does not answer");
+}
+
+#[test]
+fn a_rank_that_has_given_up_answers_others() {
+    let mut ranks = Threads::connected(2).into_iter();
+    let (mut first, mut second) = (ranks.next().expect("two"), ranks.next().expect("two"));
+    let running = std::thread::spawn(move || rank::run_with(&mut second, |_| ExitCode::from(3)));
+    assert!(matches!(answer(&mut first), Frame::Ready(_)));
+    assert!(matches!(answer(&mut first), Frame::Protocol(Message::TakesNone)));
+    let mut exchange = |message| {
+        first.send(vec![(1, Frame::Protocol(message).encode())]);
+        answer(&mut first)
+    };
+    let request = Ask::Standing;
+    let back = exchange(Message::Share { request, home: 0, id: 3, work: vec![4] });
+    let expected = Message::HandBack { id: 3, takes_none: true, work: vec![4] };
+    assert_eq!(format!("{back:?}"), format!("{:?}", Frame::Protocol(expected)));
+    for request in [Ask::Once, Ask::Standing] {
+        let answered = exchange(Message::Ask(request));
+        let is_no = matches!(answered, Frame::Protocol(Message::NoWork(of)) if of == request);
+        assert!(is_no, "{answered:?}");
+    }
+    // It stays until it is known that it has left.
+    first.send(vec![(1, Frame::Protocol(Message::LeaveKnown).encode())]);
+    let mut exchange = |message| {
+        first.send(vec![(1, Frame::Protocol(message).encode())]);
+        answer(&mut first)
+    };
+    let farewell = exchange(Message::Finish);
+    assert!(matches!(farewell, Frame::Protocol(Message::Farewell(status)) if status == [3]));
+    first.send(vec![(1, Frame::Protocol(Message::Exit).encode())]);
+    assert_eq!(running.join().expect("no panic"), 3);
 }

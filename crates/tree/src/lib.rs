@@ -40,8 +40,8 @@ pub use request::options::{
     Reflink, Sparse,
 };
 pub use request::paths::{Destination, Request};
-pub use shared::ranks::{Event, Inbox, Rank, Ranks, Surplus};
-pub use shared::shared_file::RangeBytes;
+pub use shared::partners::{Event, Inbox, Load, Partners, Partnership, ShareEnd, Surplus};
+pub use shared::shared_file::{Answer, RangeBytes};
 pub use walk::contexts::Outcome;
 pub use walk::pre_scan::{PreScan, Totals};
-pub use walk::run::{copy, copy_as_rank, copy_descriptors};
+pub use walk::run::{copy, copy_descriptors, copy_with_partners};

@@ -8,6 +8,7 @@ use crate::{Moved, Pair, Side, is_refusal};
 
 /// A destination that was extended to its final length before the copy. Workers then do not wait
 /// for one another to extend it, a mapping of it has pages, and a full disk is detected at once.
+#[derive(Debug)]
 pub(crate) struct Presized {
     dst_at: u64,
     bytes_before: u64,
@@ -140,7 +141,7 @@ mod tests {
             let dst = File::create_new(scratch.path().join("dst")).unwrap();
             let pair = Pair::new(dst.as_fd(), dst.as_fd());
             for (at, len) in [(0, 40 * MIB), (40 * MIB, 8 * MIB + 5)] {
-                Presized::for_writes(pair, at, len).ok().expect("there is space");
+                Presized::for_writes(pair, at, len).expect("there is space");
                 let metadata = dst.metadata().unwrap();
                 assert_eq!(metadata.len(), at + len, "{kind:?}");
                 let allocated = metadata.blocks() * 512;
@@ -158,7 +159,7 @@ mod tests {
         let dst = File::create_new(scratch.path().join("dst")).unwrap();
         dst.set_len(100).unwrap();
         let pair = Pair::new(dst.as_fd(), dst.as_fd());
-        let moved = Presized::for_writes(pair, 0, 1 << 40).err().expect("there is no such space");
+        let moved = Presized::for_writes(pair, 0, 1 << 40).expect_err("there is no such space");
         assert_eq!(moved, Moved::failed(Side::Dst, Errno::NOSPC));
         assert_eq!(dst.metadata().unwrap().len(), 100);
     }

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use haulage::events::Observer;
 use haulage::options::{Options, Request};
-use haulage_mpi::driver;
+use haulage_mpi::rank;
 use haulage_mpi::transport::Transport;
 
 /// What other ranks send is not looked at.
@@ -37,7 +38,7 @@ where
     let start = |(mut transport, observer): (T, Arc<O>)| {
         let (request, options) = (request.clone(), options.clone());
         std::thread::spawn(move || {
-            driver::run_with(&mut transport, move |job| {
+            rank::run_with(&mut transport, move |job| {
                 if !takes_part(&observer) {
                     return ExitCode::FAILURE;
                 }
@@ -52,4 +53,63 @@ where
     let statuses: Vec<u8> =
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
     statuses[0]
+}
+
+/// Ranks that are threads of one process.
+pub(crate) struct Threads {
+    rank: u32,
+    /// If it is as if it were on another host.
+    pub(crate) other_boot_id: Option<Vec<u8>>,
+    senders: Vec<Sender<(u32, Vec<u8>)>>,
+    receiver: Receiver<(u32, Vec<u8>)>,
+}
+
+impl Threads {
+    /// So many ranks.
+    pub(crate) fn connected(ranks: u32) -> Vec<Threads> {
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..ranks).map(|_| channel()).unzip();
+        let senders = |_| senders.clone();
+        let connected = (0..ranks).zip(receivers).map(|(rank, receiver)| Threads {
+            rank,
+            other_boot_id: None,
+            senders: senders(rank),
+            receiver,
+        });
+        connected.collect()
+    }
+}
+
+impl Transport for Threads {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        u32::try_from(self.senders.len()).expect("it was a u32")
+    }
+
+    fn host(&self) -> String {
+        String::from("threads")
+    }
+
+    fn boot_id(&self) -> Vec<u8> {
+        self.other_boot_id
+            .clone()
+            .unwrap_or_else(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+    }
+
+    fn send(&mut self, messages: Vec<(u32, Vec<u8>)>) {
+        for (to, message) in messages {
+            // A rank that has ended needs no messages.
+            let _ = self.senders[to as usize].send((self.rank, message));
+        }
+    }
+
+    fn receive(&mut self) -> Option<(u32, Vec<u8>)> {
+        self.receiver.try_recv().ok()
+    }
+
+    fn abort(&self) -> ! {
+        std::process::abort();
+    }
 }

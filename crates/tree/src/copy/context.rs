@@ -13,7 +13,7 @@ use crate::metadata::MetadataContext;
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::{LastReopened, Security};
-use crate::shared::{CreationLocks, DestinationLocks, RankContext};
+use crate::shared::{CreationLocks, DestinationLocks, PartnerContext};
 
 /// Shared by reference among all workers.
 pub(crate) struct CopyContext<'r> {
@@ -47,9 +47,9 @@ impl<'r> CopyContext<'r> {
         self.destination.dry_run.as_ref()
     }
 
-    /// The job that this process is a rank of.
-    pub(crate) fn rank(&self) -> Option<&Arc<RankContext>> {
-        self.destination.rank.as_ref()
+    /// The other processes that copy the same tree.
+    pub(crate) fn partners(&self) -> &'r Arc<PartnerContext> {
+        &self.destination.partners
     }
 
     pub(crate) fn security(&self) -> &Security {

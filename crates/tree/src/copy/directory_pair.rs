@@ -39,9 +39,9 @@ pub(crate) struct DirectoryPair {
     pub(crate) operand: Arc<Operand>,
     /// The only file system to enter.
     pub(crate) device: Option<u64>,
-    /// Set if another rank entered the directory, and has given names in it to this one. It is told
+    /// Set if a partner entered the directory, and has given names in it to this one. It is told
     /// when this is dropped.
     pub(crate) received: Option<ReceivedShare>,
-    /// Names that were given to another rank came back. No further ones are given.
+    /// Names that were given to a partner came back. No further ones are given.
     pub(crate) returned: AtomicBool,
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | order of the steps for a file's data and attributes | `regular.rs` |
 //! | what a single file without attributes does not need | `plain.rs` |
-//! | which large files other ranks help with | `range_owner.rs`, `range_helper.rs` |
+//! | which large files partners help with | `range_owner.rs`, `range_helper.rs` |
 //! | when the attributes of a directory are set | `directory.rs` |
 //! | where `--parents` creates directories | `parents.rs` |
 //! | where a receipt is made | `entry.rs`; `finish.rs` for skipped entries, `directory.rs` for directories |

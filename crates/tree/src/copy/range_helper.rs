@@ -1,4 +1,4 @@
-//! Ranges of a large file that another rank of a job owns, copied and verified here.
+//! Ranges of a large file that a partner owns, copied and verified here.
 
 use std::cell::Cell;
 
@@ -8,22 +8,22 @@ use crate::data::ranges::copy_range;
 use crate::data::verify::verify_range;
 use crate::data::worker::DataWorker;
 use crate::report::Diagnostic;
-use crate::shared::RankContext;
-use crate::shared::range_claim::{Claim, Done, Grant, Task};
-use crate::shared::range_offer::RangeOffer;
+use crate::shared::messages::{self, Claim, Done, Grant, RangeOffer, Task};
+use crate::shared::shared_file::NOTHING;
 
-/// Claims ranges of the file until its owner has none. `more` says whether it has some for other ranks.
+/// Claims ranges of the file until its owner has none. `more` says whether it has some for partners.
 pub(crate) fn help(
     cx: &CopyContext<'_>,
     worker: &mut DataWorker,
-    (rank, offer): (&RankContext, &RangeOffer),
+    offer: &RangeOffer,
     files: &Files<'_>,
     more: &Cell<bool>,
 ) {
     let (mut done, mut failure) = (None, None);
     loop {
-        let claim = Claim { file: offer.file, done }.encode();
-        let task = match Grant::decode(&rank.ranks.claim(offer.owner, claim)) {
+        let claim = messages::encode(&Claim { file: offer.file, done });
+        let granted = messages::decode(&cx.partners().others.claim(offer.owner, claim));
+        let task = match granted.unwrap_or(NOTHING) {
             Grant::Task { task, more: has_more } => {
                 more.set(has_more);
                 task

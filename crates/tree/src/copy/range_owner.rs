@@ -1,6 +1,6 @@
-//! A large file that this rank of a job copies together with others.
+//! A large file that this process copies together with its partners.
 //!
-//! This rank creates the file and gives it its attributes and its name. Ranks that wait for work are
+//! This process creates the file and gives it its attributes and its name. Partners that wait for work are
 //! told of it between two pieces, and claim ranges ([`crate::shared::shared_file`]).
 
 use std::cell::OnceCell;
@@ -21,29 +21,33 @@ use crate::fs::{
 };
 use crate::report::DataReport;
 use crate::request::{Make, Reflink, Sparse};
-use crate::shared::range_offer::{RangeOffer, SourceVersion};
-use crate::shared::ranks::Offered;
+use crate::shared::messages::{Component, RangeOffer, SourceVersion, Work, encode};
 use crate::shared::shared_file::Cut;
-use crate::shared::{RankContext, SharedFile};
+use crate::shared::{Load, Offered, PartnerContext, SharedFile};
 
 /// A file with more holes than this is not shared: most ranges would have no data.
 const FILE_BYTES_FOR_DATA_BYTE: u64 = 64;
 
-/// A large file of this rank. Until it is dropped other ranks may claim ranges of it.
+/// A large file of this process. Until it is dropped partners may claim ranges of it.
 pub(crate) struct OwnedFile<'o> {
     pub(crate) file: Arc<SharedFile>,
-    rank: &'o Arc<RankContext>,
+    partners: &'o PartnerContext,
+    entry: &'o Entry<'o>,
     place: &'o dyn RangePlace,
     dst: &'o Opened<'o>,
-    /// Without the directories.
-    offer: RangeOffer,
+    /// The name that the copy has now.
+    dst_name: &'o CStr,
+    src_id: FileId,
+    version: SourceVersion,
+    /// Of the journal; 0 if there is none.
+    chunk_bytes: u64,
     /// The blocks of the copy are allocated before others write to it.
     allocates: bool,
-    /// What other ranks are told, once the file has its whole length; `None` if they cannot be.
+    /// What partners are told, once the file has its whole length; `None` if they cannot be.
     message: OnceCell<Option<Vec<u8>>>,
 }
 
-/// Whether ranges of the file may be copied by other ranks.
+/// Whether ranges of the file may be copied by partners.
 pub(crate) fn may_share(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
@@ -52,7 +56,7 @@ pub(crate) fn may_share(
 ) -> bool {
     let options = cx.options;
     let bytes = file_bytes(src);
-    let range_bytes = cx.rank().and_then(|rank| rank.ranks.range_bytes(bytes, 0));
+    let range_bytes = cx.partners().others.range_bytes(bytes, 0);
     let is_long = range_bytes.is_some_and(|range_bytes| bytes > range_bytes.most);
     is_long
         && entry.range_place.is_some()
@@ -80,7 +84,7 @@ impl<'o> OwnedFile<'o> {
         src: &Stat,
         (dst, journal): (&'o Opened<'_>, Option<&Journal>),
     ) -> Option<OwnedFile<'o>> {
-        let (rank, place) = (cx.rank()?, entry.range_place?);
+        let (partners, place) = (cx.partners(), entry.range_place?);
         if !is_regular(&dst.stat) {
             return None;
         }
@@ -90,30 +94,26 @@ impl<'o> OwnedFile<'o> {
         };
         let stripe_bytes = u64::try_from(dst.stat.st_blksize).unwrap_or(0);
         let bytes = file_bytes(src);
-        let range_bytes = rank.ranks.range_bytes(bytes, stripe_bytes)?;
-        let from = journal.map_or(0, |journal| journal.at);
+        let range_bytes = partners.others.range_bytes(bytes, stripe_bytes)?;
+        let (from, chunk_bytes) =
+            journal.map_or((0, 0), |journal| (journal.at, journal.chunk_bytes));
         let cut = Cut { from, file_bytes: bytes, range_bytes, verifies: cx.options.verify };
-        let ranks = rank.ranks.clone();
-        let grants = move |to, ticket, grant| ranks.grant(to, ticket, grant);
-        let file = rank.inbox.files.add(rank.number, cut, Box::new(grants));
-        let offer = RangeOffer {
-            owner: rank.number,
-            file: file.number,
-            place: Vec::new(),
-            in_directory: place.is_in_directory(),
-            src_name: entry.src.name.into(),
-            dst_name: dst_name.into(),
-            dst_shown: entry.dst.name.into(),
-            src_id: rank.devices.common(FileId::of(src)),
-            dst_id: rank.devices.common(FileId::of(&dst.stat)),
-            version: SourceVersion::of(src),
-            atomic: dst.atomic.is_some(),
-            chunk_bytes: journal.map_or(0, |journal| journal.chunk_bytes),
-        };
         let allocates = cx.options.sparse != Sparse::Always
             && data_bytes(src) >= bytes
             && allocates_at_once(dst.fd.as_fd());
-        Some(OwnedFile { file, rank, place, dst, offer, allocates, message: OnceCell::new() })
+        Some(OwnedFile {
+            file: partners.inbox.files.add(partners.number, cut),
+            partners,
+            entry,
+            place,
+            dst,
+            dst_name,
+            src_id: FileId::of(src),
+            version: SourceVersion::of(src),
+            chunk_bytes,
+            allocates,
+            message: OnceCell::new(),
+        })
     }
 
     /// Whether the data was copied in ranges, and is that of the source: it was not cloned, and the source
@@ -122,39 +122,51 @@ impl<'o> OwnedFile<'o> {
         copied.offload.reflink != "yes" && !copied.changed
     }
 
-    /// Tells ranks that wait of the file, if there is something to do for them.
+    /// Tells partners that wait of the file, if there is something to do for them.
     pub(crate) fn look(&self) {
-        self.rank.has_offers();
+        self.partners.has_offers();
         let mut is_told = false;
-        while self.rank.ranks.waiting() > 0
+        while self.partners.others.waiting() > 0
             && self.file.wants_help()
             && let Some(message) = self.message.get_or_init(|| self.prepare())
         {
             let offered = Offered { file: Some(self.file.clone()), kept: self.place.keep() };
-            self.rank.offer(self.offer.owner, message.clone(), offered);
+            self.partners.offer(self.partners.number, message.clone(), offered);
             is_told = true;
         }
         if !is_told {
-            self.rank.ranks.no_surplus();
+            self.partners.others.tell(Load::NoSurplus);
         }
     }
 
-    /// Gives the file its length, so that no rank has to extend it, and describes it.
+    /// Gives the file its length, so that no partner has to extend it, and describes it.
     fn prepare(&self) -> Option<Vec<u8>> {
-        let bytes = self.offer.version.file_bytes;
-        let place = self.place.encode()?;
+        let bytes = self.version.file_bytes;
+        let place = self.place.message()?;
         if self.allocates {
-            // A full disk is noticed by the rank that writes.
+            // A full disk is noticed by the process that writes.
             let _ = fallocate(&self.dst.fd, FallocateFlags::empty(), 0, bytes);
         }
         if file_bytes(&fstat(&self.dst.fd).ok()?) < bytes {
             retry_on_intr(|| ftruncate(&self.dst.fd, bytes)).ok()?;
         }
-        Some(RangeOffer { place, ..self.offer.clone() }.encode())
+        Some(encode(&Work::File(RangeOffer {
+            owner: self.partners.number,
+            file: self.file.number,
+            place,
+            src_name: self.entry.src.name.into(),
+            dst_name: Component::new(self.dst_name),
+            dst_shown: Component::new(self.entry.dst.name),
+            src_id: self.partners.devices.common(self.src_id),
+            dst_id: self.partners.devices.common(FileId::of(&self.dst.stat)),
+            version: self.version,
+            atomic: self.dst.atomic.is_some(),
+            chunk_bytes: self.chunk_bytes,
+        })))
     }
 }
 
-/// Whether the file system allocates any length in some microseconds. There, two ranks that write to one file
+/// Whether the file system allocates any length in some microseconds. There, two processes that write to one file
 /// would wait for one another to allocate, as workers do: on ext4 they take 1.6 times as long.
 fn allocates_at_once(fd: BorrowedFd<'_>) -> bool {
     matches!(fs_type_of(fd), Some(EXT4 | XFS | BTRFS))
@@ -162,6 +174,6 @@ fn allocates_at_once(fd: BorrowedFd<'_>) -> bool {
 
 impl Drop for OwnedFile<'_> {
     fn drop(&mut self) {
-        self.rank.inbox.files.remove(&self.file);
+        self.partners.inbox.files.remove(&self.file);
     }
 }

@@ -5,12 +5,9 @@
 //! first.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::thread::sleep;
-use std::time::Duration;
 
 use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
-use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
 use super::range_owner::{OwnedFile, may_share};
@@ -81,7 +78,7 @@ pub(crate) fn copy_file(
         return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
-    let is_locked = lock_among_ranks(cx, entry, &state, &mut dst)?;
+    let is_locked = lock_against_partners(cx, entry, &state, &mut dst)?;
     let owned = is_shared.then(|| OwnedFile::new(cx, entry, &src_now, (&dst, journal.as_ref())));
     let files = (&dst, journal.as_mut(), owned.flatten());
     let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), files, mode);
@@ -178,17 +175,12 @@ fn id_to_lock(entry: &Entry<'_>, found: &Stat) -> FileId {
     FileId { ino: if may_differ { 0 } else { id.ino }, ..id }
 }
 
-/// How long to wait before a locked file is tried again: doubled each time.
-const LOCK_WAIT_MIN: Duration = Duration::from_millis(1);
-const LOCK_WAIT_MAX: Duration = Duration::from_millis(10);
-
-/// Waits until no other rank of a job writes to an existing file that another name may lead to: a
-/// hard link, or a symbolic link, which the file does not show. Returns whether the file is locked.
-/// On a file system without locks it is not.
+/// Waits until no partner writes to an existing file that another name may lead to: a hard link, or a
+/// symbolic link, which the file does not show. Returns whether the file is locked against them.
 ///
 /// # Errors
 /// The run was interrupted, or fstat(2) failed.
-fn lock_among_ranks(
+fn lock_against_partners(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
     state: &DestinationState,
@@ -197,28 +189,16 @@ fn lock_among_ranks(
     let is_existing = !dst.new && dst.atomic.is_none() && is_regular(&dst.stat);
     let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
     let has_names = || dst.stat.st_nlink > 1 || through_link || cx.options.may_write_through();
-    if cx.rank().is_none() || !is_existing || !has_names() {
-        return Ok(false);
+    let locked = match is_existing && has_names() {
+        true => cx.partners().others.lock(dst.fd.as_fd()),
+        false => Ok(false),
+    };
+    let is_locked = locked.map_err(|_| Diagnostic::InterruptedBefore { dst: entry.dst.path() })?;
+    if is_locked {
+        // The partner that had the lock may have changed the length.
+        dst.stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
     }
-    let mut wait = LOCK_WAIT_MIN;
-    loop {
-        match flock(&dst.fd, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => break,
-            Err(Errno::INTR) => {}
-            // A blocking call would not see an interrupt, and another program may hold the lock.
-            Err(Errno::WOULDBLOCK) => {
-                if cx.report.interrupted() {
-                    return Err(Diagnostic::InterruptedBefore { dst: entry.dst.path() });
-                }
-                sleep(wait);
-                wait = (wait * 2).min(LOCK_WAIT_MAX);
-            }
-            Err(_) => return Ok(false),
-        }
-    }
-    // The rank that had the lock may have changed the length.
-    dst.stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    Ok(true)
+    Ok(is_locked)
 }
 
 /// The mode that a new file is created with, and its final one.

@@ -70,7 +70,7 @@ fn copy_with_engines(
     if has_count || !is_regular(files.dst_stat) || files.atomic || has_old {
         return Err(diagnostic);
     }
-    // Another rank has reported its own error.
+    // A partner has reported its own error.
     if !matches!(diagnostic, Diagnostic::RangeFailed { .. }) {
         cx.report.report(diagnostic);
     }

@@ -62,7 +62,7 @@ pub(super) enum OldContents {
 /// | the order of the steps | `copy.rs` |
 /// | clone of the whole file | `clone.rs` |
 /// | clone or write over old contents | `overwrite.rs` |
-/// | ranges of a file that several ranks copy | `ranges.rs` |
+/// | ranges of a file that several processes copy | `ranges.rs` |
 /// | transfer of extents, nonzero blocks, streams | `transfer.rs` |
 /// | check for a source that changed | `completion.rs` |
 /// | facts of the file, such as its bytes to move | this file |
@@ -104,9 +104,9 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) at: u64,
     /// Records the offset for `--resume`.
     pub(super) journal: Option<&'c mut Journal>,
-    /// The same for a range of a file that several ranks copy.
+    /// The same for a range of a file that several processes copy.
     pub(super) range_records: Option<RangeRecords>,
-    /// Bytes of data and of holes that other ranks have copied. The report has them as well.
+    /// Bytes of data and of holes that partners have copied. The report has them as well.
     pub(super) by_others: u64,
     pub(super) report: DataReport,
 }

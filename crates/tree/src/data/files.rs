@@ -24,16 +24,16 @@ pub(crate) struct Files<'f> {
     pub(crate) atomic: bool,
     /// This run opened the destination, which it never does with O_APPEND.
     pub(crate) opened_here: bool,
-    /// Other ranks copy parts of the file as well.
+    /// Partners copy parts of the file as well.
     pub(crate) shared: Option<Shared<'f>>,
 }
 
-/// What a rank has to know of a file that others copy as well.
+/// What a process has to know of a file that others copy as well.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'f> {
-    /// The account of the owner; `None` on a rank that helps.
+    /// The account of the owner; `None` in a process that helps.
     pub(crate) owned: Option<&'f SharedFile>,
-    /// Called before each piece: tells ranks that wait of the file.
+    /// Called before each piece: tells partners that wait of the file.
     pub(crate) look: &'f dyn Fn(),
 }
 

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::fs::time::{coarsest_resolution, elapsed_since};
 use crate::fs::{FileId, ctime, file_bytes, mtime};
-use crate::shared::range_claim::ChunkRecord;
+use crate::shared::messages::ChunkRecord;
 
 /// A shorter file gets no journal: it is copied again in milliseconds.
 pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
@@ -119,7 +119,7 @@ impl Journal {
         HEADER_BYTES as u64 + self.records * RECORD_BYTES as u64
     }
 
-    /// Adds records of chunks that follow what is recorded, and that other ranks may have written.
+    /// Adds records of chunks that follow what is recorded, and that partners may have written.
     pub(crate) fn append(&mut self, records: &[ChunkRecord]) {
         for &(at, hash) in records {
             if !self.broken {
@@ -147,7 +147,7 @@ impl Journal {
     }
 }
 
-/// What a journal will record of a range that one of several ranks copies.
+/// What a journal will record of a range that one of several processes copies.
 #[derive(Debug, Default)]
 pub(super) struct RangeRecords {
     at: u64,

@@ -5,7 +5,7 @@
 //! | the order: clone, extents, blocks of zeros, plain copy | `copy.rs` |
 //! | when a hole is trusted | `transfer.rs` (`copy_by_options`), `holes.rs`, [`crate::fs::fs_type`] |
 //! | which engine is used | `engine_choice/` |
-//! | what other ranks copy of a large file | `ranges.rs` |
+//! | what partners copy of a large file | `ranges.rs` |
 //! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |
 //! | when old contents are truncated | `overwrite.rs` |
 //! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs` and `comparison.rs`, `page_cache.rs` |

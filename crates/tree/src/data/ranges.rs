@@ -1,7 +1,7 @@
-//! Ranges of a large file that several ranks of a job copy (docs/design/ranks.md).
+//! Ranges of a large file that several processes copy (docs/design/ranks.md).
 //!
-//! [`SharedFile`] says which rank copies which range. The owner copies ranges until none is left, and
-//! waits for those that others have. A rank that helps copies one range at a time.
+//! [`SharedFile`] says which process copies which range. The owner copies ranges until none is left, and
+//! waits for those that others have. A process that helps copies one range at a time.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use super::worker::DataWorker;
 use crate::fs::is_reliable;
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::shared::SharedFile;
-use crate::shared::range_claim::{ByteRange, CopiedRange, Done, Task};
+use crate::shared::messages::{ByteRange, CopiedRange, Done, Task};
 use crate::shared::shared_file::{Failure, Next};
 
-/// How long the owner waits for other ranks before it looks again for ranks that want work and for an
+/// How long the owner waits for partners before it looks again for partners that want work and for an
 /// interrupt.
 const WAIT: Duration = Duration::from_millis(5);
 
 impl DataCopy<'_, '_, '_> {
-    /// Copies the file of which other ranks copy ranges as well. Afterwards none of them is at one.
+    /// Copies the file of which partners copy ranges as well. Afterwards none of them is at one.
     pub(super) fn copy_ranges(&mut self, file: &SharedFile) -> Result<()> {
         let chunk_bytes = self.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
         let (mut failure, mut begun) = (None, None);
@@ -86,7 +86,7 @@ impl DataCopy<'_, '_, '_> {
         }
     }
 
-    /// Continues at the offset `at`, up to which other ranks may have copied.
+    /// Continues at the offset `at`, up to which partners may have copied.
     fn go_to(&mut self, at: u64) {
         self.at = at;
         let metered = self.meter.map_or(0, Meter::get);
@@ -114,7 +114,7 @@ impl DataCopy<'_, '_, '_> {
 
     /// Makes sure that other hosts see what was written.
     fn show_to_others(&self) -> Result<()> {
-        // A file system of one host is the same for all ranks. On another, data that is not synced may be
+        // A file system of one host is the same for all processes. On another, data that is not synced may be
         // known to this host alone, and its writeback may change the times that the owner sets.
         let is_local = self.endpoints.1.fs_type.is_some_and(is_reliable);
         if is_local && !self.cx.options.verify {
@@ -124,7 +124,7 @@ impl DataCopy<'_, '_, '_> {
     }
 }
 
-/// Copies a range for the rank that owns the file. `chunk_bytes` are those of its journal, 0 without
+/// Copies a range for the process that owns the file. `chunk_bytes` are those of its journal, 0 without
 /// one.
 ///
 /// # Errors
@@ -146,7 +146,7 @@ pub(crate) fn copy_range(
     copied
 }
 
-/// Reads all ranges back and compares them, each on another rank than the one that wrote it, if one
+/// Reads all ranges back and compares them, each in another process than the one that wrote it, if one
 /// helps.
 ///
 /// # Errors

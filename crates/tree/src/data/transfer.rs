@@ -26,7 +26,7 @@ const PIECE_BYTES: u64 = 64 << 20;
 /// its count only when it returns.
 const FINE_PIECE_BYTES: u64 = 8 << 20;
 
-/// The same for a worker that copies a file alone and may get helpers later. A processor or a rank that
+/// The same for a worker that copies a file alone and may get helpers later. A processor or a partner that
 /// has become idle waits for half of it on average.
 const ALONE_PIECE_BYTES: u64 = 16 << 20;
 
@@ -104,7 +104,7 @@ impl DataCopy<'_, '_, '_> {
         if let Some(line) = self.line_chain().filter(|&chain| self.is_long_enough(chain, bytes)) {
             return line;
         }
-        // A range is a part of a large file, of which this rank may copy further ranges.
+        // A range is a part of a large file, of which this process may copy further ranges.
         let is_range = self.range_records.is_some() && !is_sparse(self.files.src_stat);
         let bytes = if is_range { file_bytes(self.files.src_stat) } else { bytes };
         let (src, all, to_move) =
@@ -271,7 +271,7 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn advance(&mut self, bytes: u64) {
         self.at += bytes;
         if let Some(meter) = self.meter {
-            // The bytes of a rank that begins in the middle of a file are counted from there.
+            // The bytes of a process that begins in the middle of a file are counted from there.
             meter.set(self.metered_before.wrapping_add(self.at));
         }
     }
@@ -388,7 +388,7 @@ impl DataCopy<'_, '_, '_> {
         let Some(backlog) = &mut self.backlog else { return Ok(None) };
         let passed = backlog.passed(self.at);
         if let Some(written) = passed.map_err(failed(Action::Write, self.files.dst_place))? {
-            // Of a file that several ranks copy, others may have written the range.
+            // Of a file that several processes copy, others may have written the range.
             if self.range_records.is_none() && self.files.shared.is_none() {
                 let bytes = written.end - written.start;
                 self.counters.iter().for_each(|counters| counters.wrote(bytes));

@@ -16,7 +16,7 @@ use super::comparison::{Compared, compare, compare_range};
 use super::files::Files;
 use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, WorkerCounters, failed};
-use crate::shared::range_claim::ByteRange;
+use crate::shared::messages::ByteRange;
 
 /// Reads both files again and compares them. `None` if no receipt shows what was compared.
 ///
@@ -45,8 +45,8 @@ pub(crate) fn verify(
     }
 }
 
-/// Reads a range of both files again and compares it. The range was written and synced, maybe by another
-/// rank. Returns the offset of the first difference.
+/// Reads a range of both files again and compares it. The range was written and synced, maybe by a
+/// partner. Returns the offset of the first difference.
 ///
 /// # Errors
 /// Failures to read.

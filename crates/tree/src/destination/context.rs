@@ -11,7 +11,7 @@ use crate::data::sync::Syncer;
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::Security;
-use crate::shared::{HardLinks, Operands, RankContext};
+use crate::shared::{HardLinks, Operands, PartnerContext};
 
 /// Shared by reference among all workers.
 pub(crate) struct DestinationContext<'r> {
@@ -26,8 +26,7 @@ pub(crate) struct DestinationContext<'r> {
     pub(crate) stale: StaleFiles,
     pub(crate) resolutions: TimeResolutions,
     pub(crate) dry_run: Option<DryRun>,
-    /// The job that this process is a rank of.
-    pub(crate) rank: Option<Arc<RankContext>>,
+    pub(crate) partners: Arc<PartnerContext>,
 }
 
 impl<'r> DestinationContext<'r> {
@@ -36,7 +35,7 @@ impl<'r> DestinationContext<'r> {
         options: &'r Options,
         report: &'r Reporter<'r>,
         syncer: &'r Syncer<'r>,
-        rank: Option<Arc<RankContext>>,
+        partners: Arc<PartnerContext>,
     ) -> DestinationContext<'r> {
         DestinationContext {
             options,
@@ -44,13 +43,13 @@ impl<'r> DestinationContext<'r> {
             syncer,
             security: Security::new(),
             operands: Operands::new(options.parents),
-            links: HardLinks::new(rank.clone()),
+            links: HardLinks::new(partners.clone()),
             created: CreatedFiles::default(),
             numbers: BackupNumbers::default(),
             stale: StaleFiles::default(),
             resolutions: TimeResolutions::default(),
             dry_run: options.dry_run.then(DryRun::default),
-            rank,
+            partners,
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) private: bool,
     /// A file of at least as many bytes is not copied, but given to another worker.
     pub(crate) give_from_bytes: u64,
-    /// Where other ranks find a large file of which they copy ranges.
+    /// Where partners find a large file of which they copy ranges.
     pub(crate) range_place: Option<&'a dyn RangePlace>,
     /// When the copy of the entry started, if receipts are kept.
     pub(crate) started: Option<Instant>,
@@ -137,7 +137,7 @@ pub(crate) struct Operand {
     pub(crate) into_directory: bool,
     /// It was reported that the operand would be copied into itself. That is reported once.
     pub(crate) into_itself: AtomicBool,
-    /// Other ranks may copy entries below it.
+    /// Partners may copy entries below it.
     pub(crate) shareable: AtomicBool,
 }
 

@@ -22,7 +22,7 @@ struct Node {
     name: Box<[u8]>,
     /// For the top of a destination, how it is opened again.
     anchor: Option<Anchor>,
-    /// Its identity. That of a copy is known if other ranks may be told of it.
+    /// Its identity. That of a copy is known if partners may be told of it.
     id: Option<FileId>,
 }
 

@@ -4,9 +4,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::fs_types::{Storage, fs_type_of, storage_of};
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, fstat, statx};
+use serde::{Deserialize, Serialize};
 
 /// A file's device and inode number: equal for every name of one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileId {
     /// `st_dev`.
     pub dev: u64,

@@ -30,7 +30,7 @@ pub enum Diagnostic {
     /// The destination has only the first `bytes` of the data, after an error that was reported
     /// before. The source had `bytes_expected` when it was opened.
     Incomplete { dst: PathBuf, bytes: u64, bytes_expected: u64 },
-    /// Another rank of a job could not copy or verify a range of the file, which it has reported.
+    /// A partner could not copy or verify a range of the file, which it has reported.
     RangeFailed { dst: PathBuf },
     /// The source became shorter, or ended before its own length, while it was copied. `bytes` were
     /// copied; it had `bytes_expected` when it was opened.
@@ -67,7 +67,7 @@ pub enum Diagnostic {
     SameFile { src: PathBuf, dst: PathBuf },
     /// A directory would be copied into itself. `src` is the operand, `dst` its destination.
     IntoItself { src: PathBuf, dst: PathBuf },
-    /// An operand on a rank of another host than the first is on a file system of that host alone.
+    /// An operand of a process on another host than the first is on a file system of that host alone.
     LocalToHost { path: PathBuf },
     /// The target of the followed symbolic link `src` is a directory that contains the link.
     CyclicSymlink { src: PathBuf },

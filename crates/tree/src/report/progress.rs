@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use engines::Meter;
+use serde::{Deserialize, Serialize};
 
 use crate::fs::dirty_pages::{device_bytes, dirty_bytes};
 use crate::fs::{DirPath, DisplayPath, Place, join};
@@ -48,7 +49,7 @@ struct Workers {
 
 /// The sums of a run so far. If the run waits until data is on the medium ([`Options::durable`],
 /// [`Options::verify`], [`Options::no_cache`]), entries and bytes count when they are there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Finished entries, copied or not, without directories.
     pub entries: u64,
@@ -363,7 +364,7 @@ impl WorkerProgress {
         self.started_at = self.counters.as_ref().map_or(0, |(_, counters)| counters.meter.get());
     }
 
-    /// Other ranks have copied so many bytes of the entry, and count them.
+    /// Partners have copied so many bytes of the entry, and count them.
     pub(crate) fn leave_to_others(&mut self, bytes: u64) {
         self.due_bytes = self.due_bytes.saturating_sub(bytes);
     }

@@ -1,7 +1,7 @@
 //! Passes diagnostics and announcements to the observer of a run, and counts failures.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::message_order::{MessageOrder, PendingMessages};
@@ -16,7 +16,11 @@ pub(crate) struct Reporter<'r> {
     pub(crate) order: MessageOrder,
     deferred_init: Once,
     failures: AtomicU64,
+    /// The run is to stop, whatever the observer says.
+    cancelled: &'r AtomicBool,
 }
+
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl<'r> Reporter<'r> {
     pub(crate) fn new(observer: &'r dyn Observer, verbose: bool, debug: bool) -> Reporter<'r> {
@@ -27,7 +31,13 @@ impl<'r> Reporter<'r> {
             order: MessageOrder::default(),
             deferred_init: Once::new(),
             failures: AtomicU64::new(0),
+            cancelled: &NEVER,
         }
+    }
+
+    /// The run is to stop when `cancelled` is set, too.
+    pub(crate) fn with_cancelled(self, cancelled: &'r AtomicBool) -> Reporter<'r> {
+        Reporter { cancelled, ..self }
     }
 
     /// Reports `diagnostic` and counts it.
@@ -71,7 +81,7 @@ impl<'r> Reporter<'r> {
 
     /// Whether the run is to stop.
     pub(crate) fn interrupted(&self) -> bool {
-        self.observer.interrupted()
+        self.cancelled.load(Ordering::Relaxed) || self.observer.interrupted()
     }
 
     /// Whether receipts are wanted.

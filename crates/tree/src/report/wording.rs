@@ -91,7 +91,7 @@ fn words_of(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
             fill(name, &format!("{{}} is incomplete: {bytes} of {bytes_expected} bytes"), &[dst])
         }
         Diagnostic::RangeFailed { dst } => {
-            fill(name, "cannot complete {}: another rank failed at a range of it", &[dst])
+            fill(name, "cannot complete {}: another process failed at a range of it", &[dst])
         }
         Diagnostic::Shrank { src, bytes, bytes_expected } => fill(
             name,

@@ -77,7 +77,7 @@ impl PreexistingSymlinks {
             .then(|| recorded.links.get(&dir).into_iter().flatten().copied().collect())
     }
 
-    /// Takes over what another rank recorded of the directory `dir`: as
+    /// Takes over what a partner recorded of the directory `dir`: as
     /// [`recorded`](PreexistingSymlinks::recorded).
     pub(crate) fn take_over(&self, dir: FileId, links: Option<Vec<FileId>>) {
         let mut recorded = lock(&self.recorded);

@@ -1,7 +1,6 @@
 //! Hard links among the files of a run: which sources have a copy, and which are being copied.
 //!
-//! In a job of several ranks one of them decides for each source which rank copies it, and is asked
-//! about each of its names.
+//! Workers of this process come to terms here. One of them asks the partners.
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +12,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, linkat, openat, statat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
-use super::ranks::RankContext;
+use super::partner_context::PartnerContext;
 use crate::fs::{DirPath, FileId, Place, give_name, is_file, split};
 use crate::hash::HashSet;
 use crate::lock::lock;
@@ -21,16 +20,15 @@ use crate::report::{Diagnostic, Reporter};
 
 /// The sources with several hard links. The first worker that finds one claims and copies it. A
 /// worker that finds it later waits for that copy and links to it.
-#[derive(Default)]
 pub(crate) struct HardLinks {
     table: Mutex<Table>,
     published: Condvar,
-    rank: Option<Arc<RankContext>>,
+    partners: Arc<PartnerContext>,
 }
 
 #[derive(Default)]
 struct Table {
-    /// Sources that a worker is copying.
+    /// Sources that a worker is copying, or asks the partners about.
     claimed: HashSet<FileId>,
     copies: CopiedInodes,
 }
@@ -48,32 +46,18 @@ pub(crate) enum Claim<'l> {
 pub(crate) struct Claimant<'l> {
     links: &'l HardLinks,
     id: FileId,
-    holds: Right,
-}
-
-/// Where a claim is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Right {
-    /// In the table of this process.
-    Table,
-    /// On the rank that decides about the source.
-    Rank,
-    /// Nowhere: the copy gets no further names.
-    None,
+    /// Partners link their names to the copy, or copy the source if this process cannot.
+    is_for_all: bool,
 }
 
 impl HardLinks {
-    /// For a process of its own, or for one rank of a job.
-    pub(crate) fn new(rank: Option<Arc<RankContext>>) -> HardLinks {
-        HardLinks { rank, ..HardLinks::default() }
+    pub(crate) fn new(partners: Arc<PartnerContext>) -> HardLinks {
+        HardLinks { table: Mutex::default(), published: Condvar::new(), partners }
     }
 
     /// Claims the source `id`, or waits for the worker that has claimed it. The copy `lost` does
     /// not count: its name belongs to another file now.
     pub(crate) fn claim(&self, id: FileId, lost: Option<&FirstCopy>) -> Claim<'_> {
-        if let Some(rank) = &self.rank {
-            return self.claim_of(rank, id, lost);
-        }
         let mut table = lock(&self.table);
         loop {
             let made = table.copies.get(id);
@@ -81,27 +65,27 @@ impl HardLinks {
                 return Claim::Copied(made);
             }
             if table.claimed.insert(id) {
-                return Claim::First(Claimant { links: self, id, holds: Right::Table });
+                break;
             }
             table = self.published.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// The same in a job. Of a copy that has lost its name no other rank is told.
-    fn claim_of(&self, rank: &RankContext, id: FileId, lost: Option<&FirstCopy>) -> Claim<'_> {
-        let separate = Claim::First(Claimant { links: self, id, holds: Right::None });
+        drop(table);
+        // Of a copy that has lost its name no partner is told.
+        let mut claimant = Claimant { links: self, id, is_for_all: false };
         if lost.is_some() {
-            return separate;
+            return Claim::First(claimant);
         }
-        if let Some(made) = lock(&self.table).copies.get(id) {
-            return Claim::Copied(made);
-        }
-        match rank.ranks.ask_link(rank.devices.common(id)) {
-            None => Claim::First(Claimant { links: self, id, holds: Right::Rank }),
-            Some(copy) => rank.decode_copy(&copy).map_or(separate, |made| {
-                lock(&self.table).copies.insert(id, &made.dir, &made.name, made.id);
+        let Some(copy) = self.partners.others.first_copy(self.partners.devices.common(id)) else {
+            claimant.is_for_all = true;
+            return Claim::First(claimant);
+        };
+        match self.partners.decode_copy(&copy) {
+            // It cannot be reached from here, and becomes a file of its own.
+            None => Claim::First(claimant),
+            Some(made) => {
+                claimant.publish(&made.dir, &made.name, made.id);
                 Claim::Copied(made)
-            }),
+            }
         }
     }
 
@@ -114,32 +98,25 @@ impl HardLinks {
 impl Claimant<'_> {
     /// Records the copy `name` in the directory `dir`.
     pub(crate) fn publish(mut self, dir: &DirPath, name: &CStr, id: FileId) {
-        if self.holds == Right::None {
-            return;
-        }
         lock(&self.links.table).copies.insert(self.id, dir, name, id);
-        if let (Right::Rank, Some(rank)) = (self.holds, &self.links.rank) {
-            self.holds = Right::None;
-            let copy = rank.encode_copy(dir, name.to_bytes(), id);
-            rank.ranks.copied(rank.devices.common(self.id), copy);
+        let partners = &self.links.partners;
+        self.tell(&|| partners.encode_copy(dir, name, id));
+    }
+
+    /// Tells the partners, once, which name the copy has.
+    fn tell(&mut self, name: &dyn Fn() -> Option<Vec<u8>>) {
+        let partners = &self.links.partners;
+        if std::mem::take(&mut self.is_for_all) {
+            partners.others.copied(partners.devices.common(self.id), name);
         }
     }
 }
 
 impl Drop for Claimant<'_> {
     fn drop(&mut self) {
-        match self.holds {
-            Right::Table => {
-                lock(&self.links.table).claimed.remove(&self.id);
-                self.links.published.notify_all();
-            }
-            Right::Rank => {
-                if let Some(rank) = &self.links.rank {
-                    rank.ranks.copied(rank.devices.common(self.id), None);
-                }
-            }
-            Right::None => {}
-        }
+        self.tell(&|| None);
+        lock(&self.links.table).claimed.remove(&self.id);
+        self.links.published.notify_all();
     }
 }
 
@@ -221,7 +198,7 @@ mod tests {
 
     #[test]
     fn one_worker_copies_and_the_others_link() {
-        let links = HardLinks::default();
+        let links = HardLinks::new(Arc::new(PartnerContext::alone()));
         let dir_path = DirPath::top(Path::new("t"), None, None);
         let copies = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -265,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_dropped_claim_passes_to_the_next_worker() {
-        let links = HardLinks::default();
+        let links = HardLinks::new(Arc::new(PartnerContext::alone()));
         let Claim::First(claimant) = links.claim(SRC, None) else { panic!("nobody had it") };
         std::thread::scope(|scope| {
             let next = scope.spawn(|| matches!(links.claim(SRC, None), Claim::First(_)));

@@ -152,7 +152,7 @@ impl Operands {
         })
     }
 
-    /// Records a directory that another rank created as [`create_root`](Operands::create_root) does.
+    /// Records a directory that a partner created as [`create_root`](Operands::create_root) does.
     pub(crate) fn record_root(&self, id: FileId) {
         lock(&self.roots).insert(id);
     }

@@ -1,28 +1,30 @@
-//! A large file that several ranks copy, as the rank that owns it keeps account of it: which rank
+//! A large file that several processes copy, as the one that owns it keeps account of it: which process
 //! copies which range, and which are complete.
 //!
-//! The owner takes ranges itself, and other ranks claim theirs by messages, each one range at a time.
-//! With a claim a rank tells what became of its last range. So each range that is not complete is being
-//! copied at that moment, and the owner waits for no rank that is busy with something else.
+//! The owner takes ranges itself, and partners claim theirs by messages, each one range at a time.
+//! With a claim a partner tells what became of its last range. So each range that is not complete is being
+//! copied at that moment, and the owner waits for no partner that is busy with something else.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::range_claim::{ByteRange, ChunkRecord, Claim, CopiedRange, Done, Grant, Task};
+use super::messages::{
+    ByteRange, ChunkRecord, Claim, CopiedRange, Done, Grant, Task, decode, encode,
+};
 use crate::hash::HashMap;
 use crate::lock::lock;
 
 /// The answer to a claim of a file that is not there.
-const NOTHING: Grant = Grant::Nothing { tells: true };
+pub(crate) const NOTHING: Grant = Grant::Nothing { tells: true };
 
 /// What the owner does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Task(Task),
-    /// Other ranks are not done yet.
+    /// Partners are not done yet.
     Wait,
-    /// All ranges are copied, or all verified, or the copy has failed, and no rank is at one.
+    /// All ranges are copied, or all verified, or the copy has failed, and no process is at one.
     Over,
 }
 
@@ -31,22 +33,22 @@ pub(crate) enum Next {
 pub(crate) enum Failure {
     /// Of the owner.
     Own,
-    /// Of another rank, which tells it.
+    /// Of a partner, which tells it.
     Told,
     Interrupted,
 }
 
 /// Wrote what was there before.
-const NO_RANK: u32 = u32::MAX;
+const NOBODY: u32 = u32::MAX;
 
-/// A rank takes its equal part of what is left in so many ranges: ranks differ in speed, and begin at
+/// A process takes its equal part of what is left in so many ranges: processes differ in speed, and begin at
 /// different times.
-const PARTS_EACH_RANK: u64 = 2;
+const PARTS_EACH: u64 = 2;
 
 /// Bounds of the lengths of ranges of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeBytes {
-    /// The longest range. A shorter file is copied by one rank.
+    /// The longest range. A shorter file is copied by one process.
     pub most: u64,
     /// The shortest range, but for the end of the file. Ranges begin at multiples of it.
     pub least: u64,
@@ -58,31 +60,30 @@ pub(crate) struct Cut {
     /// It is complete up to here.
     pub(crate) from: u64,
     pub(crate) file_bytes: u64,
-    /// Ranges become shorter as less is left, so that all ranks end at about the same time.
+    /// Ranges become shorter as less is left, so that all processes end at about the same time.
     pub(crate) range_bytes: RangeBytes,
     /// The ranges are verified after all of them are copied.
     pub(crate) verifies: bool,
 }
 
-/// Sends a grant to a rank, with the ticket of its claim.
-type Grants = Box<dyn Fn(u32, u64, Vec<u8>) + Send + Sync>;
+/// Answers a claim.
+pub type Answer = Box<dyn FnOnce(Vec<u8>) + Send>;
 
-/// A file that this rank owns and other ranks help to copy.
+/// A file that this process owns and partners help to copy.
 pub(crate) struct SharedFile {
     pub(crate) number: u64,
     owner: u32,
     cut: Cut,
-    grants: Grants,
     state: Mutex<State>,
-    /// A rank is done with a range.
+    /// A partner is done with a range.
     changed: Condvar,
 }
 
 struct State {
     phase: Phase,
-    /// Where the first range begins that no rank has taken.
+    /// Where the first range begins that no process has taken.
     next: u64,
-    /// What ranks are at.
+    /// What processes are at.
     taken: Vec<(u32, Task)>,
     /// Complete ranges after the first that is not complete, by their start.
     apart: BTreeMap<u64, CopiedRange>,
@@ -96,16 +97,16 @@ struct State {
     /// The source has ended within a range.
     has_ended: bool,
     failure: Option<Failure>,
-    /// What other ranks have copied: data, holes.
+    /// What partners have copied: data, holes.
     by_others: (u64, u64),
-    /// Ranks that have claimed and were not told that nothing is left, one for each of their workers.
+    /// Partners that have claimed and were not told that nothing is left, one for each of their workers.
     helpers: Vec<u32>,
-    /// Claims without an answer yet, and whether their rank has to tell its failure.
-    waiting: Vec<(u32, u64, bool)>,
-    /// Ranks to which the file was offered, and that have not claimed yet.
+    /// Claims without an answer yet, and whether their partner has to tell its failure.
+    waiting: Vec<(u32, Answer, bool)>,
+    /// Partners to which the file was offered, and that have not claimed yet.
     offers: usize,
     was_offered: bool,
-    /// A rank could not open the files.
+    /// A partner could not open the files.
     is_refused: bool,
 }
 
@@ -117,13 +118,13 @@ enum Phase {
 }
 
 impl SharedFile {
-    fn new(number: u64, owner: u32, cut: Cut, grants: Grants) -> SharedFile {
-        // What an earlier run has written no rank of this one has.
+    fn new(number: u64, owner: u32, cut: Cut) -> SharedFile {
+        // What an earlier run has written no process of this one has.
         let most = cut.range_bytes.most;
         let before = (0..cut.from.div_ceil(most)).filter(|_| cut.verifies).map(|index| {
             let start = index * most;
             let end = cut.from.min(start + most);
-            (ByteRange { start, end }, NO_RANK)
+            (ByteRange { start, end }, NOBODY)
         });
         let state = State {
             phase: Phase::Copying,
@@ -145,7 +146,7 @@ impl SharedFile {
             is_refused: false,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        SharedFile { number, owner, cut, grants, state, changed }
+        SharedFile { number, owner, cut, state, changed }
     }
 
     /// What the owner does next. It tells [`done`](SharedFile::done) what became of it.
@@ -173,7 +174,7 @@ impl SharedFile {
         is_first
     }
 
-    /// Waits until another rank is done with a range, or `time` is over.
+    /// Waits until a partner is done with a range, or `time` is over.
     pub(crate) fn wait(&self, time: Duration) {
         let state = lock(&self.state);
         if !state.taken.is_empty() || state.phase == Phase::Verifying {
@@ -181,7 +182,7 @@ impl SharedFile {
         }
     }
 
-    /// Whether there is something to do for one rank more than it was offered to.
+    /// Whether there is something to do for one process more than it was offered to.
     pub(crate) fn wants_help(&self) -> bool {
         let state = lock(&self.state);
         if state.is_refused || state.failure.is_some() {
@@ -194,19 +195,19 @@ impl SharedFile {
         }
     }
 
-    /// The file is offered to a rank.
+    /// The file is offered to a partner.
     pub(crate) fn offered(&self) {
         let mut state = lock(&self.state);
         state.offers += 1;
         state.was_offered = true;
     }
 
-    /// Whether the file was offered to another rank.
+    /// Whether the file was offered to a partner.
     pub(crate) fn was_offered(&self) -> bool {
         lock(&self.state).was_offered
     }
 
-    /// A rank to which the file was offered helps no more, or has `refused` to.
+    /// A partner to which the file was offered helps no more, or has `refused` to.
     pub(crate) fn returned(&self, refused: bool) {
         let mut state = lock(&self.state);
         state.is_refused |= refused;
@@ -215,8 +216,8 @@ impl SharedFile {
         }
     }
 
-    /// Another rank asks for a range, and tells what became of its last one.
-    fn claim(&self, from: u32, ticket: u64, done: Option<(Task, Done)>) {
+    /// A partner asks for a range, and tells what became of its last one.
+    fn claim(&self, from: u32, answer: Answer, done: Option<(Task, Done)>) {
         let mut state = lock(&self.state);
         let mut tells = false;
         if let Some((task, done)) = done {
@@ -230,28 +231,28 @@ impl SharedFile {
             state.offers = state.offers.saturating_sub(1);
             state.helpers.push(from);
         }
-        state.waiting.push((from, ticket, tells));
+        state.waiting.push((from, answer, tells));
         self.answer(&mut state);
         self.changed.notify_all();
     }
 
     /// Answers the claims that can be answered.
     fn answer(&self, state: &mut State) {
-        for (rank, ticket, tells) in std::mem::take(&mut state.waiting) {
-            let grant = match state.choose(&self.cut, rank, false) {
+        for (partner, answer, tells) in std::mem::take(&mut state.waiting) {
+            let grant = match state.choose(&self.cut, partner, false) {
                 Next::Wait => {
-                    state.waiting.push((rank, ticket, tells));
+                    state.waiting.push((partner, answer, tells));
                     continue;
                 }
                 Next::Over => {
-                    if let Some(at) = state.helpers.iter().position(|&helper| helper == rank) {
+                    if let Some(at) = state.helpers.iter().position(|&helper| helper == partner) {
                         state.helpers.swap_remove(at);
                     }
                     Grant::Nothing { tells }
                 }
                 Next::Task(task) => Grant::Task { task, more: state.left(&self.cut) > 0 },
             };
-            (self.grants)(rank, ticket, grant.encode());
+            answer(encode(&grant));
         }
     }
 
@@ -260,7 +261,7 @@ impl SharedFile {
         lock(&self.state).complete_to
     }
 
-    /// The bytes of data and of holes that other ranks have copied.
+    /// The bytes of data and of holes that partners have copied.
     pub(crate) fn by_others(&self) -> (u64, u64) {
         lock(&self.state).by_others
     }
@@ -274,7 +275,7 @@ impl SharedFile {
         std::mem::take(&mut lock(&self.state).records)
     }
 
-    /// All ranges are copied. Now they are verified, each by another rank than the one that wrote it,
+    /// All ranges are copied. Now they are verified, each by another process than the one that wrote it,
     /// if there is one.
     pub(crate) fn start_verifying(&self) {
         let mut state = lock(&self.state);
@@ -284,7 +285,7 @@ impl SharedFile {
         self.answer(&mut state);
     }
 
-    /// The first offset at which a rank has found a difference.
+    /// The first offset at which a process has found a difference.
     pub(crate) fn differs_at(&self) -> Option<u64> {
         lock(&self.state).differs_at
     }
@@ -292,7 +293,7 @@ impl SharedFile {
     /// Nothing more is to be done.
     ///
     /// # Panics
-    /// If a rank is at a range.
+    /// If a process is at a range.
     fn close(&self) {
         let mut state = lock(&self.state);
         state.phase = Phase::Closed;
@@ -301,7 +302,7 @@ impl SharedFile {
 }
 
 impl State {
-    /// How many ranges no rank has taken, if all are as short as can be.
+    /// How many ranges no process has taken, if all are as short as can be.
     fn left(&self, cut: &Cut) -> u64 {
         if self.phase != Phase::Copying || self.has_ended || self.failure.is_some() {
             return 0;
@@ -321,14 +322,14 @@ impl State {
         }
         let RangeBytes { most, least } = cut.range_bytes;
         let start = self.next;
-        let ranks = 1 + self.helpers.len() + self.offers;
-        let part = (cut.file_bytes - start) / (PARTS_EACH_RANK * ranks as u64);
+        let processes = 1 + self.helpers.len() + self.offers;
+        let part = (cut.file_bytes - start) / (PARTS_EACH * processes as u64);
         let end = start.saturating_add(part.clamp(least, most)) / least * least;
         self.next = end.min(cut.file_bytes);
         Some(Task::Copy(ByteRange { start, end: self.next }))
     }
 
-    fn choose(&mut self, cut: &Cut, rank: u32, is_owner: bool) -> Next {
+    fn choose(&mut self, cut: &Cut, process: u32, is_owner: bool) -> Next {
         let is_at_work = !self.taken.is_empty();
         let over = if is_owner && is_at_work { Next::Wait } else { Next::Over };
         if self.failure.is_some() || self.phase == Phase::Closed {
@@ -336,26 +337,26 @@ impl State {
         }
         let task = match self.phase {
             Phase::Copying => self.take_range(cut),
-            _ => self.take_written(|writer| writer != rank),
+            _ => self.take_written(|writer| writer != process),
         };
         if let Some(task) = task {
-            self.taken.push((rank, task));
+            self.taken.push((process, task));
             return Next::Task(task);
         }
         match (self.phase, is_owner) {
             // It verifies ranges of others later.
             (Phase::Copying, false) if cut.verifies => Next::Wait,
-            // What is left was written by the owner, and another rank will come back for it.
+            // What is left was written by the owner, and a partner will come back for it.
             (Phase::Verifying, true)
                 if !self.written.is_empty()
-                    && self.helpers.iter().any(|&helper| helper != rank) =>
+                    && self.helpers.iter().any(|&helper| helper != process) =>
             {
                 Next::Wait
             }
             (Phase::Verifying, true) => match self.take_written(|_| true) {
                 None => over,
                 Some(task) => {
-                    self.taken.push((rank, task));
+                    self.taken.push((process, task));
                     Next::Task(task)
                 }
             },
@@ -368,9 +369,9 @@ impl State {
         Some(Task::Verify(self.written.remove(at).0))
     }
 
-    /// The rank is no longer at the task. Returns whether it was.
-    fn forget(&mut self, rank: u32, task: Task) -> bool {
-        let at = self.taken.iter().position(|&taken| taken == (rank, task));
+    /// The process is no longer at the task. Returns whether it was.
+    fn forget(&mut self, process: u32, task: Task) -> bool {
+        let at = self.taken.iter().position(|&taken| taken == (process, task));
         at.map(|at| self.taken.swap_remove(at)).is_some()
     }
 
@@ -380,14 +381,14 @@ impl State {
     }
 
     /// # Panics
-    /// If the rank is not at the task.
-    fn settle(&mut self, cut: &Cut, rank: u32, (task, done): (Task, Done)) {
-        assert!(self.forget(rank, task), "rank {rank} is not at {task:?}");
+    /// If the process is not at the task.
+    fn settle(&mut self, cut: &Cut, process: u32, (task, done): (Task, Done)) {
+        assert!(self.forget(process, task), "process {process} is not at {task:?}");
         match done {
             Done::Copied(copied) => {
                 self.has_ended |= copied.to < copied.range.end;
                 if cut.verifies {
-                    self.written.push((copied.range, rank));
+                    self.written.push((copied.range, process));
                 }
                 self.apart.insert(copied.range.start, copied);
                 self.join();
@@ -419,7 +420,7 @@ impl State {
     }
 }
 
-/// The files that this rank owns and of which others know, by their numbers.
+/// The files that this process owns and of which others know, by their numbers.
 #[derive(Default)]
 pub(crate) struct SharedFiles(Mutex<Known>);
 
@@ -430,13 +431,12 @@ struct Known {
 }
 
 impl SharedFiles {
-    /// A file of this rank, `owner`. Others may claim ranges of it until it is removed, which are granted
-    /// by `grants`.
-    pub(crate) fn add(&self, owner: u32, cut: Cut, grants: Grants) -> Arc<SharedFile> {
+    /// A file of this process, `owner`. Others may claim ranges of it until it is removed.
+    pub(crate) fn add(&self, owner: u32, cut: Cut) -> Arc<SharedFile> {
         let mut known = lock(&self.0);
         let number = known.numbered;
         known.numbered += 1;
-        let file = Arc::new(SharedFile::new(number, owner, cut, grants));
+        let file = Arc::new(SharedFile::new(number, owner, cut));
         known.files.insert(number, file.clone());
         file
     }
@@ -447,17 +447,18 @@ impl SharedFiles {
         file.close();
     }
 
-    /// Another rank has sent `claim`. The answer, if it is not returned, is sent now or later.
-    pub(crate) fn claim(&self, (from, ticket): (u32, u64), claim: &[u8]) -> Option<Vec<u8>> {
-        let claim = Claim::decode(claim);
+    /// The partner `from` has sent `claim`. It is answered now or later.
+    pub(crate) fn claim(&self, from: u32, claim: &[u8], answer: Answer) {
+        let claim = decode::<Claim>(claim);
         let known = claim.and_then(|claim| {
             let file = lock(&self.0).files.get(&claim.file).cloned()?;
             Some((file, claim))
         });
         // If there is none, the copy has ended.
-        let Some((file, claim)) = known else { return Some(NOTHING.encode()) };
-        file.claim(from, ticket, claim.done);
-        None
+        match known {
+            Some((file, claim)) => file.claim(from, answer, claim.done),
+            None => answer(encode(&NOTHING)),
+        }
     }
 }
 
@@ -469,7 +470,7 @@ mod tests {
 
     const NO_MORE: Grant = Grant::Nothing { tells: false };
 
-    /// The file of rank 0, as ranks claim from it by messages.
+    /// The file of process 0, as partners claim from it by messages.
     struct Job {
         granted: Arc<Mutex<Vec<(u32, Grant)>>>,
         files: SharedFiles,
@@ -485,19 +486,18 @@ mod tests {
     fn job_of(cut: Cut) -> Job {
         let granted = Arc::new(Mutex::new(Vec::new()));
         let files = SharedFiles::default();
-        let keep = granted.clone();
-        let grants = move |rank, _, grant: Vec<u8>| lock(&keep).push((rank, Grant::decode(&grant)));
-        let file = files.add(0, cut, Box::new(grants));
+        let file = files.add(0, cut);
         Job { granted, files, file }
     }
 
     impl Job {
-        fn claim(&self, rank: u32, done: Option<(Task, Done)>) {
+        fn claim(&self, partner: u32, done: Option<(Task, Done)>) {
             let claim = Claim { file: self.file.number, done };
-            assert_eq!(Claim::decode(&claim.encode()).as_ref(), Some(&claim));
-            if let Some(grant) = self.files.claim((rank, 7), &claim.encode()) {
-                lock(&self.granted).push((rank, Grant::decode(&grant)));
-            }
+            let granted = self.granted.clone();
+            let answer = move |grant: Vec<u8>| {
+                lock(&granted).push((partner, decode(&grant).expect("a grant")));
+            };
+            self.files.claim(partner, &encode(&claim), Box::new(answer));
         }
 
         /// The grants since the last call.
@@ -505,10 +505,10 @@ mod tests {
             std::mem::take(&mut *lock(&self.granted))
         }
 
-        /// The task of the only grant, which is for the rank.
-        fn task(&self, rank: u32) -> Task {
+        /// The task of the only grant, which is for the partner.
+        fn task(&self, partner: u32) -> Task {
             match self.granted()[..] {
-                [(to, Grant::Task { task, .. })] if to == rank => task,
+                [(to, Grant::Task { task, .. })] if to == partner => task,
                 ref other => panic!("{other:?}"),
             }
         }
@@ -564,7 +564,7 @@ mod tests {
 
     #[test]
     fn ranges_become_shorter_and_all_begin_at_a_multiple_of_the_shortest() {
-        // Where the file is complete to, its length in MiB, ranks that help; where ranges begin.
+        // Where the file is complete to, its length in MiB, partners that help; where ranges begin.
         for (from, mib, helpers, starts) in [
             (0, 1024, 0, &[0, 64, 128][..]),
             (0, 200, 0, &[0, 64, 128, 160, 176, 184, 192]),
@@ -600,7 +600,7 @@ mod tests {
             job.file.done(task, done);
         }
         assert_eq!((job.file.next(), job.file.complete_to()), (Next::Wait, 0));
-        // A rank that comes late gets nothing. The offer that nobody has taken is not waited for.
+        // A partner that comes late gets nothing. The offer that nobody has taken is not waited for.
         job.claim(2, None);
         assert_eq!(job.granted(), [(2, NO_MORE)]);
         job.claim(1, Some(copied(theirs, Vec::new())));
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_verified_by_another_rank_than_its_writer() {
+    fn a_range_is_verified_by_another_process_than_its_writer() {
         let job = job(0, 192 * MIB, true);
         job.claim(1, None);
         let theirs = job.task(1);
@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn without_another_rank_the_owner_verifies_all_and_what_was_there() {
+    fn without_partners_the_owner_verifies_all_and_what_was_there() {
         let job = job(100 * MIB, 192 * MIB, true);
         let mut verified = Vec::new();
         while let Next::Task(task) = job.file.next() {

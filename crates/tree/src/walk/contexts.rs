@@ -7,7 +7,7 @@ use crate::data::context::DataContext;
 use crate::destination::context::DestinationContext;
 use crate::report::{Observer, Reporter};
 use crate::request::Options;
-use crate::shared::RankContext;
+use crate::shared::PartnerContext;
 
 /// How a run ended.
 #[must_use]
@@ -32,12 +32,13 @@ pub(super) fn with_data_context<T>(
 pub(super) fn with_context(
     options: &Options,
     observer: &dyn Observer,
-    rank: Option<Arc<RankContext>>,
+    partners: &Arc<PartnerContext>,
     run: impl FnOnce(&CopyContext<'_>),
 ) -> Outcome {
-    with_data_context(options, observer, |data| {
-        let destination = DestinationContext::new(options, data.report, &data.syncer, rank);
-        run(&CopyContext::new(data, &destination));
-        Outcome { failures: data.report.failures() }
-    })
+    let report = Reporter::new(observer, options.verbose, options.debug);
+    let report = report.with_cancelled(&partners.inbox.cancelled);
+    let data = DataContext::new(options, &report);
+    let destination = DestinationContext::new(options, &report, &data.syncer, partners.clone());
+    run(&CopyContext::new(&data, &destination));
+    Outcome { failures: report.failures() }
 }

@@ -7,7 +7,7 @@
 //! | which directory operand `--resume` continues | `resumed_operand.rs` |
 //! | when a second worker starts | `single_worker.rs` |
 //! | how workers divide a tree | `work_pool.rs`, `tree.rs` |
-//! | how names pass to other ranks of a job | `rank_shares.rs`, `opened_places.rs` |
+//! | how names pass to partners | `partner_shares.rs`, `opened_places.rs` |
 //! | the same for ranges of large files | `range_shares.rs` |
 //! | how many directories stay open | `resource_limits.rs`, `stack.rs` |
 //! | how many files are created before the first is filled | `batch.rs` |
@@ -17,13 +17,12 @@ pub(crate) mod contexts;
 mod opened_places;
 mod operands;
 mod parallel_operands;
+mod partner_shares;
 pub(crate) mod pre_scan;
 mod range_shares;
-mod rank_shares;
 mod resource_limits;
 mod resumed_operand;
 pub(crate) mod run;
-mod share_message;
 mod single_worker;
 mod stack;
 mod tree;

@@ -1,63 +1,59 @@
-//! Directories that other ranks of a job have entered, opened here for names that they give.
+//! Directories that partners have entered, opened here for names that they give.
 //!
 //! The receiver opens one directory after the other without following symbolic links, and takes
 //! nothing if one is another directory than the sender had open.
 
 use std::collections::VecDeque;
-use std::ffi::CString;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
-use super::share_message::{self, Facts, Work, decode_below, decode_operand};
 use super::work_pool::{Incoming, WorkShare};
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
-use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{
     DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
     open_for_search,
 };
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
-use crate::shared::wire::Reader;
-use crate::shared::{
-    CreationLock, LOCAL, RankContext, ReceivedShare, Sender, TopMessage, open_top,
-};
+use crate::shared::messages::{DirectoryMessage, Facts, Names, OperandMessage};
+use crate::shared::{CreationLock, LOCAL, ReceivedShare, Sender, open_top};
 
 /// Directories that stay open for further names of them.
 const KEPT_OPEN: usize = 8;
 
-/// What this rank has open for other ranks.
+/// What this process has open for partners.
 #[derive(Default)]
-pub(super) struct OpenedPlaces(Mutex<VecDeque<(Vec<u8>, Arc<OpenedPlace>)>>);
+pub(super) struct OpenedPlaces(Mutex<VecDeque<Arc<OpenedPlace>>>);
 
-/// A directory below an operand: its name, and the identities of source and destination.
-type Level = (CString, FileId, FileId);
-
-/// A directory that another rank entered, opened here.
+/// A directory that a partner entered, opened here.
 pub(super) struct OpenedPlace {
-    pub(super) src: OwnedFd,
-    pub(super) dst: OwnedFd,
+    pub(super) directories: Directories,
     src_stat: Stat,
     dst_stat: Stat,
-    pub(super) src_path: DirPath,
-    pub(super) dst_path: DirPath,
     operand: Arc<Operand>,
-    facts: Facts,
-    /// What the message said of its operand and the directories from there.
-    described_top: Vec<u8>,
-    levels: Vec<Level>,
+    /// What it was opened by.
+    message: DirectoryMessage,
 }
 
-/// How long an operand may be missing that another rank has open: a network file system may not
+/// Source and destination of a directory.
+pub(super) struct Directories {
+    pub(super) src: OwnedFd,
+    pub(super) dst: OwnedFd,
+    pub(super) src_path: DirPath,
+    pub(super) dst_path: DirPath,
+}
+
+/// How long an operand may be missing that a partner has open: a network file system may not
 /// show at once what another host has made.
 const APPEARS_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -75,142 +71,120 @@ pub(super) enum Refused {
     ForNow,
 }
 
+impl From<Errno> for Refused {
+    fn from(_: Errno) -> Refused {
+        Refused::Directory
+    }
+}
+
 impl OpenedPlaces {
-    /// Opens the directory of names that another rank has given.
+    /// Opens the directory of names that a partner has given.
     ///
     /// # Errors
     /// Then nothing was taken.
     pub(super) fn open_share(
         &self,
         cx: &CopyContext<'_>,
-        rank: &RankContext,
         incoming: &Incoming,
+        names: &Names,
     ) -> Result<WorkShare, Refused> {
-        let Some(Work::Names(message)) = share_message::decode(&incoming.work) else {
-            return Err(Refused::Directory);
-        };
-        let opened = self.open(cx, rank, message.place)?;
-        let Directories { src, dst, .. } = opened.duplicate().map_err(|_| Refused::Directory)?;
+        let opened = self.open(cx, &names.place)?;
+        let directories = opened.directories.duplicate()?;
         // From here on it is not handed back any more.
-        let (ranks, share, home) = (rank.ranks.clone(), incoming.share, incoming.home);
-        let pair = opened.pair(cx, (src, dst), ReceivedShare { ranks, share, home });
-        let share_message::Names { names, is_large_file, .. } = message;
-        Ok(WorkShare { pair: Arc::new(pair), names, is_large_file })
+        let Incoming { share, home, .. } = *incoming;
+        let received = ReceivedShare { partners: cx.partners().others.clone(), share, home };
+        let pair = opened.pair(cx, directories, received);
+        let is_large_file = names.is_large_file;
+        Ok(WorkShare { pair: Arc::new(pair), names: names.listing(), is_large_file })
     }
 
-    /// Opens what [`encode_place`](share_message::encode_place) described, unless it is open.
+    /// Opens the directory of `message`, unless it is open.
     pub(super) fn open(
         &self,
         cx: &CopyContext<'_>,
-        rank: &RankContext,
-        place: &[u8],
+        message: &DirectoryMessage,
     ) -> Result<Arc<OpenedPlace>, Refused> {
-        if let Some((_, opened)) = lock(&self.0).iter().find(|(known, _)| known == place) {
-            return Ok(opened.clone());
-        }
-        let opened = Arc::new(open_place(cx, rank, place, |top, levels| {
+        let above = {
             let kept = lock(&self.0);
-            let above = kept.iter().map(|(_, opened)| opened).filter(|it| it.is_above(top, levels));
-            above.max_by_key(|opened| opened.levels.len()).cloned()
-        })?);
+            if let Some(opened) = kept.iter().find(|opened| opened.message == *message) {
+                return Ok(opened.clone());
+            }
+            let above = kept.iter().filter(|opened| opened.is_above(message));
+            above.max_by_key(|opened| opened.message.levels.len()).cloned()
+        };
+        let opened = Arc::new(open_place(cx, message, above)?);
         let mut kept = lock(&self.0);
         if kept.len() == KEPT_OPEN {
             kept.pop_front();
         }
-        kept.push_back((place.into(), opened.clone()));
+        kept.push_back(opened.clone());
         Ok(opened)
     }
 }
 
-/// `above` returns the nearest directory above that is open.
+/// `above` is the nearest directory above that is open.
 fn open_place(
     cx: &CopyContext<'_>,
-    rank: &RankContext,
-    place: &[u8],
-    above: impl FnOnce(&[u8], &[Level]) -> Option<Arc<OpenedPlace>>,
+    message: &DirectoryMessage,
+    above: Option<Arc<OpenedPlace>>,
 ) -> Result<OpenedPlace, Refused> {
-    let reader = &mut Reader::new(place);
-    let sender = rank.decode_host(reader).ok_or(Refused::Directory)?;
-    let (operand, is_created_root, src_id) = decode_operand(reader).ok_or(Refused::Directory)?;
-    let top = TopMessage::read(reader).ok_or(Refused::Directory)?;
-    let described_top = place[..place.len() - reader.bytes_left()].to_vec();
-    let below = decode_below(reader).ok_or(Refused::Directory)?;
-    let above = above(&described_top, &below.levels);
+    let DirectoryMessage { operand: described, facts, levels, links } = message;
+    let partners = cx.partners();
+    let sender = partners.sender(&described.boot_id);
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let operand = Arc::new(Operand {
+        src: path(&described.src),
+        dst: path(&described.dst),
+        into_directory: described.into_directory,
+        into_itself: AtomicBool::new(false),
+        shareable: AtomicBool::new(true),
+    });
     let opened = match &above {
-        Some(above) => above.duplicate().map_err(|_| Refused::Directory)?,
-        None => open_operand(cx, (rank, sender), (&operand, src_id), (&top, is_created_root))?,
+        Some(above) => above.directories.duplicate()?,
+        None => open_operand(cx, sender, &operand, described)?,
     };
     let Directories { mut src, mut dst, mut src_path, mut dst_path } = opened;
-    let levels = below.levels.len();
-    let known = above.map_or(0, |above| above.levels.len());
-    for (index, (name, src_id, dst_id)) in below.levels.iter().enumerate().skip(known) {
+    let known = above.map_or(0, |above| above.message.levels.len());
+    for (index, (component, src_id, dst_id)) in levels.iter().enumerate().skip(known) {
+        let name = component.name();
         // Only the last one is listed, or has its attributes read.
-        let is_last = index + 1 == levels;
-        let next =
-            if is_last { enter(src.as_fd(), name) } else { enter_for_search(src.as_fd(), name) };
-        src = checked((rank, sender), next, *src_id).map_err(|_| Refused::Directory)?;
-        let next = if is_last {
-            enter_destination(dst.as_fd(), name)
-        } else {
-            enter_for_search(dst.as_fd(), name)
+        let is_last = index + 1 == levels.len();
+        (src, dst) = match is_last {
+            true => (enter(src.as_fd(), name)?, enter_destination(dst.as_fd(), name)?),
+            false => (enter_for_search(src.as_fd(), name)?, enter_for_search(dst.as_fd(), name)?),
         };
-        dst = checked((rank, sender), next, *dst_id).map_err(|_| Refused::Directory)?;
-        let stats = fstat(&src).and_then(|src| Ok((FileId::of(&src), FileId::of(&fstat(&dst)?))));
-        let (src_id, dst_id) = stats.map_err(|_| Refused::Directory)?;
-        src_path = src_path.child(name, Some(src_id));
-        dst_path = dst_path.child(name, Some(dst_id));
+        src_path = src_path.child(name, Some(partners.check(src.as_fd(), *src_id, sender)?));
+        dst_path = dst_path.child(name, Some(partners.check(dst.as_fd(), *dst_id, sender)?));
     }
-    if levels == 0 {
-        let opened = open_again(&src, &dst);
-        (src, dst) = opened.map_err(|_| Refused::Directory)?;
+    if levels.is_empty() {
+        (src, dst) = open_again(&src, &dst)?;
     }
-    let stats = fstat(&src).and_then(|src| Ok((src, fstat(&dst)?)));
-    let (src_stat, dst_stat) = stats.map_err(|_| Refused::Directory)?;
-    let dst_id = FileId::of(&dst_stat);
-    if !below.facts.new && cx.options.may_write_through() {
-        let links = below.links.map(|links| {
-            let links = links.into_iter();
-            links.filter_map(|link| rank.devices.own(link)).collect()
-        });
-        cx.security().preexisting.take_over(dst_id, links);
+    let (src_stat, dst_stat) = (fstat(&src)?, fstat(&dst)?);
+    if !facts.new && cx.options.may_write_through() {
+        let links = links
+            .as_ref()
+            .map(|links| links.iter().filter_map(|link| partners.devices.own(*link)).collect());
+        cx.security().preexisting.take_over(FileId::of(&dst_stat), links);
     }
-    if !below.facts.new && cx.options.resume {
+    if !facts.new && cx.options.resume {
         cx.destination.stale.scan(dst.as_fd());
     }
-    let (operand, facts, levels) = (Arc::new(operand), below.facts, below.levels);
-    Ok(OpenedPlace {
-        src,
-        dst,
-        src_stat,
-        dst_stat,
-        src_path,
-        dst_path,
-        operand,
-        facts,
-        described_top,
-        levels,
-    })
-}
-
-/// Source and destination of a directory.
-struct Directories {
-    src: OwnedFd,
-    dst: OwnedFd,
-    src_path: DirPath,
-    dst_path: DirPath,
+    let directories = Directories { src, dst, src_path, dst_path };
+    Ok(OpenedPlace { directories, src_stat, dst_stat, operand, message: message.clone() })
 }
 
 /// Opens what the operands name, with O_PATH.
 fn open_operand(
     cx: &CopyContext<'_>,
-    (rank, sender): (&RankContext, Sender),
-    (operand, src_id): (&Operand, FileId),
-    (top, is_created_root): (&TopMessage<'_>, bool),
+    sender: Sender,
+    operand: &Operand,
+    described: &OperandMessage,
 ) -> Result<Directories, Refused> {
+    let partners = cx.partners();
     let refused = |action, path: &Path| {
         let path = path.to_owned();
         move |errno| {
-            if is_passing(errno) && rank.passing_failures() < PASSING_MAX {
+            if is_passing(errno) && partners.passing_failures() < PASSING_MAX {
                 return Refused::ForNow;
             }
             Refused::Operand(match errno {
@@ -219,13 +193,22 @@ fn open_operand(
             })
         }
     };
-    let found = until_it_appears(cx, || open_source_operand(cx, (rank, sender), operand, src_id));
-    let (src, src_found) = found.map_err(refused(Action::EnterDirectory, &operand.src))?;
+    let follows = cx.options.follow.follows(true);
+    let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let open_source = || {
+        let src = openat(CWD, &*c_name(&described.src)?, SEARCH | flags, Mode::empty())?;
+        let found = partners.check(src.as_fd(), described.src_id, sender)?;
+        Ok((src, found))
+    };
+    let (src, src_found) =
+        until_it_appears(cx, open_source).map_err(refused(Action::EnterDirectory, &operand.src))?;
     let src_path = DirPath::source(&operand.src, src_found);
-    let dst_path = until_it_appears(cx, || rank.top_of_destination(top, sender))
+    let dst_path = until_it_appears(cx, || partners.top_of_destination(&described.top, sender))
         .map_err(refused(Action::EnterDestination, &operand.dst))?;
-    rank.forget_passing_failures();
-    if is_created_root && let Some(id) = dst_path.id() {
+    partners.forget_passing_failures();
+    if described.is_created_root
+        && let Some(id) = dst_path.id()
+    {
         cx.destination.operands.record_root(id);
     }
     let dst = open_top(&dst_path).map_err(|errno| match errno {
@@ -267,54 +250,31 @@ fn open_again(src: &OwnedFd, dst: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((src, dst))
 }
 
-fn open_source_operand(
-    cx: &CopyContext<'_>,
-    from: (&RankContext, Sender),
-    operand: &Operand,
-    id: FileId,
-) -> io::Result<(OwnedFd, FileId)> {
-    let follows = cx.options.follow.follows(true);
-    let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let name = c_name(operand.src.as_os_str().as_bytes())?;
-    let fd = checked(from, openat(CWD, &*name, SEARCH | flags, Mode::empty()), id)?;
-    let found = FileId::of(&fstat(&fd)?);
-    Ok((fd, found))
-}
-
-/// The directory that was opened, if it is `wanted`.
-fn checked(
-    (rank, sender): (&RankContext, Sender),
-    opened: io::Result<OwnedFd>,
-    wanted: FileId,
-) -> io::Result<OwnedFd> {
-    let fd = opened?;
-    let found = FileId::of(&fstat(&fd)?);
-    rank.devices.check(found, wanted, sender, || is_on_fs_of_one_host(fd.as_fd()))?;
-    Ok(fd)
+impl Directories {
+    fn duplicate(&self) -> io::Result<Directories> {
+        let again = |fd: &OwnedFd| fcntl_dupfd_cloexec(fd, 0);
+        let (src_path, dst_path) = (self.src_path.clone(), self.dst_path.clone());
+        Ok(Directories { src: again(&self.src)?, dst: again(&self.dst)?, src_path, dst_path })
+    }
 }
 
 impl OpenedPlace {
-    fn duplicate(&self) -> std::io::Result<Directories> {
-        let (src, dst) = (self.src.try_clone()?, self.dst.try_clone()?);
-        let (src_path, dst_path) = (self.src_path.clone(), self.dst_path.clone());
-        Ok(Directories { src, dst, src_path, dst_path })
+    /// Whether the directory is above that of `message`.
+    fn is_above(&self, message: &DirectoryMessage) -> bool {
+        let levels = &self.message.levels;
+        levels.len() < message.levels.len()
+            && self.message.operand == message.operand
+            && message.levels.starts_with(levels)
     }
 
-    /// Whether it is above the last of `levels` below an operand.
-    fn is_above(&self, described_top: &[u8], levels: &[Level]) -> bool {
-        self.levels.len() < levels.len()
-            && self.described_top == described_top
-            && levels.starts_with(&self.levels)
-    }
-
-    /// The directory, for names of which this rank tells the other when they are copied.
+    /// The directory, for names of which this process tells the other when they are copied.
     fn pair(
         &self,
         cx: &CopyContext<'_>,
-        (src, dst): (OwnedFd, OwnedFd),
+        Directories { src, dst, src_path, dst_path }: Directories,
         received: ReceivedShare,
     ) -> DirectoryPair {
-        let Facts { new, private, children_inherit_acl, one_file_system } = self.facts;
+        let Facts { new, private, children_inherit_acl, one_file_system } = self.message.facts;
         let src_id = FileId::of(&self.src_stat);
         let (src_creation_lock, dst_creation_lock) = match private {
             true => (
@@ -324,13 +284,13 @@ impl OpenedPlace {
             false => (CreationLock::default(), CreationLock::default()),
         };
         DirectoryPair {
-            src: Dir::new(Some(src), &self.src_stat, self.src_path.clone(), false),
-            dst: Dir::new(Some(dst), &self.dst_stat, self.dst_path.clone(), false),
+            src: Dir::new(Some(src), &self.src_stat, src_path, false),
+            dst: Dir::new(Some(dst), &self.dst_stat, dst_path, false),
             src_stat: self.src_stat,
             dst_stat: self.dst_stat,
             new,
             private,
-            // The rank that entered the directory sets its attributes.
+            // The process that entered the directory sets its attributes.
             mode: None,
             inherits_acl: false,
             children_inherit_acl,

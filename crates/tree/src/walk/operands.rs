@@ -158,7 +158,7 @@ pub(super) fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr)
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(cx, dst)
     {
-        let outcome = with_context(&options, cx.report.observer, None, |nested| {
+        let outcome = with_context(&options, cx.report.observer, cx.partners(), |nested| {
             copy_exactly(nested, &mut worker, source, path.as_os_str());
             worker.copy.data.drop_pages(nested.data);
         });

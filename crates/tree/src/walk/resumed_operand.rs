@@ -97,7 +97,7 @@ fn remove_marker(cx: &CopyContext<'_>, marker: DirectoryMarker<'_>, name: &OsStr
 }
 
 fn is_complete(cx: &CopyContext<'_>) -> bool {
-    finish_ranks(cx);
+    cx.report.add_failures(cx.partners().finish());
     cx.report.failures() == 0 && !cx.report.interrupted() && !cx.options.dry_run
 }
 
@@ -131,14 +131,5 @@ impl Operands {
 
     fn beside<'o>(&'o self, cx: &'o CopyContext<'_>, src: &'o Place<'o>) -> Beside<'o> {
         Beside { security: cx.security(), src, dir: self.parent.as_fd(), name: &self.base }
-    }
-}
-
-/// Waits until the other ranks have ended, and adds their failures, unless that was done.
-pub(super) fn finish_ranks(cx: &CopyContext<'_>) {
-    if let Some(rank) = cx.rank()
-        && let Some(failures) = rank.finish()
-    {
-        cx.report.add_failures(failures);
     }
 }

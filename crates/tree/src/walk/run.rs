@@ -1,4 +1,4 @@
-//! The calls that copy: a request, what one rank of a job has to do, and two open files.
+//! The calls that copy: a request, what one of several processes has to do, and two open files.
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +9,8 @@ use rustix::fs::CWD;
 
 use super::contexts::{Outcome, with_context, with_data_context};
 use super::operands::{copy_into, copy_to_last, copy_to_name};
-use super::resumed_operand::{finish_ranks, remove_finished_marker, resume_to_last};
-use super::tree::walk_as_rank;
+use super::resumed_operand::{remove_finished_marker, resume_to_last};
+use super::tree::walk_with_partners;
 use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::descriptors::copy_open_files;
@@ -19,8 +19,8 @@ use crate::data::worker::DataWorker;
 use crate::fs::{DisplayPath, Place, Trust, c_name};
 use crate::report::Observer;
 use crate::request::{Destination, Options, Request};
-use crate::shared::RankContext;
-use crate::shared::ranks::Rank;
+use crate::shared::PartnerContext;
+use crate::shared::partners::Partnership;
 
 /// Copies what `request` names. A failed entry does not stop the others.
 pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
@@ -29,27 +29,29 @@ pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Ou
 }
 
 fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
-    with_context(options, observer, None, |cx| copy_request(cx, request))
+    let alone = Arc::new(PartnerContext::alone());
+    with_context(options, observer, &alone, |cx| copy_request(cx, request))
 }
 
-/// The same on one rank of a job. Rank 0 copies what `request` names; the others, for which there is
-/// none, copy what ranks give to each other, until [`Event::End`](crate::Event::End).
-pub fn copy_as_rank(
+/// The same together with other processes. Process 0 copies what `request` names; the others, for
+/// which there is none, copy what the processes give to each other, until
+/// [`Event::End`](crate::Event::End).
+pub fn copy_with_partners(
     request: Option<&Request>,
     options: &Options,
     observer: &dyn Observer,
-    rank: Rank,
+    partnership: Partnership,
 ) -> Outcome {
-    let rank = Arc::new(RankContext::new(rank));
-    with_context(options, observer, Some(rank.clone()), |cx| match request {
-        _ if !rank.ranks.ready() => cx.report.add_failures(1),
+    let partners = Arc::new(PartnerContext::new(partnership));
+    with_context(options, observer, &partners, |cx| match request {
+        _ if !partners.others.start() => cx.report.add_failures(1),
         Some(request) => {
             copy_request(cx, request);
-            finish_ranks(cx);
+            cx.report.add_failures(partners.finish());
         }
         None => {
             let mut worker = Worker::new(cx);
-            walk_as_rank(cx, &mut worker, &rank, None);
+            walk_with_partners(cx, &mut worker, None);
             worker.copy.data.release(cx.data);
             cx.data.syncer.sync_file_systems();
         }

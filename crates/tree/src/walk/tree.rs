@@ -16,10 +16,9 @@ use std::thread::{self, Scope};
 use rustix::fs::FileType;
 
 use super::opened_places::OpenedPlaces;
+use super::partner_shares::is_shareable;
 use super::range_shares::InDirectory;
-use super::rank_shares::is_shareable;
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::share_message::{Work, decode};
 use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
@@ -33,7 +32,6 @@ use crate::entry::{ListedEntry, is_left_out};
 use crate::fs::{BTRFS, FileId, Listing, XFS, fs_type_of};
 use crate::report::{Action, Diagnostic};
 use crate::request::{Make, Options, Reflink};
-use crate::shared::RankContext;
 
 /// Copies everything below `root`.
 pub(crate) fn walk(
@@ -41,14 +39,15 @@ pub(crate) fn walk(
     worker: &mut Worker,
     (root, listing): (Arc<DirectoryPair>, Listing),
 ) {
-    if let Some(rank) = cx.rank() {
-        return walk_as_rank(cx, worker, rank, Some((root, listing)));
+    if cx.partners().exist() {
+        return walk_with_partners(cx, worker, Some((root, listing)));
     }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
     let pool;
-    let gives_files = may_give_files(cx);
+    let places = OpenedPlaces::default();
+    let gives_files = has_workers(cx.options) && may_give_files(cx.options);
     let single =
-        TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: None };
+        TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: &places };
     let mut stack = Stack::default();
     stack.push(Frame::of_directory(root, listing), open_levels);
     let phase = SingleWorkerPhase::first(cx.options, worker);
@@ -100,7 +99,7 @@ pub(crate) fn walk(
             return stack.assert_done();
         }
     }
-    pool = WorkPool::new(limits, None);
+    pool = WorkPool::new(limits, cx.partners().clone());
     stack.given.drain(..).for_each(|file| pool.give(file.share()));
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
     thread::scope(|scope| {
@@ -118,12 +117,11 @@ pub(crate) fn walk(
     stack.assert_done();
 }
 
-/// The same on one rank of a job. Without a `root` it copies what other ranks give, until all ranks
+/// The same together with partners. Without a `root`, copies what partners give, until all processes
 /// are done.
-pub(super) fn walk_as_rank(
+pub(super) fn walk_with_partners(
     cx: &CopyContext<'_>,
     worker: &mut Worker,
-    rank: &Arc<RankContext>,
     root: Option<(Arc<DirectoryPair>, Listing)>,
 ) {
     let (limits, resources) = ResourceLimits::for_workers(worker_limits(cx.options), |workers| {
@@ -131,15 +129,15 @@ pub(super) fn walk_as_rank(
     });
     cx.report.deferred_init();
     let ResourceLimits { open_levels, batch_files, .. } = resources;
-    let pool = Arc::new(WorkPool::new(limits, Some(rank.clone())));
+    let pool = Arc::new(WorkPool::new(limits, cx.partners().clone()));
     let places = OpenedPlaces::default();
     let shared = TreeWalk {
         cx,
         open_levels,
         batch_files,
-        gives_files: may_give_files(cx),
+        gives_files: may_give_files(cx.options),
         pool: Some(&pool),
-        places: Some(&places),
+        places: &places,
     };
     let mut stack = Stack::default();
     let has_root = root.is_some();
@@ -148,7 +146,7 @@ pub(super) fn walk_as_rank(
         stack.push(Frame::of_directory(root, listing), open_levels);
     }
     let woken = pool.clone();
-    rank.inbox.set_waker(Some(Arc::new(move || woken.wake())));
+    cx.partners().inbox.set_waker(Some(Arc::new(move || woken.wake())));
     thread::scope(|scope| {
         let _worker_guard = pool.count_worker();
         shared.spawn_workers(scope);
@@ -166,17 +164,13 @@ pub(super) fn walk_as_rank(
         }
         worker.copy.data.end_sharing();
     });
-    rank.inbox.set_waker(None);
+    cx.partners().inbox.set_waker(None);
     stack.assert_done();
 }
 
 /// Whether another worker may copy a large file.
-fn may_give_files(cx: &CopyContext<'_>) -> bool {
-    let options = cx.options;
-    options.make == Make::Copy
-        && !options.dry_run
-        && !options.copies_in_order()
-        && (cx.rank().is_some() || has_workers(options))
+fn may_give_files(options: &Options) -> bool {
+    options.make == Make::Copy && !options.dry_run && !options.copies_in_order()
 }
 
 /// Whether there may be more than one worker.
@@ -235,14 +229,8 @@ impl<'w> TreeWalk<'w> {
                 stack.push(Frame::of_share(share, guard), self.open_levels);
             }
             Some(Taken::Incoming(incoming, guard)) => {
-                if let (Some(places), Some(rank)) = (self.places, self.cx.rank()) {
-                    if let Some(Work::File(offer)) = decode(&incoming.work) {
-                        self.help_with_file(worker, (places, rank), (incoming, &offer));
-                    } else {
-                        let received = self.open_received(places, rank, incoming, guard);
-                        received.into_iter().for_each(|frame| stack.push(frame, self.open_levels));
-                    }
-                }
+                let received = self.start_received(worker, incoming, guard);
+                received.into_iter().for_each(|frame| stack.push(frame, self.open_levels));
             }
         }
         true
@@ -325,7 +313,7 @@ impl<'w> TreeWalk<'w> {
 
     /// Gives a large file to another worker, if this one has other names. If not, copies it.
     fn give_file(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
-        let refused = if self.give_file_to_rank(&file.pair, &file.name, file.listed_as) {
+        let refused = if self.give_file_to_partner(&file.pair, &file.name, file.listed_as) {
             None
         } else if !stack.has_names() || self.clones(&file.pair) {
             Some(file)
@@ -366,7 +354,7 @@ impl<'w> TreeWalk<'w> {
     /// Gives half of the buffered names to an idle worker, from the directory nearest to the top
     /// that has any.
     fn share_names(&self, stack: &mut Stack<'_>) {
-        self.give_to_rank(stack);
+        self.give_to_partner(stack);
         if let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0)
             && let Some(share) = self.half_of_names(stack)
         {

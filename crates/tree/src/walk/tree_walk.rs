@@ -32,8 +32,8 @@ pub(super) struct TreeWalk<'w> {
     pub(super) gives_files: bool,
     /// `None` as long as there is one worker.
     pub(super) pool: Option<&'w WorkPool>,
-    /// What is open for other ranks of a job.
-    pub(super) places: Option<&'w OpenedPlaces>,
+    /// What is open for partners.
+    pub(super) places: &'w OpenedPlaces,
 }
 
 impl TreeWalk<'_> {

@@ -12,13 +12,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
-use super::share_message::{Work, decode};
 use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::Listing;
 use crate::hash::HashMap;
 use crate::lock::lock;
-use crate::shared::{Event, RankContext};
+use crate::shared::messages::{Work, decode};
+use crate::shared::{Event, Load, PartnerContext};
 
 /// Names in a directory that one worker gives to another.
 pub(crate) struct WorkShare {
@@ -51,10 +51,10 @@ pub(crate) struct WorkPool {
     idle_workers: AtomicUsize,
     pub(crate) controller: Arc<ConcurrencyController>,
     pub(crate) processors: ProcessorUse,
-    rank: Option<Arc<RankContext>>,
+    partners: Arc<PartnerContext>,
 }
 
-/// Names that another rank gave, which are not opened yet.
+/// Names that a partner gave, which are not opened yet.
 pub(super) struct Incoming {
     pub(super) share: u64,
     pub(super) home: u32,
@@ -65,7 +65,7 @@ pub(super) struct Incoming {
 pub(super) enum Taken<'p> {
     /// From a worker of this process.
     Share(WorkShare, ShareGuard<'p>),
-    /// From another rank.
+    /// From a partner.
     Incoming(Incoming, ShareGuard<'p>),
 }
 
@@ -73,11 +73,11 @@ pub(super) enum Taken<'p> {
 struct State {
     ready: Vec<WorkShare>,
     incoming: VecDeque<Incoming>,
-    /// Directories from which other ranks have names, by the number of the share.
+    /// Directories from which partners have names, by the number of the share.
     given: HashMap<u64, Arc<DirectoryPair>>,
     /// Workers that have started and not ended.
     workers: usize,
-    /// Other ranks were told that no worker here has anything to do.
+    /// Partners were told that no worker here has anything to do.
     told_idle: bool,
     waiting: usize,
     /// Shares that were given and are not finished. Each keeps two descriptors open.
@@ -93,7 +93,7 @@ pub(crate) struct ShareGuard<'p>(&'p WorkPool);
 pub(crate) const SHARES_PER_WORKER: usize = 4;
 
 impl WorkPool {
-    pub(crate) fn new(limits: WorkerLimits, rank: Option<Arc<RankContext>>) -> WorkPool {
+    pub(crate) fn new(limits: WorkerLimits, partners: Arc<PartnerContext>) -> WorkPool {
         let state = State { outstanding_max: limits.most * SHARES_PER_WORKER, ..State::default() };
         WorkPool {
             state: Mutex::new(state),
@@ -101,7 +101,7 @@ impl WorkPool {
             idle_workers: AtomicUsize::new(0),
             controller: Arc::new(ConcurrencyController::new(limits)),
             processors: ProcessorUse::counted(),
-            rank,
+            partners,
         }
     }
 
@@ -111,27 +111,26 @@ impl WorkPool {
         WorkerGuard(self)
     }
 
-    /// Remembers that another rank has names from `pair` until the share `number` returns.
+    /// Remembers that a partner has names from `pair` until the share `number` returns.
     pub(super) fn note_given(&self, number: u64, pair: Arc<DirectoryPair>) {
         lock(&self.state).given.insert(number, pair);
     }
 
-    /// Wakes workers that wait, after something has arrived from another rank.
+    /// Wakes workers that wait, after something has arrived from a partner.
     pub(super) fn wake(&self) {
         // Under the lock, so that a worker that has just looked is waiting by now.
         let _state = lock(&self.state);
         self.changed.notify_all();
     }
 
-    /// Takes what has arrived from other ranks.
+    /// Takes what has arrived from partners.
     pub(super) fn receive(&self) {
         self.receive_locked(&mut lock(&self.state));
     }
 
     fn receive_locked(&self, state: &mut State) {
-        let Some(rank) = &self.rank else { return };
-        while let Some(event) = rank.inbox.take() {
-            if rank.is_about_offer(&event) {
+        while let Some(event) = self.partners.inbox.take() {
+            if self.partners.is_about_offer(&event) {
                 self.changed.notify_all();
                 continue;
             }
@@ -147,13 +146,13 @@ impl WorkPool {
                     let pair = state.given.remove(&number);
                     let pair = pair.expect("a share that comes back was given");
                     if refused {
-                        // The next rank would have to refuse it as well.
+                        // The next partner would have to refuse it as well.
                         pair.returned.store(true, Ordering::Relaxed);
                     }
-                    let Some(Work::Names(message)) = decode(&work) else {
+                    let Some(Work::Names(names)) = decode(&work) else {
                         unreachable!("it is as this process wrote it");
                     };
-                    let (names, is_large_file) = (message.names, message.is_large_file);
+                    let (names, is_large_file) = (names.listing(), names.is_large_file);
                     state.ready.push(WorkShare { pair, names, is_large_file });
                     state.outstanding += 1;
                 }
@@ -226,12 +225,9 @@ impl WorkPool {
             }
             state.waiting += 1;
             self.update_idle(&state);
-            if let Some(rank) = &self.rank
-                && state.waiting == state.workers
-                && !state.told_idle
-            {
+            if state.waiting == state.workers && !state.told_idle {
                 state.told_idle = true;
-                rank.ranks.idle();
+                self.partners.others.tell(Load::Idle);
             }
             state = self
                 .processors
@@ -241,12 +237,10 @@ impl WorkPool {
         }
     }
 
-    /// Tells other ranks that a worker here has something to do again.
+    /// Tells partners that a worker here has something to do again.
     fn tell_busy(&self, state: &mut State) {
-        if let Some(rank) = &self.rank
-            && std::mem::take(&mut state.told_idle)
-        {
-            rank.ranks.resume();
+        if std::mem::take(&mut state.told_idle) {
+            self.partners.others.tell(Load::Busy);
         }
     }
 

@@ -463,7 +463,7 @@ struct Summary<'s> {
     shared_bytes: u64,
     hole_bytes: u64,
     variants: Vec<VariantLine<'s>>,
-    chosen: Vec<ChosenFiles>,
+    chosen: Vec<ChosenFiles<'s>>,
     changed: u64,
     with_losses: u64,
     left_over: u64,
@@ -490,8 +490,8 @@ struct VariantLine<'s> {
 }
 
 #[derive(Serialize)]
-struct ChosenFiles {
-    by: &'static str,
+struct ChosenFiles<'s> {
+    by: &'s str,
     files: u64,
 }
 

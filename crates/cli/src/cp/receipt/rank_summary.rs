@@ -3,26 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use haulage::events::ChosenBy;
-use haulage::{EngineTotals, Kind, Outcome, RunTotals};
+use haulage::{EngineTotals, RunTotals};
 use serde::{Deserialize, Serialize};
 
 use crate::cp::job::Ended;
 use crate::cp::receipt::clock::Cost;
 
-/// All types of entries, which have numbers in a message.
-const KINDS: [Kind; 7] = [
-    Kind::File,
-    Kind::Directory,
-    Kind::Symlink,
-    Kind::Fifo,
-    Kind::Socket,
-    Kind::Device,
-    Kind::Unknown,
-];
-
 /// What one rank has done.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RankSummary {
     pub(crate) host: String,
     pub(crate) totals: RunTotals,
@@ -34,81 +22,15 @@ pub(crate) struct RankSummary {
     pub(crate) waited: Duration,
 }
 
-/// It in a message. All ranks run the same program.
-#[derive(Serialize, Deserialize)]
-struct Sent {
-    host: String,
-    /// The number of the type, that of the outcome, and how many.
-    entries: Vec<(usize, usize, u64)>,
-    data_bytes: u64,
-    shared_bytes: u64,
-    hole_bytes: u64,
-    variants: Vec<(String, u64, u64)>,
-    chosen: Vec<(String, u64)>,
-    changed: u64,
-    with_losses: u64,
-    left_over: u64,
-    failures: u64,
-    signal: Option<String>,
-    user: Duration,
-    system: Duration,
-    waited: Duration,
-}
-
 impl RankSummary {
-    pub(crate) fn encode(self) -> Vec<u8> {
-        let number_of = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
-        let entries = self.totals.entries.iter().filter_map(|(&(kind, outcome), &count)| {
-            let kind = KINDS.iter().position(|known| *known == kind)?;
-            Some((kind, number_of(outcome)?, count))
-        });
-        let variants = self.totals.variants.iter();
-        let sent = Sent {
-            host: self.host,
-            entries: entries.collect(),
-            data_bytes: self.totals.data_bytes,
-            shared_bytes: self.totals.shared_bytes,
-            hole_bytes: self.totals.hole_bytes,
-            variants: variants.map(|(name, of)| (name.clone(), of.files, of.bytes)).collect(),
-            chosen: self.totals.chosen.iter().map(|(by, &files)| (by.to_string(), files)).collect(),
-            changed: self.totals.changed,
-            with_losses: self.totals.with_losses,
-            left_over: self.totals.left_over,
-            failures: self.failures,
-            signal: self.signal,
-            user: self.user,
-            system: self.system,
-            waited: self.waited,
-        };
-        serde_json::to_vec(&sent).expect("strings and numbers only")
+    /// A message with it. All ranks run the same program.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, Vec::new()).expect("values in memory can be written to memory")
     }
 
     /// `None` if another program has sent it.
     pub(crate) fn decode(bytes: &[u8]) -> Option<RankSummary> {
-        let sent: Sent = serde_json::from_slice(bytes).ok()?;
-        let entries = sent.entries.into_iter().map(|(kind, outcome, count)| {
-            Some(((*KINDS.get(kind)?, *Outcome::ALL.get(outcome)?), count))
-        });
-        let chosen = sent.chosen.into_iter().map(|(by, files)| {
-            let known = ChosenBy::WORDS.into_iter().find(|known| *known == by)?;
-            Some((known, files))
-        });
-        let variants = sent.variants.into_iter();
-        let totals = RunTotals {
-            entries: entries.collect::<Option<_>>()?,
-            data_bytes: sent.data_bytes,
-            shared_bytes: sent.shared_bytes,
-            hole_bytes: sent.hole_bytes,
-            variants: variants
-                .map(|(name, files, bytes)| (name, EngineTotals { files, bytes }))
-                .collect(),
-            chosen: chosen.collect::<Option<_>>()?,
-            changed: sent.changed,
-            with_losses: sent.with_losses,
-            left_over: sent.left_over,
-        };
-        let Sent { host, failures, signal, user, system, waited, .. } = sent;
-        Some(RankSummary { host, totals, failures, signal, user, system, waited })
+        postcard::from_bytes(bytes).ok()
     }
 }
 
@@ -209,6 +131,8 @@ fn add_totals(sum: &mut RunTotals, other: RunTotals) {
 
 #[cfg(test)]
 mod tests {
+    use haulage::{Kind, Outcome};
+
     use super::*;
 
     fn summary(host: &str, files: u64, waited: u64) -> RankSummary {
@@ -220,7 +144,7 @@ mod tests {
         }
         let moved = EngineTotals { files, bytes: 100 * files };
         totals.variants.insert(String::from("read_write:64K"), moved);
-        totals.chosen.insert("rule", files);
+        totals.chosen.insert("rule".into(), files);
         RankSummary {
             host: host.to_owned(),
             totals,
@@ -244,7 +168,7 @@ mod tests {
     #[test]
     fn ranks_are_summed_by_host() {
         let ended = |rank, status, summary: Option<RankSummary>| {
-            let summary = summary.map(RankSummary::encode).unwrap_or_default();
+            let summary = summary.as_ref().map(RankSummary::encode).unwrap_or_default();
             Ended { rank, status, summary }
         };
         let others = [

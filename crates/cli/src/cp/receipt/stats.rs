@@ -227,8 +227,8 @@ rank 2 on beta waited longest, 9.50 s of 10.00 s
         {
             totals.variants.insert(variant.to_owned(), EngineTotals { files, bytes });
         }
-        totals.chosen.insert("profile", 1_234_000);
-        totals.chosen.insert("rule", 1);
+        totals.chosen.insert("profile".into(), 1_234_000);
+        totals.chosen.insert("rule".into(), 1);
         let cost = Cost {
             elapsed: Duration::from_millis(2560),
             user: Duration::from_millis(120),

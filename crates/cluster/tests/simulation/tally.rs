@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::shape::Dir;
-use crate::ids::RankId;
-use crate::source_links::{InodeId, Ticket};
+use cluster::RankId;
+use cluster::{InodeId, Ticket};
 
 /// What the ranks did together.
 #[derive(Debug, Default)]

@@ -1,15 +1,13 @@
-//! Thousands of ranks on a virtual clock: a discrete-event simulation that drives [`Protocol`].
+//! Thousands of ranks on a virtual clock: a discrete-event simulation that drives [`cluster::Protocol`].
 //!
 //! A tree is generated while it is copied, and files in a row are one event, so that a copy of a
 //! hundred million entries takes seconds. A rank is one worker. Metadata servers and links are
 //! never busy: what the simulation finds are the limits of the protocol alone.
-//!
-//! [`Protocol`]: crate::Protocol
 
-pub use costs::Costs;
-pub use engine::{Outcome, Simulation};
-pub use faults::Faults;
-pub use shape::Shape;
+pub(crate) use costs::Costs;
+pub(crate) use engine::{Outcome, Simulation};
+pub(crate) use faults::Faults;
+pub(crate) use shape::Shape;
 
 mod costs;
 mod engine;

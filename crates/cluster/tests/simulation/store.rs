@@ -1,8 +1,8 @@
 //! What one rank still has to copy, and what it waits for.
 
 use super::shape::{Children, Dir};
-use crate::ids::RankId;
-use crate::protocol::Taken;
+use cluster::RankId;
+use cluster::Taken;
 
 /// Names in one directory, as a message carries them.
 #[derive(Clone, Copy, Debug)]

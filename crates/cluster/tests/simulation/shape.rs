@@ -21,7 +21,7 @@ const POWER_LAW_DIRS: u64 = 10_000;
 
 /// The shape of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// One directory of files.
     Flat,
     /// One directory of directories of 99 files.
@@ -64,7 +64,7 @@ enum Dirs {
 
 impl Shape {
     /// All shapes, and the name of each.
-    pub const ALL: [(&str, Shape); 6] = [
+    pub(crate) const ALL: [(&str, Shape); 6] = [
         ("flat", Shape::Flat),
         ("small-directories", Shape::SmallDirectories),
         ("power-law", Shape::PowerLaw),

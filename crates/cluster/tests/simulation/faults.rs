@@ -1,23 +1,23 @@
 //! What goes wrong in a simulation, and which files have several names.
 
 use super::shape::Dir;
-use crate::ids::RankId;
-use crate::source_links::InodeId;
+use cluster::InodeId;
+use cluster::RankId;
 
 /// What goes wrong in a simulated copy.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Of a thousand shares, how many the receiver cannot open.
-    pub hand_back_per_mille: u64,
+    pub(crate) hand_back_per_mille: u64,
     /// Of a thousand entries, how many cannot be copied.
-    pub failures_per_mille: u64,
+    pub(crate) failures_per_mille: u64,
     /// One file of so many has several names; 0 for none. They
     /// are names of 100 inodes.
-    pub link_every: u64,
+    pub(crate) link_every: u64,
     /// Of a thousand ranks, how many take no share after a few. Rank 0 always does.
-    pub gives_up_per_mille: u64,
+    pub(crate) gives_up_per_mille: u64,
     /// When the user interrupts the copy, in nanoseconds, and at which rank.
-    pub cancel: Option<(u64, RankId)>,
+    pub(crate) cancel: Option<(u64, RankId)>,
 }
 
 impl Faults {
@@ -26,7 +26,7 @@ impl Faults {
     }
 
     /// How many shares the rank takes; `None` if it does not give up.
-    pub fn shares_taken(&self, rank: RankId, seed: u64) -> Option<u64> {
+    pub(crate) fn shares_taken(&self, rank: RankId, seed: u64) -> Option<u64> {
         let bits = mixed(seed ^ (u64::from(rank) << 20));
         let gives_up = rank != 0 && bits % 1000 < self.gives_up_per_mille;
         gives_up.then_some(bits / 1000 % 4)

@@ -9,11 +9,11 @@ use super::faults::Faults;
 use super::shape::{Dir, Shape};
 use super::store::{Frame, Names, Owner, Record, RecordId, Records};
 use super::tally::Tally;
-use crate::ids::RankId;
-use crate::message::Payload;
-use crate::protocol::{Command, Protocol};
-use crate::source_links::{InodeId, Ticket};
-use crate::surplus::Surplus;
+use cluster::Payload;
+use cluster::RankId;
+use cluster::Surplus;
+use cluster::{Command, Protocol};
+use cluster::{InodeId, Ticket};
 
 /// Directories whose descriptors a rank keeps for later shares.
 const KEPT_OPEN: usize = 32;
@@ -163,7 +163,7 @@ impl Rank {
             Command::Send(..) => unreachable!("the network sends"),
             Command::Demand(0) => return,
             Command::Demand(_) => return self.stop_after_this_file(now),
-            Command::Take(taken, names) => {
+            Command::Take { taken, work: names, .. } => {
                 match &mut self.shares_left {
                     Some(0) => {
                         self.protocol.take_none(&mut self.out);

@@ -8,66 +8,66 @@ use super::faults::{Faults, mixed};
 use super::rank::{Rank, Setting, Simulated};
 use super::shape::Shape;
 use super::tally::Tally;
-use crate::ids::RankId;
-use crate::message::Message;
-use crate::protocol::Command;
+use cluster::Command;
+use cluster::Message;
+use cluster::RankId;
 
 /// A copy of one tree by so many ranks.
 #[derive(Clone, Copy, Debug)]
-pub struct Simulation {
+pub(crate) struct Simulation {
     /// The tree.
-    pub shape: Shape,
+    pub(crate) shape: Shape,
     /// How many entries it has below its root.
-    pub entries: u64,
+    pub(crate) entries: u64,
     /// How many ranks copy it.
-    pub ranks: u32,
+    pub(crate) ranks: u32,
     /// The machine.
-    pub costs: Costs,
+    pub(crate) costs: Costs,
     /// What goes wrong, and what is not a plain file.
-    pub faults: Faults,
+    pub(crate) faults: Faults,
     /// What the random numbers start from. The same seed gives the same run.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Whether every entry is counted by name, which takes memory for each.
-    pub counts_names: bool,
+    pub(crate) counts_names: bool,
 }
 
 /// How a simulated copy went.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// From the start until the last rank knows that the run is over.
-    pub elapsed_ns: u64,
+    pub(crate) elapsed_ns: u64,
     /// What one rank alone would need.
-    pub useful_ns: u128,
+    pub(crate) useful_ns: u128,
     /// The longest sequence of steps that each need the one before.
-    pub critical_ns: u64,
+    pub(crate) critical_ns: u64,
     /// What ranks spent on opening the directories of shares.
-    pub opening_ns: u128,
+    pub(crate) opening_ns: u128,
     /// Entries that were copied, as the ranks' summaries say.
-    pub copied: u64,
+    pub(crate) copied: u64,
     /// Of these, by each rank.
-    pub copied_by: Vec<u64>,
+    pub(crate) copied_by: Vec<u64>,
     /// Messages between ranks.
-    pub messages: u64,
+    pub(crate) messages: u64,
     /// Of these, shares.
-    pub shares: u64,
+    pub(crate) shares: u64,
     /// Directories and shares that one rank kept in mind at a time, at most.
-    pub records_most: usize,
+    pub(crate) records_most: usize,
     /// Failures that rank 0 told the user.
-    pub told: Vec<(u64, u64)>,
+    pub(crate) told: Vec<(u64, u64)>,
     /// Entries that failed, where they failed.
-    pub failed: Vec<(u64, u64)>,
+    pub(crate) failed: Vec<(u64, u64)>,
     /// How often each entry was copied, by its directory and number, if names are counted.
-    pub names: BTreeMap<(u64, u64), u32>,
+    pub(crate) names: BTreeMap<(u64, u64), u32>,
 }
 
 impl Outcome {
     /// The time of one rank, divided by the ranks' times together: 1 at best.
-    pub fn efficiency(&self, ranks: u32) -> f64 {
+    pub(crate) fn efficiency(&self, ranks: u32) -> f64 {
         self.useful_ns as f64 / (f64::from(ranks) * self.elapsed_ns as f64)
     }
 
     /// The efficiency that no protocol can exceed with this tree.
-    pub fn efficiency_bound(&self, ranks: u32) -> f64 {
+    pub(crate) fn efficiency_bound(&self, ranks: u32) -> f64 {
         let parallel = self.useful_ns as f64 / f64::from(ranks);
         parallel / parallel.max(self.critical_ns as f64)
     }
@@ -135,7 +135,7 @@ impl Simulation {
     /// # Panics
     /// If the protocol is wrong: an entry is copied after the end, a rank ends with something left,
     /// a message is under way at the end, or nothing happens any more before the end.
-    pub fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> Outcome {
         let setting = Setting { shape: self.shape, costs: self.costs, faults: self.faults };
         let ranks = (0..self.ranks)
             .map(|rank| Rank::new(rank, self.ranks, self.seed, &self.faults))

@@ -1,5 +1,7 @@
 //! How a large file is cut into ranges that several ranks copy.
 
+use haulage::partners::RangeBytes;
+
 /// The longest range of a short file.
 const RANGE_BYTES_MIN: u64 = 64 << 20;
 
@@ -18,19 +20,9 @@ const LEAST_BYTES: u64 = 8 << 20;
 /// not answer too many claims.
 const LEAST_PART: u64 = 8;
 
-/// The bounds of the lengths of ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RangeBytes {
-    /// The longest. The first ranges of a file have it.
-    pub most: u64,
-    /// The shortest, but for the end of the file. All ranges begin at a multiple of it.
-    pub least: u64,
-}
-
 /// The bounds for a file of `file_bytes`. Both are a multiple of `stripe_bytes`, where the file system
 /// tells it (otherwise 0 or 1), so that no two ranks write to one stripe.
-#[must_use]
-pub fn range_bytes(file_bytes: u64, stripe_bytes: u64) -> RangeBytes {
+pub(crate) fn range_bytes(file_bytes: u64, stripe_bytes: u64) -> RangeBytes {
     let stripe_bytes = stripe_bytes.clamp(1, RANGE_BYTES_MAX);
     let most = (file_bytes / RANGES).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX);
     let least = (most / LEAST_PART).max(LEAST_BYTES);

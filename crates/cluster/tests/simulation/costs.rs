@@ -23,20 +23,20 @@ const BYTES_EACH_NS: u64 = 1;
 
 /// Latencies of the machine that is simulated, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Costs {
+pub(crate) struct Costs {
     /// One metadata operation of the file system.
-    pub metadata_ns: u64,
+    pub(crate) metadata_ns: u64,
     /// A message between the nearest ranks.
-    pub message_ns_min: u64,
+    pub(crate) message_ns_min: u64,
     /// A message between the farthest ranks.
-    pub message_ns_max: u64,
+    pub(crate) message_ns_max: u64,
     /// What a rank needs to receive one message. Messages to one rank wait for each other.
-    pub receive_ns: u64,
+    pub(crate) receive_ns: u64,
 }
 
 impl Costs {
     /// Metadata operations of `metadata_us`, messages of 1 to 50 µs.
-    pub fn with_metadata_us(metadata_us: u64) -> Costs {
+    pub(crate) fn with_metadata_us(metadata_us: u64) -> Costs {
         Costs {
             metadata_ns: metadata_us * 1000,
             message_ns_min: 1000,
