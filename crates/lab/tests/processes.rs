@@ -323,6 +323,7 @@ fn mapped_pages_are_faulted_in_one_by_one() {
     });
     let calls = Some(BYTES.div_ceil(2 * page_bytes));
     assert_eq!((written.calls, mapped.calls), (calls, calls));
-    assert!(mapped.minor_faults >= BYTES / page_bytes, "{mapped:?}");
+    // The kernel may read a page of the file again that it has written back.
+    assert!(mapped.minor_faults + mapped.major_faults >= BYTES / page_bytes, "{mapped:?}");
     assert!(written.minor_faults < 100, "{written:?}");
 }

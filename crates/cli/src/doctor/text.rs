@@ -170,9 +170,15 @@ fn copies(found: &Findings, columns: usize) -> String {
             .collect();
     let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0) + 2;
     let (first, second) = (width(0), width(1));
-    let indent = if NAME + first + second + width(2) <= columns { NAME } else { 2 };
+    let fits = |indent: usize| indent + first + second + width(2) - 2 <= columns;
+    let indent = if fits(NAME) { NAME } else { 2 };
     for (index, [lengths, cached, not_cached]) in rows.iter().enumerate() {
-        let line = format!("{:indent$}{lengths:<first$}{cached:<second$}{not_cached}", "");
+        let line = if fits(indent) {
+            format!("{:indent$}{lengths:<first$}{cached:<second$}{not_cached}", "")
+        } else {
+            // A line for each cell.
+            format!("{:indent$}{lengths}\n{:4}{cached}\n{:4}{not_cached}", "", "", "")
+        };
         text.push_str(&if index == 0 { styled(DIM, &line) } else { format!("{line}\n") });
     }
     if found.engine("reflink").is_some_and(|engine| engine.verdict == "yes") {
