@@ -19,7 +19,7 @@ use crate::moved::stop_for;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::cursor::with_both_at;
-use crate::support::presized::Presized;
+use crate::support::presized::{Presized, src_bytes_from};
 use crate::support::until_done::{write_all, write_at};
 use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 use crate::tuning::{Param, ParamKind};
@@ -105,9 +105,9 @@ fn presized(
     if len < PRESIZED_BYTES_MIN {
         return Ok(None);
     }
-    let stat = rustix::fs::fstat(pair.src).map_err(|errno| Moved::failed(Side::Src, errno))?;
-    let src_bytes = u64::try_from(stat.st_size).unwrap_or(0);
-    let len = len.min(src_bytes.saturating_sub(src_at));
+    let available =
+        src_bytes_from(pair, src_at).map_err(|errno| Moved::failed(Side::Src, errno))?;
+    let len = len.min(available);
     if len == 0 { Ok(None) } else { Presized::for_writes(pair, dst_at, len).map(Some) }
 }
 

@@ -17,7 +17,7 @@ use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::cursor::{with_both_at, with_src_at};
-use crate::support::presized::Presized;
+use crate::support::presized::{Presized, src_bytes_from};
 use crate::support::until_done::{Errors, Halt, Step, doubt_zero, until_done};
 use crate::sys::guarded::{self, Missing};
 use crate::sys::map::Map;
@@ -225,11 +225,6 @@ fn cut_at_src_end(pair: Pair<'_>, src_at: u64, bytes: usize) -> Step {
         }
         _ => Step::moved(bytes),
     }
-}
-
-fn src_bytes_from(pair: Pair<'_>, src_at: u64) -> rustix::io::Result<u64> {
-    let src_bytes = rustix::fs::fstat(pair.src)?.st_size;
-    Ok(u64::try_from(src_bytes).unwrap_or(0).saturating_sub(src_at))
 }
 
 fn offset_in_page(offset: u64) -> usize {

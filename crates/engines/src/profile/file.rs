@@ -19,7 +19,7 @@ use super::text::Parsed;
 /// The file from which a profile is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
-    /// No file: only the built-in profile is used.
+    /// No file: the rule decides.
     #[default]
     None,
     /// The user's own file, which need not exist.

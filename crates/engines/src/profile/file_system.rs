@@ -53,24 +53,6 @@ impl Pair {
         Pair { src, dst, same }
     }
 
-    /// The file systems of two open files by type alone. Does not read the list of mounts.
-    #[must_use]
-    pub fn by_type(src: BorrowedFd<'_>, dst: BorrowedFd<'_>, same: bool) -> Pair {
-        let by_type =
-            |fd| FileSystem { fs_type: fs_type_of(fd).map(name_of), ..FileSystem::default() };
-        Pair { src: by_type(src), dst: by_type(dst), same }
-    }
-
-    /// The same by the numbers that statfs(2) returned, if they are already known.
-    #[must_use]
-    pub fn by_number(src: Option<u64>, dst: Option<u64>, same: bool) -> Pair {
-        let by_number = |number: Option<u64>| FileSystem {
-            fs_type: number.map(name_of),
-            ..FileSystem::default()
-        };
-        Pair { src: by_number(src), dst: by_number(dst), same }
-    }
-
     /// Both as text: `ext4 /data to xfs /backup`, or `within ext4 /data`.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -277,8 +259,9 @@ mod tests {
         assert_eq!(found.fs_type.as_deref(), Some("0x9fa0"));
         assert!(found.mount_point.is_some() && found.options.is_some(), "{found:?}");
         assert!(found.fits(&found));
-        let by_number = Pair::by_number(Some(0x9fa0), None, false);
-        assert_eq!(by_number.in_words(), "0x9fa0 to *");
+        let by_type = FileSystem { fs_type: found.fs_type.clone(), ..FileSystem::default() };
+        let pair = Pair { src: by_type, dst: FileSystem::default(), same: false };
+        assert_eq!(pair.in_words(), "0x9fa0 to *");
         let numbers = ["ext4", "0x9fa0", "*", "0xfrob"]
             .map(|name| FileSystem { fs_type: text(name), ..FileSystem::default() }.number());
         assert_eq!(numbers, [Some(0xef53), Some(0x9fa0), None, None]);

@@ -4,7 +4,7 @@
 use crate::contract::{Copier, StatusFlags};
 use crate::span::Pos;
 use crate::support::placement::spawn_worker;
-use crate::support::presized::Presized;
+use crate::support::presized::{Presized, src_bytes_from};
 use crate::support::stripes::Stripes;
 use crate::{Moved, Pair, Side, Span, Stop};
 
@@ -30,11 +30,8 @@ impl Copier for Parallel {
         let (Pos::At(src_at), Pos::At(dst_at)) = (span.src, span.dst) else {
             return self.copiers[0].copy(pair, span);
         };
-        let shared = match rustix::fs::fstat(pair.src) {
-            Ok(stat) => {
-                let src_bytes = u64::try_from(stat.st_size).unwrap_or(0);
-                span.len.min(src_bytes.saturating_sub(src_at))
-            }
+        let shared = match src_bytes_from(pair, src_at) {
+            Ok(available) => available.min(span.len),
             Err(errno) => return Moved::failed(Side::Src, errno),
         };
         if shared < SHARED_BYTES_MIN {

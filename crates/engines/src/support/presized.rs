@@ -107,6 +107,12 @@ impl Presized {
     }
 }
 
+/// Bytes of the source from `src_at` to its end.
+pub(crate) fn src_bytes_from(pair: Pair<'_>, src_at: u64) -> rustix::io::Result<u64> {
+    let src_bytes = rustix::fs::fstat(pair.src)?.st_size;
+    Ok(u64::try_from(src_bytes).unwrap_or(0).saturating_sub(src_at))
+}
+
 /// Whether the file system has allocated what it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Allocated {
