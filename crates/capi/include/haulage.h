@@ -127,7 +127,7 @@
 #define HAULAGE_ENGINE 1
 
 /*
- The file of a profile; "" for the built-in one only, which is the default.
+ The file of a profile; "" for none, which is the default.
  */
 #define HAULAGE_PROFILE 2
 

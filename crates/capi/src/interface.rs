@@ -54,7 +54,7 @@ pub const HAULAGE_PROGRESS_PER_SECOND: c_int = 3;
 
 /// For haulage_set_text: the variant of an engine, such as "splice:1M"; "" for the fastest.
 pub const HAULAGE_ENGINE: c_int = 1;
-/// The file of a profile; "" for the built-in one only, which is the default.
+/// The file of a profile; "" for none, which is the default.
 pub const HAULAGE_PROFILE: c_int = 2;
 /// One more pattern of gitignore(5): what it matches in a tree is not copied. The first pattern that
 /// matches decides.

@@ -295,7 +295,7 @@ fn every_option_in_the_documents_exists() {
             }
         }
     }
-    assert!(count > 50, "{count} options");
+    assert!(count > 55, "{count} options");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -284,7 +284,7 @@ impl<'c> Copy<'c> {
         self.with(|options| options.sigbus_handler = true)
     }
 
-    /// The profile that `haulage tune` wrote. By default none is read, and the built-in one is used.
+    /// The profile that `haulage tune` wrote. By default none is read, and the rule decides.
     pub fn profile(self, profile: Location) -> Copy<'c> {
         self.with(|options| options.profile = profile)
     }

@@ -18,7 +18,7 @@ pub(super) fn show() -> anyhow::Result<()> {
     let mut text = format!("{}{there}\n", file.path().display());
     let pairs = pairs_of_this_machine(&profile);
     if pairs.is_empty() {
-        text.push_str("nothing was measured on this machine; the built-in profile is used\n");
+        text.push_str("nothing was measured on this machine; the rule decides\n");
     }
     let mounts = Mount::all();
     for pair in pairs {

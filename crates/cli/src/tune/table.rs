@@ -119,7 +119,7 @@ pub(super) fn of_record(
 }
 
 const LEGEND: &str = "MB/s is the rate of one file, also with several in flight. The last three columns \
-    are the percentages by which a copy takes longer with the built-in default, with GNU cp's engines, \
+    are the percentages by which a copy takes longer with the default, with GNU cp's engines, \
     and with copy_file_range alone, with half the width of the 95 % interval. '?': it is too wide.";
 
 fn heading(record: &Record, measured: usize, file_systems: &FileSystems) -> String {

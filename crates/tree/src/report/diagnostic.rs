@@ -113,7 +113,7 @@ pub enum Diagnostic {
     /// The extended attribute `name` could not be set. `required`: the option named extended
     /// attributes.
     Xattr { name: Vec<u8>, dst: PathBuf, errno: Errno, required: bool },
-    /// The profile `path` cannot be used; the built-in one is used.
+    /// The profile `path` cannot be used; the rule decides.
     ProfileUnusable { path: PathBuf, problem: Problem },
     /// A line of the profile `path` is unusable and ignored.
     ProfileLine { path: PathBuf, mistake: Mistake },

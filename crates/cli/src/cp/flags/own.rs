@@ -56,7 +56,7 @@ pub(super) static FLAGS: &[Flag] = &[
                   profile is used. If it is unset, the file is haulage/profile.toml in \
                   $XDG_CONFIG_HOME or ~/.config, which is not read for a copy of a few small \
                   files. docs/profile.md describes the format. If a profile cannot be used, a \
-                  warning is printed and the built-in profile is used. \\fB--engine\\fR takes \
+                  warning is printed and the rule of haulage decides. \\fB--engine\\fR takes \
                   precedence. \\fB--debug\\fR and \\fB--receipt\\fR report for each file which \
                   line of the profile was used.",
         ..Flag::PLAIN
