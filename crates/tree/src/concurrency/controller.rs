@@ -30,7 +30,7 @@ const STACK_BYTES: usize = 512 << 10;
 pub(crate) struct EntryCost {
     /// Bytes that were moved, not shared.
     pub(crate) bytes: u64,
-    /// Its file was created, and counted, before.
+    /// The file of the entry was created, and counted, before.
     pub(crate) created: bool,
 }
 
@@ -264,7 +264,8 @@ impl Permit {
         }
     }
 
-    /// The same before the worker waits for work: it needs no processor until it acquires the permit again.
+    /// Admits another worker before this one waits for work: it needs no processor until it acquires the
+    /// permit again.
     pub(crate) fn release_to_wait(&mut self) {
         self.release();
         self.vacate();
@@ -279,7 +280,7 @@ impl Permit {
         self.place.iter_mut().for_each(Place::keep_apart);
     }
 
-    /// The same, if fewer workers than the default run.
+    /// Admits another worker, if fewer workers than the default run.
     pub(crate) fn release_if_limited(&mut self) {
         if self.controller.as_ref().is_some_and(|controller| controller.is_below_default()) {
             self.release();

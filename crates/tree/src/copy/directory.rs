@@ -297,7 +297,8 @@ fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
     Ok(created)
 }
 
-/// The same in a dry run. A copy into itself is reported here, since the walk will not reach it.
+/// Records the directory that a dry run would create. A copy into itself is reported here, since the walk
+/// will not reach it.
 fn dry_run_create(
     cx: &CopyContext<'_>,
     dry_run: &DryRun,

@@ -16,7 +16,7 @@ use crate::shared::{Claim, Claimant, FirstCopy};
 
 /// What becomes of the destination.
 pub(super) enum LinkOrCopy<'r> {
-    /// It was linked to an earlier copy of the source.
+    /// The destination was linked to an earlier copy of the source.
     Linked,
     /// The caller has to copy, and then to publish the copy if the source may have other names. The copy is
     /// one of its own if the link that was due is `lost`.

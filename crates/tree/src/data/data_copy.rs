@@ -33,8 +33,8 @@ pub(super) const BUFFER_BYTES: usize = 256 << 10;
 /// copies it before a user can interrupt.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// The same for a file in the page cache: it takes 5 ms, and deferred initialisation would add up
-/// to a tenth.
+/// Deferred initialisation is not needed for a shorter file in the page cache: its copy takes 5 ms,
+/// and deferred initialisation would add up to a tenth.
 const CACHED_BYTES: u64 = 16 << 20;
 
 /// [`CACHED_BYTES`] applies only until this time after the start of the run.
@@ -104,7 +104,7 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) at: u64,
     /// Records the offset for `--resume`.
     pub(super) journal: Option<&'c mut Journal>,
-    /// The same for a range of a file that several processes copy.
+    /// Records what is copied of a range of a file that several processes copy, for `--resume`.
     pub(super) range_records: Option<RangeRecords>,
     /// Bytes of data and of holes that partners have copied. The report has them as well.
     pub(super) by_others: u64,

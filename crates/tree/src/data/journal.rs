@@ -154,7 +154,7 @@ pub(super) struct RangeRecords {
     /// 0 without a journal.
     pub(super) chunk_bytes: u64,
     records: Vec<ChunkRecord>,
-    /// Those before this offset were taken.
+    /// The records before this offset were taken.
     taken_to: u64,
     broken: bool,
 }

@@ -224,7 +224,7 @@ impl PendingDrops {
         }
     }
 
-    /// Their bytes.
+    /// Bytes of the pages that are still to be dropped.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -22,12 +22,12 @@ use crate::request::{Options, Sparse};
 /// cost of the check on a fast one.
 const PIECE_BYTES: u64 = 64 << 20;
 
-/// The same if progress is displayed often and one call may copy it all: copy_file_range(2) reports
-/// its count only when it returns.
+/// Bytes between two checks for an interrupt if progress is displayed often and one call may copy it all:
+/// copy_file_range(2) reports its count only when it returns.
 const FINE_PIECE_BYTES: u64 = 8 << 20;
 
-/// The same for a worker that copies a file alone and may get helpers later. A processor or a partner that
-/// has become idle waits for half of it on average.
+/// Bytes between two checks for an interrupt in a worker that copies a file alone and may get helpers later.
+/// A processor or a partner that has become idle waits for half of it on average.
 const ALONE_PIECE_BYTES: u64 = 16 << 20;
 
 /// A shorter extent is not read past the page cache, unless it is a whole file.

@@ -38,7 +38,7 @@ pub(crate) struct AtomicFile<'j> {
     report: &'j Reporter<'j>,
     final_name: FinalName<'j>,
     temp_name: Option<CString>,
-    /// It is a partial file that is kept if the copy fails.
+    /// The file is a partial file that is kept if the copy fails.
     resumable: bool,
     /// How much of it is valid, if it is resumable.
     pub(crate) journal: Option<Journal>,
@@ -434,7 +434,7 @@ impl Drop for AtomicFile<'_> {
 /// How a file got its final name.
 enum Named {
     ByRename,
-    /// Its temporary name is still there.
+    /// A hard link gave the file its final name; the temporary name is still there.
     ByLink,
 }
 

@@ -134,7 +134,7 @@ fn open_locked(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, 
 pub(crate) enum JournalKind {
     PartialFile,
     Directory,
-    /// It records nothing.
+    /// No more than the start of a journal, which records nothing.
     Empty,
 }
 

@@ -17,7 +17,7 @@ use crate::request::{Follow, Make, Options};
 /// How source and destination are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SameFile {
-    /// They are different files, or the copy does not destroy its source.
+    /// Source and destination are different files, or the copy does not destroy its source.
     Different,
     /// The destination is the copy already.
     AlreadyDone,

@@ -141,7 +141,7 @@ pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// The same for a file that was just created as `name` in `dir`.
+/// Locks a temporary file that was just created as `name` in `dir`.
 ///
 /// # Errors
 /// EEXIST also when another run has removed it meanwhile.

@@ -31,7 +31,7 @@ pub(crate) struct TimeResolutions(Mutex<Vec<(u64, Nanoseconds)>>);
 pub(super) struct Older<'o> {
     pub(super) entry: &'o Entry<'o>,
     pub(super) dst: &'o Stat,
-    /// It is the target of the symbolic link at the destination.
+    /// The file is the target of the symbolic link at the destination.
     pub(super) through_link: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) operand: &'a Arc<Operand>,
     /// This is the operand itself.
     pub(crate) is_operand: bool,
-    /// Its type in the directory listing.
+    /// The type of the entry in the directory listing.
     pub(crate) listed_as: FileType,
     /// If the source is a symbolic link, its target is copied.
     pub(crate) src_through_link: bool,
@@ -135,7 +135,7 @@ pub(crate) struct Operand {
     pub(crate) dst: PathBuf,
     /// The destination is a name in a directory that the user named.
     pub(crate) into_directory: bool,
-    /// It was reported that the operand would be copied into itself. That is reported once.
+    /// A copy of the operand into itself was reported. That is reported once.
     pub(crate) into_itself: AtomicBool,
     /// Partners may copy entries below it.
     pub(crate) shareable: AtomicBool,

@@ -10,7 +10,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Those of the calling process now.
+    /// The effective user and group of the calling process now.
     pub(crate) fn of_process() -> Caller {
         Caller {
             euid: rustix::process::geteuid().as_raw(),

@@ -63,7 +63,7 @@ enum Owner {
     Unchanged,
     /// Owner and group are the source's now, and the change has cleared bits of the mode.
     Changed,
-    /// They could not be changed.
+    /// The owner could not be changed; the group may have been.
     Lost,
 }
 

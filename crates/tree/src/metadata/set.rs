@@ -35,13 +35,13 @@ pub(crate) struct Source<'s> {
 pub(crate) struct Target<'t> {
     pub(crate) handle: Handle<'t>,
     pub(crate) place: &'t Place<'t>,
-    /// Its attributes when it was created or found.
+    /// The attributes of the file when it was created or found.
     pub(crate) stat: &'t Stat,
     /// This run created it.
     pub(crate) new: bool,
-    /// Its directory has a default access control list.
+    /// The directory of the file has a default access control list.
     pub(crate) inherits_acl: bool,
-    /// Its final mode if modes are not preserved.
+    /// The final mode of the file if modes are not preserved.
     pub(crate) mode: Option<Mode>,
 }
 

@@ -137,7 +137,7 @@ impl Options {
 pub enum Follow {
     /// None.
     Never,
-    /// Those named on the command line.
+    /// Symbolic links named on the command line.
     CommandLine,
     /// All.
     #[default]

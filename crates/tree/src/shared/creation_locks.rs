@@ -51,7 +51,7 @@ pub(crate) struct SharingLock {
 pub(crate) enum CreationLock {
     /// The directory alone.
     Directory(Mutex<()>),
-    /// Its allocation group.
+    /// The allocation group of the directory.
     Group { groups: Arc<Groups>, at: usize },
 }
 

@@ -67,7 +67,7 @@ pub(super) enum Refused {
     Operand(Diagnostic),
     /// The directory.
     Directory,
-    /// It may be possible later.
+    /// The share cannot be opened now, and may be later.
     ForNow,
 }
 

@@ -28,7 +28,8 @@ use crate::hash::HashSet;
 /// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
 const PARALLEL_MIN: usize = 32;
 
-/// The same if the first of them is a large file.
+/// Independent operands in a row that are worth starting threads if the first of them is a large
+/// file.
 const PARALLEL_LARGE_MIN: usize = 2;
 
 /// Copies one operand with one worker.

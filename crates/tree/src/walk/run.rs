@@ -33,8 +33,8 @@ fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer
     with_context(options, observer, &alone, |cx| copy_request(cx, request))
 }
 
-/// The same together with other processes. Process 0 copies what `request` names; the others, for
-/// which there is none, copy what the processes give to each other, until
+/// Copies what `request` names together with other processes. Process 0 has the request. The others,
+/// for which there is none, copy what the processes give to each other, until
 /// [`Event::End`](crate::Event::End).
 pub fn copy_with_partners(
     request: Option<&Request>,

@@ -117,8 +117,8 @@ pub(crate) fn walk(
     stack.assert_done();
 }
 
-/// The same together with partners. Without a `root`, copies what partners give, until all processes
-/// are done.
+/// Copies everything below `root` together with partners. Without a `root`, copies what partners
+/// give, until all processes are done.
 pub(super) fn walk_with_partners(
     cx: &CopyContext<'_>,
     worker: &mut Worker,

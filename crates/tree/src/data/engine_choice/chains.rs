@@ -31,7 +31,7 @@ pub(crate) struct VariantChains {
 pub(crate) struct VariantChain {
     chain: Chain,
     pub(crate) chosen: Chosen,
-    /// It contains `copy_file_range`.
+    /// The chain contains `copy_file_range`.
     pub(crate) offloads: bool,
 }
 
@@ -48,11 +48,11 @@ pub(crate) enum ChainId {
 /// The properties of a file by which its variant is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
-    /// Its length.
+    /// The length of the file.
     pub(crate) bytes: u64,
-    /// Its length without holes.
+    /// The length of the file without holes.
     pub(crate) bytes_to_move: u64,
-    /// Its file system may block.
+    /// The file system of the file may block.
     pub(crate) may_block: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct UsableLine {
     variant: Variant,
     /// The file systems and what it is for, in words.
     pub(crate) words: Arc<str>,
-    /// It applies to sources of which nothing is in the page cache.
+    /// The line applies to sources of which nothing is in the page cache.
     is_for_absent: bool,
     /// What has changed since it was measured, in words.
     pub(crate) changes: Vec<String>,

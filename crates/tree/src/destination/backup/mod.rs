@@ -99,7 +99,7 @@ pub(crate) fn next_path(
 
 /// Why no backup was made.
 pub(crate) enum BackupError {
-    /// It would have replaced a file that this run created, at this path.
+    /// The backup would have replaced a file that this run created, at this path.
     ReplacesCreated(PathBuf),
     Errno(Errno),
 }
