@@ -22,7 +22,7 @@ mod release_check;
 
 /// A task.
 struct Task {
-    /// Its name and what may follow it.
+    /// The name of the task and what may follow it.
     usage: &'static str,
     about: &'static str,
     /// Gets the name and what follows it.

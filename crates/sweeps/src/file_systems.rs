@@ -93,7 +93,7 @@ impl FileSystems {
         }
     }
 
-    /// Those that the environment of this process names, if it names any.
+    /// The file systems that the environment of this process names, if it names any.
     pub fn from_environment() -> anyhow::Result<Option<FileSystems>> {
         let Some(list) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let found = parsed(&list).context(VARIABLE)?;
