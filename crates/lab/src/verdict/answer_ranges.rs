@@ -216,7 +216,7 @@ impl CellAnswer {
         (kind, of.into_iter().chain(self.sharers().iter().cloned()).collect())
     }
 
-    /// The same variant is in front.
+    /// Answers of one kind with the same variant in front have the same key.
     fn rough_key(&self) -> Key {
         match self {
             CellAnswer::Fastest { leader, .. } => (0, vec![leader.variant.clone()]),
