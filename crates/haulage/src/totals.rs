@@ -24,7 +24,7 @@ pub struct RunTotals {
     pub entries: BTreeMap<(Kind, Outcome), u64>,
     /// Bytes of data moved or shared.
     pub data_bytes: u64,
-    /// Bytes of `data_bytes` that are shared with the source.
+    /// Bytes of data that are shared with the source.
     pub shared_bytes: u64,
     /// Bytes of holes in the copies.
     pub hole_bytes: u64,

@@ -70,7 +70,7 @@ pub struct CurrentFile {
     pub dst: PathBuf,
     /// Bytes of the source that were copied.
     pub bytes: u64,
-    /// Bytes of `bytes` that the run waits for and that are not on the medium yet.
+    /// Copied bytes that the run waits for and that are not on the medium yet.
     pub unwritten_bytes: u64,
     /// The length of the source when it was opened; 0 if it is not known.
     pub bytes_expected: u64,
@@ -145,7 +145,7 @@ impl Progress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     entries: u64,
-    /// Entries of `entries` whose data is not known to be on the medium.
+    /// Entries whose data is not known to be on the medium.
     held_entries: u64,
     copied: u64,
     skipped: u64,
