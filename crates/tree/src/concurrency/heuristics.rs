@@ -88,8 +88,8 @@ pub(super) const MORE: Threshold = Threshold { takes_at_most: 0.93, gives_up_fro
 pub(super) const MORE_UNDER_CONTENTION: Threshold =
     Threshold { takes_at_most: 0.85, gives_up_from: 1.05 };
 
-/// For more workers where they wait, and fewer than processors were faster, or are likely to be.
-/// How long a medium takes is too uneven to give up after one window.
+/// For more workers where fewer than the default number run, and wait. How long a medium takes is
+/// too uneven to give up after one window.
 pub(super) const MORE_WHILE_WAITING: Threshold =
     Threshold { gives_up_from: MORE.gives_up_from, ..MORE_UNDER_CONTENTION };
 
