@@ -75,7 +75,6 @@ pub enum CertificateStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Badge {
     /// Whether it holds.
-    #[serde(rename = "standing")]
     pub status: CertificateStatus,
     /// The status in words.
     pub words: String,

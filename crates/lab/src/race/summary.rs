@@ -12,7 +12,6 @@ pub enum VariantStage {
     /// The variant took part in the final.
     Raced,
     /// The variant ran in elimination rounds only, on the start of the source.
-    #[serde(rename = "heat")]
     Eliminated,
     /// The variant copies no file and is measured beside the others to compare with.
     Floor,
@@ -30,7 +29,6 @@ pub struct Summary {
     /// Workers that shared each file.
     pub workers: usize,
     /// How far it came.
-    #[serde(rename = "standing")]
     pub stage: VariantStage,
     /// Why it did not come further; empty when it raced.
     pub reason: String,

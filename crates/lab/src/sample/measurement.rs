@@ -9,7 +9,6 @@ use crate::page_cache::state::Proof;
 #[serde(default)]
 pub struct Measurement {
     /// CLOCK_MONOTONIC when the timed part started.
-    #[serde(rename = "begun_ns")]
     pub started_ns: u64,
     /// CLOCK_MONOTONIC when the timed part ended.
     pub ended_ns: u64,

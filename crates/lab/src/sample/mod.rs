@@ -46,7 +46,6 @@ impl Sample {
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// A short run on the start of the source; elimination rounds decide which candidates go on.
-    #[serde(rename = "heat")]
     Elimination,
     /// One run on the whole load that warms up and is never counted.
     WarmUp,

@@ -99,7 +99,6 @@ pub struct Finding {
     /// What it costs always to use copy_file_range.
     pub copy_file_range_loss: Option<Loss>,
     /// Every variant that was tried, fastest first.
-    #[serde(rename = "ways")]
     pub variants: Vec<VariantResult>,
     /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
     /// of the median elimination round of a variant over that of the best.
@@ -135,7 +134,7 @@ pub struct VariantResult {
     pub name: String,
     /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be
     /// slow, or no time), `refused`.
-    pub standing: String,
+    pub outcome: String,
     /// Why it was refused; empty otherwise.
     pub reason: String,
     /// The destination then shares the source's extents.
@@ -154,7 +153,7 @@ pub struct VariantResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_mode: Option<SlowMode>,
     /// The times of its elimination rounds in nanoseconds, each of all files of a copy slot.
-    #[serde(rename = "heats_ns", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elimination_ns: Vec<f64>,
     /// The times of the final, by round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -388,7 +387,7 @@ fn variant_results(
             best.filter(|&best| best != index).and_then(|best| round_times.ratio(index, best));
         let is_best = best == Some(index);
         let one = is_best.then_some(1.0);
-        let (standing, reason) = match &candidate.status {
+        let (outcome, reason) = match &candidate.status {
             _ if chosen == Some(index) => ("chosen", ""),
             Status::Running => ("raced", ""),
             Status::Beaten => ("beaten", ""),
@@ -400,7 +399,7 @@ fn variant_results(
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);
         results.push(VariantResult {
             name: candidate.name.clone(),
-            standing: standing.to_owned(),
+            outcome: outcome.to_owned(),
             reason: reason.to_owned(),
             shares_extents: candidate.shares_extents,
             file_ns_median,
