@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker};
-use super::finish::{remember, skipped};
-use crate::destination::existing::remove;
-use crate::destination::state::NameState;
+use super::context::{remember, skipped};
+use crate::destination::prepare::NameState;
+use crate::destination::prepare::remove;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{FileId, cannot_be_linked, is_one_file, is_symlink, kind};

@@ -12,7 +12,7 @@ use rustix::fs::{Stat, ftruncate};
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::fs::time::{coarsest_resolution, elapsed_since};
+use crate::fs::stat::{coarsest_resolution, elapsed_since};
 use crate::fs::{FileId, ctime, file_bytes, mtime};
 use crate::shared::messages::ChunkRecord;
 

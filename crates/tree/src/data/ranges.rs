@@ -9,9 +9,9 @@ use engines::Meter;
 use rustix::fs::{fdatasync, ftruncate};
 use rustix::io::retry_on_intr;
 
-use super::context::DataContext;
+use super::data_copy::DataContext;
 use super::data_copy::DataCopy;
-use super::files::{Files, Shared};
+use super::data_copy::{Files, Shared};
 use super::journal::RangeRecords;
 use super::sync::sync_file;
 use super::verify::verify_range;

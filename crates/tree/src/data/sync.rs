@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, Stat, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::writeback::start_writeback;
-use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, descriptors, is_regular};
+use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, is_regular, process};
 use crate::hash::HashMap;
 use crate::lock::lock;
 use crate::metadata::set_times;
@@ -115,7 +115,7 @@ impl PendingSyncs {
 
     /// Whether they are as many as may be kept.
     pub(crate) fn are_many(&mut self, options: &Options) -> bool {
-        let asked = || files_kept(options, descriptors::available());
+        let asked = || files_kept(options, process::available_descriptors());
         !self.files.is_empty() && self.files.len() >= *self.files_max.get_or_insert_with(asked)
     }
 

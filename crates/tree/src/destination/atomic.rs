@@ -16,11 +16,10 @@ use rustix::fs::{
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
-use super::existing::{is_gone, may_be_removed};
-use super::own_file::{self, LeftOver};
+use super::found::{Found, refuse_untrusted_link};
 use super::partial::{self, Beside, may_resume, resume_or_create};
-use super::state::{DestinationState, Found, refuse_untrusted_link};
-use super::temporary::{create_temporary, lock_created, lock_temporary};
+use super::prepare::{DestinationState, is_gone, may_be_removed};
+use super::temporary::{LeftOver, create_temporary, lock_created, lock_temporary, remove_own};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
@@ -374,7 +373,7 @@ impl<'j> AtomicFile<'j> {
             Ok(()) => Ok(Named::ByRename),
         };
         if let Named::ByLink = named? {
-            self.report_left_over(own_file::remove(dir, temp_name));
+            self.report_left_over(remove_own(dir, temp_name));
         }
         self.temp_name = None;
         Ok(())
@@ -426,7 +425,7 @@ impl<'j> AtomicFile<'j> {
 impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
-            self.report_left_over(own_file::remove(self.final_name.parts().0, temp_name));
+            self.report_left_over(remove_own(self.final_name.parts().0, temp_name));
         }
     }
 }

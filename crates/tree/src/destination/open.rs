@@ -7,8 +7,8 @@ use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
 use super::context::DestinationContext;
-use super::existing::{may_be_removed, remove};
-use super::state::{Found, refuse_untrusted_link};
+use super::found::{Found, refuse_untrusted_link};
+use super::prepare::{may_be_removed, remove};
 use crate::entry::Entry;
 use crate::fs::{
     FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,

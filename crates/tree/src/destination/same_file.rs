@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Stat, statat};
 
-use super::state::Found;
+use super::found::Found;
 use crate::entry::Entry;
 use crate::fs::{
     FileId, c_name, is_directory, is_symlink, lists_all, may_be_one_name, open_for_search, split,

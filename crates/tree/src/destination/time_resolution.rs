@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, Stat, fstat, openat, readlinkat};
 
 use crate::entry::Entry;
 use crate::fs::fs_type::is_on_reliable_fs;
-use crate::fs::time::{
+use crate::fs::stat::{
     Nanoseconds, RESOLUTION_MAX, coarsest_resolution, elapsed_since, since_1970,
 };
 use crate::fs::{FileId, Handle, Place, ctime, file_bytes, is_regular, is_symlink, kind, mtime};

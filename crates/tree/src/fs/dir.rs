@@ -9,7 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
 use super::dir_path::DirPath;
-use super::name::c_name;
+use super::place::c_name;
 use super::stat::{FileId, is_file};
 use super::xattr::Handle;
 

@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{FileType, Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
 
-use super::mode::{denied_by_default_acl, drops_inherited_acl};
 use super::set::{
     Losses, MetadataContext, SPECIAL_BITS, Source, Target, change_owner, set_permissions, set_times,
 };
+use super::set::{denied_by_default_acl, drops_inherited_acl};
 use crate::fs::{
     ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_directory, is_regular, kind,
 };

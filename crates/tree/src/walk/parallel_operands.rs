@@ -15,10 +15,10 @@ use std::thread::{self, Scope};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
 use rustix::io::Errno;
 
+use super::contexts::Worker;
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::tree_walk::LARGE_FILE_BYTES;
-use super::worker::Worker;
 use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
 use crate::copy::context::CopyContext;
 use crate::entry::source_name;

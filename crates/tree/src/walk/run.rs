@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustix::fs::CWD;
 
+use super::contexts::Worker;
 use super::contexts::{Outcome, with_context, with_data_context};
 use super::operands::{copy_into, copy_to_last, copy_to_name};
 use super::resumed_operand::{remove_finished_marker, resume_to_last};
 use super::tree::walk_with_partners;
-use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::descriptors::copy_open_files;
 use crate::copy::plain::{copy_plain, is_plain};

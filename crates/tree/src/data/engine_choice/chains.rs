@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engines::profile::Residency;
 use engines::{Chain, Moved, Observer, Pair, Span, Variant};
 
-use super::profile_lines::{LineChoice, ProfileLines};
 use super::profiles::EngineContext;
+use super::profiles::{LineChoice, ProfileLines};
 use super::rule::{Between, OTHERS, RULE, RowChoice, WorkerLoad, read_write};
 use crate::fs::Endpoint;
 use crate::report::{Chosen, ChosenBy};

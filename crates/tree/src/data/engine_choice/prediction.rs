@@ -4,7 +4,7 @@
 use engines::Variant;
 use engines::profile::{FileSystems, InFlight, PairChoices, Residency, Situation};
 
-use super::profile_lines::ProfileLines;
+use super::profiles::ProfileLines;
 use super::rule::{Between, WorkerLoad};
 use crate::request::Options;
 
