@@ -11,14 +11,16 @@ use rustix::io::retry_on_intr;
 
 use super::data_copy::{DataCopy, Files, OldContents, is_sparse, observer};
 use super::engine_choice::rule::SHARED_BLOCKS;
-use crate::fs::{BTRFS, Endpoint, FileId, Place, TMPFS, XFS, file_bytes, is_regular, is_reliable};
+use crate::fs::{
+    BTRFS, Endpoint, Endpoints, FileId, Place, TMPFS, XFS, file_bytes, is_regular, is_reliable,
+};
 use crate::report::{Action, Chosen, ChosenBy, Offload, Result, SparseDetection, failed};
 use crate::request::{Options, Reflink, Sparse};
 
 impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible.
     pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool> {
-        let Some(clone) = &mut self.chains.clone else {
+        let Some(clone) = &mut self.engines.chains.clone else {
             self.test_clone_for_debug();
             return Ok(false);
         };
@@ -27,7 +29,7 @@ impl DataCopy<'_, '_, '_> {
         let mut observe = observer(self.cx.report, &mut self.report.attempts);
         let moved = clone.file(pair).copy(Span::whole(size), &mut observe);
         drop(observe);
-        self.advance(moved.bytes);
+        self.position.advance(moved.bytes);
         let required = self.cx.options.reflink == Reflink::Always;
         match moved.stop {
             Stop::Done | Stop::Eof => {
@@ -108,7 +110,7 @@ impl Files<'_> {
     pub(super) fn truncate_or_keep(
         &self,
         options: &Options,
-        (src, dst): (Endpoint<'_>, Endpoint<'_>),
+        Endpoints { src, dst }: Endpoints<'_>,
         may_clone: bool,
         clone_over: &mut CloneOverPolicy,
     ) -> Result<OldContents> {
@@ -193,9 +195,9 @@ impl DataCopy<'_, '_, '_> {
         let started = Instant::now();
         let is_cloned = self.try_clone_all(size)?;
         self.clone_over.record(size, started.elapsed());
-        if self.at < size {
+        if self.position.at < size {
             // The source has become shorter, or not all of it was cloned.
-            retry_on_intr(|| ftruncate(self.files.dst, self.at))
+            retry_on_intr(|| ftruncate(self.files.dst, self.position.at))
                 .map_err(failed(Action::Truncate, self.files.dst_place))?;
         }
         self.old_contents = OldContents::Gone;
@@ -204,12 +206,12 @@ impl DataCopy<'_, '_, '_> {
 
     /// Cuts what is left of old contents behind those that were written. If nothing was, they stay.
     pub(super) fn cut_old_contents(&mut self, copied: Result<()>) -> Result<()> {
-        let is_untouched = copied.is_err() && self.at == 0;
+        let is_untouched = copied.is_err() && self.position.at == 0;
         if self.old_contents != OldContents::UntilWritten || is_untouched {
             return copied;
         }
-        if file_bytes(self.files.dst_stat) > self.at {
-            let cut = retry_on_intr(|| ftruncate(self.files.dst, self.at));
+        if file_bytes(self.files.dst_stat) > self.position.at {
+            let cut = retry_on_intr(|| ftruncate(self.files.dst, self.position.at));
             if copied.is_ok() {
                 cut.map_err(failed(Action::Truncate, self.files.dst_place))?;
             }

@@ -16,7 +16,9 @@ use super::page_cache::PendingDrops;
 use super::sync::{LocalFs, PendingSyncs, Written};
 use super::writeback::{BacklogLimit, RANGE_BYTES_MAX};
 use crate::concurrency::{Permit, ProcessorUse};
-use crate::fs::{Endpoint, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process};
+use crate::fs::{
+    Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
+};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 
@@ -256,8 +258,7 @@ impl DataWorker {
     pub(super) fn parts(
         &mut self,
         options: &Options,
-        src: Endpoint<'_>,
-        dst: Endpoint<'_>,
+        Endpoints { src, dst }: Endpoints<'_>,
     ) -> Parts<'_> {
         // Any two numbers that belong together.
         let key = FileId { dev: src.dev, ino: dst.dev };

@@ -17,6 +17,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
 use super::found::{Found, refuse_untrusted_link};
+use super::open::NewFile;
 use super::partial::{self, Beside, may_resume, resume_or_create};
 use super::prepare::{DestinationState, is_gone, may_be_removed};
 use super::temporary::{LeftOver, create_temporary, lock_created, lock_temporary, remove_own};
@@ -27,7 +28,7 @@ use crate::fs::{
     FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, fs_type_of, give_name, is_file,
     is_regular, is_served, keeps_number, open_to_write, path_in, rename_if_absent,
 };
-use crate::metadata::{NewMode, set_permissions, set_times};
+use crate::metadata::{set_permissions, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Existing, Make, Options, Reflink};
 use crate::security::{Resolved, resolve_symlink};
@@ -100,13 +101,12 @@ pub(crate) fn is_atomic(
         && state.found.as_deref().is_none_or(is_file)
 }
 
-/// Creates a file for the copy of `entry`, which already has a name if it `is_named`.
-/// [`AtomicFile::commit`] gives it its own. `fs_type` is the type of the file system of the destination's directory.
+/// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
 pub(crate) fn open_atomic<'j>(
     cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
-    (src, mode, is_named, fs_type): (&Stat, NewMode, bool, Option<u64>),
+    NewFile { src, mode, is_named, fs_type }: NewFile<'_>,
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;

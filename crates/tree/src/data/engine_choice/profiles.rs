@@ -16,7 +16,7 @@ use engines::profile::{
 };
 
 use super::rule::{Between, RowChoice, WorkerLoad, is_allowed, may_offload};
-use crate::fs::{Endpoint, FileId};
+use crate::fs::{Endpoints, FileId};
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
 use crate::request::Options;
@@ -80,13 +80,13 @@ impl<'r> EngineContext<'r> {
     }
 
     /// The lines for two open files.
-    pub(super) fn lines_between(&self, src: Endpoint<'_>, dst: Endpoint<'_>) -> Arc<ProfileLines> {
-        let key = FileId { dev: src.dev, ino: dst.dev };
+    pub(super) fn lines_between(&self, ends: Endpoints<'_>) -> Arc<ProfileLines> {
+        let key = FileId { dev: ends.src.dev, ino: ends.dst.dev };
         let mut pairs = lock(&self.pairs);
         if let Some((_, lines)) = pairs.iter().find(|(known, _)| *known == key) {
             return lines.clone();
         }
-        let lines = Arc::new(lines_between(self.own_lines(), self.options, src, dst));
+        let lines = Arc::new(lines_between(self.own_lines(), self.options, ends));
         pairs.push((key, lines.clone()));
         lines
     }
@@ -136,16 +136,11 @@ pub(crate) fn processors() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-fn lines_between(
-    user: &[PairChoices],
-    options: &Options,
-    src: Endpoint<'_>,
-    dst: Endpoint<'_>,
-) -> ProfileLines {
+fn lines_between(user: &[PairChoices], options: &Options, ends: Endpoints<'_>) -> ProfileLines {
     if user.is_empty() {
         return ProfileLines::default();
     }
-    let found = FileSystems::of(src.fd, dst.fd);
+    let found = FileSystems::of(ends.src.fd, ends.dst.fd);
     let kernel = engines::sys::Uname::or_unknown().release;
     let fitting = user.iter().filter(|pair| pair.fits(&found));
     let user: Vec<_> = fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();
