@@ -6,5 +6,3 @@
 static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
 
 engines::program!(haulage_cli::run);
-engines::math_functions!();
-engines::random_numbers!();

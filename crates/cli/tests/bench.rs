@@ -352,6 +352,26 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
     }
 }
 
+/// A claim alone is measured in its own cells, and answered.
+#[test]
+fn a_claim_is_measured_alone() {
+    let home = tempfile::tempdir().expect("a directory");
+    let listed = bench(home.path(), &["--list", "claims"]);
+    assert!(testfs::stdout(&listed).contains("page-of-8k"), "{}", testfs::stderr(&listed));
+    let args = ["--claim", "page-of-8k", "--rounds", "4", "--on", ".", "--runs", "runs"];
+    let output = bench(home.path(), &args);
+    let said = testfs::stdout(&output);
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(said.contains("published 1 x"), "{said}");
+    let verdict = std::fs::read(only_run(home.path()).join("verdict.json")).expect("it");
+    let verdict: serde_json::Value = serde_json::from_slice(&verdict).expect("JSON");
+    let claims = verdict["claims"].as_array().expect("claims");
+    assert_eq!((claims.len(), &claims[0]["name"]), (1, &"page-of-8k".into()), "{claims:?}");
+    assert!(claims[0]["here"].as_str().is_some_and(|here| here.contains(" x (")), "{claims:?}");
+    let output = bench(home.path(), &["--claim", "no-such-claim"]);
+    assert_eq!(output.status.code(), Some(2), "{}", testfs::stderr(&output));
+}
+
 #[test]
 fn the_built_in_experiments_are_listed() {
     let home = tempfile::tempdir().expect("a directory");

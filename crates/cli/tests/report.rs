@@ -111,27 +111,6 @@ fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
     }
 }
 
-/// Hash maps of the standard library need random numbers, and it panicked without.
-#[test]
-fn a_report_is_made_where_neither_a_call_nor_a_device_has_random_numbers() {
-    if !testfs::is_root() {
-        return testfs::skip(&testfs::test_name(), "only root can hide /dev/urandom");
-    }
-    let home = tempfile::tempdir().expect("a directory");
-    small(home.path());
-    let script = "mount --bind /dev/null /dev/urandom && exec strace -f -o trace \
-                  -e inject=getrandom:error=EIO \"$0\" report --text small";
-    let mut command = testfs::command("unshare");
-    command.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_haulage")]);
-    let output = command.current_dir(home.path()).output().expect("unshare runs");
-    let said = testfs::stderr(&output);
-    if !home.path().join("trace").exists() {
-        return testfs::skip(&testfs::test_name(), &format!("strace in a mount namespace: {said}"));
-    }
-    assert!(output.status.success(), "{said}");
-    assert!(testfs::stdout(&output).contains("A little of everything"), "{said}");
-}
-
 /// A page that cannot be written does not destroy the one that is there.
 #[test]
 fn a_failed_page_leaves_the_last_one() {

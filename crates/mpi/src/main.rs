@@ -13,8 +13,6 @@ use haulage_mpi::rank;
 static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
 
 engines::program!(run);
-engines::math_functions!();
-engines::random_numbers!();
 
 const USAGE: &str = "\
 Usage: mpirun [OPTION]... haulage-mpi cp [OPTION]... SOURCE... DEST

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use super::measured_dirs::MeasuredDirs;
 use crate::terminal::command::{positive, random_seed, seconds};
@@ -22,17 +22,18 @@ use crate::terminal::command::{positive, random_seed, seconds};
         haulage bench --list\n  \
         haulage bench engines --on /data --time 600\n  \
         haulage bench engines --on /data --part cold\n  \
+        haulage bench --claim one-byte-calls --on /data\n  \
         haulage bench closson-2007 --on /ssd --on /backup --scale 0.1 --dry-run\n  \
         haulage bench --resume runs/20260131T120000Z-host-engines"
 )]
 pub(super) struct Args {
     /// A built-in experiment, or a file
-    #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["list", "resume"])]
+    #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["list", "resume", "claim"])]
     pub(super) experiment: Option<String>,
 
-    /// List the built-in experiments
-    #[arg(long)]
-    pub(super) list: bool,
+    /// List the built-in experiments, or the published claims that they test
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "experiments")]
+    pub(super) list: Option<Listed>,
 
     #[command(flatten)]
     pub(super) dirs: MeasuredDirs,
@@ -40,6 +41,10 @@ pub(super) struct Args {
     /// Measure only PART of the experiment; --dry-run names the parts; can be given several times
     #[arg(long = "part", value_name = "PART")]
     pub(super) parts: Vec<String>,
+
+    /// Measure only what tests CLAIM, of EXPERIMENT or of any built-in one
+    #[arg(long, value_name = "CLAIM", conflicts_with = "parts")]
+    pub(super) claim: Option<String>,
 
     /// Multiply the sizes and numbers of the files that are made by F
     #[arg(long, value_name = "F", value_parser = factor, default_value = "1")]
@@ -72,8 +77,15 @@ pub(super) struct Args {
     pub(super) details: bool,
 
     /// Continue the interrupted experiment whose run directory is RUN
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "parts", "scale", "seed", "runs"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "parts", "claim", "scale", "seed", "runs"])]
     pub(super) resume: Option<PathBuf>,
+}
+
+/// What `--list` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Listed {
+    Experiments,
+    Claims,
 }
 
 fn factor(text: &str) -> Result<f64, &'static str> {

@@ -26,7 +26,7 @@ use lab::verdict::{Delta, Verdict};
 use crate::scratch::ScratchGuard;
 use crate::terminal::{command, output};
 use crate::version::VERSION;
-use args::Args;
+use args::{Args, Listed};
 use experiment::{Purpose, Start};
 use progress_view::ProgressView;
 
@@ -35,7 +35,10 @@ use progress_view::ProgressView;
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("bench", arguments, |args: &Args| {
         let text = match &args.resume {
-            _ if args.list => plan::list(BUILT_IN, output::columns()),
+            _ if args.list == Some(Listed::Claims) => {
+                plan::list_claims(BUILT_IN, output::columns())
+            }
+            _ if args.list.is_some() => plan::list(BUILT_IN, output::columns()),
             Some(path) => resume(args, path)?,
             None => run(args)?,
         };
@@ -56,10 +59,15 @@ pub(crate) fn session() -> ExitCode {
 
 fn run(args: &Args) -> anyhow::Result<String> {
     args.dirs.check()?;
-    let name = args.experiment.as_deref().unwrap_or_default();
-    let definition = match load(name)?.scaled(args.scale).only(&args.parts) {
-        Ok(definition) => definition,
-        Err(part) => return Err(no_part(name, part, &load(name)?)),
+    let definition = match &args.claim {
+        Some(claim) => only_claim(args.experiment.as_deref(), claim)?.scaled(args.scale),
+        None => {
+            let name = args.experiment.as_deref().unwrap_or_default();
+            match load(name)?.scaled(args.scale).only(&args.parts) {
+                Ok(definition) => definition,
+                Err(part) => return Err(no_part(name, part, &load(name)?)),
+            }
+        }
     };
     let time = match (args.time, args.rounds) {
         (None, None) => Some(Duration::from_secs_f64(definition.minutes * 60.0)),
@@ -127,6 +135,20 @@ fn load(name: &str) -> anyhow::Result<Definition> {
     }
     let text = std::fs::read_to_string(name).with_context(|| format!("cannot read '{name}'"))?;
     Ok(Definition::parse(&text, name)?)
+}
+
+/// What tests `claim`: of the experiment, or of any built-in one.
+fn only_claim(experiment: Option<&str>, claim: &str) -> anyhow::Result<Definition> {
+    let definitions = match experiment {
+        Some(name) => vec![load(name)?],
+        None => BUILT_IN.iter().map(BuiltIn::definition).collect::<Result<_, _>>()?,
+    };
+    let found = definitions.into_iter().find_map(|definition| definition.only_claim(claim));
+    let unknown = || {
+        let words = format!("there is no claim '{claim}'; see haulage bench --list claims");
+        command::usage_error(words)
+    };
+    found.ok_or_else(unknown)
 }
 
 fn no_part(experiment: &str, part: &str, definition: &Definition) -> anyhow::Error {

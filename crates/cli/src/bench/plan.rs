@@ -33,6 +33,24 @@ pub(super) fn list(built_in: &[BuiltIn], columns: usize) -> String {
     text
 }
 
+/// The claims that the built-in experiments test.
+pub(super) fn list_claims(built_in: &[BuiltIn], columns: usize) -> String {
+    let mut text = String::new();
+    for built_in in built_in {
+        let definition = built_in.definition().expect("a test parses all of them");
+        if definition.claims.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("{}\n", styled(BOLD, &definition.title)));
+        for claim in &definition.claims {
+            text.push_str(&wrapped_behind("  ", &claim.name, columns));
+            let says = format!("{} (published: {})", claim.says, claim.published);
+            text.push_str(&wrapped_behind("      ", &says, columns));
+        }
+    }
+    text
+}
+
 /// What a run of `definition` would do, and the time and space that it needs.
 pub(super) fn of(
     definition: &Definition,

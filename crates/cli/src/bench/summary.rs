@@ -1,5 +1,6 @@
 //! The verdict of an experiment on one screen.
 
+use lab::analysis::claims::TestedClaim;
 use lab::definition::Definition;
 use lab::run_dir::{Run, files};
 use lab::verdict::conclusion::Conclusion;
@@ -27,6 +28,7 @@ pub(super) fn render(
     let mut text = String::from("Summary\n");
     text.push_str(&wrapped(&definition.question, columns, ""));
     text.push('\n');
+    text.push_str(&of_claims(&verdict.claims, columns));
     let open = verdict.unresolved(definition);
     let unresolved = of_unresolved(&open, run, columns);
     if open.are_most() {
@@ -68,6 +70,27 @@ pub(super) fn render(
     let details = format!("Tables and analyses{notes}: {}", path.join(files::DETAILS).display());
     text.push_str(&wrapped(&details, columns, "  "));
     text.push_str(&wrapped(&format!("Samples and verdict: {}", path.display()), columns, "  "));
+    text
+}
+
+/// Each claim: whether it holds here, what was published and what was measured.
+fn of_claims(claims: &[TestedClaim], columns: usize) -> String {
+    let mut text = String::new();
+    for TestedClaim { says, published, here, answer, why, .. } in claims {
+        let name = format!("{:<16}", answer.words());
+        text.push_str(&wrapped_behind(&name, says, columns));
+        let mut figures = format!("published {published}");
+        for (word, found) in [(", here ", here), (": ", why)] {
+            if !found.is_empty() {
+                figures.push_str(word);
+                figures.push_str(found);
+            }
+        }
+        text.push_str(&wrapped_behind(&" ".repeat(16), &figures, columns));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
     text
 }
 

@@ -34,7 +34,7 @@ fn row(arg: &Arg, argument: Argument) -> OptionRow {
         longs: arg.get_long().map(str::to_owned).into_iter().collect(),
         metavars: if is_switch(arg) { Vec::new() } else { metavars(arg) },
         argument,
-        optional: false,
+        optional: !is_switch(arg) && arg.get_num_args().is_some_and(|n| n.min_values() == 0),
         help: phrase(&text(arg.get_help())),
     }
 }
@@ -65,7 +65,9 @@ fn argument(arg: &Arg) -> Argument {
         }
         Some("PART") => Argument::Part(BUILT_IN.iter().map(parts_of).collect()),
         // The names of commands are known to `main`.
-        Some("N" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => Argument::Anything,
+        Some("N" | "CLAIM" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => {
+            Argument::Anything
+        }
         name => panic!("what is {name:?} of {}?", arg.get_id()),
     }
 }

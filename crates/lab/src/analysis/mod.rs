@@ -3,6 +3,7 @@
 
 pub mod artefacts;
 pub mod buffer;
+pub mod claims;
 pub mod estimated;
 pub mod floor;
 pub mod interim;

@@ -90,6 +90,7 @@ pub fn experiment(choice: &Choice) -> Definition {
         minutes: choice.minutes,
         // Each comparison is as important as the others.
         main: String::new(),
+        claims: Vec::new(),
         parts,
     }
 }

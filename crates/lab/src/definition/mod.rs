@@ -1,6 +1,7 @@
 //! An experiment as plain data: its parts, their variants and factors.
 
 pub mod cell;
+pub mod claim;
 pub mod deltas;
 pub mod reference;
 mod scale;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::page_cache::state::State;
 use cell::{Cell, Destination, Shape};
+use claim::Claim;
 
 /// The version of the form; it changes when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -37,6 +39,9 @@ pub struct Definition {
     /// The parts of the experiment.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
+    /// Published sentences that it tests.
+    #[serde(default, rename = "claim", skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
 }
 
 /// A workload with its factors, whose combinations are cells.
@@ -229,9 +234,36 @@ impl Definition {
         }
         if !names.is_empty() {
             self.parts.retain(|part| names.contains(&part.name));
+            self.claims.retain(|claim| names.contains(&claim.part));
             self.main.clone_from(&self.main_part().name.clone());
         }
         Ok(self)
+    }
+
+    /// The definition with only what tests the claim `name`; `None` if there is none of that name.
+    #[must_use]
+    pub fn only_claim(mut self, name: &str) -> Option<Definition> {
+        self.claims.retain(|claim| claim.name == name);
+        let claim = self.claims.first()?.clone();
+        self.parts.retain(|part| part.name == claim.part);
+        self.main.clone_from(&claim.part);
+        for part in &mut self.parts {
+            part.sizes.retain(|size| claim.has_size(size));
+            part.states = vec![claim.state];
+            part.at_once = vec![claim.at_once];
+            part.variants
+                .retain(|variant| claim.variants.contains(variant) || *variant == claim.than);
+            part.measure = claim.measure;
+            part.baseline = claim.than.clone();
+            // A comparison of sizes has no baseline among its variants.
+            if part.compared().next().is_none() {
+                part.baseline.clear();
+            }
+            part.compare.clear();
+            part.analyses.clear();
+            part.reference = None;
+        }
+        Some(self)
     }
 
     /// The definition as TOML, with everything filled in.

@@ -13,6 +13,10 @@ impl Definition {
             if part.files > 1 {
                 part.files = scaled_count(part.files, scale);
             } else {
+                let claims = self.claims.iter_mut().filter(|claim| claim.part == part.name);
+                for size in claims.flat_map(|it| it.sizes.iter_mut().chain(&mut it.than_size)) {
+                    *size = scaled_size(size, scale);
+                }
                 let mut sizes: Vec<String> = Vec::new();
                 for size in &part.sizes {
                     let size = scaled_size(size, scale);

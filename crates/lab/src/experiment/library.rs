@@ -62,6 +62,12 @@ mod tests {
                 assert!(part.compared().next().is_some(), "{}: {}", definition.name, part.name);
             }
         }
+        let definitions = BUILT_IN.iter().map(|it| it.definition().expect("it was parsed above"));
+        let claims = definitions.flat_map(|definition| definition.claims);
+        let names: Vec<String> = claims.map(|claim| claim.name).collect();
+        let unique: std::collections::BTreeSet<&String> = names.iter().collect();
+        assert_eq!(unique.len(), names.len(), "--claim takes the name alone");
+        assert!(names.len() > 20, "{names:?}");
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
         let files = std::fs::read_dir(dir).expect("the directory").flatten();
         let toml = files.filter(|file| file.path().extension().is_some_and(|e| e == "toml"));

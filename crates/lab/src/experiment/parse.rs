@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::definition::cell::{Cell, Destination, Shape};
+use crate::definition::claim::Claim;
 use crate::definition::{
     Analysis, Definition, Measure, Order, Part, Reference, SCHEMA, Slowed, reference, without_label,
 };
@@ -85,6 +86,16 @@ impl Definition {
                 return Err(at(main.span(), problem));
             }
         };
+        let mut claims: Vec<Claim> = Vec::new();
+        for claim in raw.claim {
+            let span = claim.span();
+            let claim = claim.into_inner().checked(&parts);
+            let claim = claim.map_err(|Wrong { span, problem }| at(span, problem))?;
+            if claims.iter().any(|earlier| earlier.name == claim.name) {
+                return Err(at(span, format!("there is another claim called '{}'", claim.name)));
+            }
+            claims.push(claim);
+        }
         Ok(Definition {
             schema: SCHEMA,
             name: raw.name.into_inner(),
@@ -94,6 +105,7 @@ impl Definition {
             minutes: raw.minutes.into_inner(),
             main,
             parts,
+            claims,
         })
     }
 }
@@ -111,6 +123,8 @@ struct RawDefinition {
     #[serde(default)]
     main: Option<Spanned<String>>,
     part: Vec<Spanned<RawPart>>,
+    #[serde(default)]
+    claim: Vec<Spanned<RawClaim>>,
     /// How a run of it was made; written into run directories and of no meaning here.
     #[serde(default, rename = "run")]
     _run: Option<toml::Value>,
@@ -167,6 +181,31 @@ struct RawReference {
     state: Option<State>,
     #[serde(default = "one")]
     at_once: Spanned<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClaim {
+    name: Spanned<String>,
+    says: String,
+    published: String,
+    part: Spanned<String>,
+    variants: Spanned<Vec<String>>,
+    than: Spanned<String>,
+    #[serde(default)]
+    sizes: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    than_size: Option<Spanned<String>>,
+    #[serde(default)]
+    state: Option<State>,
+    #[serde(default = "one")]
+    at_once: Spanned<u32>,
+    #[serde(default)]
+    measure: Option<Measure>,
+    #[serde(default)]
+    at_least: Option<f64>,
+    #[serde(default)]
+    at_most: Option<f64>,
 }
 
 fn default_minutes() -> Spanned<f64> {
@@ -371,6 +410,63 @@ impl RawPart {
             return Err(Wrong::at(&self.name, problem));
         }
         Ok(all)
+    }
+}
+
+impl RawClaim {
+    fn checked(self, parts: &[Part]) -> Result<Claim, Wrong> {
+        if !is_name(self.name.get_ref()) {
+            return Err(Wrong::at(&self.name, not_a_name(self.name.get_ref())));
+        }
+        let Some(part) = parts.iter().find(|part| part.name == *self.part.get_ref()) else {
+            let problem = format!("no part is called '{}'", self.part.get_ref());
+            return Err(Wrong::at(&self.part, problem));
+        };
+        let unknown = |names: &[String], known: &[String]| {
+            names.iter().find(|name| !known.contains(name)).cloned()
+        };
+        let than = std::slice::from_ref(self.than.get_ref());
+        for (span, names) in
+            [(self.variants.span(), self.variants.get_ref().as_slice()), (self.than.span(), than)]
+        {
+            if let Some(name) = unknown(names, &part.variants) {
+                return Err(Wrong { span, problem: format!("'{name}' is not among the variants") });
+            }
+        }
+        let sizes = self.sizes.unwrap_or_else(|| Spanned::new(0..0, part.sizes.clone()));
+        let than_size = self.than_size.as_ref().map(|size| std::slice::from_ref(size.get_ref()));
+        let than_span = self.than_size.as_ref().map_or(0..0, Spanned::span);
+        for (span, sizes) in
+            [(sizes.span(), sizes.get_ref().as_slice()), (than_span, than_size.unwrap_or_default())]
+        {
+            if let Some(size) = unknown(sizes, &part.sizes) {
+                return Err(Wrong { span, problem: format!("'{size}' is no size of the part") });
+            }
+        }
+        let state = self.state.unwrap_or(part.states[0]);
+        if !part.states.contains(&state) || !part.at_once.contains(self.at_once.get_ref()) {
+            let problem = format!("the part {} has no such cell", part.name);
+            return Err(Wrong::at(&self.part, problem));
+        }
+        if self.at_least.is_none() && self.at_most.is_none() {
+            let problem = "expected at_least or at_most: with which ratios the claim holds";
+            return Err(Wrong::at(&self.name, problem));
+        }
+        Ok(Claim {
+            name: self.name.into_inner(),
+            says: self.says,
+            published: self.published,
+            part: part.name.clone(),
+            variants: self.variants.into_inner(),
+            than: self.than.into_inner(),
+            sizes: sizes.into_inner(),
+            than_size: self.than_size.map(Spanned::into_inner),
+            state,
+            at_once: self.at_once.into_inner(),
+            measure: self.measure.unwrap_or(part.measure),
+            at_least: self.at_least,
+            at_most: self.at_most,
+        })
     }
 }
 

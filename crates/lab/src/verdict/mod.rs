@@ -13,6 +13,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::claims::{self, TestedClaim};
 use crate::analysis::interim::{self, ComparisonSoFar, ERROR};
 use crate::analysis::view::{Rules, View};
 use crate::analysis::{self, Finding, artefacts};
@@ -40,6 +41,9 @@ pub struct Verdict {
     /// What the certificate says of this machine; empty without one.
     #[serde(default)]
     pub certificate: String,
+    /// Published claims, and whether they hold here.
+    #[serde(default)]
+    pub claims: Vec<TestedClaim>,
     /// Each part's answer.
     pub parts: Vec<PartVerdict>,
     /// What else a reader has to know, in sentences.
@@ -177,6 +181,7 @@ impl Verdict {
             delta_cold: delta.shares.cold,
             delta_from: delta.from.clone(),
             certificate: String::new(),
+            claims: Vec::new(),
             parts: definition.parts.iter().enumerate().map(part).collect(),
             notes: notes::notes(cells),
         }
@@ -199,6 +204,7 @@ impl Verdict {
                 part.sentence = part.in_words(definition, &definition.parts[index]);
             }
         }
+        self.claims = claims::tested(definition, &views);
         self.notes.extend(artefacts::of(&views, samples.machine));
         self
     }
