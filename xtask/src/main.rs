@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use clap::Parser;
-use file_systems::FileSystems;
 use sweeps::{command, file_systems, packages, skips, tasks};
 
 mod book;
@@ -16,13 +15,12 @@ mod follow;
 mod fuzz;
 mod layers;
 mod mpi;
-mod peers;
 mod python;
 mod release_check;
 
 /// A task.
 struct Task {
-    /// Its name and what may follow it.
+    /// The name of the task and what may follow it.
     usage: &'static str,
     about: &'static str,
     /// Gets the name and what follows it.
@@ -44,7 +42,6 @@ const TASKS: &[Task] = &[
         "run CMD with the test file systems, as HAULAGE_TEST_FS names them",
         with_fs,
     ),
-    task("peers [--help]", "time haulage cp against GNU cp and other copiers", peers),
     task(
         "sweep [--help]",
         "try faults, kills and limits on haulage cp by the thousand",
@@ -99,19 +96,6 @@ fn with_fs(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
     command::step(Command::new(program).args(arguments).envs(file_systems.environment()))
-}
-
-fn peers(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    let args = peers::Args::parse_from(words);
-    let mount = || file_systems::mount_only(&args.kinds(), args.scale);
-    peers::run(&args, &mounted_unless(args.needs_no_mounts(), mount)?)
-}
-
-fn mounted_unless(
-    none: bool,
-    mount: impl FnOnce() -> anyhow::Result<FileSystems>,
-) -> anyhow::Result<FileSystems> {
-    if none { Ok(FileSystems::none()) } else { file_systems::mounted(mount) }
 }
 
 /// What a wrong command line is answered with.

@@ -11,7 +11,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// The same value in glibc and musl.
+/// The state in which a thread cannot be cancelled: 1 in glibc and in musl.
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 
 /// This thread cannot be cancelled until this is dropped. pthread_cancel(3) ends a thread by unwinding its
@@ -89,7 +89,7 @@ pub(crate) unsafe fn text<'t>(text: *const c_char) -> Result<&'t OsStr, c_int> {
     Ok(OsStr::from_bytes(text.to_bytes()))
 }
 
-/// The same as a path.
+/// The path that C passes; EINVAL for a null pointer.
 ///
 /// # Safety
 /// As for [`text`].

@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: Vec<OsString>, script: fn(Shell) -> String) -> Exi
     })
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `completions`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -51,7 +51,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("engines", arguments, run)
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `engines`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

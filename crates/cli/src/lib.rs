@@ -38,11 +38,11 @@ use terminal::text::{wrapped, wrapped_behind};
 /// A subcommand.
 struct Command {
     name: &'static str,
-    /// Its purpose in a phrase.
+    /// The purpose of the command in a phrase.
     about: &'static str,
     /// Runs it with the arguments after its name.
     main: fn(Vec<OsString>) -> ExitCode,
-    /// Its arguments. `None` for `cp`, which has a table of its own.
+    /// The arguments of the command. `None` for `cp`, which has a table of its own.
     arguments: Option<fn() -> clap::Command>,
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn main(arguments: Vec<OsString>, pages: fn() -> Vec<Page>) -> ExitCo
     })
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `man`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -15,7 +15,7 @@ pub(crate) fn ending() -> Vec<i32> {
     not_ignored(&[SIGINT, SIGTERM, SIGHUP])
 }
 
-/// Those of `signals` that were not ignored when the process started.
+/// The signals among `signals` that were not ignored when the process started.
 pub(crate) fn not_ignored(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|&signal| !is_ignored(signal)).collect()
 }

@@ -29,7 +29,7 @@ impl Crashable {
         Crashable::made_with(kind, 400 << 20, &[], dir)
     }
 
-    /// The same of this length and with these options of mkfs.
+    /// Makes an image of this length in `dir`, with these options of mkfs, and mounts it.
     fn made_with(
         kind: FsKind,
         bytes: u64,

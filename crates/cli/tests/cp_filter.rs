@@ -167,7 +167,7 @@ fn has_git() -> bool {
     Command::new("git").arg("--version").output().is_ok()
 }
 
-/// The same cases everywhere, so that a failure is one everywhere.
+/// The cases are the same everywhere, so that a failure is one everywhere.
 fn config() -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(1);
     ProptestConfig { rng_seed, failure_persistence: None, ..ProptestConfig::default() }

@@ -262,7 +262,7 @@ fn every_engine_copies_what_short_reads_return() {
     }
 }
 
-/// It looked for another temporary name for ever, and later left an empty temporary.
+/// A copy with `--atomic` looked for another temporary name for ever, and later left an empty temporary.
 #[test]
 fn atomic_ends_where_inode_numbers_change_at_each_look() {
     let content = random_bytes(300_000, 1);
@@ -348,7 +348,7 @@ fn a_killed_copy_goes_on_where_it_was() {
     check_killed(&Lies::default());
 }
 
-/// It left an empty partial file, and did not continue.
+/// A copy with `--resume` left an empty partial file, and did not continue.
 #[test]
 fn a_killed_copy_goes_on_where_inode_numbers_change_at_each_look() {
     check_killed(&Lies { changing_inodes: true, ..Lies::default() });

@@ -73,9 +73,9 @@ fn races_on_every_file_system_and_leaves_nothing_behind() {
 fn check_summary(kind: FsKind, row: &Value, samples: &[Value]) {
     let own: Vec<&Value> =
         samples.iter().filter(|sample| sample["variant"] == row["variant"]).collect();
-    match row["standing"].as_str().expect("a standing") {
+    match row["stage"].as_str().expect("a stage") {
         "refused" => assert!(!row["reason"].as_str().expect("words").is_empty(), "{kind}: {row}"),
-        "heat" => assert!(own.is_empty(), "{kind}: {row}"),
+        "eliminated" => assert!(own.is_empty(), "{kind}: {row}"),
         _ => {
             assert_eq!(own.len(), 3, "{kind}: {row}");
             let counted: Vec<_> = own.iter().filter(|s| s["counted"] == true).collect();
@@ -254,7 +254,7 @@ fn the_time_limit_holds_and_hopeless_variants_are_left_out() {
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     let report = json(&dir.path().join("out.json"));
     let naive = array(&report, "summary").iter().find(|row| row["variant"] == "read_write:1");
-    assert_eq!(naive.expect("its line")["standing"], "heat");
+    assert_eq!(naive.expect("its line")["stage"], "eliminated");
     assert!(stdout(&output).contains("read_write:1 left out: about"), "{}", stdout(&output));
 }
 

@@ -63,8 +63,8 @@ pub enum Message<P: Payload> {
     HandBack {
         /// As in the `Share`.
         id: ShareId,
-        /// It says nothing about the share: the sender takes none at all, or none at the moment.
-        /// Another rank may take this one.
+        /// The sender takes no share at all, or none at the moment. Nothing is said about this share,
+        /// which another rank may take.
         takes_none: bool,
         /// The work.
         work: P::Work,

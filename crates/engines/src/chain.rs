@@ -35,7 +35,7 @@ impl Chain {
         Chain { links: variants.into_iter().map(link).collect() }
     }
 
-    /// These variants, then `read_write`, which never refuses.
+    /// A chain of `variants`, then `read_write`, which never refuses.
     #[must_use]
     pub fn with_last_resort(variants: impl IntoIterator<Item = Variant>) -> Chain {
         let mut chain = Chain::exactly(variants);

@@ -45,7 +45,7 @@ impl Default for StatusFlags {
 }
 
 impl StatusFlags {
-    /// The same `flags` on both.
+    /// The status flags `flags` for source and destination alike.
     #[must_use]
     pub fn both(flags: OFlags) -> StatusFlags {
         StatusFlags { src: flags, dst: flags }
@@ -73,7 +73,7 @@ pub struct Engine {
     pub shares: &'static str,
     /// What it supports.
     pub facts: Facts,
-    /// Its parameters.
+    /// The parameters of the engine.
     pub params: &'static [Param],
     /// The variants worth measuring on any machine, in the text form of
     /// [`Variant`](crate::Variant).
@@ -176,10 +176,10 @@ impl Ends {
 /// Whether an engine works on a pair of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It copied a sample correctly.
+    /// The engine copied a sample correctly.
     Yes,
-    /// It works with a limitation, or could not be tried. The text says which.
+    /// The engine works with a limitation, or could not be tried. The text says which.
     Maybe(String),
-    /// It does not work here. The text says why.
+    /// The engine does not work on these files. The text says why.
     No(String),
 }

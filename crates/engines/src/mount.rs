@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 /// A row of the kernel's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Its mount ID.
+    /// The mount ID.
     pub id: u64,
     /// The type of its file system: `ext4`, `fuse.sshfs`.
     pub fs_type: String,
@@ -15,7 +15,7 @@ pub struct Mount {
     pub mount_point: String,
     /// The options of the mount, then a semicolon and those of the file system.
     pub options: String,
-    /// Its device or share, or a word that stands for none.
+    /// The device or share that is mounted, or a word that stands for none.
     pub source: String,
 }
 

@@ -37,7 +37,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// It as a word for programs, as in receipts.
+    /// The reason as a word for programs, as in receipts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -87,14 +87,14 @@ impl<'fd> Pair<'fd> {
         Pair { src, dst, meter: None, honours_positions: false }
     }
 
-    /// The same pair with a meter.
+    /// Adds a meter to the pair, or removes the meter if `meter` is `None`.
     #[must_use]
     pub fn with_meter(self, meter: Option<&'fd Meter>) -> Pair<'fd> {
         Pair { meter, ..self }
     }
 
-    /// The same pair, of which the caller knows that the destination has no O_APPEND, because it has
-    /// opened it so. Otherwise a call finds that out for each span.
+    /// Records that the destination has no O_APPEND, because the caller has opened it so. Otherwise
+    /// a call finds that out for each span.
     #[must_use]
     pub fn without_append(self) -> Pair<'fd> {
         Pair { honours_positions: true, ..self }

@@ -62,7 +62,7 @@ impl Tuning {
         Tuning { params, set: vec![None; params.len()] }
     }
 
-    /// The same with another value of the parameter `name`.
+    /// Sets the parameter `name` to `value`.
     ///
     /// # Panics
     /// When the engine has no such parameter.

@@ -35,8 +35,8 @@ impl Variant {
         Variant { engine, tuning: Tuning::defaults(engine.params), workers: 1 }
     }
 
-    /// The same variant with this number of workers. [`start`](Variant::start) checks whether the
-    /// engine allows it.
+    /// The variant with this number of workers. [`start`](Variant::start) checks whether the engine
+    /// allows it.
     #[must_use]
     pub fn shared_by(&self, workers: usize) -> Variant {
         Variant { workers, ..self.clone() }
@@ -139,9 +139,8 @@ impl Variant {
         found
     }
 
-    /// The same variant with every number of bytes limited to `bytes`. Two variants for which this
-    /// is equal copy a file of that length in the same way, except for the memory that they
-    /// allocate.
+    /// The variant with every number of bytes limited to `bytes`. Two variants for which this is
+    /// equal copy a file of that length in the same way, except for the memory that they allocate.
     #[must_use]
     pub fn within(&self, bytes: u64) -> Variant {
         let mut variant = self.clone();

@@ -424,9 +424,10 @@ impl<'c> Copy<'c> {
         self.files.copy(&self.options, observer)
     }
 
-    /// The same together with other processes, which copy one tree. Process 0 copies what the request
-    /// names. The others copy what the processes give to each other; their request is not used, and
-    /// their options must be the same.
+    /// Copies one tree together with other processes, and tells `observer` what is done. Process 0
+    /// copies what the request names. The others copy what the processes give to each other; their
+    /// request is not used, and their options must be the same. Callbacks, the token and patterns are
+    /// treated as by [`run_observed`](Copy::run_observed).
     ///
     /// # Panics
     /// If it is a copy of [descriptors](Copy::descriptors).

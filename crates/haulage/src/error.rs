@@ -130,7 +130,7 @@ impl Error {
         }
     }
 
-    /// The same as a value with the fields of its kind; `None` if the copy did not start.
+    /// The error as a value with the fields of its kind; `None` if the copy did not start.
     #[must_use]
     pub fn diagnostic(&self) -> Option<&Diagnostic> {
         match &*self.0 {

@@ -33,7 +33,8 @@ pub fn copy_file(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Result<Copied,
     copy_file_with(src, dst, &Options::default(), None)
 }
 
-/// The same with options and a token that cancels it. Options about trees have no effect.
+/// Copies the file `src` to `dst`, as [`copy_file`] does, with options and a token that cancels the
+/// copy. Options about trees have no effect.
 ///
 /// # Errors
 /// The first error; ECANCELED if it was cancelled.
@@ -73,7 +74,8 @@ pub fn copy_descriptors(src: impl AsFd, dst: impl AsFd) -> Result<Copied, Error>
     copy_descriptors_with(src, dst, &Options::default(), None)
 }
 
-/// The same with options and a token that cancels it. Options about names and trees have no effect.
+/// Copies what is open as `src` to what is open as `dst`, as [`copy_descriptors`] does, with options
+/// and a token that cancels the copy. Options about names and trees have no effect.
 ///
 /// # Errors
 /// The first error; ECANCELED if it was cancelled.

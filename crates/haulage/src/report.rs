@@ -59,7 +59,7 @@ impl Report {
 pub struct CopyFailed {
     /// What was done.
     pub report: Box<Report>,
-    /// It was cancelled, by its token or by a callback.
+    /// The copy was cancelled, by its token or by a callback.
     pub cancelled: bool,
 }
 

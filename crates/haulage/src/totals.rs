@@ -24,7 +24,7 @@ pub struct RunTotals {
     pub entries: BTreeMap<(Kind, Outcome), u64>,
     /// Bytes of data moved or shared.
     pub data_bytes: u64,
-    /// Those of them that are shared with the source.
+    /// Bytes of data that are shared with the source.
     pub shared_bytes: u64,
     /// Bytes of holes in the copies.
     pub hole_bytes: u64,
@@ -64,20 +64,20 @@ pub enum Kind {
     Socket,
     /// A character or block device.
     Device,
-    /// Its type could not be found out.
+    /// An entry whose type could not be found out.
     Unknown,
 }
 
 /// What was done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It was copied.
+    /// The entry was copied.
     Copied,
-    /// It was made a link.
+    /// The entry was made a link.
     Linked,
-    /// Its destination was left as it was.
+    /// The destination of the entry was left as it was.
     Skipped,
-    /// Its copy failed.
+    /// The copy of the entry failed.
     Failed,
 }
 
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// It as a word for programs, as in receipts.
+    /// The type as a word for programs, as in receipts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

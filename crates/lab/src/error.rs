@@ -84,7 +84,7 @@ pub enum Error {
     /// A command that was to be measured did not do its work.
     #[error("'{command}' {how}{}", said(.words))]
     Command {
-        /// Its line.
+        /// The line of the command.
         command: String,
         /// How it ended.
         how: String,

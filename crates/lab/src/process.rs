@@ -24,8 +24,8 @@ pub(crate) struct LabProcess {
 pub(crate) enum Group {
     /// That of its parent.
     Parents,
-    /// Its own: it and all that it starts can be killed together, and a signal from the terminal
-    /// does not reach it.
+    /// A group of its own: the process and all that it starts can be killed together, and a signal
+    /// from the terminal does not reach it.
     Own,
 }
 
@@ -46,7 +46,7 @@ impl LabProcess {
         Ok(LabProcess { child, orders, reports })
     }
 
-    /// Its process id.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -62,7 +62,7 @@ impl LabProcess {
         }
     }
 
-    /// Its next message; `None` after its last one.
+    /// The next message of the process; `None` after the last one.
     ///
     /// # Errors
     /// When it cannot be read, or is no such message.

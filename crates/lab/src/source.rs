@@ -48,7 +48,7 @@ pub struct Load {
 /// The first bytes of one file of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its index in the source.
+    /// The index of the file in the source.
     pub file: usize,
     /// Bytes from its start.
     pub bytes: u64,

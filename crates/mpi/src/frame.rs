@@ -36,9 +36,9 @@ pub enum Frame {
 /// How far a rank is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankProgress {
-    /// Its sums.
+    /// The sums over what the rank copies.
     pub progress: Progress,
-    /// It has nothing to do.
+    /// The rank has nothing to do.
     pub is_waiting: bool,
 }
 

@@ -34,7 +34,7 @@ impl Place {
             && (!is_known || self.umask == other.umask)
     }
 
-    /// It in a message.
+    /// The place as text in a message.
     pub(crate) fn shown(&self) -> String {
         let Place { version, directory, user, umask } = self;
         let umask = if umask.is_empty() { "unknown" } else { umask };

@@ -34,7 +34,7 @@ pub fn run(transport: &mut dyn Transport, arguments: Vec<OsString>) -> u8 {
     run_with(transport, move |job| haulage_cli::run_as_rank(arguments, &job))
 }
 
-/// The same with another `copy`.
+/// Runs `copy` on this rank, and returns its exit status.
 pub fn run_with(
     transport: &mut dyn Transport,
     copy: impl FnOnce(Arc<dyn Job>) -> ExitCode + Send + 'static,

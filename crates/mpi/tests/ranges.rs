@@ -99,7 +99,8 @@ fn copy(ranks: u32, paths: (&Path, &Path), options: &Options) -> (Vec<Arc<Done>>
     (done, status)
 }
 
-/// The same with a rank for each of `done`, whose messages arrive late.
+/// Copies `src` with a rank for each of `done`, whose messages arrive late. Returns the exit status
+/// of rank 0.
 fn run(done: &[Arc<Done>], (src, dst): (&Path, &Path), options: &Options, by: Duration) -> u8 {
     let request = Request { sources: vec![src.into()], destination: Destination::Last(dst.into()) };
     let late = |transport| Late { transport, by, arrived: VecDeque::new() };

@@ -31,7 +31,7 @@ struct Done {
     /// Stops after so many entries.
     stops_after: Option<usize>,
     stops_at: Option<Instant>,
-    /// It gives up at the start.
+    /// The rank gives up at the start.
     takes_none: bool,
     stopped: AtomicBool,
 }
@@ -98,7 +98,8 @@ fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
     run_between(Threads::connected(ranks), done, request, options)
 }
 
-/// The same with these transports.
+/// Copies with a rank for each of `done`, over the transports `ranks`. Returns the exit status of
+/// rank 0.
 fn run_between(
     ranks: Vec<Threads>,
     done: &[Arc<Done>],

@@ -57,7 +57,7 @@ enum Look {
     Short,
     /// A regular file of so many bytes.
     Long(u64),
-    /// It may have no end, such as a device.
+    /// A file that may have no end, such as a device.
     Stream,
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum Total {
     Unknown,
     /// One file of so many bytes.
     File(u64),
-    /// It is counted while the copy runs.
+    /// A total that is counted while the copy runs.
     Counted,
 }
 

@@ -169,8 +169,11 @@ impl<'s> CellSummary<'s> {
         let bytes = size_words(self.cell.file_bytes);
         match self.cell.shape {
             Shape::File => bytes,
-            Shape::Flat => format!("{} files of {bytes} in a directory", self.cell.files),
-            Shape::Tree => format!("{} files of {bytes} in a tree", self.cell.files),
+            shape => {
+                let mean = if shape.is_mixed() { "about " } else { "" };
+                let place = if shape.is_tree() { "tree" } else { "directory" };
+                format!("{} files of {mean}{bytes} in a {place}", self.cell.files)
+            }
         }
     }
 

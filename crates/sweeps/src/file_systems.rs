@@ -83,17 +83,7 @@ pub struct FileSystems {
 }
 
 impl FileSystems {
-    /// None, for a task that needs none.
-    pub fn none() -> FileSystems {
-        FileSystems {
-            found: Vec::new(),
-            small: Vec::new(),
-            left_out: Vec::new(),
-            _owned: Vec::new(),
-        }
-    }
-
-    /// Those that the environment of this process names, if it names any.
+    /// The file systems that the environment of this process names, if it names any.
     pub fn from_environment() -> anyhow::Result<Option<FileSystems>> {
         let Some(list) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let found = parsed(&list).context(VARIABLE)?;
@@ -196,35 +186,6 @@ pub fn mount_with_small(kinds: &[&str]) -> anyhow::Result<FileSystems> {
         dirs.push(("tmpfs", dir));
     }
     Ok(FileSystems { found, small, left_out, _owned: Vec::new() })
-}
-
-/// Mounts those of `kinds`, `scale` times as large as for tests, in the private mount namespace of
-/// this process. Those that fail are left out.
-pub fn mount_only(kinds: &[&str], scale: f64) -> anyhow::Result<FileSystems> {
-    std::fs::create_dir_all(BASE).with_context(|| BASE)?;
-    if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
-        return Ok(find(&format!("{error:#}")));
-    }
-    let scaled = |bytes: u64| bytes.saturating_mul(rounded_up(scale));
-    let (mut found, mut left_out) = (Vec::new(), Vec::new());
-    for image in IMAGES.iter().filter(|image| kinds.contains(&image.name)) {
-        match mount_image(image.name, image, image.mkfs, scaled(IMAGE_BYTES)) {
-            Ok(dir) => found.push((image.name, dir)),
-            Err(error) => left_out.push((image.name, format!("{error:#}"))),
-        }
-    }
-    if kinds.contains(&"tmpfs") {
-        let dir = make_dir("tmpfs")?;
-        mount_tmpfs(&dir, &format!("mode=755,size={}", scaled(TMPFS_BYTES)))?;
-        found.push(("tmpfs", dir));
-    }
-    Ok(FileSystems { found, small: Vec::new(), left_out, _owned: Vec::new() })
-}
-
-/// `scale` rounded up, at least 1.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn rounded_up(scale: f64) -> u64 {
-    scale.ceil().max(1.0) as u64
 }
 
 /// Finds directories that an ordinary user can write to, by kind of file system. `why` says why

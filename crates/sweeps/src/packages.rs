@@ -39,10 +39,10 @@ const TOOLS: &[(&str, &str)] = &[
     ("npm", "npm"),
 ];
 
-/// The same for haulage-mpi.
+/// Commands that haulage-mpi needs, with their Debian packages.
 const MPI_TOOLS: &[(&str, &str)] = &[("mpirun", "openmpi-bin"), ("mpicc", "libopenmpi-dev")];
 
-/// The same for guests and for the file systems in them.
+/// Files and commands that guests and the file systems in them need, with their Debian packages.
 const GUEST_TOOLS: &[(&str, &str)] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
     // The program of the package busybox is linked to libraries.

@@ -34,7 +34,7 @@ pub struct Content {
 /// What reached the disk.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// These bytes were written at this offset.
+    /// Bytes were written at an offset.
     Write {
         /// In bytes.
         offset: u64,

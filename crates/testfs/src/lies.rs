@@ -68,7 +68,7 @@ pub struct Lies {
 /// How the reported size of a file differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongSize {
-    /// It is 0.
+    /// The reported size is 0.
     Zero,
     /// So many bytes too few, and at least 0.
     Short(u64),

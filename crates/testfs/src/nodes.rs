@@ -42,7 +42,7 @@ pub(crate) struct Owner {
 pub(crate) enum Node {
     /// Inode numbers by name.
     Dir(BTreeMap<OsString, u64>),
-    /// Its bytes.
+    /// The bytes of a file.
     File(Vec<u8>),
 }
 

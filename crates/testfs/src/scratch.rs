@@ -34,7 +34,7 @@ impl FsKind {
     /// All of them.
     pub const ALL: [FsKind; 4] = [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs, FsKind::Tmpfs];
 
-    /// Its name for mount(8).
+    /// The name of the file system for mount(8).
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Its path.
+    /// The path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()

@@ -39,7 +39,7 @@ pub use request::options::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
     Reflink, Sparse,
 };
-pub use request::paths::{Destination, Request};
+pub use request::options::{Destination, Request};
 pub use shared::partners::{Event, Inbox, Load, Partners, Partnership, ShareEnd, Surplus};
 pub use shared::shared_file::{Answer, RangeBytes};
 pub use walk::contexts::Outcome;

@@ -22,7 +22,7 @@ pub(crate) struct Checkout {
     /// When the commit was made, in seconds since 1970. Packages and the files in them have this time, so
     /// that two builds of one commit have the same.
     epoch_s: u64,
-    /// The same as in mail: `Sat, 31 Jan 2026 12:00:00 +0000`.
+    /// The time of the commit as in mail: `Sat, 31 Jan 2026 12:00:00 +0000`.
     date: String,
     /// Who made the commit: `Name <address>`.
     committer: String,

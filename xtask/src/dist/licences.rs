@@ -24,13 +24,13 @@ const WITHOUT_NOTICE: &str = "It also contains the standard library of Rust (MIT
 /// The names of files with a licence or a notice start with these.
 const NAMES: &[&str] = &["license", "licence", "copying", "notice", "copyright"];
 
-/// Those of the program.
+/// The licences and notices of what the program contains.
 pub(super) fn of_program(checkout: &Checkout, is_static: bool) -> anyhow::Result<String> {
     let count = if is_static { VENDORED.len() } else { VENDORED.len() - 1 };
     of_third_parties(checkout, "program", CLI_FOLDER, &VENDORED[..count])
 }
 
-/// Those of the library for C.
+/// The licences and notices of what the library for C contains.
 pub(super) fn of_library(checkout: &Checkout) -> anyhow::Result<String> {
     of_third_parties(checkout, "library", CAPI_FOLDER, &[])
 }

@@ -23,7 +23,8 @@ struct Staged {
 }
 
 impl Staged {
-    /// Those of the program that the other tests use. `None` after a skip if there is none.
+    /// The files of the package of the program that the other tests use. `None` after a skip if there is
+    /// none.
     fn of_program(format: &str) -> Option<Staged> {
         // Tests are in target/debug/deps.
         let test = std::env::current_exe().expect("a path");

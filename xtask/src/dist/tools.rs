@@ -24,8 +24,8 @@ pub(crate) const CARGO_C: Tool =
     Tool { name: "cargo-c", program: "cargo-cinstall", version: "0.10.24+cargo-0.98.0" };
 
 impl Tool {
-    /// Its path. Installs it into target/tools of the checkout that xtask was built from, if it is
-    /// there in no or another version.
+    /// The path of the tool. Installs it into target/tools of the checkout that xtask was built from, if it
+    /// is there in no or another version.
     pub(crate) fn find(&self) -> anyhow::Result<PathBuf> {
         let tools = Checkout::own()?.root().join("target/tools");
         let program = tools.join("bin").join(self.program);

@@ -11,7 +11,7 @@ use super::cases::Job;
 /// One program in the comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Copier {
-    /// Its name in the table.
+    /// The name of the program in the table.
     pub(crate) name: String,
     pub(crate) program: PathBuf,
     kind: &'static Kind,

@@ -45,7 +45,7 @@ impl Builder {
         self.files
     }
 
-    /// Their bytes.
+    /// Bytes of the files so far. Hard links count once.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -90,7 +90,8 @@ impl Builder {
         self.file_in(&dir, bytes)
     }
 
-    /// The same without links beside it: the copy of an operand that is a symbolic link is a file.
+    /// Creates a file in the last directory, without links beside it: the copy of an operand that
+    /// is a symbolic link is a file.
     pub(crate) fn plain_file_in_last_dir(&mut self, bytes: u64) -> anyhow::Result<()> {
         let dir = self.dirs.last().expect("a directory was created");
         let path = dir.join(format!("file-{}", self.files));

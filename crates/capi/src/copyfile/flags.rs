@@ -21,7 +21,7 @@ const CLONE: u32 = 1 << 24;
 const CLONE_FORCE: u32 = 1 << 25;
 const DATA_SPARSE: u32 = 1 << 27;
 
-/// Those that have a meaning here. The others are those about AppleDouble files, tracked files and
+/// The flags that have a meaning here. The others are those about AppleDouble files, tracked files and
 /// copies in place, which Linux does not have.
 const KNOWN: u32 = ACL
     | STAT

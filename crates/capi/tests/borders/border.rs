@@ -51,8 +51,8 @@ fn python() -> Option<OsString> {
 }
 
 impl Border {
-    /// Those that are tried: Python, if `cargo xtask python` runs the tests, which has installed the package,
-    /// and the others otherwise.
+    /// The borders that are tried: Python, if `cargo xtask python` runs the tests, which has installed the
+    /// package, and the others otherwise.
     pub(crate) fn all() -> Vec<Border> {
         match python() {
             Some(_) => vec![Border::Python],

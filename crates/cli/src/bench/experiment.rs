@@ -27,9 +27,9 @@ const PROVER_BYTES: usize = 4 << 20;
 
 /// Whether a run is new.
 pub(crate) enum Start<'s> {
-    /// Its run directory is made in `runs`.
+    /// A new run, whose directory is made in `runs`.
     New { runs: &'s Path },
-    /// It was interrupted.
+    /// A run that was interrupted.
     Resume(Box<Run>),
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     })
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `bench`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -35,7 +35,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     })
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `certify`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -23,7 +23,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("compare", arguments, compare)
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `compare`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -464,7 +464,7 @@ impl Out {
         sink::put(bytes);
     }
 
-    /// The same for what is not this rank's alone.
+    /// Writes to standard error what is not this rank's alone, after all buffered output.
     fn report_of_all(&mut self, bytes: &[u8]) {
         self.erase();
         self.flush();

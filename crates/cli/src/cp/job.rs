@@ -28,7 +28,7 @@ pub struct OtherRanks {
     pub progress: Progress,
     /// How many there are.
     pub ranks: u32,
-    /// Those of them that have nothing to do.
+    /// The other ranks that have nothing to do.
     pub waiting: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct OtherRanks {
 pub struct Ended {
     /// The rank.
     pub rank: u32,
-    /// Its exit status.
+    /// The exit status of the rank.
     pub status: u8,
     /// What it called [`Job::summarize`] with; empty if it did not.
     pub summary: Vec<u8>,

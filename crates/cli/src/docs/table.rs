@@ -10,7 +10,7 @@ pub(crate) struct Table {
 /// An option.
 pub(crate) struct OptionRow {
     pub(crate) shorts: Vec<char>,
-    /// Its long names, without dashes.
+    /// The long names of the option, without dashes.
     pub(crate) longs: Vec<String>,
     /// The names of its arguments.
     pub(crate) metavars: Vec<String>,

@@ -16,9 +16,9 @@ use crate::kernel;
 /// What is expected of files of some lengths, if one is copied at a time and its bytes are moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Choice {
-    /// They are longer than this; `None` for the shortest.
+    /// The files are longer than this; `None` for the shortest.
     pub(super) over_bytes: Option<u64>,
-    /// And not longer than this; `None` for the longest.
+    /// The files are not longer than this; `None` for the longest.
     pub(super) up_to_bytes: Option<u64>,
     /// The variant for a source in the page cache.
     pub(super) cached: String,
@@ -29,7 +29,7 @@ pub(super) struct Choice {
 /// The profile as far as it concerns the two directories.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct ProfileFound {
-    /// Its file; `None` if the environment names none.
+    /// The file of the profile; `None` if the environment names none.
     pub(super) path: Option<String>,
     /// Why it cannot be used, or which of its lines.
     pub(super) problems: Vec<String>,

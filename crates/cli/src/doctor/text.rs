@@ -124,7 +124,7 @@ fn place(place: &Place) -> String {
     text
 }
 
-/// Those that work on one line, and the others by their reasons.
+/// The engines that work on one line, and the others by their reasons.
 fn engines(engines: &[EngineFound], columns: usize) -> String {
     let of = |verdict: &str| {
         let names = engines.iter().filter(|it| it.verdict == verdict).map(|it| it.name);

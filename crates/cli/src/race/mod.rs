@@ -38,7 +38,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("race", arguments, |args| run(args, started))
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `race`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -21,7 +21,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `report`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

@@ -46,7 +46,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     })
 }
 
-/// Its arguments, for the manual and completions.
+/// The arguments of `tune`, for the manual and completions.
 pub(crate) fn arguments() -> clap::Command {
     Args::command()
 }

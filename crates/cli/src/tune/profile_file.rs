@@ -51,7 +51,7 @@ impl ProfileFile {
         &self.path
     }
 
-    /// Its content. An absent file is an empty profile.
+    /// The content of the file. An absent file is an empty profile.
     pub(super) fn read(&self) -> anyhow::Result<Profile> {
         let read = Profile::read(&self.path).map_err(|problem| {
             let problem_is_of_access = matches!(problem, Problem::Errno(_));

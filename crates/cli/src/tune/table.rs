@@ -291,7 +291,7 @@ mod tests {
                 serde_json::json!({ "runs": 20, "slow_runs": slow_runs, "times_slower": times_slower })
             });
             serde_json::json!({
-                "name": name, "standing": "raced", "reason": "", "shares_extents": false,
+                "name": name, "outcome": "raced", "reason": "", "shares_extents": false,
                 "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": 1.0,
                 "ratio_low": 1.0, "ratio_high": 1.0, "slow_mode": mode,
             })
@@ -302,7 +302,7 @@ mod tests {
                 "no_cache": false, "words": "16 MiB to 256 MiB, resident, alone", "file_bytes": 1,
                 "files": 1, "why_not": "", "choice": "a", "best": "a", "default": "a",
                 "settled": true, "rounds": 20, "seconds": 1.0, "default_loss": null,
-                "gnu_cp_loss": null, "copy_file_range_loss": null, "ways": variants,
+                "gnu_cp_loss": null, "copy_file_range_loss": null, "variants": variants,
             });
             let record = serde_json::json!({
                 "date": "", "environment": {}, "seconds_allowed": 1.0, "seconds": 1.0,

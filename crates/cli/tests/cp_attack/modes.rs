@@ -59,12 +59,12 @@ pub(crate) enum Sources {
     Plain,
     /// Links among them are followed, as the options ask, wherever they lead.
     Followed,
-    /// The same, and fifos and devices would be read from, so there are none.
+    /// Links are followed, and fifos and devices would be read from, so there are none.
     FollowedFiles,
-    /// They are followed, and what they lead to gets one more name, so that only an attack on the
+    /// Links are followed, and what they lead to gets one more name, so that only an attack on the
     /// destination can fail.
     Linked,
-    /// Their names have to be absolute.
+    /// The names of the sources have to be absolute.
     Absolute,
 }
 

@@ -39,7 +39,8 @@ pub(crate) struct Entry {
 /// The kind of an entry, with what it holds.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Its bytes (`None` where they cannot be read), and the stretches of them that are no holes.
+    /// The bytes of the file (`None` where they cannot be read), and the stretches of them that are
+    /// no holes.
     File(Option<Vec<u8>>, Vec<(u64, u64)>),
     Directory,
     Symlink(PathBuf),

@@ -239,7 +239,7 @@ fn tune_finds_that_a_server_copies_by_itself() {
     assert!(said.contains(&way), "{said}");
 }
 
-/// The same server, but slow. The default leaves the copy to it, which is right for most servers.
+/// A slow server, to which the default leaves the copy: that is right for most servers.
 #[test]
 fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     let _alone = alone();

@@ -50,7 +50,7 @@ pub(super) type RecordId = usize;
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) owner: Owner,
-    /// It has a frame.
+    /// The record has a frame.
     pub(super) has_frame: bool,
     /// Shares, directories below and names that are not finished.
     pub(super) pending: u64,

@@ -49,7 +49,7 @@ const UNSHARED: &[u64] = &[0xef53, 0x0102_1994, 0x8584_58f6, 0xf2f5_2010, 0x4d44
 
 struct CopyFileRange {
     chunk_bytes: usize,
-    /// It must not share extents.
+    /// The copy must not share extents.
     unshared: bool,
 }
 

@@ -61,7 +61,7 @@ pub struct Line {
 pub struct Choice {
     /// The text of the variant. It may name an engine that this build does not have.
     pub variant: String,
-    /// Its measurement; empty if the line was written by hand.
+    /// The measurement behind the choice; empty if the line was written by hand.
     pub measured: Measured,
 }
 
@@ -85,7 +85,7 @@ pub struct Measured {
 pub struct Other {
     /// The text of the variant.
     pub variant: String,
-    /// Its time as a multiple of the time of the choice.
+    /// The time of the other variant as a multiple of the time of the choice.
     pub ratio: f64,
     /// The lower bound of the 95 % interval of the ratio.
     pub low: f64,
@@ -149,8 +149,8 @@ impl PairChoices {
         changes
     }
 
-    /// The same, with mount options from the list `mounts`. Options of a file system that is no
-    /// longer mounted in the same place are unknown.
+    /// Describes what has changed since the measurement, with mount options from the list `mounts`.
+    /// Options of a file system that is no longer mounted in the same place are unknown.
     #[must_use]
     pub fn changes_listed(&self, mounts: &[Mount], kernel: &str) -> Vec<String> {
         let same = self.same == Some(true);
@@ -191,8 +191,8 @@ impl Line {
             && self.in_flight.is_none_or(|in_flight| in_flight == situation.in_flight)
     }
 
-    /// Its situation as text: `16M to 256M, resident, one at once`. Empty if it is for every
-    /// situation.
+    /// The situation of the line as text: `16M to 256M, resident, one at once`. Empty if the line is for
+    /// every situation.
     #[must_use]
     pub fn in_words(&self) -> String {
         let size = self.size.map(|size| size.to_string());

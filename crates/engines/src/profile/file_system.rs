@@ -15,13 +15,14 @@ use crate::sys::fs_uuid;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystem {
-    /// Its type, by the number that statfs(2) returns: `ext4`; `fuse` for all FUSE file systems.
-    /// `*` is any type.
+    /// The type of the file system, by the number that statfs(2) returns: `ext4`; `fuse` for all
+    /// FUSE file systems. `*` is any type.
     #[serde(rename = "type")]
     pub fs_type: Option<String>,
-    /// Its UUID. It stays the same if the device name or the mount point changes.
+    /// The UUID of the file system. It stays the same if the device name or the mount point
+    /// changes.
     pub uuid: Option<String>,
-    /// Its device or share.
+    /// The device or share of the file system.
     pub source: Option<String>,
     /// Where it is mounted.
     pub mount_point: Option<String>,
@@ -121,9 +122,9 @@ impl FileSystem {
         }
     }
 
-    /// The same file system with its current options, if `mounts` lists it in the same place. Makes
-    /// no call on the file system, because a network file system whose server is unreachable would
-    /// not return.
+    /// The file system with its current options, if `mounts` lists it in the same place. Makes no
+    /// call on the file system, because a network file system whose server is unreachable would not
+    /// return.
     pub(super) fn as_listed(&self, mounts: &[Mount]) -> FileSystem {
         // A mount that covers another one comes later in the list.
         let mounted =

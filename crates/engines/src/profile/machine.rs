@@ -10,7 +10,7 @@ pub struct Machine {
     pub id: Option<String>,
     /// The processor, as the kernel names it: a disk may have been moved to another machine.
     pub cpu: Option<String>,
-    /// Its host name, for the reader only.
+    /// The host name of the machine, for the reader only.
     pub host: Option<String>,
 }
 

@@ -7,19 +7,19 @@ use super::choices::VERSION;
 /// Why a file cannot be used as a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{0}")]
     Errno(Errno),
-    /// It is a directory, a fifo or the like.
+    /// The file is a directory, a fifo or the like.
     #[error("it is no regular file")]
     NotAFile,
-    /// It is longer than the maximum, 8 MiB.
+    /// The file is longer than the maximum, 8 MiB.
     #[error("it is longer than {LONGEST_BYTES} bytes")]
     TooLong,
-    /// It has another version.
+    /// The profile has another version.
     #[error("version {0} is not known here, expected {VERSION}")]
     Version(i64),
-    /// It has an error in a line.
+    /// The profile has an error in a line.
     #[error(transparent)]
     Mistake(#[from] Mistake),
 }

@@ -66,13 +66,13 @@ impl SizeClass {
         self.over_bytes().is_some_and(|over| over >= RESIDENCY_ASKED_OVER_BYTES)
     }
 
-    /// Its index in [`SizeClass::ALL`].
+    /// The index of the class in [`SizeClass::ALL`].
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// Its files are longer than this, in bytes; `None` for the first class.
+    /// The length, in bytes, that every file of the class exceeds; `None` for the first class.
     #[must_use]
     pub fn over_bytes(self) -> Option<u64> {
         self.index().checked_sub(1).map(|before| LAST_BYTES[before])
@@ -157,7 +157,7 @@ impl Residency {
         }
     }
 
-    /// Its name in the profile.
+    /// The name of the residency in the profile.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -182,7 +182,7 @@ impl InFlight {
     /// All values.
     pub const ALL: [InFlight; 2] = [InFlight::One, InFlight::Several];
 
-    /// Its name in the profile.
+    /// The name of the number of copies at once in the profile.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

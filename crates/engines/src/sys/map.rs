@@ -44,7 +44,8 @@ impl Map {
         Map::of_file(fd, offset, len, ProtFlags::READ, populate)
     }
 
-    /// The same for writing. The file must be open for reading and writing.
+    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading and writing. The
+    /// file must be open for both.
     pub(crate) fn writable(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -77,9 +78,9 @@ impl Map {
         Ok(Map { base, len })
     }
 
-    /// The same from the boundary of a huge page, with the advice to use huge pages (MADV_HUGEPAGE; see
-    /// madvise(2)). The kernel uses small pages for what is left after the last whole huge page, and where it has
-    /// no huge page.
+    /// Maps `len` bytes of memory, of which no page was accessed, from the boundary of a huge page, with the
+    /// advice to use huge pages (MADV_HUGEPAGE; see madvise(2)). The kernel uses small pages for what is left
+    /// after the last whole huge page, and where it has no huge page.
     pub(super) fn untouched_in_huge_pages(len: usize) -> rustix::io::Result<Map> {
         let map = Map::from_huge_page(len)?;
         // A kernel without huge pages refuses the advice.
@@ -89,8 +90,9 @@ impl Map {
         Ok(map)
     }
 
-    /// The same in huge pages from the start (MADV_COLLAPSE, since Linux 6.1), also where the system's setting is to
-    /// use none. Its bytes are 0. The kernel uses small pages where it has no huge page.
+    /// Maps `len` bytes of memory in huge pages from the start (MADV_COLLAPSE, since Linux 6.1), also where
+    /// the system's setting is to use none. All bytes are 0. The kernel uses small pages where it has no huge
+    /// page.
     pub(super) fn in_huge_pages(len: usize) -> rustix::io::Result<Map> {
         let map = Map::untouched_in_huge_pages(len)?;
         // What was not collapsed is backed when it is used.
@@ -155,7 +157,7 @@ impl Map {
         Ok(())
     }
 
-    /// Its first address, for calls that take the mapping itself.
+    /// The first address of the mapping, for calls that take the mapping itself.
     pub(super) fn base(&self) -> *mut c_void {
         self.base
     }

@@ -50,7 +50,8 @@ impl Stream {
         Stream::open(fd, c"r", buffer)
     }
 
-    /// The same for writing. fdopen(3) does not truncate.
+    /// `FILE *fdopen(int fd, const char *mode)` for a duplicate of `fd`, for writing. fdopen(3)
+    /// does not truncate.
     pub(crate) fn writer(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"w", buffer)
     }

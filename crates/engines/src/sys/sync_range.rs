@@ -19,11 +19,13 @@ pub fn begin_writing_back(
     sync_file_range(fd, offset_bytes, len_bytes, libc::SYNC_FILE_RANGE_WRITE)
 }
 
-/// The same, and waits until the pages are clean.
+/// Writes dirty pages in `len_bytes` bytes from `offset_bytes` back, and waits until the pages are
+/// clean. Makes nothing durable, because it writes neither lengths nor block maps.
 ///
 /// # Errors
-/// The same, and writeback errors: `IO`, `NOSPC`. The kernel reports such an error once for each
-/// open file description, so the caller must pass it on: a later fsync(2) does not report it.
+/// Those of sync_file_range(2), among them writeback errors: `IO`, `NOSPC`. The kernel reports a
+/// writeback error once for each open file description, so the caller must pass it on: a later
+/// fsync(2) does not report it.
 pub fn write_back(fd: BorrowedFd<'_>, offset_bytes: u64, len_bytes: u64) -> rustix::io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE

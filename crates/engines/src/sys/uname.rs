@@ -51,7 +51,7 @@ fn text(field: &[c_char]) -> String {
 }
 
 impl Uname {
-    /// Those of [`uname`], or `unknown` for each.
+    /// The strings of [`uname`], or `unknown` for each.
     #[must_use]
     pub fn or_unknown() -> Uname {
         uname().unwrap_or_else(|_| {

@@ -11,8 +11,6 @@ pub struct XfsGeometry {
     pub group_shift: u32,
     /// The number of allocation groups.
     pub groups: u32,
-    /// Whether files may share blocks.
-    pub shares: bool,
 }
 
 /// `struct xfs_fsop_geom_v1` of xfs/xfs_fs.h.
@@ -44,9 +42,6 @@ struct FsopGeomV1 {
 /// XFS_IOC_FSGEOMETRY_V1 of xfs/xfs_fs.h: `_IOR('X', 100, struct xfs_fsop_geom_v1)`.
 const XFS_IOC_FSGEOMETRY_V1: rustix::ioctl::Opcode = opcode::read::<FsopGeomV1>(b'X', 100);
 
-/// XFS_FSOP_GEOM_FLAGS_REFLINK of xfs/xfs_fs.h.
-const FLAGS_REFLINK: u32 = 1 << 20;
-
 /// `int ioctl(int fd, XFS_IOC_FSGEOMETRY_V1, struct xfs_fsop_geom_v1 *arg)`
 ///
 /// The geometry of the XFS file system of `fd`; see ioctl_xfs_fsgeometry(2). An inode number
@@ -65,12 +60,11 @@ pub fn xfs_geometry(fd: BorrowedFd<'_>) -> rustix::io::Result<XfsGeometry> {
 }
 
 fn shape(geometry: &FsopGeomV1) -> Option<XfsGeometry> {
-    let &FsopGeomV1 { block_bytes, group_blocks, groups, inode_bytes, flags, .. } = geometry;
+    let &FsopGeomV1 { block_bytes, group_blocks, groups, inode_bytes, .. } = geometry;
     let bits = |number: u32| number.checked_next_power_of_two().map(u32::trailing_zeros);
     let in_block = bits(block_bytes.checked_div(inode_bytes).filter(|&inodes| inodes > 0)?)?;
     let group_shift = bits(group_blocks)? + in_block;
-    let shares = flags & FLAGS_REFLINK != 0;
-    (groups > 0).then_some(XfsGeometry { group_shift, groups, shares })
+    (groups > 0).then_some(XfsGeometry { group_shift, groups })
 }
 
 #[cfg(test)]
@@ -108,11 +102,10 @@ mod tests {
             group_blocks: 300_000,
             groups: 4,
             inode_bytes: 512,
-            flags: FLAGS_REFLINK,
             // SAFETY: every bit pattern is valid.
             ..unsafe { std::mem::zeroed() }
         };
-        let expected = XfsGeometry { group_shift: 19 + 3, groups: 4, shares: true };
+        let expected = XfsGeometry { group_shift: 19 + 3, groups: 4 };
         assert_eq!(shape(&sound), Some(expected));
         for broken in [
             FsopGeomV1 { inode_bytes: 0, ..sound },

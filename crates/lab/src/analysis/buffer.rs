@@ -17,7 +17,7 @@ pub struct Buffer {
     pub sweeps: Vec<Sweep>,
     /// The share within which buffers are called equal where the source is in the page cache.
     pub epsilon: f64,
-    /// The same of cold runs.
+    /// The share within which buffers of cold runs are called equal.
     #[serde(default = "Deltas::least")]
     pub epsilon_cold: f64,
 }
@@ -49,7 +49,7 @@ pub struct Sweep {
 /// A buffer in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BufferTime {
-    /// Its bytes.
+    /// The bytes of the buffer.
     pub buffer_bytes: u64,
     /// The median of its runs.
     pub median_ns: f64,

@@ -29,7 +29,7 @@ pub struct RatioToFloor {
     pub variant: String,
     /// The median of its runs.
     pub median_ns: f64,
-    /// Its time over the floor's, paired within rounds; none with too few sessions.
+    /// The variant's time over the floor's, paired within rounds; none with too few sessions.
     pub ratio: Option<Estimated>,
 }
 

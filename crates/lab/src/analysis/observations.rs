@@ -20,7 +20,7 @@ pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
     (value_ns as f64).max(1.0)
 }
 
-/// The same without what the run waited for a processor, where that is known.
+/// The value of a run without the time that the run waited for a processor, where that is known.
 #[must_use]
 pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
     let waited_ns = match measure {

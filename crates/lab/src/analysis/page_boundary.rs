@@ -19,7 +19,7 @@ pub struct Page {
     pub steps: Vec<Step>,
     /// The share that does not matter, of runs whose source is in the page cache.
     pub delta: f64,
-    /// The same of cold runs.
+    /// The share that does not matter, of cold runs.
     #[serde(default = "Deltas::least")]
     pub delta_cold: f64,
 }

@@ -46,7 +46,7 @@ pub struct Row {
     pub now_ns: f64,
     /// Processor time in user mode: a share of the median of both together.
     pub now_user_ns: Option<f64>,
-    /// The same in the kernel.
+    /// Processor time in the kernel: a share of the median of both together.
     pub now_system_ns: Option<f64>,
     /// The ratio to the baseline now, paired within rounds.
     pub now_ratio: Option<Estimated>,

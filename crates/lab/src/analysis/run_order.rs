@@ -26,7 +26,7 @@ const RUNS_MIN: usize = 8;
 pub struct OrderOfRuns {
     /// δ: the share that does not matter, of runs whose source is in the page cache.
     pub delta: f64,
-    /// The same of cold runs.
+    /// δ of cold runs: the share that does not matter.
     #[serde(default = "Deltas::least")]
     pub delta_cold: f64,
     /// One run of each variant: the first.

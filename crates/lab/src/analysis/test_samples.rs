@@ -50,7 +50,8 @@ impl Synthetic {
         self.measure_with(sessions, rounds, |cell, variant, _| time_ns(cell, variant));
     }
 
-    /// The same with times that may depend on the place in the order, and may set other fields.
+    /// Measures with times that may depend on the place in the order. `time_ns` may set other
+    /// fields.
     pub(crate) fn measure_with(
         &mut self,
         sessions: u32,

@@ -17,7 +17,7 @@ use crate::stats::{InterimAnalyses, Ratio, Runs, median};
 pub struct View<'r> {
     /// The part.
     pub part: &'r Part,
-    /// Its cells, in the order of the definition.
+    /// The cells of the part, in the order of the definition.
     pub cells: Vec<CellView<'r>>,
     /// The δ and the interim analyses by which comparisons are judged.
     pub rules: Rules,
@@ -53,7 +53,7 @@ pub struct CellView<'r> {
     pub counted: Vec<Vec<&'r Record>>,
     /// Single calls, of runs that count.
     pub calls: Vec<&'r CallRecord>,
-    /// The same in their order.
+    /// Single calls in their order, of runs that count.
     pub sequences: Vec<&'r SequenceRecord>,
 }
 
@@ -201,7 +201,8 @@ impl<'r> CellView<'r> {
         self.runs_of(variant, |record| undisturbed_ns(&record.measured, measure))
     }
 
-    /// The same with all waiting: of several workers or runs at once it is not known.
+    /// A variant's values by session and round, with the waiting for a processor: of several
+    /// workers or runs at once it is not known.
     #[must_use]
     pub fn runs_as_timed(&self, variant: usize, measure: Measure) -> Runs {
         self.runs_of(variant, |record| value_ns(&record.measured, measure))

@@ -74,11 +74,11 @@ pub struct Cell {
 pub struct Slower {
     /// The share.
     pub by: f64,
-    /// Those that are found: reported as slower by more than δ.
+    /// Variants that are found: reported as slower by more than δ.
     pub found: Share,
-    /// Those whose interval excludes that there is no difference.
+    /// Variants whose interval excludes that there is no difference.
     pub told_from_none: Share,
-    /// Those whose interval contains the true ratio.
+    /// Variants whose interval contains the true ratio.
     pub held: Share,
 }
 
@@ -105,7 +105,8 @@ pub struct Certificate {
     /// The 95th percentile of |ratio - 1| of two identical variants in the warm state, of those
     /// that were measured to within 5 %.
     pub same_distance_p95: Option<f64>,
-    /// The same in the cold state; none where that cannot be reached.
+    /// The 95th percentile of |ratio - 1| of two identical variants in the cold state; none where
+    /// that state cannot be reached.
     pub same_distance_cold_p95: Option<f64>,
     /// Pairs of identical variants of which one is reported as faster or slower.
     pub false_positives: Share,

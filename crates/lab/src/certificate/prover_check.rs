@@ -33,7 +33,7 @@ pub struct ProverCheck {
     pub state: State,
     /// What was found.
     pub finding: Finding,
-    /// The same in words.
+    /// The finding in words.
     pub words: String,
 }
 
@@ -41,9 +41,9 @@ pub struct ProverCheck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// They agree.
+    /// The other sources agree with the prover.
     Agrees,
-    /// They disagree.
+    /// The other sources disagree with the prover.
     Differs,
     /// The prover cannot prove this state here.
     NotProved,

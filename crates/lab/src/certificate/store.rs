@@ -15,9 +15,9 @@ use crate::run_dir::files::{self, RunError, failed};
 pub struct Subject {
     /// Identifies the machine: /etc/machine-id, machine-id(5). None where it has none.
     pub machine_id: Option<String>,
-    /// Its name.
+    /// The host name of the machine.
     pub host: String,
-    /// Its processor, as the kernel names it.
+    /// The processor of the machine, as the kernel names it.
     pub cpu_model: Option<String>,
     /// Processors that may be used.
     pub cpu_count: usize,
@@ -30,9 +30,9 @@ pub struct Subject {
 /// One file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Its type.
+    /// The type of the file system.
     pub fs_type: Option<String>,
-    /// Its device.
+    /// The device of the file system.
     pub device: Option<String>,
     /// Where it is mounted.
     pub mount_point: Option<String>,
@@ -63,11 +63,11 @@ pub struct StoredCertificate {
 pub enum CertificateStatus {
     /// The protocol was certified here and meets all criteria.
     Certified,
-    /// It was certified here and misses a criterion.
+    /// The protocol was certified here and misses a criterion.
     Failed,
-    /// It was certified here under another kernel or by another version.
+    /// The protocol was certified here under another kernel or by another version.
     Stale,
-    /// It was not certified here.
+    /// The protocol was not certified here.
     NotCertified,
 }
 
@@ -75,9 +75,8 @@ pub enum CertificateStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Badge {
     /// Whether it holds.
-    #[serde(rename = "standing")]
     pub status: CertificateStatus,
-    /// The same in words.
+    /// The status in words.
     pub words: String,
     /// Differences up to these shares do not matter.
     pub deltas: Deltas,

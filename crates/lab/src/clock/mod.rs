@@ -41,7 +41,7 @@ pub trait Barrier: std::fmt::Debug {
 pub struct Spent {
     /// CLOCK_MONOTONIC at the start, which all processes share; 0 before anything was timed.
     pub started_ns: u64,
-    /// The same at the end.
+    /// CLOCK_MONOTONIC at the end.
     pub ended_ns: u64,
     /// Time by the clock, summed over the parts.
     pub elapsed_ns: u64,

@@ -32,7 +32,7 @@ pub struct Change {
     pub cells: Vec<CellChange>,
     /// Cells and variants, as `cell: variant`, of which only the first run has samples.
     pub only_in_first: Vec<String>,
-    /// The same of the second.
+    /// Cells and variants, as `cell: variant`, of which only the second run has samples.
     pub only_in_second: Vec<String>,
     /// Differences up to these shares do not matter.
     pub deltas: Deltas,
@@ -41,7 +41,7 @@ pub struct Change {
 /// A field of the environment in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Its name; of a field within a field, as `dst.mount_options`.
+    /// The name of the field; of a field within a field, as `dst.mount_options`.
     pub field: String,
     /// What the first run has.
     pub first: String,
@@ -59,7 +59,7 @@ pub struct CellChange {
     /// The answer: faster and slower are about the second run, corrected for the number of
     /// comparisons.
     pub answer: Answer,
-    /// Its time in the second run over that in the first; none with too few sessions.
+    /// The variant's time in the second run over that in the first; none with too few sessions.
     pub ratio: Option<f64>,
     /// The lower end of the 95 % interval.
     pub low: Option<f64>,

@@ -25,7 +25,7 @@ pub struct CellRun {
     pub part: usize,
     /// The cell.
     pub cell: Cell,
-    /// Its runs.
+    /// The observations from the runs of the cell.
     pub points: Observations,
     /// For each variant why it does not work here, where it does not.
     pub refused: Vec<Option<String>>,
@@ -59,7 +59,7 @@ pub struct CellRun {
 pub enum Ended {
     /// All its comparisons are answered.
     Answered,
-    /// It has had the maximum number of sessions or rounds.
+    /// The cell has had the maximum number of sessions or rounds.
     Full,
     /// Nothing, or the baseline alone, or not the baseline, works here.
     NothingToCompare,

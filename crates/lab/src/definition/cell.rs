@@ -11,9 +11,9 @@ pub struct Cell {
     pub part: String,
     /// What is run: the name of a row of `WORKLOADS`.
     pub workload: String,
-    /// Bytes of one file.
+    /// Bytes of one file, on average if they differ.
     pub file_bytes: u64,
-    /// Files of that length that one run goes through: 1, or those of a tree or directory.
+    /// Files of that length, or of that mean length, that one run goes through: 1, or those of a tree or directory.
     pub files: u32,
     /// The layout of the files.
     pub shape: Shape,
@@ -38,6 +38,36 @@ pub enum Shape {
     Flat,
     /// In a tree of directories, 16 entries each.
     Tree,
+    /// As `Flat`, of lengths from an 80th to six times the mean.
+    MixedFlat,
+    /// As `Tree`, of lengths from an 80th to six times the mean.
+    MixedTree,
+}
+
+impl Shape {
+    /// Whether the files are in a tree of directories.
+    #[must_use]
+    pub fn is_tree(self) -> bool {
+        matches!(self, Shape::Tree | Shape::MixedTree)
+    }
+
+    /// Whether the files differ in length.
+    #[must_use]
+    pub fn is_mixed(self) -> bool {
+        matches!(self, Shape::MixedFlat | Shape::MixedTree)
+    }
+
+    /// The word for it in experiments, samples and the names of cells.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Shape::File => "file",
+            Shape::Flat => "flat",
+            Shape::Tree => "tree",
+            Shape::MixedFlat => "mixed_flat",
+            Shape::MixedTree => "mixed_tree",
+        }
+    }
 }
 
 /// What a copy is written to.
@@ -78,10 +108,8 @@ impl Cell {
     #[must_use]
     pub fn id(&self) -> String {
         let mut id = format!("{}/{}", self.part, engines::Bytes(self.file_bytes));
-        match self.shape {
-            Shape::File => {}
-            Shape::Flat => id.push_str(&format!("x{}-flat", self.files)),
-            Shape::Tree => id.push_str(&format!("x{}-tree", self.files)),
+        if self.shape != Shape::File {
+            id.push_str(&format!("x{}-{}", self.files, self.shape.word()));
         }
         match self.state {
             State::Warm => {}

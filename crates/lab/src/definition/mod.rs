@@ -34,7 +34,7 @@ pub struct Definition {
     /// The part that answers the question, whose cells get their time first. Empty if no part does
     /// more than the others.
     pub main: String,
-    /// Its parts.
+    /// The parts of the experiment.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
 }
@@ -54,7 +54,7 @@ pub struct Part {
     pub sizes: Vec<String>,
     /// Files of that length.
     pub files: u32,
-    /// Their layout.
+    /// The layout of the files.
     pub shape: Shape,
     /// States of the page cache.
     pub states: Vec<State>,
@@ -68,7 +68,7 @@ pub struct Part {
     pub order: Order,
     /// The variant with which the others are compared; empty for no comparison.
     pub baseline: String,
-    /// Those whose comparison answers the question; all when empty.
+    /// Variants whose comparison answers the question; all when empty.
     pub compare: Vec<String>,
     /// What is compared.
     pub measure: Measure,
@@ -176,7 +176,8 @@ pub struct Reference {
 }
 
 impl Definition {
-    /// Its cells, in the order of the definition, each with the index of its part.
+    /// The cells of the experiment, in the order of the definition, each with the index of its
+    /// part.
     #[must_use]
     pub fn cells(&self) -> Vec<(usize, Cell)> {
         let mut cells = Vec::new();
@@ -215,8 +216,8 @@ impl Definition {
         main.unwrap_or(&self.parts[0])
     }
 
-    /// The same with only the parts called `names`, if there are any. If the main part is not among
-    /// them, the first one of them takes its place.
+    /// The experiment with only the parts called `names`, if there are any. If the main part is not
+    /// among them, the first one of them takes its place.
     ///
     /// # Errors
     /// The first of `names` that no part has.

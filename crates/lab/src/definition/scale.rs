@@ -5,7 +5,8 @@ use engines::Bytes;
 use super::Definition;
 
 impl Definition {
-    /// The same with the sizes and numbers of files of its scaled parts multiplied by `scale`.
+    /// The experiment with the sizes and numbers of files of its scaled parts multiplied by
+    /// `scale`.
     #[must_use]
     pub fn scaled(mut self, scale: f64) -> Definition {
         for part in self.parts.iter_mut().filter(|part| part.scaled) {

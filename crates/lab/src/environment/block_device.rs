@@ -12,7 +12,7 @@ const SECTOR_BYTES: u64 = 512;
 /// A disk or a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// Its directory below /sys/dev/block.
+    /// The directory of the device below /sys/dev/block.
     sys: PathBuf,
 }
 

@@ -80,7 +80,7 @@ pub struct Environment {
 pub struct FileSystem {
     /// The path that was given; bytes that are no text are replaced.
     pub path: String,
-    /// Its type: ext4, xfs and so on.
+    /// The type of the file system: ext4, xfs and so on.
     pub fs_type: Option<String>,
     /// Where it is mounted.
     pub mount_point: Option<String>,
@@ -96,7 +96,7 @@ pub struct FileSystem {
     pub readahead_bytes: Option<u64>,
     /// Whether it is rotational, as the device reports.
     pub rotational: Option<bool>,
-    /// Its smallest atomic write, in bytes.
+    /// The smallest atomic write of the device, in bytes.
     pub physical_block_bytes: Option<u64>,
     /// Whether an ext4 has a journal; `None` for other file systems, and where the kernel does not tell.
     pub journal: Option<bool>,

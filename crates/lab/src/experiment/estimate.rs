@@ -9,7 +9,7 @@ use crate::page_cache::state::State;
 /// Bytes a second that common machines move from file to file in the page cache.
 const WARM_BYTES_PER_SECOND: f64 = 1.5e9;
 
-/// The same from a device.
+/// Bytes a second that common machines move if the source comes from a device.
 const COLD_BYTES_PER_SECOND: f64 = 4e8;
 
 /// Bytes a second at which a copy is compared.

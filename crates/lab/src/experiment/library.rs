@@ -6,9 +6,9 @@ use crate::definition::Definition;
 /// An experiment in `experiments/`.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltIn {
-    /// Its name.
+    /// The name of the experiment.
     pub name: &'static str,
-    /// Its text.
+    /// The text of the experiment.
     pub text: &'static str,
 }
 

@@ -304,8 +304,7 @@ impl RawPart {
     fn check_factors(&self, workload: &Workload) -> Result<(), Wrong> {
         let files = *self.files.get_ref();
         if files == 0 || (files > 1) != (self.shape != Shape::File) {
-            let problem =
-                "several files need shape = \"flat\" or \"tree\", and one file has neither";
+            let problem = "several files need a shape other than \"file\", and one file has none";
             return Err(Wrong::at(&self.files, problem));
         }
         let states = self.states.get_ref();

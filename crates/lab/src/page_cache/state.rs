@@ -16,7 +16,7 @@ pub enum State {
 }
 
 impl State {
-    /// Its name.
+    /// The name of the state.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,9 +35,9 @@ pub enum Proof {
     Warm,
     /// Proved cold.
     Cold,
-    /// It was set, but nothing here can prove it.
+    /// The state was set, but nothing here can prove it.
     #[default]
     Unverified,
-    /// It was set, and proved not to be so.
+    /// The state was set, and proved not to be so.
     NotReached,
 }

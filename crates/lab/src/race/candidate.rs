@@ -25,13 +25,13 @@ pub(super) struct Candidate {
 /// Whether it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It takes part.
+    /// The candidate takes part.
     Running,
-    /// It was too slow in the elimination rounds for the final; in words.
+    /// The candidate was too slow in the elimination rounds for the final; in words.
     Eliminated(String),
-    /// It took part in the final until it was clear that it is slower.
+    /// The candidate took part in the final until it was clear that it is slower.
     Beaten,
-    /// It does not work here; in words.
+    /// The candidate does not work here; in words.
     Refused(String),
 }
 
@@ -54,7 +54,7 @@ pub struct Line {
     pub variant: String,
     /// Runs so far in this part of the race.
     pub runs: usize,
-    /// Their median, in nanoseconds.
+    /// The median time of the runs, in nanoseconds.
     pub median_ns: f64,
     /// Bytes of one run.
     pub bytes: u64,
@@ -101,7 +101,7 @@ impl Candidate {
         eliminations.map(|sample| sample.bytes).max().unwrap_or(0)
     }
 
-    /// Its longest runs in the elimination rounds.
+    /// The longest runs of the candidate in the elimination rounds.
     pub(super) fn longest_eliminations(&self) -> Vec<&Sample> {
         let bytes = self.elimination_bytes();
         let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
@@ -116,8 +116,8 @@ impl Candidate {
         Some(median(&times)? / self.elimination_bytes().max(1) as f64)
     }
 
-    /// Its best time over `bytes` in the elimination rounds. The minimum and not the median: other
-    /// programs only add time, and there are few elimination rounds.
+    /// The best time of the candidate over `bytes` in the elimination rounds. The minimum and not
+    /// the median: other programs only add time, and there are few elimination rounds.
     pub(super) fn elimination_ns(&self, bytes: u64) -> Option<f64> {
         let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
         eliminations
@@ -144,7 +144,7 @@ impl Candidate {
         self.samples.iter().filter(|sample| sample.is_final()).collect()
     }
 
-    /// Its counted runs of the final.
+    /// The counted runs of the candidate in the final.
     pub(super) fn times(&self) -> CandidateTimes {
         let counted =
             self.samples.iter().filter(|sample| sample.is_final() && sample.measured.counted);

@@ -40,7 +40,6 @@ pub struct Report {
     /// Every run of the final.
     pub samples: Vec<Sample>,
     /// Every run of the elimination rounds, and the one that warmed up: none of these counts.
-    #[serde(rename = "heats")]
     pub eliminations: Vec<Sample>,
     /// Every variant, fastest first.
     pub summary: Vec<Summary>,

@@ -9,14 +9,13 @@ use crate::stats::{Ratio, SlowMode, median, median_interval};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VariantStage {
-    /// It took part in the final.
+    /// The variant took part in the final.
     Raced,
-    /// It ran in elimination rounds only, on the start of the source.
-    #[serde(rename = "heat")]
+    /// The variant ran in elimination rounds only, on the start of the source.
     Eliminated,
-    /// It copies no file and is measured beside the others to compare with.
+    /// The variant copies no file and is measured beside the others to compare with.
     Floor,
-    /// It does not work here.
+    /// The variant does not work here.
     Refused,
 }
 
@@ -25,12 +24,11 @@ pub enum VariantStage {
 pub struct Summary {
     /// The variant in its text form.
     pub variant: String,
-    /// Its engine.
+    /// The engine of the variant.
     pub engine: &'static str,
     /// Workers that shared each file.
     pub workers: usize,
     /// How far it came.
-    #[serde(rename = "standing")]
     pub stage: VariantStage,
     /// Why it did not come further; empty when it raced.
     pub reason: String,
@@ -48,15 +46,15 @@ pub struct Summary {
     pub elapsed_ns_median_high: Option<f64>,
     /// Millions of bytes a second, from the median; none when no bytes were moved.
     pub megabytes_per_second: Option<f64>,
-    /// Its expected time over that of the best, slow modes included: the best of those that move
-    /// bytes, or of those that share extents, whichever it does. Of a variant measured in the
-    /// elimination rounds only, its time over that of the best there, without interval.
+    /// The variant's expected time over that of the best, slow modes included: the best of those
+    /// that move bytes, or of those that share extents, whichever it does. Of a variant measured in
+    /// the elimination rounds only, the time over that of the best there, without interval.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
-    /// Its slow mode, if it has one.
+    /// The slow mode of the variant, if it has one.
     pub slow_mode: Option<SlowMode>,
     /// Processor time in user mode.
     pub user_ns_median: Option<f64>,
@@ -132,7 +130,7 @@ impl Summary {
         }
     }
 
-    /// The same, with its ratio to the best.
+    /// The summary with the variant's ratio to the best.
     #[must_use]
     pub fn with_ratio(mut self, ratio: Option<Ratio>) -> Summary {
         self.ratio_to_best = ratio.map(|ratio| ratio.estimate);

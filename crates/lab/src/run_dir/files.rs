@@ -26,7 +26,7 @@ pub const SEQUENCES: &str = "sequences.csv";
 pub const REFUSALS: &str = "refusals.csv";
 /// The answers.
 pub const VERDICT: &str = "verdict.json";
-/// The same for people, with every table.
+/// The answers for people, with every table.
 pub const DETAILS: &str = "verdict.txt";
 /// The certificate in force, where there is one.
 pub const CERTIFICATE: &str = "certificate.json";
@@ -78,7 +78,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same for a file of text.
+/// Reads a whole file of text.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

@@ -78,7 +78,7 @@ pub struct Run {
     pub refusals: Vec<RefusalRecord>,
     /// Single calls, where they were timed.
     pub calls: Vec<CallRecord>,
-    /// The same in their order.
+    /// Single calls in their order.
     pub sequences: Vec<SequenceRecord>,
 }
 
@@ -232,7 +232,7 @@ impl RunDir {
 }
 
 impl Run {
-    /// Its samples.
+    /// The samples of the run.
     #[must_use]
     pub fn samples(&self) -> Samples<'_> {
         Samples {

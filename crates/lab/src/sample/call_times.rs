@@ -17,7 +17,7 @@ pub struct CallTimes {
 /// The calls of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpTimes {
-    /// Those of similar length together, shortest first; none is empty.
+    /// Calls of similar length together, shortest first; none is empty.
     pub buckets: Vec<Bucket>,
     /// What single calls took, in nanoseconds and in their order; every `sequence_step`th of them.
     /// Only of the first run of a session, otherwise empty.

@@ -24,7 +24,7 @@ impl<W: Write> Rows<W> {
         Rows { csv: csv::Writer::from_writer(out), head_written: true }
     }
 
-    /// The same, with the names of `row`'s fields above rows that are still to come: a file without
+    /// The rows with the names of `row`'s fields above rows that are still to come: a file without
     /// any is then one that others open, too.
     ///
     /// # Errors

@@ -9,9 +9,8 @@ use crate::page_cache::state::Proof;
 #[serde(default)]
 pub struct Measurement {
     /// CLOCK_MONOTONIC when the timed part started.
-    #[serde(rename = "begun_ns")]
     pub started_ns: u64,
-    /// The same when it ended.
+    /// CLOCK_MONOTONIC when the timed part ended.
     pub ended_ns: u64,
     /// From just before the first byte to the return of the last call. With several files one after
     /// another, the sum over them without the opening and closing between; of several runs at once,
@@ -57,11 +56,11 @@ pub struct Measurement {
     pub calls: Option<u64>,
     /// Bytes of the source in the page cache just before the run.
     pub src_resident_bytes_before: Option<u64>,
-    /// The same just after it.
+    /// Bytes of the source in the page cache just after the run.
     pub src_resident_bytes_after: Option<u64>,
     /// Bytes of the destination in the page cache just before the run; 0 for a new file.
     pub dst_resident_bytes_before: Option<u64>,
-    /// The same just after it.
+    /// Bytes of the destination in the page cache just after the run.
     pub dst_resident_bytes_after: Option<u64>,
     /// The page cache state found.
     pub state_proved: Proof,

@@ -16,7 +16,7 @@ use measurement::Measurement;
 pub struct Sample {
     /// The variant in its text form.
     pub variant: String,
-    /// Its engine.
+    /// The engine of the variant.
     pub engine: &'static str,
     /// Workers that shared each file.
     pub workers: usize,
@@ -24,7 +24,7 @@ pub struct Sample {
     pub stage: Stage,
     /// The round, from 1.
     pub round: u32,
-    /// Its place in the shuffled order of the round, from 1.
+    /// The run's place in the shuffled order of the round, from 1.
     pub order_in_round: u32,
     /// Bytes of the source that were copied, all files together.
     pub bytes: u64,
@@ -46,7 +46,6 @@ impl Sample {
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// A short run on the start of the source; elimination rounds decide which candidates go on.
-    #[serde(rename = "heat")]
     Elimination,
     /// One run on the whole load that warms up and is never counted.
     WarmUp,

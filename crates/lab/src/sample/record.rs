@@ -29,7 +29,7 @@ pub struct Record {
     pub file_bytes: u64,
     /// Files of that length.
     pub files: u32,
-    /// Their layout.
+    /// The layout of the files.
     pub shape: Shape,
     /// The state asked for.
     pub state_wanted: State,
@@ -44,7 +44,7 @@ pub struct Record {
     /// How often the round had been run before, because something disturbed it. Of the runs of one
     /// round those with the highest number count.
     pub repeat: u32,
-    /// Its place in the round, from 1.
+    /// The run's place in the round, from 1.
     pub order_in_round: u32,
     /// What the machine's speed probe took just before, in nanoseconds.
     pub probe_ns: u64,

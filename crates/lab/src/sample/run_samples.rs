@@ -9,7 +9,7 @@ pub struct Samples<'r> {
     pub samples: &'r [Record],
     /// Single calls, where they were timed.
     pub calls: &'r [CallRecord],
-    /// The same in their order.
+    /// Single calls in their order.
     pub sequences: &'r [SequenceRecord],
     /// Where they were taken.
     pub machine: MachineFacts,

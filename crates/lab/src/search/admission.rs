@@ -26,7 +26,7 @@ const FINALISTS: std::ops::RangeInclusive<usize> = 3..=8;
 /// What the elimination rounds showed of a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
-    /// Its best time for the piece.
+    /// The best time of the variant for the piece.
     pub elimination_ns: f64,
     /// What one run of the final would take in all: state, copy, comparison, removal.
     pub run_cost: Duration,

@@ -20,9 +20,9 @@ pub const DELTA: f64 = 0.02;
 /// candidates together.
 const BEATEN_AT: f64 = 0.01;
 
-/// The same for the last one, whose drop ends the race. It is tested after every round, and so many
-/// tests need a lower level: at 0.01, two identical variants whose runs vary by 30 % had a winner
-/// in one simulated race of ten.
+/// The last candidate beside the best is beaten if the chance that it is as good is at most this.
+/// Its drop ends the race. It is tested after every round, and so many tests need a lower level: at
+/// 0.01, two identical variants whose runs vary by 30 % had a winner in one simulated race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
 
 /// Nothing is decided for good before this many rounds, where there is time: in so many a variant
@@ -264,8 +264,8 @@ fn shortened(names: &[String]) -> Vec<String> {
 }
 
 impl Verdict {
-    /// The same, unless `unraced`, variants as fast as the winner before the final for which there
-    /// was no time in it, may be faster still: then there is a lead and no winner.
+    /// The verdict, unless `unraced`, variants as fast as the winner before the final for which
+    /// there was no time in it, may be faster still: then there is a lead and no winner.
     #[must_use]
     pub fn unless_unraced(self, unraced: &[String]) -> Verdict {
         let (Some(leader), false) = (&self.winner, unraced.is_empty()) else { return self };

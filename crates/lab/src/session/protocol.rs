@@ -14,7 +14,7 @@ use crate::sample::record::Gate;
 pub struct Order {
     /// The cell.
     pub cell: Cell,
-    /// Its variants.
+    /// The variants of the cell.
     pub variants: Vec<String>,
     /// For each round, which variants run and in what order.
     pub rounds: Vec<Vec<usize>>,
@@ -56,20 +56,20 @@ pub struct Order {
 pub enum Event {
     /// A variant does not work here and takes no further part.
     Refused {
-        /// Its index.
+        /// The index of the variant.
         variant: usize,
         /// In words.
         why: String,
     },
     /// A variant ran.
     Ran {
-        /// Its index.
+        /// The index of the variant.
         variant: usize,
         /// The index of the round.
         round: usize,
         /// How often the round had been run before.
         repeat: u32,
-        /// Its place in the round, from 0.
+        /// The variant's place in the round, from 0.
         place: usize,
         /// What the machine's speed probe took just before.
         probe_ns: u64,
@@ -89,7 +89,7 @@ pub enum Event {
     },
     /// A round is complete.
     Round {
-        /// Its index.
+        /// The index of the round.
         round: usize,
         /// How often it had been run before.
         repeat: u32,

@@ -187,8 +187,8 @@ impl WorkerProcess {
         self.0.send(request).map_err(|_| gone())
     }
 
-    /// Its answer. It is never waited for in the middle of a run that is no longer wanted: dropping
-    /// kills it.
+    /// The answer of the worker. It is never waited for in the middle of a run that is no longer
+    /// wanted: dropping kills the process.
     fn answer(&mut self) -> Result<WorkerReply, Error> {
         self.0.receive().ok().flatten().ok_or_else(gone)
     }

@@ -9,7 +9,7 @@ pub(super) fn dip(values: &[f64]) -> f64 {
     of_sorted(&sorted)
 }
 
-/// The same of values in ascending order.
+/// The dip of `sorted`, values in ascending order.
 pub(super) fn of_sorted(sorted: &[f64]) -> f64 {
     let steps = Steps::new(sorted);
     if steps.at.len() < 2 {

@@ -55,8 +55,8 @@ impl InterimAnalyses {
         InterimAnalyses::with_error(max_sessions, first, 0.05)
     }
 
-    /// The same with another error than 5 %, for comparisons of one family, which share the error
-    /// before it is spent.
+    /// Interim analyses with another error than 5 %, for comparisons of one family, which share the
+    /// error before it is spent.
     ///
     /// # Panics
     /// When `first` is less than 2, or `error` not between 0 and 1.

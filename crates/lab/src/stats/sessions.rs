@@ -85,11 +85,11 @@ impl Sessions {
         Sessions::new(sessions.into_values().collect())
     }
 
-    /// The same, adjusted by a covariate. `probes` has the shape of `log_ratios` and holds, for
-    /// each round, the log-ratio of the times that a fixed piece of work took just before the two
-    /// runs. No variant influences the probe, so its mean is 0, and subtracting a multiple of it
-    /// does not bias the ratio. The multiple is a shrunken slope (`stats/covariate.rs`), 0 where
-    /// the probe explains nothing, and costs a degree of freedom.
+    /// The log-ratios of each session, adjusted by a covariate. `probes` has the shape of
+    /// `log_ratios` and holds, for each round, the log-ratio of the times that a fixed piece of
+    /// work took just before the two runs. No variant influences the probe, so its mean is 0, and
+    /// subtracting a multiple of it does not bias the ratio. The multiple is a shrunken slope
+    /// (`stats/covariate.rs`), 0 where the probe explains nothing, and costs a degree of freedom.
     ///
     /// # Panics
     /// When a value is not finite or the shapes differ.

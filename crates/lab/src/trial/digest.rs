@@ -15,7 +15,7 @@ use crate::source::{Load, Source};
 /// Bytes digested as one; small enough to stay in a processor's cache between read and digest.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The same as a length in memory.
+/// Bytes digested as one, as a length in memory.
 const BLOCK_LEN: usize = 1 << 20;
 
 /// More threads than this wait for memory and not for each other.
@@ -44,7 +44,7 @@ impl Digests {
         Ok(Digests { parts: parts.collect::<Result<_, _>>()? })
     }
 
-    /// Those of one file of `len` bytes, whose block at an offset `fill` makes.
+    /// The digests of one file of `len` bytes, whose block at an offset `fill` makes.
     pub(crate) fn of_made(len: u64, mut fill: impl FnMut(u64, &mut [u8])) -> Digests {
         let mut buffer = vec![0; BLOCK_LEN];
         let blocks = (0..len).step_by(BLOCK_LEN).map(|at| {

@@ -58,7 +58,7 @@ pub struct Task {
 /// How a run ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was measured, and what it made is right.
+    /// The run was measured, and what it made is right.
     Measured(Box<Measurement>),
     /// The variant refused to move a single byte here; in words.
     Refused(String),

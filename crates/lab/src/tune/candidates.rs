@@ -32,7 +32,7 @@ pub(super) struct Candidate {
 /// The role of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It competes.
+    /// A variant that competes.
     Contender,
     /// A baseline: it is measured however slow it is. It can win too.
     Baseline,
@@ -46,11 +46,11 @@ pub(super) enum Status {
     Running,
     /// There was no time to try it so far.
     Waiting,
-    /// It was dropped in the elimination rounds.
+    /// The candidate was dropped in the elimination rounds.
     Slow,
-    /// It was shown to be slower in the final.
+    /// The candidate was shown to be slower in the final.
     Beaten,
-    /// It does not work here; why.
+    /// The candidate does not work here; why.
     Refused(String),
 }
 
@@ -141,7 +141,7 @@ pub(super) fn drop_slow(candidates: &mut [Candidate], round: usize) {
     keep_closest(candidates, rule);
 }
 
-/// The same before the final.
+/// Drops the candidates that are too slow in the elimination rounds for the final.
 pub(super) fn admit_to_final(candidates: &mut [Candidate]) {
     keep_closest(candidates, FINALISTS);
 }

@@ -71,7 +71,7 @@ impl Case {
         all
     }
 
-    /// The same with a shorter file in place of a long one, where its class has one: for a
+    /// The case with a shorter file in place of a long one, where its class has one: for a
     /// measurement that has little time.
     #[must_use]
     pub fn shortened(self) -> Case {

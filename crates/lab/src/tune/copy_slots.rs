@@ -29,7 +29,8 @@ struct Made {
     slots: Vec<CopySlot>,
     /// The time that making them took.
     took: Duration,
-    /// Their files were dropped from the page cache meanwhile, and read again as it came.
+    /// The files of the slots were dropped from the page cache meanwhile, and read again as it
+    /// came.
     dropped: bool,
 }
 
@@ -39,7 +40,7 @@ impl<'l> CopySlots<'l> {
         CopySlots { scratches, seed, made: BTreeMap::new(), renewed: 0 }
     }
 
-    /// Those for `case`, `number` of them, in a search with so much time left.
+    /// The copy slots for `case`, `number` of them, in a search with so much time left.
     ///
     /// # Errors
     /// When files cannot be made or removed.

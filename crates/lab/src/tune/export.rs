@@ -7,7 +7,8 @@ use super::record::Record;
 /// The names of the environment that belong to a machine and are no part of a measurement.
 const NAMES: &[&str] = &["hostname"];
 
-/// The same of each of its file systems. A path is replaced by the side's name.
+/// The names of each file system that belong to a machine and are no part of a measurement. A path
+/// is replaced by the side's name.
 const PATHS: &[&str] = &["path", "mount_point"];
 
 impl Record {

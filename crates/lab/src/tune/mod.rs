@@ -52,7 +52,7 @@ pub enum Event<'e> {
     Found {
         /// The answer.
         finding: &'e Finding,
-        /// Its number, from 1.
+        /// The number of the situation, from 1.
         number: usize,
         /// How many situations are measured.
         of: usize,
@@ -64,7 +64,7 @@ pub enum Event<'e> {
 pub struct Progress<'p> {
     /// The situation.
     pub case: &'p Case,
-    /// Its number, from 1.
+    /// The number of the situation, from 1.
     pub number: usize,
     /// How many are measured.
     pub of: usize,
@@ -76,8 +76,8 @@ pub struct Progress<'p> {
     pub round: u32,
     /// Time that is left for everything.
     pub left: Duration,
-    /// Those that still take part, fastest first: the name, and the median or best time of a file
-    /// in nanoseconds.
+    /// Candidates that still take part, fastest first: the name, and the median or best time of a
+    /// file in nanoseconds.
     pub leaders: Vec<(String, f64)>,
 }
 

@@ -51,7 +51,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Those that are measured.
+    /// The situations that are measured.
     pub fn measured(&self) -> impl Iterator<Item = &Planned> {
         self.cases.iter().filter(|planned| planned.why_not.is_none())
     }

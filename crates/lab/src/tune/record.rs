@@ -55,7 +55,7 @@ pub struct Record {
 /// A variant that does not work, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Its text.
+    /// The text of the variant.
     pub variant: String,
     /// Why, in words.
     pub reason: String,
@@ -99,7 +99,6 @@ pub struct Finding {
     /// What it costs always to use copy_file_range.
     pub copy_file_range_loss: Option<Loss>,
     /// Every variant that was tried, fastest first.
-    #[serde(rename = "ways")]
     pub variants: Vec<VariantResult>,
     /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
     /// of the median elimination round of a variant over that of the best.
@@ -120,9 +119,9 @@ pub enum Loss {
         /// The upper end.
         high: f64,
     },
-    /// It moves no bytes here: the copy then shares the source's extents.
+    /// The variant moves no bytes here: the copy then shares the source's extents.
     SharesExtents,
-    /// It does not work here.
+    /// The variant does not work here.
     Refused,
     /// There were too few rounds to tell.
     Unknown,
@@ -135,7 +134,7 @@ pub struct VariantResult {
     pub name: String,
     /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be
     /// slow, or no time), `refused`.
-    pub standing: String,
+    pub outcome: String,
     /// Why it was refused; empty otherwise.
     pub reason: String,
     /// The destination then shares the source's extents.
@@ -144,17 +143,17 @@ pub struct VariantResult {
     pub file_ns_median: Option<f64>,
     /// Millions of bytes a second in one copy slot, from that.
     pub megabytes_per_second: Option<f64>,
-    /// Its expected time over that of the best, slow modes included.
+    /// The variant's expected time over that of the best, slow modes included.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
-    /// Its slow mode, if it has one.
+    /// The slow mode of the variant, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_mode: Option<SlowMode>,
     /// The times of its elimination rounds in nanoseconds, each of all files of a copy slot.
-    #[serde(rename = "heats_ns", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elimination_ns: Vec<f64>,
     /// The times of the final, by round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -162,7 +161,7 @@ pub struct VariantResult {
 }
 
 impl Records {
-    /// These.
+    /// The records of `pairs`.
     #[must_use]
     pub fn of(pairs: Vec<Record>) -> Records {
         Records { schema_version: SCHEMA_VERSION, kind: KIND.to_owned(), pairs }
@@ -209,8 +208,8 @@ impl Record {
         found.into_iter().map(|(_, sentence)| sentence).collect()
     }
 
-    /// The same without the times of single runs, from which all else was made, and with little of
-    /// those variants that were dropped before the final.
+    /// The record without the times of single runs, from which all else was made, and with little
+    /// of those variants that were dropped before the final.
     #[must_use]
     pub fn summary(mut self) -> Record {
         for finding in &mut self.situations {
@@ -318,7 +317,7 @@ impl Finding {
         self.variant_result(self.choice.as_deref()?)
     }
 
-    /// Its line of a profile.
+    /// The finding's line of a profile.
     fn line(&self, date: &str) -> Option<Line> {
         let chosen = self.chosen()?;
         let own = chosen.ratio_to_best.unwrap_or(1.0);
@@ -388,7 +387,7 @@ fn variant_results(
             best.filter(|&best| best != index).and_then(|best| round_times.ratio(index, best));
         let is_best = best == Some(index);
         let one = is_best.then_some(1.0);
-        let (standing, reason) = match &candidate.status {
+        let (outcome, reason) = match &candidate.status {
             _ if chosen == Some(index) => ("chosen", ""),
             Status::Running => ("raced", ""),
             Status::Beaten => ("beaten", ""),
@@ -400,7 +399,7 @@ fn variant_results(
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);
         results.push(VariantResult {
             name: candidate.name.clone(),
-            standing: standing.to_owned(),
+            outcome: outcome.to_owned(),
             reason: reason.to_owned(),
             shares_extents: candidate.shares_extents,
             file_ns_median,

@@ -216,7 +216,7 @@ impl CellAnswer {
         (kind, of.into_iter().chain(self.sharers().iter().cloned()).collect())
     }
 
-    /// The same variant is in front.
+    /// Answers of one kind with the same variant in front have the same key.
     fn rough_key(&self) -> Key {
         match self {
             CellAnswer::Fastest { leader, .. } => (0, vec![leader.variant.clone()]),
@@ -329,8 +329,13 @@ pub(super) fn kind_of_files(part: &Part, cell: &Cell, sizes: &str) -> Option<Str
     Some(match (part.workload.as_str(), cell.shape) {
         ("memory", _) => format!("blocks of {sizes}"),
         (_, Shape::File) => format!("files of {sizes}"),
-        (_, Shape::Flat) => format!("{files} files of {sizes} in one directory"),
-        (_, Shape::Tree) => format!("a tree of {files} files of {sizes}"),
+        (_, shape) => {
+            let sizes = if shape.is_mixed() { format!("{sizes} on average") } else { sizes.into() };
+            match shape.is_tree() {
+                true => format!("a tree of {files} files of {sizes}"),
+                false => format!("{files} files of {sizes} in one directory"),
+            }
+        }
     })
 }
 

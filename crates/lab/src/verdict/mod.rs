@@ -32,7 +32,7 @@ pub struct Verdict {
     pub question: String,
     /// Differences up to this share do not matter, in the warm state.
     pub delta: f64,
-    /// The same in the cold state.
+    /// Differences up to this share do not matter, in the cold state.
     #[serde(default = "Deltas::least")]
     pub delta_cold: f64,
     /// Where δ comes from, in words.
@@ -51,7 +51,7 @@ pub struct Verdict {
 pub struct PartVerdict {
     /// The part.
     pub part: String,
-    /// Its question.
+    /// The question of the part.
     pub question: String,
     /// The answer in sentences.
     pub sentence: String,
@@ -69,7 +69,7 @@ pub struct PartVerdict {
 /// The verdict of one cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CellVerdict {
-    /// Its short name.
+    /// The short name of the cell.
     pub cell: String,
     /// The variant with the least time of those that work, by ratio to the baseline within rounds
     /// where there is one, and by median otherwise; never a floor. Whether it is shown to be faster
@@ -101,11 +101,12 @@ pub struct VariantSummary {
     pub variant: String,
     /// Counted runs.
     pub runs: usize,
-    /// Their median, of what is compared.
+    /// The median of the counted runs, of what is compared.
     pub median_ns: Option<f64>,
     /// Why it does not work here; empty when it does.
     pub refused: String,
-    /// Its copies share the source's extents, so that its times are none of moving bytes.
+    /// The copies of the variant share the source's extents, so that its times are none of moving
+    /// bytes.
     #[serde(default)]
     pub shares_extents: bool,
 }
@@ -117,10 +118,11 @@ pub struct Comparison {
     pub variant: String,
     /// What can be said, corrected for the number of comparisons and of interim analyses.
     pub answer: Answer,
-    /// It moves no file and is there to compare with: no part of the answer, and not corrected for.
+    /// The variant moves no file and is there to compare with: no part of the answer, and not
+    /// corrected for.
     #[serde(default)]
     pub floor: bool,
-    /// Its time over the baseline's.
+    /// The variant's time over the baseline's.
     pub ratio: Option<f64>,
     /// The lower end of the 95 % interval, over all interim analyses.
     pub low: Option<f64>,

@@ -80,7 +80,7 @@ impl Verdict {
 }
 
 impl CellVerdict {
-    /// Its comparisons that are an answer.
+    /// The comparisons of the cell that are an answer.
     fn asked(&self) -> impl Iterator<Item = &Comparison> {
         self.comparisons.iter().filter(|it| !it.floor)
     }
@@ -180,8 +180,8 @@ pub fn command(run: &Run, further: Further) -> String {
     words_of(run, further).join(" ")
 }
 
-/// The same in lines of at most `columns` columns, as far as its words allow that. A shell takes them
-/// as one.
+/// The command that makes a new run, in lines of at most `columns` columns, as far as its words allow
+/// that. A shell takes the lines as one.
 #[must_use]
 pub fn command_in(run: &Run, further: Further, columns: usize) -> String {
     let mut text = " ".to_owned();

@@ -16,7 +16,7 @@ use sheet::Sheet;
 use crate::analysis::Finding;
 
 impl Finding {
-    /// It as a table and sentences.
+    /// The finding as a table and sentences.
     #[must_use]
     pub fn sheet(&self) -> Sheet {
         match self {

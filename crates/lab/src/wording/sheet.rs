@@ -28,7 +28,7 @@ impl Sheet {
         }
     }
 
-    /// The same, with rows that the first `key_columns` columns together identify.
+    /// The table with rows that the first `key_columns` columns together identify.
     pub(crate) fn keyed_by(self, key_columns: usize) -> Sheet {
         Sheet { key_columns, ..self }
     }

@@ -1,7 +1,8 @@
 //! Times a command that copies, from before its start to after its end.
 //!
 //! The command line is split as a shell would, without a shell. `{src}` and `{dst}` stand for the
-//! source and for a destination of the run; `haulage` is this program. Processor time, page faults
+//! source and for a destination of the run, `{src}/*` for each entry of the source, `{dst}/` for a destination that is
+//! an empty directory before the run; `haulage` is this program. Processor time, page faults
 //! and device bytes are those of the command and of the children that it waited for, plus what this
 //! process spends to start it. The output is shown only if the command fails.
 
@@ -60,11 +61,33 @@ impl Line {
         Ok(Line { words })
     }
 
-    /// The words with the placeholders replaced by paths.
-    fn with(&self, places: &[(&str, &OsStr)]) -> Vec<OsString> {
-        self.words.iter().map(|word| filled_in(word, places)).collect()
+    /// The words with the placeholders replaced by paths; `entries` are those of the source.
+    fn with(&self, places: &[(&str, &OsStr)], entries: &[OsString]) -> Vec<OsString> {
+        let filled = |word: &String| match word == EACH_ENTRY {
+            true => entries.to_vec(),
+            false => vec![filled_in(word, places)],
+        };
+        self.words.iter().flat_map(filled).collect()
+    }
+
+    /// The paths of the source's entries in order, if a word stands for them.
+    fn entries(&self, source: &Path) -> Result<Vec<OsString>, Error> {
+        if !self.words.iter().any(|word| word == EACH_ENTRY) {
+            return Ok(Vec::new());
+        }
+        let listed = std::fs::read_dir(source)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path().into_os_string())).collect());
+        let mut entries: Vec<OsString> = listed.map_err(failed("cannot list", source))?;
+        entries.sort();
+        Ok(entries)
     }
 }
+
+/// The word that stands for each entry of the source.
+const EACH_ENTRY: &str = "{src}/*";
+
+/// The word that stands for a destination that is a directory before the run.
+const INTO_DIRECTORY: &str = "{dst}/";
 
 /// Replaces in one pass, so that a path that looks like a placeholder is not replaced again.
 fn filled_in(word: &str, places: &[(&str, &OsStr)]) -> OsString {
@@ -98,6 +121,8 @@ struct Commanding {
     dst: PathBuf,
     dir: WorkDir,
     destination: Destination,
+    /// The destination is an empty directory before the run.
+    into_directory: bool,
     durable: bool,
 }
 
@@ -106,8 +131,9 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let cached = CachedSource::open(setting)?;
     let name = format!("command-{}-{}", std::process::id(), fastrand::u32(..));
     let dst = setting.dirs.dst.path().join(name);
-    let mut words =
-        line.with(&[("{src}", cached.source.path().as_os_str()), ("{dst}", dst.as_os_str())]);
+    let src = cached.source.path();
+    let places = [("{src}", src.as_os_str()), ("{dst}", dst.as_os_str())];
+    let mut words = line.with(&places, &line.entries(src)?);
     // `haulage` is this program, even if another one is on the PATH.
     if words[0] == "haulage" {
         let myself = std::env::current_exe().map_err(failed("cannot find", "haulage"))?;
@@ -124,6 +150,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
         dst,
         dir: WorkDir::open(setting.dirs.dst.path())?,
         destination: setting.cell.destination,
+        into_directory: line.words.iter().any(|word| word == INTO_DIRECTORY),
         durable: setting.cell.durable,
     }))
 }
@@ -147,6 +174,9 @@ impl Commanding {
     fn prepare(&self) -> Result<(), Error> {
         remove(&self.dst)?;
         match self.destination {
+            Destination::Fresh if self.into_directory => {
+                std::fs::create_dir(&self.dst).map_err(failed("cannot create", &self.dst))
+            }
             Destination::Fresh => Ok(()),
             Destination::Overwritten => self.tree.make_zeros(&self.dir, &self.dst),
         }
@@ -304,7 +334,7 @@ mod tests {
     fn words_are_filled_in_once() {
         let line = Line::parse("dd bs=64K 'if={src}' of={dst}.x \"a b\" {other}").expect("a line");
         let odd = OsStr::from_bytes(b"/s {dst} \xff");
-        let words = line.with(&[("{src}", odd), ("{dst}", OsStr::new("/d"))]);
+        let words = line.with(&[("{src}", odd), ("{dst}", OsStr::new("/d"))], &[]);
         let expected: Vec<&[u8]> =
             vec![b"dd", b"bs=64K", b"if=/s {dst} \xff", b"of=/d.x", b"a b", b"{other}"];
         assert_eq!(words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>(), expected);
@@ -330,12 +360,14 @@ mod tests {
     fn commands_copy_directories() {
         let mut trial = TestCell::new(&COMMAND, 5000);
         trial.cell.files = 40;
-        for shape in [Shape::Flat, Shape::Tree] {
+        for shape in [Shape::Flat, Shape::Tree, Shape::MixedTree] {
             (trial.cell.shape, trial.cell.destination) = (shape, Destination::Fresh);
             assert!(trial.run("cp -r {src} {dst}").verified, "{shape:?}");
             trial.cell.destination = Destination::Overwritten;
             assert!(trial.run("cp -r {src}/. {dst}").verified, "{shape:?}");
         }
+        trial.cell.destination = Destination::Fresh;
+        assert!(trial.run("cp -r {src}/* {dst}/").verified, "each entry is an operand");
     }
 
     #[test]

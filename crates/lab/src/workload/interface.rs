@@ -10,7 +10,7 @@ use crate::trial::Outcome;
 /// A kind of work that can be timed, as data.
 #[derive(Debug)]
 pub struct Workload {
-    /// Its name in experiments and samples.
+    /// The name of the workload in experiments and samples.
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
@@ -36,7 +36,7 @@ pub type StartResult = Result<Box<dyn ReadyVariant>, NotStarted>;
 /// Why a variant is not started.
 #[derive(Debug)]
 pub enum NotStarted {
-    /// It does not work here; why, in words.
+    /// The variant does not work here; why, in words.
     Refused(String),
     /// Something other than the variant failed.
     Failed(Error),

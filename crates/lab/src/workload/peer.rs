@@ -48,7 +48,7 @@ enum PeerReport {
 pub(crate) struct Received {
     /// Bytes.
     pub(crate) bytes: u64,
-    /// Their xxh3-128 in hexadecimal.
+    /// The xxh3-128 of the bytes in hexadecimal.
     pub(crate) digest: String,
 }
 
@@ -80,7 +80,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Its process id.
+    /// The process id of the peer.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }

@@ -20,6 +20,9 @@ pub struct ScratchDirs {
     pub seed: u64,
 }
 
+/// The longest of files that differ in length over the shortest.
+const MIXED_SPREAD: f64 = 512.0;
+
 /// Entries of one directory of a tree.
 const TREE_FANOUT: u32 = 16;
 
@@ -33,8 +36,7 @@ impl ScratchDirs {
     pub fn source(&self, cell: &Cell, nth: u32) -> Result<PathBuf, Error> {
         let shape = match cell.shape {
             Shape::File => String::new(),
-            Shape::Flat => format!("-flat-{}", cell.files),
-            Shape::Tree => format!("-tree-{}", cell.files),
+            shape => format!("-{}-{}", shape.word(), cell.files),
         };
         let name = format!("src-{}{shape}-{nth}", cell.file_bytes);
         let path = self.src.path().join(&name);
@@ -46,17 +48,16 @@ impl ScratchDirs {
         remove(&part)?;
         source_facts::forget(&path)?;
         let mut rng = fastrand::Rng::with_seed(self.seed ^ cell.file_bytes ^ u64::from(nth) << 48);
-        match cell.shape {
-            Shape::File => make_file(&part, cell.file_bytes, &mut rng)?,
-            Shape::Flat | Shape::Tree => {
-                for file in 0..cell.files {
-                    let below = part.join(place_of(file, cell.shape));
-                    let parent = below.parent().unwrap_or(&part);
-                    std::fs::create_dir_all(parent).map_err(failed("cannot create", parent))?;
-                    make_file(&below, cell.file_bytes, &mut rng)?;
-                }
-                rustix::fs::syncfs(self.src.dir()).map_err(Error::path("cannot sync", &part))?;
+        if cell.shape == Shape::File {
+            make_file(&part, cell.file_bytes, &mut rng)?;
+        } else {
+            for (file, bytes) in (0..cell.files).zip(lengths(cell, &mut rng)) {
+                let below = part.join(place_of(file, cell.shape));
+                let parent = below.parent().unwrap_or(&part);
+                std::fs::create_dir_all(parent).map_err(failed("cannot create", parent))?;
+                make_file(&below, bytes, &mut rng)?;
             }
+            rustix::fs::syncfs(self.src.dir()).map_err(Error::path("cannot sync", &part))?;
         }
         std::fs::rename(&part, &path).map_err(failed("cannot rename", &part))?;
         Ok(path)
@@ -73,10 +74,28 @@ impl ScratchDirs {
     }
 }
 
+/// The bytes of each file of a cell. Those that differ are spread evenly on a logarithmic scale, as sizes in home
+/// directories about are, and have the cell's bytes together.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive, and less than the sum.
+fn lengths(cell: &Cell, rng: &mut fastrand::Rng) -> Vec<u64> {
+    if !cell.shape.is_mixed() {
+        return vec![cell.file_bytes; cell.files as usize];
+    }
+    let weights: Vec<f64> = (0..cell.files).map(|_| MIXED_SPREAD.powf(rng.f64())).collect();
+    let bytes_of_weight = cell.run_bytes() as f64 / weights.iter().sum::<f64>();
+    let mut lengths: Vec<u64> =
+        weights.iter().map(|weight| ((weight * bytes_of_weight) as u64).max(1)).collect();
+    let left = cell.run_bytes().saturating_sub(lengths.iter().sum());
+    if let Some(last) = lengths.last_mut() {
+        *last += left;
+    }
+    lengths
+}
+
 /// Where file `index` lies below its source.
 fn place_of(index: u32, shape: Shape) -> PathBuf {
     let name = format!("f{index}");
-    if shape != Shape::Tree {
+    if !shape.is_tree() {
         return PathBuf::from(name);
     }
     let mut place = PathBuf::new();
@@ -119,6 +138,12 @@ mod tests {
         let load = crate::source::Source::open(&tree).expect("opened").whole();
         assert_eq!((load.parts.len(), load.bytes), (40, 40 * 3000));
         assert!(tree.join("d1/f16").is_file() && tree.join("d2/f39").is_file());
+        cell.shape = Shape::MixedTree;
+        let mixed = dirs.source(&cell, 0).expect("made");
+        let load = crate::source::Source::open(&mixed).expect("opened").whole();
+        assert_eq!((load.parts.len(), load.bytes), (40, 40 * 3000));
+        let lengths = || load.parts.iter().map(|part| part.bytes);
+        assert!(lengths().min() < Some(300) && lengths().max() > Some(6000), "{load:?}");
         cell.shape = Shape::File;
         let file = dirs.source(&cell, 1).expect("made");
         let bytes = std::fs::read(&file).expect("read");

@@ -32,7 +32,7 @@ impl SocketCopy {
         self.run_after(|| Ok(()), pair, span, clock, spent)
     }
 
-    /// The same when something else has to be done first, with the clock running.
+    /// Moves all of `span` under the clock, after `first`, which runs with the clock running.
     pub(crate) fn run_after(
         &mut self,
         first: impl FnOnce() -> Result<(), Error>,

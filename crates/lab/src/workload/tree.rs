@@ -33,7 +33,7 @@ impl Tree {
         Ok(Tree { entries, digests: Digests::of(&cached.source, &cached.load)? })
     }
 
-    /// Its files in the order of the source, which is that of their paths.
+    /// The files of the tree in the order of the source, which is that of their paths.
     fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
         self.entries.iter().filter_map(|(name, entry)| match entry {
             Entry::File { bytes } => Some((name.as_path(), *bytes)),

@@ -32,7 +32,7 @@ pub(crate) fn run(home: &Path) {
     );
     let mut samples = String::from(
         "cell,part,workload,variant,file_bytes,files,shape,state_wanted,destination,at_once,session,\
-         round,repeat,order_in_round,probe_ns,begun_ns,ended_ns,elapsed_ns,state_proved,state_note,\
+         round,repeat,order_in_round,probe_ns,started_ns,ended_ns,elapsed_ns,state_proved,state_note,\
          refusals,counted\n",
     );
     let mut rng = fastrand::Rng::with_seed(7);

@@ -9,7 +9,7 @@ pub(super) struct Mutant {
     pub(super) file: &'static str,
     /// What stands in the file exactly once.
     pub(super) old: &'static str,
-    /// Its replacement.
+    /// The text that replaces `old`.
     pub(super) new: &'static str,
     /// What must fail then.
     pub(super) noticed_by: Check,

@@ -41,7 +41,7 @@ pub(crate) trait Grid: Sized {
 
 /// What many cases have in common.
 pub(crate) trait Setting: Copy {
-    /// Its part of the text of a case.
+    /// The setting's part of the text of a case.
     fn text(&self) -> String;
 
     /// Options of `cp`, for the counts.
@@ -58,7 +58,7 @@ impl Setting for &OptionSet {
 
 /// What differs from case to case.
 pub(crate) trait Point: Sized {
-    /// Its part of the text of a case, which has `; ` between them.
+    /// The point's parts of the text of a case, which has `; ` between them.
     fn parts(&self) -> Vec<String>;
 
     /// The one with these parts; `None` if there is none.

@@ -54,7 +54,7 @@ const PLANS: &[Plan] = &[
 /// Removes what a killed run left of entries that are up to date.
 const REMOVING: OptionSet = OptionSet { text: "-a -u --resume", existing: true };
 
-/// The same options again.
+/// A plan whose second run has the options of the killed one.
 const fn again(text: &'static str) -> Plan {
     plan(text, text)
 }

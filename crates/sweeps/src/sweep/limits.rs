@@ -26,7 +26,7 @@ pub(super) const SWEEP: Sweep = Sweep {
 
 /// How long a copy may take on a busy machine. It takes a fraction of a second alone.
 const LIMIT: Duration = Duration::from_secs(60);
-/// The same for trees of a million names.
+/// How long a copy of a tree of a million names may take on a busy machine.
 const LONG_LIMIT: Duration = Duration::from_secs(1800);
 
 /// An ordinary user that has no other process.
@@ -36,7 +36,7 @@ const MIB: u64 = 1 << 20;
 
 /// One limit, with the values that are tried.
 struct Scarcity {
-    /// Its name in the text of a case.
+    /// The name of the limit in the text of a case.
     name: &'static str,
     values: &'static [u64],
     /// Values that take minutes, for `--all`.

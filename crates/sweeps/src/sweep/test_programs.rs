@@ -24,7 +24,7 @@ pub(super) const DIFFERENTIAL: Sweep = Sweep {
 /// A test program, and how it is told what to try.
 struct TestProgram {
     test: &'static str,
-    /// Its tests with this in their names are run.
+    /// The tests with this text in their names are run.
     filter: &'static str,
     count_variable: &'static str,
     seed_variable: &'static str,

@@ -12,12 +12,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use engines::{Place, Placement};
-
-use super::heuristics::{
+use super::limits::WorkerLimits;
+use super::limits::{
     ENTRY_UNITS, FIRST_CHECK_ENTRIES, SLICE_ENTRIES, UNIT_BYTES, WINDOW_FILE_BYTES_MAX,
 };
-use super::limits::WorkerLimits;
 use super::monitor::{Monitor, Reading};
 use crate::lock::lock;
 
@@ -30,7 +28,7 @@ const STACK_BYTES: usize = 512 << 10;
 pub(crate) struct EntryCost {
     /// Bytes that were moved, not shared.
     pub(crate) bytes: u64,
-    /// Its file was created, and counted, before.
+    /// The file of the entry was created, and counted, before.
     pub(crate) created: bool,
 }
 
@@ -53,7 +51,6 @@ pub(crate) struct ConcurrencyController {
     /// [`open`](ConcurrencyController::open) was called.
     next_check: AtomicU64,
     monitor: Mutex<Monitor>,
-    placement: Arc<Placement>,
 }
 
 #[derive(Debug, Default)]
@@ -71,8 +68,6 @@ pub(crate) struct Permit {
     /// The epoch in which the worker was admitted.
     admitted_in: Option<u64>,
     entries_left: u32,
-    /// The worker's processor.
-    place: Option<Place>,
 }
 
 /// Admits all workers when it is dropped: none waits for a worker that panics.
@@ -97,7 +92,6 @@ impl ConcurrencyController {
             units: AtomicU64::new(0),
             next_check: AtomicU64::new(FIRST_CHECK_ENTRIES),
             monitor: Mutex::new(Monitor::new(limits)),
-            placement: Arc::default(),
         }
     }
 
@@ -222,13 +216,11 @@ impl ConcurrencyController {
 
 impl Permit {
     pub(crate) fn new(controller: &Arc<ConcurrencyController>) -> Permit {
-        let place = controller.placement.join();
-        Permit { controller: Some(controller.clone()), place, ..Permit::default() }
+        Permit { controller: Some(controller.clone()), ..Permit::default() }
     }
 
     /// Waits until the worker is admitted, unless all are.
     pub(crate) fn acquire(&mut self) {
-        self.keep_apart();
         let Some(controller) = &self.controller else { return };
         if controller.admits_all() && self.admitted_in.is_none() {
             return;
@@ -241,9 +233,7 @@ impl Permit {
         }
         self.release();
         if !controller.admits_all() {
-            self.vacate();
             controller.enter();
-            self.keep_apart();
             self.admitted_in = Some(epoch);
             self.entries_left = SLICE_ENTRIES;
         }
@@ -264,22 +254,7 @@ impl Permit {
         }
     }
 
-    /// The same before the worker waits for work: it needs no processor until it acquires the permit again.
-    pub(crate) fn release_to_wait(&mut self) {
-        self.release();
-        self.vacate();
-    }
-
-    fn vacate(&mut self) {
-        self.place.iter_mut().for_each(Place::vacate);
-    }
-
-    /// Moves the worker away from the processor of another one.
-    pub(crate) fn keep_apart(&mut self) {
-        self.place.iter_mut().for_each(Place::keep_apart);
-    }
-
-    /// The same, if fewer workers than the default run.
+    /// Admits another worker, if fewer workers than the default run.
     pub(crate) fn release_if_limited(&mut self) {
         if self.controller.as_ref().is_some_and(|controller| controller.is_below_default()) {
             self.release();
@@ -310,7 +285,7 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::concurrency::heuristics::CHECK_EVERY_ENTRIES;
+    use crate::concurrency::limits::CHECK_EVERY_ENTRIES;
     use crate::concurrency::limits::tests::limits;
 
     #[test]

@@ -10,7 +10,6 @@
 //! | how many workers share one large file | `processor_use.rs` |
 
 mod controller;
-mod heuristics;
 mod limits;
 mod monitor;
 mod processor_use;

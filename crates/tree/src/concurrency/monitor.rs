@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
-use super::heuristics::{
+use super::limits::WorkerLimits;
+use super::limits::{
     CHECK_EVERY_ENTRIES, CHECK_EVERY_TIME, CONFIRM_SOONER, IDLE_CHECKS, IN_USE_MIN,
     SETTLING_ENTRIES_PER_WORKER, TRIAL_EVERY_ENTRIES, TRIAL_EVERY_TIME, TRIAL_EVERY_UNITS,
     WINDOW_ENTRIES, WINDOW_ENTRIES_PER_WORKER, WINDOW_TIME,
 };
-use super::limits::WorkerLimits;
 use super::search::{Search, Step};
 
 /// The state of the measurement.

@@ -100,7 +100,7 @@ impl Helpers {
         self.taken != before
     }
 
-    /// Their number, if they were asked for.
+    /// The number of helpers, if they were asked for.
     pub(crate) fn taken(&self) -> Option<usize> {
         self.taken
     }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::heuristics::{
+use super::limits::{
     CLEARLY_FASTER, FEWER, FEWER_THAN_EXTRA, MORE, MORE_UNDER_CONTENTION, MORE_WHILE_WAITING,
     ROUNDS, Threshold,
 };

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use rustix::fs::Mode;
 
-use crate::data::context::DataContext;
+use crate::data::data_copy::DataContext;
 use crate::data::worker::DataWorker;
+use crate::destination::backup;
 use crate::destination::context::DestinationContext;
 use crate::destination::dry_run::DryRun;
-use crate::fs::umask::umask;
+use crate::entry::Entry;
+use crate::fs::process::umask;
+use crate::fs::{FileId, Trust, kind};
 use crate::metadata::MetadataContext;
-use crate::report::Reporter;
+use crate::report::{Method, Receipt, Reporter, Verified};
 use crate::request::Options;
 use crate::security::{LastReopened, Security};
 use crate::shared::{CreationLocks, DestinationLocks, PartnerContext};
@@ -78,5 +81,29 @@ impl CopyWorker {
             last_was_linked: false,
             last_reopened: LastReopened::default(),
         }
+    }
+}
+
+/// Remembers the copy `dst`, so that this run does not replace it.
+pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
+    cx.destination.created.record(cx.options, &entry.dst, dst);
+    backup::note_created(cx.destination, &entry.dst);
+    if let Some(dry_run) = cx.dry_run().filter(|_| entry.is_operand) {
+        dry_run.record_file(entry.dst.name);
+    }
+    if entry.dst.trust != Trust::Created {
+        cx.destination.operands.note_in_preexisting(dst);
+    }
+    if entry.is_operand && entry.operand.into_directory {
+        cx.destination.operands.record_made(&entry.dst, dst);
+    }
+}
+
+/// Writes the receipt of an entry whose destination stays as it is, with the result of comparing
+/// them if they were compared.
+pub(super) fn skipped(cx: &CopyContext<'_>, entry: &Entry<'_>, verified: Option<Verified>) {
+    if cx.report.keeps_receipts() {
+        let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
+        entry.finish(cx.report, Receipt { verified, ..receipt });
     }
 }

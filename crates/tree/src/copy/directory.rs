@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
 
+use super::context::skipped;
 use super::context::{CopyContext, CopyWorker};
 use super::directory_pair::DirectoryPair;
-use super::finish::skipped;
 use super::make_directory::{OTHERS_WRITE, OpenDirectory, create_and_open};
 use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
-use crate::destination::state::Found;
+use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
     ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
@@ -87,8 +87,10 @@ pub(crate) fn enter_directory(
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
     let private = found.is_none() && is_private(cx, entry, &dst);
-    let (src_creation_lock, dst_creation_lock) =
-        if private { creation_locks(cx, entry, &dst) } else { <_>::default() };
+    let creation_lock = match private {
+        true => cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat)),
+        false => CreationLock::default(),
+    };
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {
@@ -103,8 +105,7 @@ pub(crate) fn enter_directory(
         children_inherit_acl,
         started: entry.started,
         failures,
-        src_creation_lock,
-        dst_creation_lock,
+        creation_lock,
         operand: entry.operand.clone(),
         device: entry.device.or(cx.options.one_file_system.then_some(src_device)),
         received: None,
@@ -141,22 +142,6 @@ fn source_path(entry: &Entry<'_>) -> DirPath {
         DisplayPath::Operand(path) => DirPath::source(path, id),
         DisplayPath::In(dir) | DisplayPath::Directory(dir) => dir.child(entry.src.name, Some(id)),
     }
-}
-
-/// The locks for sharing blocks with files of the source, and for creating files in the
-/// destination.
-fn creation_locks(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    dst: &OpenDirectory,
-) -> (CreationLock, CreationLock) {
-    let (src_id, dst_id) = (FileId::of(&entry.src_stat), FileId::of(&dst.stat));
-    let dst_lock = cx.creation_locks.of(dst.fd.as_fd(), dst_id);
-    let src_lock = match src_id.dev == dst_id.dev {
-        true => cx.creation_locks.of(dst.fd.as_fd(), src_id),
-        false => CreationLock::default(),
-    };
-    (src_lock, dst_lock)
 }
 
 /// Refuses a source directory that this run created, or that the walk is in already: the copy would
@@ -297,7 +282,8 @@ fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
     Ok(created)
 }
 
-/// The same in a dry run. A copy into itself is reported here, since the walk will not reach it.
+/// Records the directory that a dry run would create. A copy into itself is reported here, since the walk
+/// will not reach it.
 fn dry_run_create(
     cx: &CopyContext<'_>,
     dry_run: &DryRun,

@@ -33,9 +33,8 @@ pub(crate) struct DirectoryPair {
     pub(crate) started: Option<Instant>,
     /// Failures of the directory itself, if receipts are kept.
     pub(crate) failures: Mutex<Vec<Diagnostic>>,
-    /// Taken while files share blocks with those of the source, and while files are created.
-    pub(crate) src_creation_lock: CreationLock,
-    pub(crate) dst_creation_lock: CreationLock,
+    /// Taken while files are created in the destination.
+    pub(crate) creation_lock: CreationLock,
     pub(crate) operand: Arc<Operand>,
     /// The only file system to enter.
     pub(crate) device: Option<u64>,

@@ -6,16 +6,15 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{FileType, Stat};
 
 use super::context::{CopyContext, CopyWorker};
+use super::context::{remember, skipped};
 use super::directory::{Next, enter_directory};
-use super::finish::{remember, skipped};
 use super::hard_link::{LinkOrCopy, link_or_claim, link_up_to_date};
 use super::regular::{copy_file, dry_run_file};
 use super::special;
 use crate::data::worker::FailedData;
-use crate::destination::backup::{self, BackedUp, BackupMethod};
-use crate::destination::dry_run::{DryRun, EarlierOperand, check_earlier_operand};
-use crate::destination::existing::{Decision, decide};
-use crate::destination::state::{DestinationState, Lookup, look_up};
+use crate::destination::backup::{self, BackedUp};
+use crate::destination::decide::{Decision, decide};
+use crate::destination::prepare::{DestinationState, prepare};
 use crate::entry::{
     Entry, ListedEntry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns,
     open_listed_source,
@@ -137,43 +136,23 @@ fn remove_stale(cx: &CopyContext<'_>, entry: &Entry<'_>, through_link: bool) {
     cx.destination.stale.remove_for(run, cx.security(), (entry, through_link));
 }
 
-/// Looks at the destination and does what has to be done before the copy. `None` if the entry is
+/// Decides about the destination and does what has to be done before the copy. `None` if the entry is
 /// finished, because the destination stays as it is.
 fn prepare_destination(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
 ) -> Result<Option<DestinationState>> {
-    let earlier = match is_directory(&entry.src_stat) {
-        true => EarlierOperand::None,
-        false => check_earlier_operand(cx.dry_run(), cx.options, entry)?,
-    };
-    if let EarlierOperand::Skipped = earlier {
-        skipped(cx, entry, None);
-        return Ok(None);
-    }
-    backup::refresh(cx.destination, &entry.dst);
-    let existing = match look_up(cx.destination, entry)? {
-        Lookup::Absent => {
-            let is_backed_up = matches!(earlier, EarlierOperand::Copy);
-            let backup = if is_backed_up { back_up_copy(cx, entry)? } else { None };
-            return Ok(Some(DestinationState { backup, ..DestinationState::default() }));
-        }
-        Lookup::DanglingSymlink => {
-            return Ok(Some(DestinationState { dangling: true, ..DestinationState::default() }));
-        }
-        Lookup::Found(existing) => existing,
-    };
-    let through_link = existing.through_link;
-    match decide(cx.destination, entry, existing)? {
-        Decision::Proceed(state) => return Ok(Some(state)),
+    let decision = decide(cx.destination, entry)?;
+    match &decision {
         Decision::Skip => skipped(cx, entry, None),
-        Decision::UpToDate(verified) => {
-            link_up_to_date(cx, worker, entry, verified)?;
-            remove_stale(cx, entry, through_link);
+        Decision::UpToDate { verified, through_link } => {
+            link_up_to_date(cx, worker, entry, *verified)?;
+            remove_stale(cx, entry, *through_link);
         }
+        _ => {}
     }
-    Ok(None)
+    prepare(cx.destination, entry, decision)
 }
 
 /// The attributes of the source, and the open source if it had to be opened for them.
@@ -295,14 +274,4 @@ fn restore(cx: &CopyContext<'_>, entry: &Entry<'_>, backup: &BackedUp) {
             dst: entry.dst.path(),
         }),
     }
-}
-
-/// The backup that a dry run would make of the copy of another operand.
-fn back_up_copy(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>> {
-    let Some(backup) = &cx.options.backup else { return Ok(None) };
-    // The identity of the file matters for simple backups only.
-    let id = cx.dry_run().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
-    let backup =
-        backup::back_up(cx.destination, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun);
-    backup.map(Some).map_err(|error| error.diagnostic(&entry.dst))
 }

@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker};
-use super::finish::{remember, skipped};
-use crate::destination::existing::remove;
-use crate::destination::state::NameState;
+use super::context::{remember, skipped};
+use crate::destination::prepare::NameState;
+use crate::destination::prepare::remove;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{FileId, cannot_be_linked, is_one_file, is_symlink, kind};
@@ -16,7 +16,7 @@ use crate::shared::{Claim, Claimant, FirstCopy};
 
 /// What becomes of the destination.
 pub(super) enum LinkOrCopy<'r> {
-    /// It was linked to an earlier copy of the source.
+    /// The destination was linked to an earlier copy of the source.
     Linked,
     /// The caller has to copy, and then to publish the copy if the source may have other names. The copy is
     /// one of its own if the link that was due is `lost`.

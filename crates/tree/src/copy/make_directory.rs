@@ -33,7 +33,7 @@ fn new_mode(options: &Options, src: &Stat, umask: Mode, inherits_acl: bool) -> N
 pub(crate) struct OpenDirectory {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
-    /// Its final mode, if it has another one now.
+    /// The final mode of the directory, if it has another one now.
     pub(crate) mode: Option<Mode>,
 }
 

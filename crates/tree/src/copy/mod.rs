@@ -4,7 +4,7 @@
 //! |---|---|
 //! | order of the steps for a file's data and attributes | `regular.rs` |
 //! | what a single file without attributes does not need | `plain.rs` |
-//! | which large files partners help with | `range_owner.rs`, `range_helper.rs` |
+//! | which large files partners help with | `range_owner.rs` |
 //! | when the attributes of a directory are set | `directory.rs` |
 //! | where `--parents` creates directories | `parents.rs` |
 //! | where a receipt is made | `entry.rs`; `finish.rs` for skipped entries, `directory.rs` for directories |
@@ -14,12 +14,10 @@ pub(crate) mod descriptors;
 pub(crate) mod directory;
 pub(crate) mod directory_pair;
 pub(crate) mod entry;
-mod finish;
 mod hard_link;
 mod make_directory;
 pub(crate) mod parents;
 pub(crate) mod plain;
-pub(crate) mod range_helper;
-mod range_owner;
+pub(crate) mod range_owner;
 pub(crate) mod regular;
 mod special;

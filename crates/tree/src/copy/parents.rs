@@ -48,7 +48,7 @@ struct Level {
     dir_path: DirPath,
     /// This run created it, for this entry.
     new: bool,
-    /// It was opened for the previous operand.
+    /// The directory was opened for the previous operand.
     reused: bool,
     mode: Option<Mode>,
     inherits_acl: bool,

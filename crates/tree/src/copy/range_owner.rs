@@ -3,7 +3,7 @@
 //! This process creates the file and gives it its attributes and its name. Partners that wait for work are
 //! told of it between two pieces, and claim ranges ([`crate::shared::shared_file`]).
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -12,17 +12,23 @@ use rustix::fs::{FallocateFlags, Stat, fallocate, fstat, ftruncate};
 use rustix::io::retry_on_intr;
 
 use super::context::CopyContext;
+use crate::data::data_copy::Files;
 use crate::data::journal::Journal;
+use crate::data::ranges::copy_range;
+use crate::data::verify::verify_range;
+use crate::data::worker::DataWorker;
 use crate::destination::open::Opened;
-use crate::destination::state::DestinationState;
+use crate::destination::prepare::DestinationState;
 use crate::entry::{Entry, RangePlace};
 use crate::fs::{
     BTRFS, EXT4, FileId, XFS, data_bytes, file_bytes, fs_type_of, is_component, is_regular,
 };
-use crate::report::DataReport;
+use crate::report::{DataReport, Diagnostic};
 use crate::request::{Make, Reflink, Sparse};
-use crate::shared::messages::{Component, RangeOffer, SourceVersion, Work, encode};
-use crate::shared::shared_file::Cut;
+use crate::shared::messages::{
+    self, Claim, Component, Done, Grant, RangeOffer, SourceVersion, Task, Work, encode,
+};
+use crate::shared::shared_file::{Cut, NOTHING};
 use crate::shared::{Load, Offered, PartnerContext, SharedFile};
 
 /// A file with more holes than this is not shared: most ranges would have no data.
@@ -175,5 +181,49 @@ fn allocates_at_once(fd: BorrowedFd<'_>) -> bool {
 impl Drop for OwnedFile<'_> {
     fn drop(&mut self) {
         self.partners.inbox.files.remove(&self.file);
+    }
+}
+
+/// Claims ranges of the file until its owner has none. `more` says whether it has some for partners.
+pub(crate) fn help(
+    cx: &CopyContext<'_>,
+    worker: &mut DataWorker,
+    offer: &RangeOffer,
+    files: &Files<'_>,
+    more: &Cell<bool>,
+) {
+    let (mut done, mut failure) = (None, None);
+    loop {
+        let claim = messages::encode(&Claim { file: offer.file, done });
+        let granted = messages::decode(&cx.partners().others.claim(offer.owner, claim));
+        let task = match granted.unwrap_or(NOTHING) {
+            Grant::Task { task, more: has_more } => {
+                more.set(has_more);
+                task
+            }
+            Grant::Nothing { tells } => {
+                return failure.into_iter().filter(|_| tells).for_each(|diagnostic| {
+                    cx.report.report(diagnostic);
+                });
+            }
+        };
+        let became = match task {
+            Task::Copy(range) => {
+                copy_range(cx.data, worker, files, (range, offer.chunk_bytes)).map(Done::Copied)
+            }
+            Task::Verify(range) => verify_range(cx.report, files, range)
+                .map(|difference| difference.map_or(Done::Verified, Done::Differs)),
+        };
+        let became = became.unwrap_or_else(|diagnostic| match diagnostic {
+            // The owner tells it of the whole file.
+            Diagnostic::Interrupted { .. }
+            | Diagnostic::InterruptedBefore { .. }
+            | Diagnostic::InterruptedUnverified { .. } => Done::Interrupted,
+            diagnostic => {
+                failure = Some(diagnostic);
+                Done::Failed
+            }
+        });
+        done = Some((task, became));
     }
 }

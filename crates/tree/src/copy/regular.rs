@@ -12,17 +12,17 @@ use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 use super::context::{CopyContext, CopyWorker};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::copy::copy_data;
-use crate::data::files::{Files, Shared};
+use crate::data::data_copy::{Files, Shared};
 use crate::data::journal::Journal;
 use crate::data::ranges::verify_ranges;
 use crate::data::verify::verify;
 use crate::destination::atomic::{self, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
-use crate::destination::existing::remove;
 use crate::destination::open::{
-    NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
+    NEW, NewFile, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
-use crate::destination::state::DestinationState;
+use crate::destination::prepare::DestinationState;
+use crate::destination::prepare::remove;
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::{
     FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, fs_type::is_on_reliable_fs,
@@ -62,9 +62,9 @@ pub(crate) fn copy_file(
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
     let is_shared = may_share(cx, entry, &state, &src_now);
+    let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };
     // In this order: the file is closed before the lock is released.
-    let (_write_lock, mut dst) =
-        open_or_create(cx, worker, entry, &mut state, (&src_now, mode, is_shared))?;
+    let (_write_lock, mut dst) = open_or_create(cx, worker, entry, &mut state, new)?;
     if let Some(atomic) = &dst.atomic {
         mode.initial = atomic.created_mode(mode.initial);
     }
@@ -80,8 +80,9 @@ pub(crate) fn copy_file(
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
     let is_locked = lock_against_partners(cx, entry, &state, &mut dst)?;
     let owned = is_shared.then(|| OwnedFile::new(cx, entry, &src_now, (&dst, journal.as_ref())));
-    let files = (&dst, journal.as_mut(), owned.flatten());
-    let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), files, mode);
+    let files = OpenFiles { entry, src: src.as_fd(), src_stat: &src_now, dst: &dst };
+    let copied = files.copy_data(cx, worker, journal.as_mut(), owned.flatten());
+    let copied = copied.and_then(|data| Ok((data, files.set_attributes(cx, mode)?)));
     if is_locked {
         // The descriptor may stay open for longer.
         let _ = flock(&dst.fd, FlockOperation::Unlock);
@@ -126,16 +127,16 @@ fn open_or_create<'c, 'j>(
     worker: &mut CopyWorker,
     entry: &'j Entry<'_>,
     state: &mut DestinationState,
-    (src_now, mode, is_shared): (&Stat, NewMode, bool),
+    new: NewFile<'_>,
 ) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
     if let Some(fd) = state.created.take() {
-        return Ok((None, look_at_created(&entry.dst, fd, src_now)?));
+        return Ok((None, look_at_created(&entry.dst, fd, new.src)?));
     }
     let fs_type = fs_type_of_directory(cx, &mut worker.data.fs_types, entry);
+    let new = NewFile { fs_type, ..new };
     if is_atomic(cx.destination, entry, state) {
-        let new = (src_now, mode, is_shared, fs_type);
         let (fd, atomic) = open_atomic(cx.destination, entry, state, new)?;
-        let opened = look_at_created(&entry.dst, fd, src_now)?;
+        let opened = look_at_created(&entry.dst, fd, new.src)?;
         return Ok((None, Opened { atomic: Some(atomic), ..opened }));
     }
     if state.replace {
@@ -147,7 +148,6 @@ fn open_or_create<'c, 'j>(
     let lock =
         found.map(|found| cx.destination_locks.lock_file(id_to_lock(entry, found.effective())));
     let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
-    let new = (src_now, mode, fs_type);
     let opened = open_destination(cx.destination, entry, found, state.dangling, new)?;
     Ok((lock, opened))
 }
@@ -232,17 +232,27 @@ pub(crate) fn create_prepared(
     open_to_write(fs_type, place, NEW, mode).ok()
 }
 
-/// Copies data, then attributes, from descriptor to descriptor.
-fn fill(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    entry: &Entry<'_>,
-    (src, src_stat): (BorrowedFd<'_>, &Stat),
-    (dst, journal, owned): (&Opened<'_>, Option<&mut Journal>, Option<OwnedFile<'_>>),
-    mode: NewMode,
-) -> Result<(Option<DataReport>, Vec<Loss>)> {
-    let mut data = None;
-    if cx.options.make != Make::AttributesOnly {
+/// Both open files of a copy.
+struct OpenFiles<'o, 'j> {
+    entry: &'o Entry<'o>,
+    src: BorrowedFd<'o>,
+    src_stat: &'o Stat,
+    dst: &'o Opened<'j>,
+}
+
+impl OpenFiles<'_, '_> {
+    /// Copies the data and verifies it. `None` if the options leave it out.
+    fn copy_data(
+        &self,
+        cx: &CopyContext<'_>,
+        worker: &mut CopyWorker,
+        journal: Option<&mut Journal>,
+        owned: Option<OwnedFile<'_>>,
+    ) -> Result<Option<DataReport>> {
+        if cx.options.make == Make::AttributesOnly {
+            return Ok(None);
+        }
+        let OpenFiles { entry, src, src_stat, dst } = *self;
         let look = || owned.iter().for_each(OwnedFile::look);
         let files = Files {
             src,
@@ -279,35 +289,38 @@ fn fill(
                 attempts: copied.attempts.clone(),
             });
         }
-        data = Some(copied);
+        Ok(Some(copied))
     }
-    // Nothing more of it is copied by others.
-    drop(owned);
-    if !is_regular(&dst.stat) {
-        // A device keeps its own attributes.
-        return Ok((data, Vec::new()));
+
+    /// Sets the attributes of the destination. Returns those that are lost.
+    fn set_attributes(&self, cx: &CopyContext<'_>, mode: NewMode) -> Result<Vec<Loss>> {
+        let OpenFiles { entry, src, src_stat, dst } = *self;
+        if !is_regular(&dst.stat) {
+            // A device keeps its own attributes.
+            return Ok(Vec::new());
+        }
+        let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
+        let is_set_later = drops_inherited_acl(cx.options, entry.inherits_acl)
+            || mode.initial & !cx.umask != mode.wanted;
+        let target = Target {
+            handle: Handle::Open(dst.fd.as_fd()),
+            place: &entry.dst,
+            stat: &dst.stat,
+            new: dst.new,
+            inherits_acl: entry.inherits_acl,
+            mode: (dst.new && is_set_later).then_some(mode.wanted),
+        };
+        let Some(old) = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref()) else {
+            return Ok(apply(cx.metadata(), source, target));
+        };
+        // Now the new file is what the old one would be with new data.
+        let old = Source { handle: Some(old.handle()), stat: &old.stat };
+        let mut lost = apply_replaced(cx.metadata(), old, target);
+        let stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
+        let target = Target { stat: &stat, new: false, mode: None, ..target };
+        lost.extend(apply(cx.metadata(), source, target));
+        Ok(lost)
     }
-    let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
-    let is_set_later = drops_inherited_acl(cx.options, entry.inherits_acl)
-        || mode.initial & !cx.umask != mode.wanted;
-    let target = Target {
-        handle: Handle::Open(dst.fd.as_fd()),
-        place: &entry.dst,
-        stat: &dst.stat,
-        new: dst.new,
-        inherits_acl: entry.inherits_acl,
-        mode: (dst.new && is_set_later).then_some(mode.wanted),
-    };
-    let Some(old) = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref()) else {
-        return Ok((data, apply(cx.metadata(), source, target)));
-    };
-    // Now the new file is what the old one would be with new data.
-    let old = Source { handle: Some(old.handle()), stat: &old.stat };
-    let mut lost = apply_replaced(cx.metadata(), old, target);
-    let stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    let target = Target { stat: &stat, new: false, mode: None, ..target };
-    lost.extend(apply(cx.metadata(), source, target));
-    Ok((data, lost))
 }
 
 /// Does what [`copy_file`] does before anything changes: opens both files, and checks whether a new

@@ -12,8 +12,8 @@ use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
 use crate::destination::dry_run::{may_have_another_name, may_link};
-use crate::destination::existing::read_link;
-use crate::destination::state::NameState;
+use crate::destination::prepare::NameState;
+use crate::destination::prepare::read_link;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Place, Trust, fs_type, is_symlink, kind, may_have_any, split};

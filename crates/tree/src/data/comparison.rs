@@ -91,7 +91,7 @@ struct Comparison<'f, G> {
     dst: Named<'f>,
     /// One for each, of `BLOCK_BYTES`.
     buffers: (&'f mut [u8], &'f mut [u8]),
-    /// They are equal up to this offset.
+    /// Both files are equal up to this offset.
     at: u64,
     hash: Option<Xxh3>,
     counters: Option<&'f WorkerCounters>,
@@ -239,7 +239,7 @@ mod tests {
     use crate::fs::{DisplayPath, Trust};
     use crate::report::Silent;
 
-    /// Its length, and where it has data.
+    /// The length of a file, and where it has data.
     type Shape = (u64, &'static [u64]);
 
     fn make(path: &Path, (len, data_at): Shape) -> File {

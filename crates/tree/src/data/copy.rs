@@ -1,11 +1,13 @@
 //! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
-use super::context::DataContext;
-use super::data_copy::{DataCopy, OldContents};
-use super::files::Files;
+use engines::Span;
+
+use super::data_copy::{BUFFER_BYTES, DataContext, DataCopy, Files, Medium, OldContents, Position};
+use super::engine_choice::chains::ChainId;
 use super::journal::Journal;
+use super::transfer::Ended;
 use super::worker::{DataWorker, FailedData};
-use crate::fs::{file_bytes, is_regular};
+use crate::fs::{file_bytes, is_regular, mtime};
 use crate::report::{Action, DataReport, Diagnostic, Result, failed};
 
 /// The writeback of shorter files starts when all are synced (docs/design/durable.md).
@@ -36,12 +38,12 @@ fn copy_with_engines(
 ) -> Result<DataReport> {
     let counters = worker.progress.counters();
     let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
-    let (endpoints, may_clone) = (copy.endpoints, copy.chains.clone.is_some());
+    let may_clone = copy.engines.chains.clone.is_some();
     copy.old_contents =
-        files.truncate_or_keep(cx.options, endpoints, may_clone, copy.clone_over)?;
-    copy.at = journal.as_ref().map_or(0, |journal| journal.at);
-    copy.journal = journal;
-    if !copy.reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
+        files.truncate_or_keep(cx.options, copy.facts.ends, may_clone, copy.clone_over)?;
+    copy.position.at = journal.as_ref().map_or(0, |journal| journal.at);
+    copy.records.journal = journal;
+    if !copy.facts.reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
     }
     let copied = copy.run_steps();
@@ -49,7 +51,9 @@ fn copy_with_engines(
     if copied.is_err() {
         copy.leave_out_missing_hole();
     }
-    let DataCopy { report, footprint, backlog, at, old_contents, by_others, .. } = copy;
+    let DataCopy { report, medium, position: Position { at, .. }, old_contents, by_others, .. } =
+        copy;
+    let Medium { footprint, backlog } = medium;
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {
         let written_to = backlog.map_or(0, |backlog| backlog.written_to());
@@ -81,21 +85,21 @@ fn copy_with_engines(
 impl DataCopy<'_, '_, '_> {
     fn run_steps(&mut self) -> Result<()> {
         let size = file_bytes(self.files.src_stat);
-        let regular = self.is_regular();
+        let regular = self.facts.is_regular;
         if regular && size > 0 {
-            let may_clone = self.at == 0 && self.old_contents != OldContents::UntilWritten;
+            let may_clone = self.position.at == 0 && self.old_contents != OldContents::UntilWritten;
             if may_clone && self.clone_all(size)? {
                 return self.complete(size);
             }
         } else {
             self.clone_empty()?;
         }
-        if !self.is_small() {
+        if !self.facts.is_small() {
             if !self.cx.report.is_deferred_init_done() && !self.is_brief() {
                 self.cx.report.deferred_init();
             }
             // A large file does not contend for the locks that limit the workers.
-            self.permit.release_if_limited();
+            self.engines.permit.release_if_limited();
         }
         if !regular {
             return self.copy_stream();
@@ -113,8 +117,61 @@ impl DataCopy<'_, '_, '_> {
 
     /// Starts the writeback of the end of the file, if the copy waits for the medium.
     fn start_last_writeback(&mut self) -> Result<()> {
-        let is_long = self.at >= LAST_WRITEBACK_BYTES_MIN;
-        let Some(backlog) = self.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
-        backlog.start(self.at).map_err(failed(Action::Write, self.files.dst_place))
+        let is_long = self.position.at >= LAST_WRITEBACK_BYTES_MIN;
+        let Some(backlog) = self.medium.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
+        backlog.start(self.position.at).map_err(failed(Action::Write, self.files.dst_place))
+    }
+}
+
+impl DataCopy<'_, '_, '_> {
+    /// Checks the source again, and reads past the length that it had at first if there may be more
+    /// data.
+    pub(super) fn complete(&mut self, size: u64) -> Result<()> {
+        if self.position.at < size {
+            return self.ended_early(size);
+        }
+        if self.report.offload.reflink == "yes" {
+            // A clone is the whole source as it was at one instant.
+            return Ok(());
+        }
+        let mut now = self.src_now()?;
+        if !self.facts.reliable || file_bytes(&now) > size {
+            self.read_past(size)?;
+            now = self.src_now()?;
+        }
+        self.report.changed |= mtime(&now) != mtime(self.files.src_stat)
+            || file_bytes(&now) != file_bytes(self.files.src_stat);
+        if self.report.changed {
+            self.cx.report.report(Diagnostic::Changed { src: self.files.src_place.path() });
+        }
+        Ok(())
+    }
+
+    /// Reads after the length that the source had at first. A file that another process appends to
+    /// is read once more; a file whose length is not known, as in /proc, to its end.
+    fn read_past(&mut self, size: u64) -> Result<()> {
+        loop {
+            let len =
+                self.next_piece(self.position.at + BUFFER_BYTES as u64, ChainId::ReadWrite)?;
+            let moved = self.span(Span::at(self.position.at, len), ChainId::ReadWrite);
+            self.count(moved.bytes);
+            if self.check_stop(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The source ended before the length that it had when it was opened.
+    fn ended_early(&mut self, size: u64) -> Result<()> {
+        if self.facts.is_pseudo() && file_bytes(&self.src_now()?) == size {
+            return Ok(());
+        }
+        self.report.changed = true;
+        self.cx.report.report(Diagnostic::Shrank {
+            src: self.files.src_place.path(),
+            bytes: self.position.at,
+            bytes_expected: size,
+        });
+        Ok(())
     }
 }

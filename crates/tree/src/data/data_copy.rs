@@ -1,30 +1,32 @@
 //! The state of one file while its data is copied, and what follows from its attributes.
 
 use std::cell::OnceCell;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use engines::profile::Residency;
 use engines::sys::Buffer;
-use engines::{Meter, Moved, Span, Variant};
+use engines::{Meter, Moved, Pair, Span, Variant};
 use rustix::fs::Stat;
+use rustix::io::{self, Errno};
 
-use super::clone_over::CloneOverPolicy;
-use super::context::DataContext;
-use super::engine_choice::chains::{ChainId, VariantChains};
-use super::files::Files;
+use super::clone::CloneOverPolicy;
+use super::engine_choice::chains::{ChainId, File, VariantChains};
+use super::engine_choice::profiles::EngineContext;
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
+use super::sync::Syncer;
 use super::worker::{DataWorker, FsPair, Parts};
 use super::writeback::Backlog;
 use crate::concurrency::{Helpers, Permit};
 use crate::fs::dirty_pages::has_dirty_pages;
 use crate::fs::{
-    BTRFS, EXT4, Endpoint, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
-    is_reliable,
+    BTRFS, EXT4, Endpoints, FileId, Place, TMPFS, XFS, data_bytes, file_bytes, is_pseudo,
+    is_regular, is_reliable,
 };
-use crate::report::{Attempt, DataReport, ProgressTracker, Reporter, WorkerCounters};
-use crate::request::Sparse;
-use crate::shared::SharingLock;
+use crate::report::{Attempt, DataReport, Diagnostic, ProgressTracker, Reporter, WorkerCounters};
+use crate::request::{Options, Sparse};
+use crate::shared::{RateLimit, SharedFile};
 
 /// Bytes of a worker's buffer.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
@@ -33,8 +35,8 @@ pub(super) const BUFFER_BYTES: usize = 256 << 10;
 /// copies it before a user can interrupt.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// The same for a file in the page cache: it takes 5 ms, and deferred initialisation would add up
-/// to a tenth.
+/// Deferred initialisation is not needed for a shorter file in the page cache: its copy takes 5 ms,
+/// and deferred initialisation would add up to a tenth.
 const CACHED_BYTES: u64 = 16 << 20;
 
 /// [`CACHED_BYTES`] applies only until this time after the start of the run.
@@ -59,21 +61,42 @@ pub(super) enum OldContents {
 ///
 /// | step | file |
 /// |---|---|
-/// | the order of the steps | `copy.rs` |
-/// | clone of the whole file | `clone.rs` |
-/// | clone or write over old contents | `overwrite.rs` |
+/// | the order of the steps, and the check for a source that changed | `copy.rs` |
+/// | clone of the whole file, clone or write over old contents | `clone.rs` |
 /// | ranges of a file that several processes copy | `ranges.rs` |
 /// | transfer of extents, nonzero blocks, streams | `transfer.rs` |
-/// | check for a source that changed | `completion.rs` |
-/// | facts of the file, such as its bytes to move | this file |
 pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) cx: &'c DataContext<'r>,
     pub(super) files: &'c Files<'f>,
+    pub(super) facts: Facts<'f>,
     pub(super) old_contents: OldContents,
-    pub(super) chains: &'c mut VariantChains,
     pub(super) clone_over: &'c mut CloneOverPolicy,
-    /// Source and destination.
-    pub(super) endpoints: (Endpoint<'f>, Endpoint<'f>),
+    pub(super) engines: FileEngines<'c>,
+    pub(super) position: Position<'c>,
+    pub(super) records: Records<'c>,
+    pub(super) medium: Medium<'f>,
+    /// Bytes of data and of holes that partners have copied. The report has them as well.
+    pub(super) by_others: u64,
+    pub(super) report: DataReport,
+}
+
+/// What was found of both files before the copy.
+pub(super) struct Facts<'f> {
+    pub(super) ends: Endpoints<'f>,
+    src_stat: &'f Stat,
+    /// Source and destination are regular files.
+    pub(super) is_regular: bool,
+    /// The source's file system is reliable, see [`crate::fs::fs_type`].
+    pub(super) reliable: bool,
+    /// One of the file systems may block, such as a network file system.
+    pub(super) may_block: bool,
+    /// Bytes of the source without holes, where its block count tells of them.
+    pub(super) bytes_to_move: u64,
+}
+
+/// What chooses and runs engines for the file.
+pub(super) struct FileEngines<'c> {
+    pub(super) chains: &'c mut VariantChains,
     /// The chain of a profile line, once it was looked up.
     pub(super) by_line: Option<Option<ChainId>>,
     /// Whether nothing of the source is in the page cache, once that was looked at.
@@ -81,34 +104,35 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     /// Allocated when it is first used.
     pub(super) buffer: &'c mut Option<Buffer>,
     pub(super) permit: &'c mut Permit,
-    /// Taken for a clone of the whole file.
-    pub(super) sharing_lock: Option<&'c SharingLock>,
-    /// The source's file system is reliable, see [`crate::fs::fs_type`].
-    pub(super) reliable: bool,
-    /// One of the file systems may block, such as a network file system.
-    pub(super) may_block: bool,
     /// Other workers of this file.
     pub(super) helpers: Helpers,
+}
+
+/// How far the copy is, and who sees it.
+pub(super) struct Position<'c> {
+    /// Up to this offset the copy is complete.
+    pub(super) at: u64,
+    /// Of the worker.
+    pub(super) counters: Option<&'c WorkerCounters>,
+    /// The value of the worker's meter before this file.
+    metered_before: u64,
+    /// Progress is displayed often, so that no call may take long.
+    pub(super) fine_grained: bool,
+}
+
+/// What `--resume` is told of the copy.
+pub(super) struct Records<'c> {
+    pub(super) journal: Option<&'c mut Journal>,
+    /// Records what is copied of a range of a file that several processes copy.
+    pub(super) range: Option<RangeRecords>,
+}
+
+/// What the copy waits for and leaves in the page cache.
+pub(super) struct Medium<'f> {
     /// With `--no-cache`.
     pub(super) footprint: Option<Footprint<'f>>,
     /// If the copy waits for the medium.
     pub(super) backlog: Option<Backlog<'f>>,
-    /// Of the worker.
-    pub(super) counters: Option<&'c WorkerCounters>,
-    /// Shows the progress to other threads, and its value before this file.
-    pub(super) meter: Option<&'c Meter>,
-    pub(super) metered_before: u64,
-    /// Progress is displayed often, so that no call may take long.
-    pub(super) fine_grained: bool,
-    /// Up to this offset the copy is complete.
-    pub(super) at: u64,
-    /// Records the offset for `--resume`.
-    pub(super) journal: Option<&'c mut Journal>,
-    /// The same for a range of a file that several processes copy.
-    pub(super) range_records: Option<RangeRecords>,
-    /// Bytes of data and of holes that partners have copied. The report has them as well.
-    pub(super) by_others: u64,
-    pub(super) report: DataReport,
 }
 
 impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
@@ -126,96 +150,172 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         counters
             .iter()
             .for_each(|counters| counters.start_data(has_dirty_pages.then_some(dst_dev)));
-        let meter = counters.map(|counters| &counters.meter);
         let waits = cx.options.no_cache || has_dirty_pages && cx.options.waits_for_medium();
         let regular_dst = is_regular(files.dst_stat).then_some(files.dst);
-        let reliable = src.fs_type.is_some_and(is_reliable);
+        let ends = Endpoints { src, dst };
+        let facts = Facts::of(files, ends, cx.options);
         let helpers = worker.processors.helpers();
-        let Parts { pair, buffer, permit, sharing_lock } = worker.parts(cx.options, src, dst);
+        let Parts { pair, buffer, permit } = worker.parts(cx.options, ends);
         let FsPair { chains, clone_over } = pair;
+        let (by_line, is_absent) = (None, OnceCell::new());
         DataCopy {
             cx,
             files,
+            facts,
             old_contents: OldContents::Gone,
-            chains,
             clone_over,
-            endpoints: (src, dst),
-            by_line: None,
-            is_absent: OnceCell::new(),
-            buffer,
-            permit,
-            sharing_lock,
-            reliable,
-            may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
-            helpers,
-            footprint: cx.options.no_cache.then(|| Footprint::of(files)),
-            backlog: waits.then(|| Backlog::new(regular_dst)),
-            counters,
-            meter,
-            metered_before: meter.map_or(0, Meter::get),
-            fine_grained: cx
-                .report
-                .observer
-                .progress()
-                .is_some_and(ProgressTracker::is_fine_grained),
-            at: 0,
-            journal: None,
-            range_records: None,
+            engines: FileEngines { chains, by_line, is_absent, buffer, permit, helpers },
+            position: Position {
+                at: 0,
+                counters,
+                metered_before: counters.map_or(0, |counters| counters.meter.get()),
+                fine_grained: cx
+                    .report
+                    .observer
+                    .progress()
+                    .is_some_and(ProgressTracker::is_fine_grained),
+            },
+            records: Records { journal: None, range: None },
+            medium: Medium {
+                footprint: cx.options.no_cache.then(|| Footprint::of(files)),
+                backlog: waits.then(|| Backlog::new(regular_dst)),
+            },
             by_others: 0,
             report: DataReport::new(),
         }
     }
-}
-
-impl DataCopy<'_, '_, '_> {
-    pub(super) fn is_regular(&self) -> bool {
-        is_regular(self.files.src_stat) && is_regular(self.files.dst_stat)
-    }
-
-    /// Whether the source is a variable of the kernel, as in /proc.
-    pub(super) fn is_pseudo(&self) -> bool {
-        self.endpoints.0.fs_type.is_some_and(is_pseudo)
-    }
-
-    /// Whether it is copied in microseconds.
-    pub(super) fn is_small(&self) -> bool {
-        self.is_regular() && file_bytes(self.files.src_stat) < SMALL_BYTES
-    }
 
     /// Whether it is copied in milliseconds, without deferred initialisation.
     pub(super) fn is_brief(&self) -> bool {
-        let options = self.cx.options;
-        let bytes = self.bytes_to_move();
+        let Options { atomic, backup, durable, no_cache, .. } = self.cx.options;
         // Not if an interrupt needs a clean-up or a report, nor if the copy waits for a medium.
-        let is_plain = !options.atomic && options.backup.is_none() && self.journal.is_none();
-        let waits = self.may_block || options.durable || options.no_cache;
-        let is_short = self.is_regular() && bytes <= CACHED_BYTES;
+        let is_plain = !atomic && backup.is_none() && self.records.journal.is_none();
+        let waits = self.facts.may_block || *durable || *no_cache;
+        let is_short = self.facts.is_regular && self.facts.bytes_to_move <= CACHED_BYTES;
         let is_quiet = is_plain && !waits && !self.cx.report.keeps_receipts();
         let is_early = || self.cx.engines.elapsed() < EARLY_TIME;
-        self.is_small()
-            || is_quiet && is_short && is_early() && self.residency() == Some(Residency::Resident)
-    }
-
-    /// How much of the source is in the page cache.
-    pub(super) fn residency(&self) -> Option<Residency> {
-        let bytes = file_bytes(self.files.src_stat);
-        residency(self.files.src, bytes, self.bytes_to_move() < bytes)
-    }
-
-    /// Bytes of the source without holes, where its block count tells of them.
-    pub(super) fn bytes_to_move(&self) -> u64 {
-        let stat = self.files.src_stat;
-        // Other file systems count compressed blocks, or none. btrfs counts uncompressed ones.
-        let blocks_tell = matches!(self.endpoints.0.fs_type, Some(EXT4 | XFS | BTRFS | TMPFS));
-        let skips_holes = self.cx.options.sparse != Sparse::Never && blocks_tell;
-        if skips_holes { data_bytes(stat) } else { file_bytes(stat) }
+        self.facts.is_small()
+            || is_quiet
+                && is_short
+                && is_early()
+                && self.facts.residency() == Some(Residency::Resident)
     }
 
     /// Whether the attempt to clone it, if there is one, is short.
     pub(super) fn is_clone_short(&self) -> bool {
-        let is_tried = self.at == 0 && self.chains.clone.is_some();
-        let is_short = self.is_regular() && file_bytes(self.files.src_stat) <= CLONE_BYTES;
-        !is_tried || self.is_small() || (!self.may_block && is_short)
+        let is_tried = self.position.at == 0 && self.engines.chains.clone.is_some();
+        let is_short = self.facts.is_regular && self.facts.bytes() <= CLONE_BYTES;
+        !is_tried || self.facts.is_small() || (!self.facts.may_block && is_short)
+    }
+}
+
+impl<'f> Facts<'f> {
+    fn of(files: &Files<'f>, ends: Endpoints<'f>, options: &Options) -> Facts<'f> {
+        let src_stat = files.src_stat;
+        let reliable = ends.src.fs_type.is_some_and(is_reliable);
+        // Other file systems count compressed blocks, or none. btrfs counts uncompressed ones.
+        let blocks_tell = matches!(ends.src.fs_type, Some(EXT4 | XFS | BTRFS | TMPFS));
+        let skips_holes = options.sparse != Sparse::Never && blocks_tell;
+        Facts {
+            ends,
+            src_stat,
+            is_regular: is_regular(src_stat) && is_regular(files.dst_stat),
+            reliable,
+            may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
+            bytes_to_move: if skips_holes { data_bytes(src_stat) } else { file_bytes(src_stat) },
+        }
+    }
+
+    /// The properties by which the variant is chosen.
+    pub(super) fn file(&self) -> File<'f> {
+        let Facts { ends, bytes_to_move, may_block, .. } = *self;
+        File { ends, bytes: self.bytes(), bytes_to_move, may_block }
+    }
+
+    /// Bytes of the source.
+    pub(super) fn bytes(&self) -> u64 {
+        file_bytes(self.src_stat)
+    }
+
+    /// Whether the source is a variable of the kernel, as in /proc.
+    pub(super) fn is_pseudo(&self) -> bool {
+        self.ends.src.fs_type.is_some_and(is_pseudo)
+    }
+
+    /// Whether it is copied in microseconds.
+    pub(super) fn is_small(&self) -> bool {
+        self.is_regular && self.bytes() < SMALL_BYTES
+    }
+
+    /// Whether the source may have holes.
+    pub(super) fn is_sparse(&self) -> bool {
+        is_sparse(self.src_stat)
+    }
+
+    /// How much of the source is in the page cache.
+    pub(super) fn residency(&self) -> Option<Residency> {
+        residency(self.ends.src.fd, self.bytes(), self.bytes_to_move < self.bytes())
+    }
+}
+
+impl<'c> Position<'c> {
+    /// Shows the progress to other threads.
+    pub(super) fn meter(&self) -> Option<&'c Meter> {
+        self.counters.map(|counters| &counters.meter)
+    }
+
+    /// Advances the offset by `bytes`, and the progress.
+    pub(super) fn advance(&mut self, bytes: u64) {
+        self.at += bytes;
+        if let Some(meter) = self.meter() {
+            // The bytes of a process that begins in the middle of a file are counted from there.
+            meter.set(self.metered_before.wrapping_add(self.at));
+        }
+    }
+
+    /// Continues at the offset `at`, up to which partners may have copied.
+    pub(super) fn go_to(&mut self, at: u64) {
+        self.at = at;
+        self.metered_before = self.meter().map_or(0, Meter::get).wrapping_sub(at);
+    }
+}
+
+impl Records<'_> {
+    /// Records that the copy into `dst` is complete up to the offset `at`.
+    pub(super) fn record(&mut self, dst: BorrowedFd<'_>, at: u64) {
+        let Some(range) = &mut self.range else {
+            return self.journal.iter_mut().for_each(|journal| journal.record(dst, at));
+        };
+        range.record(dst, at, false);
+        if let Some(journal) = &mut self.journal
+            && range.follows(journal.at)
+        {
+            journal.append(&range.take());
+        }
+    }
+
+    /// The most bytes between two records; `None` for any number.
+    pub(super) fn chunk_bytes(&self) -> Option<u64> {
+        let journal = self.journal.as_ref().map(|journal| journal.chunk_bytes);
+        let range = self.range.as_ref().map(|range| range.chunk_bytes).filter(|&bytes| bytes > 0);
+        journal.into_iter().chain(range).min()
+    }
+}
+
+impl Medium<'_> {
+    /// Waits for the medium, if the copy up to the offset `at` is too far ahead. Returns the bytes that it has
+    /// written meanwhile.
+    ///
+    /// # Errors
+    /// Errors of the writeback.
+    pub(super) fn wait(&mut self, at: u64, dst: BorrowedFd<'_>) -> io::Result<u64> {
+        let Some(backlog) = &mut self.backlog else { return Ok(0) };
+        let Some(written) = backlog.passed(at)? else { return Ok(0) };
+        let bytes = written.end - written.start;
+        if let Some(footprint) = &mut self.footprint {
+            footprint.passed(at, dst, written);
+        }
+        Ok(bytes)
     }
 }
 
@@ -247,6 +347,77 @@ pub(super) fn observer<'o>(
         observer.moved(variant, span, moved);
         if keeps {
             Attempt::keep(attempts, variant, span, moved);
+        }
+    }
+}
+
+/// Both open files, with their attributes when they were opened.
+pub(crate) struct Files<'f> {
+    pub(crate) src: BorrowedFd<'f>,
+    pub(crate) src_stat: &'f Stat,
+    pub(crate) src_place: &'f Place<'f>,
+    pub(crate) dst: BorrowedFd<'f>,
+    pub(crate) dst_stat: &'f Stat,
+    pub(crate) dst_place: &'f Place<'f>,
+    /// This run created the destination.
+    pub(crate) new: bool,
+    /// The destination has no final name yet, and is removed if the copy fails (`--atomic`).
+    pub(crate) atomic: bool,
+    /// This run opened the destination, which it never does with O_APPEND.
+    pub(crate) opened_here: bool,
+    /// Partners copy parts of the file as well.
+    pub(crate) shared: Option<Shared<'f>>,
+}
+
+/// What a process has to know of a file that others copy as well.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'f> {
+    /// The account of the owner; `None` in a process that helps.
+    pub(crate) owned: Option<&'f SharedFile>,
+    /// Called before each piece: tells partners that wait of the file.
+    pub(crate) look: &'f dyn Fn(),
+}
+
+impl Files<'_> {
+    /// Both descriptors, for an engine.
+    pub(super) fn pair(&self) -> Pair<'_> {
+        let pair = Pair::new(self.src, self.dst);
+        if self.opened_here { pair.without_append() } else { pair }
+    }
+
+    /// The error of a clone.
+    pub(super) fn clone_error(&self, errno: Errno) -> Diagnostic {
+        Diagnostic::Clone { src: self.src_place.path(), dst: self.dst_place.path(), errno }
+    }
+
+    /// The run was interrupted while the copy was verified.
+    pub(super) fn interrupted_unverified(&self) -> Diagnostic {
+        let dst = self.dst_place.path();
+        match self.atomic {
+            true => Diagnostic::InterruptedBefore { dst },
+            false => Diagnostic::InterruptedUnverified { dst },
+        }
+    }
+}
+
+/// Shared by reference among all workers.
+pub(crate) struct DataContext<'r> {
+    pub(crate) options: &'r Options,
+    pub(crate) report: &'r Reporter<'r>,
+    pub(super) engines: EngineContext<'r>,
+    pub(crate) syncer: Syncer<'r>,
+    pub(super) rate_limit: Option<RateLimit>,
+}
+
+impl<'r> DataContext<'r> {
+    /// For a run that starts now.
+    pub(crate) fn new(options: &'r Options, report: &'r Reporter<'r>) -> DataContext<'r> {
+        DataContext {
+            options,
+            report,
+            engines: EngineContext::new(options, report),
+            syncer: Syncer::new(options.durable, report),
+            rate_limit: options.limit_rate.map(RateLimit::new),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use engines::{Moved, Pair, Side, Stop};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::{self, Errno};
 
@@ -32,4 +33,146 @@ pub(crate) fn next_data(fd: BorrowedFd<'_>, at: u64, end: u64) -> io::Result<Opt
         Err(errno) => return Err(errno),
     };
     Ok(Some(Extent { at: data, len: hole.min(end).saturating_sub(data) }))
+}
+
+/// The result of [`copy_without_zeros`].
+pub(crate) struct CopiedWithoutZeros {
+    /// Bytes read, including zeros, and why the copy stopped.
+    pub(crate) moved: Moved,
+    /// How many of them were not written.
+    pub(crate) hole_bytes: u64,
+}
+
+/// Reads `len` bytes from the offset `at` and writes the blocks of `block_bytes` that are not zeros
+/// to the same offsets. The destination must read as zeros where nothing is written.
+pub(crate) fn copy_without_zeros(
+    pair: Pair<'_>,
+    at: u64,
+    len: u64,
+    block_bytes: usize,
+    buffer: &mut [u8],
+) -> CopiedWithoutZeros {
+    // Blocks are aligned to the start of the file, as in the file system.
+    let whole_blocks = (buffer.len() / block_bytes).max(1) * block_bytes;
+    let buffer_bytes = whole_blocks.min(buffer.len());
+    let (mut bytes, mut hole_bytes) = (0, 0);
+    let stop = loop {
+        if bytes == len {
+            break Stop::Done;
+        }
+        let offset = at + bytes;
+        let to_boundary = buffer_bytes as u64 - offset % buffer_bytes as u64;
+        let want = usize::try_from((len - bytes).min(to_boundary)).unwrap_or(buffer_bytes);
+        match io::pread(pair.src, &mut buffer[..want], offset) {
+            Ok(0) => break Stop::Eof,
+            Err(Errno::INTR) => {}
+            Err(errno) => break Stop::Failed { side: Side::Src, errno },
+            Ok(got) => {
+                let (written, result) = write_data(pair.dst, &buffer[..got], offset, block_bytes);
+                hole_bytes += written.hole_bytes;
+                bytes += written.bytes;
+                if let Some(meter) = pair.meter {
+                    meter.add(written.bytes);
+                }
+                if let Err(errno) = result {
+                    break Stop::Failed { side: Side::Dst, errno };
+                }
+            }
+        }
+    };
+    CopiedWithoutZeros { moved: Moved { bytes, stop }, hole_bytes }
+}
+
+struct Written {
+    bytes: u64,
+    hole_bytes: u64,
+}
+
+/// Writes the blocks of `bytes` that are not zeros; `bytes` start at `offset`.
+fn write_data(
+    dst: BorrowedFd<'_>,
+    bytes: &[u8],
+    offset: u64,
+    block_bytes: usize,
+) -> (Written, io::Result<()>) {
+    let mut written = Written { bytes: 0, hole_bytes: 0 };
+    let into_block = usize::try_from(offset % block_bytes as u64).unwrap_or(0);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let first = if written.bytes == 0 { block_bytes - into_block } else { block_bytes };
+        let zeros = run_of_blocks(rest, first, block_bytes, true);
+        if zeros > 0 {
+            written.hole_bytes += zeros as u64;
+            written.bytes += zeros as u64;
+            rest = &rest[zeros..];
+            continue;
+        }
+        let data = run_of_blocks(rest, first, block_bytes, false);
+        let (count, result) = engines::pwrite_all(dst, &rest[..data], offset + written.bytes);
+        written.bytes += count as u64;
+        if result.is_err() {
+            return (written, result);
+        }
+        rest = &rest[data..];
+    }
+    (written, Ok(()))
+}
+
+/// How many bytes at the front of `bytes` are blocks of zeros, or of data. The first block has
+/// `first` bytes; the last may be shorter.
+fn run_of_blocks(bytes: &[u8], first: usize, block_bytes: usize, zeros: bool) -> usize {
+    let mut end = 0;
+    let mut block = first;
+    while end < bytes.len() {
+        let next = (end + block).min(bytes.len());
+        if is_zeros(&bytes[end..next]) != zeros {
+            break;
+        }
+        end = next;
+        block = block_bytes;
+    }
+    end
+}
+
+fn is_zeros(bytes: &[u8]) -> bool {
+    let chunks = bytes.chunks_exact(16);
+    let tail = chunks.remainder();
+    let mut chunks = chunks;
+    chunks.all(|chunk| chunk == [0; 16]) && tail.iter().all(|&byte| byte == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn every_block_of_zeros_becomes_a_hole() {
+        let block = 4096;
+        for (blocks, cut) in [("0", 0), ("1", 0), ("0101", 7), ("1001", 0), ("0000110", 100)] {
+            let mut bytes = Vec::new();
+            for digit in blocks.bytes() {
+                bytes.extend(std::iter::repeat_n(digit - b'0', block));
+            }
+            bytes.truncate(bytes.len() - cut);
+            let src = tempfile::tempfile().expect("a file");
+            let dst = tempfile::tempfile().expect("a file");
+            src.write_all_at(&bytes, 0).expect("written");
+            for buffer_bytes in [block, 3 * block, 64 * block] {
+                dst.set_len(0).expect("emptied");
+                let mut buffer = vec![0xaa; buffer_bytes];
+                let len = bytes.len() as u64;
+                let pair = Pair::new(src.as_fd(), dst.as_fd());
+                let result = copy_without_zeros(pair, 0, len, block, &mut buffer);
+                assert_eq!(result.moved, Moved { bytes: len, stop: Stop::Done });
+                dst.set_len(len).expect("extended");
+                let mut copied = vec![1; bytes.len()];
+                dst.read_exact_at(&mut copied, 0).expect("read");
+                assert!(copied == bytes, "{blocks}");
+                let zeros = bytes.iter().filter(|&&byte| byte == 0).count() as u64;
+                assert_eq!(result.hole_bytes, zeros, "{blocks}");
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{Stat, ftruncate};
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::fs::time::{coarsest_resolution, elapsed_since};
+use crate::fs::stat::{coarsest_resolution, elapsed_since};
 use crate::fs::{FileId, ctime, file_bytes, mtime};
 use crate::shared::messages::ChunkRecord;
 
@@ -154,7 +154,7 @@ pub(super) struct RangeRecords {
     /// 0 without a journal.
     pub(super) chunk_bytes: u64,
     records: Vec<ChunkRecord>,
-    /// Those before this offset were taken.
+    /// The records before this offset were taken.
     taken_to: u64,
     broken: bool,
 }

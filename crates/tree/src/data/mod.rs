@@ -7,21 +7,16 @@
 //! | which engine is used | `engine_choice/` |
 //! | what partners copy of a large file | `ranges.rs` |
 //! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |
-//! | when old contents are truncated | `overwrite.rs` |
+//! | when old contents are truncated, and when cloned over | `clone.rs` |
 //! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs` and `comparison.rs`, `page_cache.rs` |
 
 mod clone;
-mod clone_over;
 mod comparison;
-mod completion;
-pub(crate) mod context;
 pub(crate) mod copy;
-mod data_copy;
+pub(crate) mod data_copy;
 pub(crate) mod engine_choice;
-pub(crate) mod files;
 mod holes;
 pub(crate) mod journal;
-mod overwrite;
 pub(crate) mod page_cache;
 pub(crate) mod ranges;
 pub(crate) mod sync;
@@ -29,4 +24,3 @@ mod transfer;
 pub(crate) mod verify;
 pub(crate) mod worker;
 mod writeback;
-mod zeros;

@@ -20,7 +20,7 @@ use engines::sys::{cachestat, write_back};
 use rustix::fs::{Advice, fadvise};
 use rustix::io;
 
-use super::files::Files;
+use super::data_copy::Files;
 use super::holes::next_data;
 use super::writeback::start_writeback;
 use crate::fs::{file_bytes, is_regular};
@@ -224,7 +224,7 @@ impl PendingDrops {
         }
     }
 
-    /// Their bytes.
+    /// Bytes of the pages that are still to be dropped.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

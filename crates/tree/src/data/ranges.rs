@@ -5,13 +5,12 @@
 
 use std::time::Duration;
 
-use engines::Meter;
 use rustix::fs::{fdatasync, ftruncate};
 use rustix::io::retry_on_intr;
 
-use super::context::DataContext;
+use super::data_copy::DataContext;
 use super::data_copy::DataCopy;
-use super::files::{Files, Shared};
+use super::data_copy::{Files, Shared};
 use super::journal::RangeRecords;
 use super::sync::sync_file;
 use super::verify::verify_range;
@@ -29,21 +28,24 @@ const WAIT: Duration = Duration::from_millis(5);
 impl DataCopy<'_, '_, '_> {
     /// Copies the file of which partners copy ranges as well. Afterwards none of them is at one.
     pub(super) fn copy_ranges(&mut self, file: &SharedFile) -> Result<()> {
-        let chunk_bytes = self.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
+        let chunk_bytes = self.records.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
         let (mut failure, mut begun) = (None, None);
         // The first range is shorter if others help.
         self.files.shared.iter().for_each(|shared| (shared.look)());
         loop {
             let next = file.next();
             // After the last range, too: nothing is recorded once all is over.
-            self.journal.iter_mut().for_each(|journal| journal.append(&file.take_records()));
+            self.records
+                .journal
+                .iter_mut()
+                .for_each(|journal| journal.append(&file.take_records()));
             match next {
                 Next::Task(task @ Task::Copy(range)) => match self.copy_range(range, chunk_bytes) {
                     Ok(copied) => file.done(task, Done::Copied(copied)),
                     Err(diagnostic) => {
                         let is_first = file.failed(Some(task), Failure::Own);
                         failure = is_first.then_some(diagnostic);
-                        begun = Some((range.start, self.at));
+                        begun = Some((range.start, self.position.at));
                     }
                 },
                 Next::Task(Task::Verify(_)) => unreachable!("nothing is verified yet"),
@@ -59,7 +61,7 @@ impl DataCopy<'_, '_, '_> {
         }
         let complete_to = file.complete_to();
         // A part of a range may follow what is complete.
-        self.go_to(match begun {
+        self.position.go_to(match begun {
             Some((start, at)) if start == complete_to => at,
             _ => complete_to,
         });
@@ -70,7 +72,7 @@ impl DataCopy<'_, '_, '_> {
         let truncated = match file.was_offered() {
             // It has its whole length. What follows the complete part is not there, or the source has become
             // shorter.
-            true => retry_on_intr(|| ftruncate(self.files.dst, self.at)),
+            true => retry_on_intr(|| ftruncate(self.files.dst, self.position.at)),
             false => Ok(()),
         };
         match (failure, file.failure()) {
@@ -86,25 +88,18 @@ impl DataCopy<'_, '_, '_> {
         }
     }
 
-    /// Continues at the offset `at`, up to which partners may have copied.
-    fn go_to(&mut self, at: u64) {
-        self.at = at;
-        let metered = self.meter.map_or(0, Meter::get);
-        self.metered_before = metered.wrapping_sub(at);
-    }
-
     fn copy_range(&mut self, range: ByteRange, chunk_bytes: u64) -> Result<CopiedRange> {
-        self.go_to(range.start);
-        self.range_records = Some(RangeRecords::new(range.start, chunk_bytes));
+        self.position.go_to(range.start);
+        self.records.range = Some(RangeRecords::new(range.start, chunk_bytes));
         let (data_before, holes_before) = (self.report.data_bytes, self.report.hole_bytes);
         let copied = self.copy_by_options(range.end);
-        let mut records = self.range_records.take().unwrap_or_default();
+        let mut records = self.records.range.take().unwrap_or_default();
         copied?;
-        records.record(self.files.dst, self.at, true);
+        records.record(self.files.dst, self.position.at, true);
         let recorded_to = records.recorded_to();
         Ok(CopiedRange {
             range,
-            to: self.at,
+            to: self.position.at,
             data_bytes: self.report.data_bytes - data_before,
             hole_bytes: self.report.hole_bytes - holes_before,
             records: records.take(),
@@ -116,7 +111,7 @@ impl DataCopy<'_, '_, '_> {
     fn show_to_others(&self) -> Result<()> {
         // A file system of one host is the same for all processes. On another, data that is not synced may be
         // known to this host alone, and its writeback may change the times that the owner sets.
-        let is_local = self.endpoints.1.fs_type.is_some_and(is_reliable);
+        let is_local = self.facts.ends.dst.fs_type.is_some_and(is_reliable);
         if is_local && !self.cx.options.verify {
             return Ok(());
         }
@@ -137,7 +132,7 @@ pub(crate) fn copy_range(
 ) -> Result<CopiedRange> {
     let counters = worker.progress.counters();
     let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
-    copy.permit.release_if_limited();
+    copy.engines.permit.release_if_limited();
     let copied = copy.copy_range(range, chunk_bytes);
     let copied = copied.and_then(|copied| copy.show_to_others().map(|()| copied));
     let moved_bytes = copy.report.data_bytes;

@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, Stat, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::writeback::start_writeback;
-use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, descriptors, is_regular};
+use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, is_regular, process};
 use crate::hash::HashMap;
 use crate::lock::lock;
 use crate::metadata::set_times;
@@ -70,7 +70,7 @@ pub(crate) struct Written {
     pub(crate) bytes: u64,
     /// Why its writeback could not start.
     pub(crate) early_error: Option<Errno>,
-    /// Its file system, if that is one on which syncfs(2) can be relied.
+    /// The file system of the file, if that is one on which syncfs(2) can be relied.
     pub(crate) local: Option<LocalFs>,
     /// The file whose times are set once more after the sync.
     pub(crate) times_of: Option<Stat>,
@@ -82,7 +82,7 @@ pub(crate) struct Written {
 #[derive(Clone, Copy)]
 pub(crate) struct LocalFs {
     pub(crate) dev: u64,
-    /// Its number in statfs(2).
+    /// The number of the file system in statfs(2).
     pub(crate) fs_type: u64,
 }
 
@@ -115,7 +115,7 @@ impl PendingSyncs {
 
     /// Whether they are as many as may be kept.
     pub(crate) fn are_many(&mut self, options: &Options) -> bool {
-        let asked = || files_kept(options, descriptors::available());
+        let asked = || files_kept(options, process::available_descriptors());
         !self.files.is_empty() && self.files.len() >= *self.files_max.get_or_insert_with(asked)
     }
 
@@ -193,7 +193,7 @@ impl PendingSyncs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Synced {
     Yes,
-    /// It could not be tried.
+    /// The sync could not be tried.
     No,
     /// Why the file could not be synced after it.
     FirstFailed(Errno),
@@ -208,7 +208,7 @@ impl Written {
         self.early_error = self.early_error.or(started.err());
     }
 
-    /// The same, if no other call returns such an error.
+    /// Starts the writeback of a file, if no later call returns an error of the allocation of its blocks.
     fn start_writeback_in_group(&mut self) {
         let keeps = |local: LocalFs| KEEPS_ALLOCATION_ERRORS.contains(&local.fs_type);
         if !self.is_directory && !self.local.is_some_and(keeps) {
@@ -341,7 +341,7 @@ impl<'r> Syncer<'r> {
         }
     }
 
-    /// The same, with the error returned.
+    /// Syncs the names in a directory and its attributes, and returns the error.
     pub(crate) fn try_sync_directory(
         &self,
         dir: BorrowedFd<'_>,

@@ -7,12 +7,12 @@ use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
-use super::engine_choice::chains::{ChainId, File};
+use super::engine_choice::chains::ChainId;
 use super::engine_choice::profiles::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
 use super::holes;
-use super::page_cache;
-use super::zeros::copy_without_zeros;
+use super::holes::copy_without_zeros;
+use super::writeback::Backlog;
 use crate::concurrency::Helpers;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
@@ -22,12 +22,12 @@ use crate::request::{Options, Sparse};
 /// cost of the check on a fast one.
 const PIECE_BYTES: u64 = 64 << 20;
 
-/// The same if progress is displayed often and one call may copy it all: copy_file_range(2) reports
-/// its count only when it returns.
+/// Bytes between two checks for an interrupt if progress is displayed often and one call may copy it all:
+/// copy_file_range(2) reports its count only when it returns.
 const FINE_PIECE_BYTES: u64 = 8 << 20;
 
-/// The same for a worker that copies a file alone and may get helpers later. A processor or a partner that
-/// has become idle waits for half of it on average.
+/// Bytes between two checks for an interrupt in a worker that copies a file alone and may get helpers later.
+/// A processor or a partner that has become idle waits for half of it on average.
 const ALONE_PIECE_BYTES: u64 = 16 << 20;
 
 /// A shorter extent is not read past the page cache, unless it is a whole file.
@@ -38,8 +38,9 @@ impl DataCopy<'_, '_, '_> {
     /// Holes are trusted on reliable file systems only.
     pub(super) fn copy_by_options(&mut self, size: u64) -> Result<()> {
         let sparse = self.cx.options.sparse;
-        let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
-        if looks_sparse && self.reliable {
+        let looks_sparse =
+            is_sparse(self.files.src_stat) && (self.facts.reliable || !self.facts.is_pseudo());
+        if looks_sparse && self.facts.reliable {
             self.report.offload.sparse = SparseDetection::SeekHole;
             return self.copy_extents(size);
         }
@@ -49,7 +50,7 @@ impl DataCopy<'_, '_, '_> {
         }
         if !may_offload(self.cx.options) {
             self.report.offload.offload = "avoided";
-        } else if size == 0 && self.is_pseudo() {
+        } else if size == 0 && self.facts.is_pseudo() {
             self.report.offload.offload = "unsupported";
         }
         self.copy_data_to(size)
@@ -58,40 +59,21 @@ impl DataCopy<'_, '_, '_> {
     /// Copies the next piece of data that ends at the offset `end`.
     fn copy_piece(&mut self, end: u64, chain: ChainId) -> Result<Ended> {
         let len = self.next_piece(end, chain)?;
-        let moved = self.span(Span::at(self.at, len), chain);
+        let moved = self.span(Span::at(self.position.at, len), chain);
         self.count(moved.bytes);
-        self.record_progress();
+        self.records.record(self.files.dst, self.position.at);
         self.check_stop(moved)
-    }
-
-    fn record_progress(&mut self) {
-        let Some(records) = &mut self.range_records else {
-            return self.journal.iter_mut().for_each(|journal| {
-                journal.record(self.files.dst, self.at);
-            });
-        };
-        records.record(self.files.dst, self.at, false);
-        self.append_records();
-    }
-
-    /// Passes the records of a range on to the journal, if the range follows what it has.
-    fn append_records(&mut self) {
-        if let (Some(journal), Some(records)) = (&mut self.journal, &mut self.range_records)
-            && records.follows(journal.at)
-        {
-            journal.append(&records.take());
-        }
     }
 
     /// Copies data up to the offset `end` by the chain for its length.
     pub(super) fn copy_data_to(&mut self, end: u64) -> Result<()> {
-        let bytes = end.saturating_sub(self.at);
+        let bytes = end.saturating_sub(self.position.at);
         if bytes == 0 {
             return Ok(());
         }
         self.adjust_helpers(bytes);
         let mut chain = self.chain_for(bytes);
-        while self.copy_piece(end, chain)? == Ended::No && self.at < end {
+        while self.copy_piece(end, chain)? == Ended::No && self.position.at < end {
             if self.adjust_helpers(bytes) {
                 chain = self.chain_for(bytes);
             }
@@ -105,63 +87,55 @@ impl DataCopy<'_, '_, '_> {
             return line;
         }
         // A range is a part of a large file, of which this process may copy further ranges.
-        let is_range = self.range_records.is_some() && !is_sparse(self.files.src_stat);
-        let bytes = if is_range { file_bytes(self.files.src_stat) } else { bytes };
-        let (src, all, to_move) =
-            (self.files.src, file_bytes(self.files.src_stat), self.bytes_to_move());
+        let is_range = self.records.range.is_some() && !self.facts.is_sparse();
+        let bytes = if is_range { self.facts.bytes() } else { bytes };
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
-        let look = || {
-            !verifies && page_cache::residency(src, all, to_move < all) == Some(Residency::Absent)
-        };
-        let is_absent = || *self.is_absent.get_or_init(look);
-        let jobs = file_workers(&self.cx.engines, &self.helpers);
+        let look = || !verifies && self.facts.residency() == Some(Residency::Absent);
+        let is_absent = || *self.engines.is_absent.get_or_init(look);
+        let jobs = file_workers(&self.cx.engines, &self.engines.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
-        self.chains.by_rule(bytes, load, &is_absent)
+        self.engines.chains.by_rule(bytes, load, &is_absent)
     }
 
     /// Takes processors that other workers do not use for an extent of `bytes`, or returns them.
     /// Returns whether the chain has to be chosen again.
     fn adjust_helpers(&mut self, bytes: u64) -> bool {
-        if !self.chains.may_share(bytes) {
+        if !self.engines.chains.may_share(bytes) {
             return false;
         }
         let engines = &self.cx.engines;
         let most = workers(engines.jobs()) - 1;
-        let has_changed = self.helpers.adjust(most, || engines.processors());
+        let has_changed = self.engines.helpers.adjust(most, || engines.processors());
         if has_changed {
-            self.by_line = None;
+            self.engines.by_line = None;
         }
         has_changed
     }
 
     /// Whether other workers use all processors.
     fn others_busy(&self) -> bool {
-        self.helpers.are_refused(|| self.cx.engines.processors())
+        self.engines.helpers.are_refused(|| self.cx.engines.processors())
     }
 
     /// Whether an extent of `bytes` is long enough for a chain that was measured with a whole file:
     /// past the page cache the kernel does not read ahead to the next extent.
     fn is_long_enough(&mut self, chain: ChainId, bytes: u64) -> bool {
-        let all = file_bytes(self.files.src_stat);
-        let past_cache = self.chains.get(chain).chosen.variant.reads_past_cache();
-        !past_cache || bytes >= all.min(PAST_CACHE_BYTES_MIN)
+        let past_cache = self.engines.chains.get(chain).chosen.variant.reads_past_cache();
+        !past_cache || bytes >= self.facts.bytes().min(PAST_CACHE_BYTES_MIN)
     }
 
     /// The chain of the profile line for the whole file, which is looked up once.
     fn line_chain(&mut self) -> Option<ChainId> {
-        if let Some(known) = self.by_line {
+        if let Some(known) = self.engines.by_line {
             return known;
         }
-        let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
-        let bytes_to_move = self.bytes_to_move();
-        let file = File { bytes, bytes_to_move, may_block: self.may_block };
-        let look = || page_cache::residency(src, bytes, bytes_to_move < bytes);
         let engines = &self.cx.engines;
-        let jobs = file_workers(engines, &self.helpers);
+        let jobs = file_workers(engines, &self.engines.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
-        let chain = self.chains.by_line(engines, self.endpoints, file, load, look);
-        self.by_line = Some(chain);
+        let look = || self.facts.residency();
+        let chain = self.engines.chains.by_line(engines, self.facts.file(), load, look);
+        self.engines.by_line = Some(chain);
         chain
     }
 
@@ -170,16 +144,16 @@ impl DataCopy<'_, '_, '_> {
         let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.report.offload.offload = without_offload(self.cx.options);
-        while self.at < end {
+        while self.position.at < end {
             let len = self.next_piece(end, ChainId::ReadWrite)?;
-            let pair = self.files.pair().with_meter(self.meter);
-            let buffer = buffer_bytes(self.buffer)
+            let pair = self.files.pair().with_meter(self.position.meter());
+            let buffer = buffer_bytes(self.engines.buffer)
                 .map_err(|_| failed(Action::Read, self.files.src_place)(Errno::NOMEM))?;
-            let copied = copy_without_zeros(pair, self.at, len, block_bytes, buffer);
+            let copied = copy_without_zeros(pair, self.position.at, len, block_bytes, buffer);
             self.count(copied.moved.bytes);
             self.report.hole_bytes += copied.hole_bytes;
             self.report.data_bytes -= copied.hole_bytes;
-            self.record_progress();
+            self.records.record(self.files.dst, self.position.at);
             if self.check_stop(copied.moved)? == Ended::Yes {
                 break;
             }
@@ -190,8 +164,8 @@ impl DataCopy<'_, '_, '_> {
     /// Copies the extents that lseek(2) reports as data. Holes are skipped, or filled with zeros
     /// with `--sparse=never`.
     pub(super) fn copy_extents(&mut self, size: u64) -> Result<()> {
-        while self.at < size {
-            let extent = match holes::next_data(self.files.src, self.at, size) {
+        while self.position.at < size {
+            let extent = match holes::next_data(self.files.src, self.position.at, size) {
                 Ok(extent) => extent,
                 // The file system does not support SEEK_DATA.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.without_extents(size),
@@ -200,7 +174,7 @@ impl DataCopy<'_, '_, '_> {
             let Some(extent) = extent else {
                 // Only a hole is left, up to the current end of the source.
                 let end = file_bytes(&self.src_now()?).min(size);
-                self.skip_to(end.max(self.at))?;
+                self.skip_to(end.max(self.position.at))?;
                 break;
             };
             self.skip_to(extent.at)?;
@@ -211,7 +185,7 @@ impl DataCopy<'_, '_, '_> {
             } else {
                 self.copy_data_to(end)?;
             }
-            if self.at < end {
+            if self.position.at < end {
                 break;
             }
         }
@@ -228,18 +202,18 @@ impl DataCopy<'_, '_, '_> {
     /// Continues after a hole.
     fn skip_to(&mut self, offset: u64) -> Result<()> {
         if self.cx.options.sparse != Sparse::Never {
-            self.report.hole_bytes += offset - self.at;
-            self.advance(offset - self.at);
+            self.report.hole_bytes += offset - self.position.at;
+            self.position.advance(offset - self.position.at);
             return Ok(());
         }
         let mut zeros = Buffer::page_aligned(BUFFER_BYTES)
             .map_err(|_| failed(Action::Write, self.files.dst_place)(Errno::NOMEM))?;
         let zeros = zeros.as_mut_slice();
-        while self.at < offset {
+        while self.position.at < offset {
             let left =
                 usize::try_from(self.next_piece(offset, ChainId::ReadWrite)?).unwrap_or(usize::MAX);
             let zeros = &zeros[..left.min(BUFFER_BYTES)];
-            let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
+            let (bytes, result) = pwrite_all(self.files.dst, zeros, self.position.at);
             self.count(bytes as u64);
             result.map_err(failed(Action::Write, self.files.dst_place))?;
         }
@@ -256,7 +230,7 @@ impl DataCopy<'_, '_, '_> {
             true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
             _ => Span::TO_EOF,
         };
-        while self.at < end {
+        while self.position.at < end {
             let len = self.next_piece(end, ChainId::ReadWrite)?;
             let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, ChainId::ReadWrite);
             self.count(moved.bytes);
@@ -267,18 +241,9 @@ impl DataCopy<'_, '_, '_> {
         Ok(())
     }
 
-    /// Advances the offset by `bytes`, and the progress.
-    pub(super) fn advance(&mut self, bytes: u64) {
-        self.at += bytes;
-        if let Some(meter) = self.meter {
-            // The bytes of a process that begins in the middle of a file are counted from there.
-            meter.set(self.metered_before.wrapping_add(self.at));
-        }
-    }
-
     pub(super) fn span(&mut self, span: Span, chain: ChainId) -> Moved {
-        let pair = self.files.pair().with_meter(self.meter);
-        let selected = self.chains.get(chain);
+        let pair = self.files.pair().with_meter(self.position.meter());
+        let selected = self.engines.chains.get(chain);
         let avoids = !selected.offloads && chain != ChainId::ReadWrite;
         let offload = &mut self.report.offload.offload;
         if avoids {
@@ -330,14 +295,14 @@ impl DataCopy<'_, '_, '_> {
         if self.report.hole_bytes == 0 {
             return Ok(());
         }
-        retry_on_intr(|| ftruncate(self.files.dst, self.at))
+        retry_on_intr(|| ftruncate(self.files.dst, self.position.at))
             .map_err(failed(Action::Extend, self.files.dst_place))
     }
 
     /// The bytes before the offset that the destination does not have: a hole at its end, until it is extended.
     pub(super) fn missing_hole(&self) -> u64 {
         match fstat(self.files.dst) {
-            Ok(now) if is_regular(&now) => self.at.saturating_sub(file_bytes(&now)),
+            Ok(now) if is_regular(&now) => self.position.at.saturating_sub(file_bytes(&now)),
             _ => 0,
         }
     }
@@ -345,16 +310,16 @@ impl DataCopy<'_, '_, '_> {
     /// Forgets a hole at the end that a failed copy does not have.
     pub(super) fn leave_out_missing_hole(&mut self) {
         let missing = self.missing_hole();
-        self.at -= missing;
+        self.position.at -= missing;
         self.report.hole_bytes = self.report.hole_bytes.saturating_sub(missing);
     }
 
     /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the
     /// rate limit and the medium, checks for an interrupt, and drops pages of earlier pieces.
     pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
-        let at_once = self.fine_grained && self.chains.get(chain).offloads;
+        let at_once = self.position.fine_grained && self.engines.chains.get(chain).offloads;
         let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
-        if self.helpers.may_come() || self.files.shared.is_some() {
+        if self.engines.helpers.may_come() || self.files.shared.is_some() {
             piece_bytes = piece_bytes.min(ALONE_PIECE_BYTES);
         }
         if let Some(rate_limit) = &self.cx.rate_limit {
@@ -365,19 +330,15 @@ impl DataCopy<'_, '_, '_> {
         if let Some(shared) = &self.files.shared {
             (shared.look)();
         }
-        if let Some(journal) = &self.journal {
-            piece_bytes = piece_bytes.min(journal.chunk_bytes);
+        if let Some(chunk_bytes) = self.records.chunk_bytes() {
+            piece_bytes = piece_bytes.min(chunk_bytes);
         }
-        if let Some(records) = self.range_records.as_ref().filter(|records| records.chunk_bytes > 0)
-        {
-            piece_bytes = piece_bytes.min(records.chunk_bytes);
-        }
-        let mut len = (end - self.at).min(piece_bytes);
+        let mut len = (end - self.position.at).min(piece_bytes);
         if let Some(range_bytes) = self.wait_for_backlog()? {
             len = len.min(range_bytes);
         }
-        if let Some(footprint) = &mut self.footprint {
-            footprint.before_reading(self.at + len);
+        if let Some(footprint) = &mut self.medium.footprint {
+            footprint.before_reading(self.position.at + len);
         }
         Ok(len)
     }
@@ -385,26 +346,20 @@ impl DataCopy<'_, '_, '_> {
     /// Waits for the medium, if the copy is too far ahead. Returns how many bytes may be copied until the next
     /// call; `None` for any number.
     fn wait_for_backlog(&mut self) -> Result<Option<u64>> {
-        let Some(backlog) = &mut self.backlog else { return Ok(None) };
-        let passed = backlog.passed(self.at);
-        if let Some(written) = passed.map_err(failed(Action::Write, self.files.dst_place))? {
-            // Of a file that several processes copy, others may have written the range.
-            if self.range_records.is_none() && self.files.shared.is_none() {
-                let bytes = written.end - written.start;
-                self.counters.iter().for_each(|counters| counters.wrote(bytes));
-            }
-            if let Some(footprint) = &mut self.footprint {
-                footprint.passed(self.at, self.files.dst, written);
-            }
+        let waited = self.medium.wait(self.position.at, self.files.dst);
+        let written_bytes = waited.map_err(failed(Action::Write, self.files.dst_place))?;
+        // Of a file that several processes copy, others may have written the range.
+        if self.records.range.is_none() && self.files.shared.is_none() {
+            self.position.counters.iter().for_each(|counters| counters.wrote(written_bytes));
         }
-        Ok(Some(backlog.range_bytes()))
+        Ok(self.medium.backlog.as_ref().map(Backlog::range_bytes))
     }
 
     /// Counts moved bytes.
     pub(super) fn count(&mut self, bytes: u64) {
-        self.advance(bytes);
+        self.position.advance(bytes);
         self.report.data_bytes += bytes;
-        self.counters.iter().for_each(|counters| counters.moved(bytes));
+        self.position.counters.iter().for_each(|counters| counters.moved(bytes));
         if let Some(rate_limit) = &self.cx.rate_limit {
             rate_limit.charge(bytes);
         }
@@ -420,10 +375,10 @@ impl DataCopy<'_, '_, '_> {
     /// The run was interrupted, with the copy complete up to here.
     pub(super) fn interrupted(&self) -> Diagnostic {
         let dst = self.files.dst_place.path();
-        let is_as_before = self.old_contents == OldContents::UntilWritten && self.at == 0;
+        let is_as_before = self.old_contents == OldContents::UntilWritten && self.position.at == 0;
         match self.files.atomic || is_as_before {
             true => Diagnostic::InterruptedBefore { dst },
-            false => Diagnostic::Interrupted { dst, bytes: self.at - self.missing_hole() },
+            false => Diagnostic::Interrupted { dst, bytes: self.position.at - self.missing_hole() },
         }
     }
 }

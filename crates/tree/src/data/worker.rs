@@ -8,8 +8,8 @@ use engines::sys::{Buffer, close};
 use rustix::fs::{Stat, fstat};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use super::clone_over::CloneOverPolicy;
-use super::context::DataContext;
+use super::clone::CloneOverPolicy;
+use super::data_copy::DataContext;
 use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;
@@ -17,11 +17,10 @@ use super::sync::{LocalFs, PendingSyncs, Written};
 use super::writeback::{BacklogLimit, RANGE_BYTES_MAX};
 use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{
-    Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable, is_served,
+    Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
 };
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
-use crate::shared::SharingLock;
 
 /// The data of a file whose copy failed, for its receipt.
 #[derive(Debug)]
@@ -41,7 +40,6 @@ pub(super) struct Parts<'w> {
     pub(super) pair: &'w mut FsPair,
     pub(super) buffer: &'w mut Option<Buffer>,
     pub(super) permit: &'w mut Permit,
-    pub(super) sharing_lock: Option<&'w SharingLock>,
 }
 
 /// Descriptors that engines keep from file to file: the pipe of `splice`, and the ring of `io_uring`.
@@ -65,8 +63,6 @@ pub(crate) struct DataWorker {
     /// What the workers of the run leave for a large file.
     pub(crate) processors: ProcessorUse,
     pub(crate) permit: Permit,
-    /// Taken for each clone of the current batch.
-    pub(crate) sharing_lock: Option<SharingLock>,
     pending_syncs: PendingSyncs,
     /// Bytes of files among them, and how many may be.
     unsynced_bytes: u64,
@@ -82,7 +78,7 @@ pub(crate) struct DataWorker {
 
 impl DataWorker {
     pub(crate) fn new(cx: &DataContext<'_>) -> DataWorker {
-        DataWorker { closes_engines: descriptors::are_few(), ..DataWorker::of_one_file(cx) }
+        DataWorker { closes_engines: process::descriptors_are_few(), ..DataWorker::of_one_file(cx) }
     }
 
     /// A worker that is dropped after one file, and its engines with it.
@@ -94,7 +90,6 @@ impl DataWorker {
             buffer: None,
             processors: ProcessorUse::default(),
             permit: Permit::default(),
-            sharing_lock: None,
             pending_syncs: PendingSyncs::default(),
             unsynced_bytes: 0,
             unsynced_limit: BacklogLimit::new(UNSYNCED_BYTES, UNSYNCED_BYTES_MAX),
@@ -263,8 +258,7 @@ impl DataWorker {
     pub(super) fn parts(
         &mut self,
         options: &Options,
-        src: Endpoint<'_>,
-        dst: Endpoint<'_>,
+        Endpoints { src, dst }: Endpoints<'_>,
     ) -> Parts<'_> {
         // Any two numbers that belong together.
         let key = FileId { dev: src.dev, ino: dst.dev };
@@ -277,11 +271,6 @@ impl DataWorker {
                 self.pairs.len() - 1
             }
         };
-        Parts {
-            pair: &mut self.pairs[at].1,
-            buffer: &mut self.buffer,
-            permit: &mut self.permit,
-            sharing_lock: self.sharing_lock.as_ref(),
-        }
+        Parts { pair: &mut self.pairs[at].1, buffer: &mut self.buffer, permit: &mut self.permit }
     }
 }

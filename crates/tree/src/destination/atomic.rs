@@ -16,11 +16,11 @@ use rustix::fs::{
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
-use super::existing::{is_gone, may_be_removed};
-use super::own_file::{self, LeftOver};
+use super::found::{Found, refuse_untrusted_link};
+use super::open::NewFile;
 use super::partial::{self, Beside, may_resume, resume_or_create};
-use super::state::{DestinationState, Found, refuse_untrusted_link};
-use super::temporary::{create_temporary, lock_created, lock_temporary};
+use super::prepare::{DestinationState, is_gone, may_be_removed};
+use super::temporary::{LeftOver, create_temporary, lock_created, lock_temporary, remove_own};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
@@ -28,7 +28,7 @@ use crate::fs::{
     FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, fs_type_of, give_name, is_file,
     is_regular, is_served, keeps_number, open_to_write, path_in, rename_if_absent,
 };
-use crate::metadata::{NewMode, set_permissions, set_times};
+use crate::metadata::{set_permissions, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Existing, Make, Options, Reflink};
 use crate::security::{Resolved, resolve_symlink};
@@ -38,7 +38,7 @@ pub(crate) struct AtomicFile<'j> {
     report: &'j Reporter<'j>,
     final_name: FinalName<'j>,
     temp_name: Option<CString>,
-    /// It is a partial file that is kept if the copy fails.
+    /// The file is a partial file that is kept if the copy fails.
     resumable: bool,
     /// How much of it is valid, if it is resumable.
     pub(crate) journal: Option<Journal>,
@@ -101,13 +101,12 @@ pub(crate) fn is_atomic(
         && state.found.as_deref().is_none_or(is_file)
 }
 
-/// Creates a file for the copy of `entry`, which already has a name if it `is_named`.
-/// [`AtomicFile::commit`] gives it its own. `fs_type` is the type of the file system of the destination's directory.
+/// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
 pub(crate) fn open_atomic<'j>(
     cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
-    (src, mode, is_named, fs_type): (&Stat, NewMode, bool, Option<u64>),
+    NewFile { src, mode, is_named, fs_type }: NewFile<'_>,
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
@@ -374,7 +373,7 @@ impl<'j> AtomicFile<'j> {
             Ok(()) => Ok(Named::ByRename),
         };
         if let Named::ByLink = named? {
-            self.report_left_over(own_file::remove(dir, temp_name));
+            self.report_left_over(remove_own(dir, temp_name));
         }
         self.temp_name = None;
         Ok(())
@@ -426,7 +425,7 @@ impl<'j> AtomicFile<'j> {
 impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
-            self.report_left_over(own_file::remove(self.final_name.parts().0, temp_name));
+            self.report_left_over(remove_own(self.final_name.parts().0, temp_name));
         }
     }
 }
@@ -434,7 +433,7 @@ impl Drop for AtomicFile<'_> {
 /// How a file got its final name.
 enum Named {
     ByRename,
-    /// Its temporary name is still there.
+    /// A hard link gave the file its final name; the temporary name is still there.
     ByLink,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | what exists, and which symbolic link is written through | `state.rs`, then [`crate::security`] |
-//! | whether it is kept, backed up, removed or refused | `existing.rs`, `same_file.rs` |
+//! | what exists, and which symbolic link is written through | `found.rs`, then [`crate::security`] |
+//! | whether it is kept, written into, replaced, backed up or refused | `decide.rs`, `same_file.rs` |
+//! | what is removed and backed up before the copy | `prepare.rs` |
 //! | how the name of a backup is chosen | `backup/` |
 //! | how a stale temporary is recognised | `temporary.rs`; partial files: `stale_files.rs` |
 //! | how a file gets its name with `--atomic` | `atomic.rs` |
@@ -11,13 +12,13 @@
 pub(crate) mod atomic;
 pub(crate) mod backup;
 pub(crate) mod context;
+pub(crate) mod decide;
 pub(crate) mod dry_run;
-pub(crate) mod existing;
+pub(crate) mod found;
 pub(crate) mod open;
-mod own_file;
 pub(crate) mod partial;
+pub(crate) mod prepare;
 mod same_file;
 pub(crate) mod stale_files;
-pub(crate) mod state;
 pub(crate) mod temporary;
 pub(crate) mod time_resolution;

@@ -7,8 +7,8 @@ use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
 use super::context::DestinationContext;
-use super::existing::{may_be_removed, remove};
-use super::state::{Found, refuse_untrusted_link};
+use super::found::{Found, refuse_untrusted_link};
+use super::prepare::{may_be_removed, remove};
 use crate::entry::Entry;
 use crate::fs::{
     FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,
@@ -26,17 +26,28 @@ pub(crate) struct Opened<'j> {
     pub(crate) atomic: Option<AtomicFile<'j>>,
 }
 
+/// The new file of a copy.
+#[derive(Clone, Copy)]
+pub(crate) struct NewFile<'s> {
+    /// The source.
+    pub(crate) src: &'s Stat,
+    pub(crate) mode: NewMode,
+    /// Partners open it by its name.
+    pub(crate) is_named: bool,
+    /// The type of the file system of its directory, as far as it matters.
+    pub(crate) fs_type: Option<u64>,
+}
+
 pub(crate) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 
-/// Opens the destination of a regular file for writing: the existing file, or a new one. `fs_type` is the type of the
-/// file system of its directory, as far as it matters.
+/// Opens the destination of a regular file for writing: the existing file, or a new one.
 pub(crate) fn open_destination<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     found: Option<(&Found, Option<u64>)>,
     dangling: bool,
-    (src, mode, fs_type): (&Stat, NewMode, Option<u64>),
+    new: NewFile<'_>,
 ) -> Result<Opened<'j>> {
     if let Some(found) = found
         && let Some(opened) = open_old(cx, entry, found)?
@@ -45,14 +56,15 @@ pub(crate) fn open_destination<'j>(
     }
     refuse_dangling(cx, entry, dangling)?;
     let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
-    let opened = open_to_write(fs_type, (entry.dst.dir, entry.dst.name), flags, mode.initial);
+    let opened =
+        open_to_write(new.fs_type, (entry.dst.dir, entry.dst.name), flags, new.mode.initial);
     let opened = opened.map_err(|errno| {
         // `new/` names a directory, and none is there.
         let slash = entry.dst.name.to_bytes().ends_with(b"/");
         let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
         failed(Action::CreateRegular, &entry.dst)(errno)
     })?;
-    look_at_created(&entry.dst, opened, src)
+    look_at_created(&entry.dst, opened, new.src)
 }
 
 /// The new file `fd`, with its attributes.

@@ -12,8 +12,9 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
-use super::own_file::{self, LeftOver};
-use super::temporary::{create_temporary, is_source_name, lock_created, temp_name};
+use super::temporary::{
+    LeftOver, create_temporary, is_source_name, lock_created, remove_own, temp_name,
+};
 use crate::data::journal::{Journal, MAGIC};
 use crate::fs::{FileId, Place, fs_type_of, is_named, is_regular, open_to_write};
 use crate::security::Security;
@@ -58,7 +59,7 @@ impl Beside<'_> {
         let Ok((name, fd)) = created else { return Ok(false) };
         let new = fstat(&fd);
         drop(fd);
-        own_file::remove(self.dir, &name)?;
+        remove_own(self.dir, &name)?;
         let shown = |stat: &Stat| (stat.st_uid, stat.st_mode, stat.st_nlink);
         Ok(new.is_ok_and(|new| shown(&new) == shown(stat)))
     }
@@ -134,7 +135,7 @@ fn open_locked(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, 
 pub(crate) enum JournalKind {
     PartialFile,
     Directory,
-    /// It records nothing.
+    /// No more than the start of a journal, which records nothing.
     Empty,
 }
 
@@ -158,13 +159,13 @@ pub(crate) fn is_private(stat: &Stat, euid: u32) -> bool {
 /// Removes the partial file and the journal of `name`.
 pub(crate) fn clear((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), LeftOver> {
     let Some((partial, _)) = names(name) else { return Ok(()) };
-    let removed = own_file::remove(dir, &partial);
+    let removed = remove_own(dir, &partial);
     removed.and(clear_journal((dir, name)))
 }
 
 /// Removes the journal of `name`, whose partial file has been renamed.
 pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), LeftOver> {
-    names(name).map_or(Ok(()), |(_, journal)| own_file::remove(dir, &journal))
+    names(name).map_or(Ok(()), |(_, journal)| remove_own(dir, &journal))
 }
 
 /// Opens a private file for reading and writing, and replaces one of another user; whether it is new.
@@ -249,7 +250,7 @@ impl<'d> DirectoryMarker<'d> {
 
     /// Removes the marker of a complete directory.
     pub(crate) fn remove(self) -> Result<(), LeftOver> {
-        own_file::remove(self.dir, &self.name)
+        remove_own(self.dir, &self.name)
     }
 }
 

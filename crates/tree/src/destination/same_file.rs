@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Stat, statat};
 
-use super::state::Found;
+use super::found::Found;
 use crate::entry::Entry;
 use crate::fs::{
     FileId, c_name, is_directory, is_symlink, lists_all, may_be_one_name, open_for_search, split,
@@ -17,7 +17,7 @@ use crate::request::{Follow, Make, Options};
 /// How source and destination are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SameFile {
-    /// They are different files, or the copy does not destroy its source.
+    /// Source and destination are different files, or the copy does not destroy its source.
     Different,
     /// The destination is the copy already.
     AlreadyDone,

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 
-use super::own_file::{self, LeftOver};
 use super::partial::{self, Beside, JournalKind};
-use super::temporary::{self, is_locked_elsewhere, is_source_name};
+use super::temporary::{self, LeftOver, is_locked_elsewhere, is_source_name, remove_own};
 use crate::entry::Entry;
 use crate::fs::{Place, Trust, each_name, file_bytes, is_directory, is_named, is_regular, path_in};
 use crate::report::Reporter;
@@ -144,13 +143,13 @@ pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
         if !is_named(fd.as_fd(), dir, &partial_name) {
             return Ok(());
         }
-        removed = own_file::remove(dir, &partial_name);
+        removed = remove_own(dir, &partial_name);
     }
     // The marker of a directory is kept as long as the directory exists.
     let exists = || statat(dir, name, AtFlags::empty()).is_ok_and(|stat| is_directory(&stat));
     if is_of_file || journal_kind.is_some() && !exists() {
         // Without its journal a partial file that stays would not be recognised by the next run.
-        removed = removed.and_then(|()| own_file::remove(dir, &journal_name));
+        removed = removed.and_then(|()| remove_own(dir, &journal_name));
     }
     removed
 }

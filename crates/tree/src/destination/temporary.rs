@@ -6,20 +6,21 @@
 //! file of the source, if another process may be using it, or if the file system has only shorter names, the
 //! name is `.haulage-PID-COUNT`.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat,
+    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::own_file::{self, LeftOver};
 use crate::fs::{FileId, Place, c_name, is_directory, is_named, is_regular, split};
-use crate::report::Reporter;
+use crate::report::{Diagnostic, Reporter};
 use crate::security::Security;
 
 /// The names that are tried for a new file, one after the other. A file system on which all of them
@@ -72,7 +73,7 @@ pub(crate) fn replace_by(
         create_temporary(security, src, dst_name, |name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
-    if let Err(left_over) = own_file::remove(dst.dir, &temp)
+    if let Err(left_over) = remove_own(dst.dir, &temp)
         // After a rename there is mostly nothing that could be left over.
         && !matches!(statat(dst.dir, &*temp, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
     {
@@ -141,7 +142,7 @@ pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// The same for a file that was just created as `name` in `dir`.
+/// Locks a temporary file that was just created as `name` in `dir`.
 ///
 /// # Errors
 /// EEXIST also when another run has removed it meanwhile.
@@ -181,7 +182,7 @@ fn remove_if_stale(
     if !own || is_directory(&stat) || may_be_in_use(security, dir, name, &stat) {
         return Ok(false);
     }
-    own_file::remove(dir, name).map(|()| true)
+    remove_own(dir, name).map(|()| true)
 }
 
 /// Whether another run may be about to rename the file that `stat` describes.
@@ -208,4 +209,28 @@ fn persists(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
     std::thread::sleep(RENAME_TIME_MAX);
     let now = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     now.is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
+}
+
+/// A file of that kind that cannot be removed.
+#[derive(Debug)]
+#[must_use = "the user must know what is left over"]
+pub(crate) struct LeftOver {
+    name: CString,
+    pub(super) errno: Errno,
+}
+
+impl LeftOver {
+    /// Reports it as a neighbour of the destination `dst`.
+    pub(crate) fn report(&self, report: &Reporter<'_>, dst: &Path) {
+        let path = dst.with_file_name(OsStr::from_bytes(self.name.to_bytes()));
+        report.report(Diagnostic::LeftOver { path, errno: self.errno });
+    }
+}
+
+/// Removes the file `name` in `dir`, if it is there.
+pub(crate) fn remove_own(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), LeftOver> {
+    match unlinkat(dir, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(LeftOver { name: name.to_owned(), errno }),
+    }
 }

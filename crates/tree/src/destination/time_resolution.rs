@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, Stat, fstat, openat, readlinkat};
 
 use crate::entry::Entry;
 use crate::fs::fs_type::is_on_reliable_fs;
-use crate::fs::time::{
+use crate::fs::stat::{
     Nanoseconds, RESOLUTION_MAX, coarsest_resolution, elapsed_since, since_1970,
 };
 use crate::fs::{FileId, Handle, Place, ctime, file_bytes, is_regular, is_symlink, kind, mtime};
@@ -31,7 +31,7 @@ pub(crate) struct TimeResolutions(Mutex<Vec<(u64, Nanoseconds)>>);
 pub(super) struct Older<'o> {
     pub(super) entry: &'o Entry<'o>,
     pub(super) dst: &'o Stat,
-    /// It is the target of the symbolic link at the destination.
+    /// The file is the target of the symbolic link at the destination.
     pub(super) through_link: bool,
 }
 

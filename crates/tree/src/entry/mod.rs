@@ -1,26 +1,26 @@
 //! One entry to copy, as the walk finds it, and its open source.
 
-mod filtered;
-mod range_place;
 mod source;
 
-pub(crate) use filtered::{is_left_out, is_path_left_out};
-pub(crate) use range_place::RangePlace;
 pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_regular, open_source};
 
-use std::ffi::OsStr;
+use std::any::Any;
+use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::fs::{DirPath, DisplayPath, FileId, Place, file_bytes, is_regular, kind, trim_slashes};
-use crate::report::{Method, Receipt, Reporter};
+use crate::fs::{
+    DirPath, DisplayPath, FileId, Place, file_bytes, is_directory, is_regular, kind, trim_slashes,
+};
+use crate::report::{Announcement, Method, Receipt, Reporter};
 use crate::request::{Make, Options};
+use crate::shared::messages::FilePlace;
 
 /// One entry to copy, as the walk finds it.
 pub(crate) struct ListedEntry<'a> {
@@ -34,7 +34,7 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) operand: &'a Arc<Operand>,
     /// This is the operand itself.
     pub(crate) is_operand: bool,
-    /// Its type in the directory listing.
+    /// The type of the entry in the directory listing.
     pub(crate) listed_as: FileType,
     /// If the source is a symbolic link, its target is copied.
     pub(crate) src_through_link: bool,
@@ -135,7 +135,7 @@ pub(crate) struct Operand {
     pub(crate) dst: PathBuf,
     /// The destination is a name in a directory that the user named.
     pub(crate) into_directory: bool,
-    /// It was reported that the operand would be copied into itself. That is reported once.
+    /// A copy of the operand into itself was reported. That is reported once.
     pub(crate) into_itself: AtomicBool,
     /// Partners may copy entries below it.
     pub(crate) shareable: AtomicBool,
@@ -145,4 +145,57 @@ pub(crate) struct Operand {
 pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] {
     let bytes = source.as_bytes();
     if options.strip_trailing_slashes { trim_slashes(bytes) } else { bytes }
+}
+
+/// The directories of a file and of its copy.
+pub(crate) trait RangePlace {
+    /// How a partner opens them; `None` if it cannot, or is not to.
+    fn message(&self) -> Option<FilePlace>;
+
+    /// What must not end before the partner does.
+    fn keep(&self) -> Box<dyn Any + Send + Sync>;
+}
+
+/// Whether `entry` is left out, which is announced with `--debug`.
+pub(crate) fn is_left_out(
+    options: &Options,
+    report: &Reporter<'_>,
+    entry: &ListedEntry<'_>,
+) -> bool {
+    let filter = &options.filter;
+    let DisplayPath::In(dir_path) = entry.src.shown else { return false };
+    let is_selected = || {
+        !report.observer.is_selective()
+            || report.observer.selects(&entry.src.path(), entry.listed_as)
+    };
+    if filter.is_empty() {
+        return !is_selected();
+    }
+    // Patterns that end in a slash match directories. A link counts if it is followed.
+    let is_directory = match entry.listed_as {
+        FileType::Directory => true,
+        FileType::Unknown | FileType::Symlink => {
+            entry.src.stat(entry.src_through_link).is_ok_and(|stat| is_directory(&stat))
+        }
+        _ => false,
+    };
+    let below = dir_path.below_operand(entry.src.name);
+    let left_out = filter.leaves_out(&below, is_directory) || !is_selected();
+    if left_out {
+        report.announce_debug(|| Announcement::LeftOut { src: entry.src.path() });
+    }
+    left_out
+}
+
+/// Whether any directory on `path`, which starts below the directory of `entry`, is left out.
+pub(crate) fn is_path_left_out(options: &Options, entry: &ListedEntry<'_>, path: &Path) -> bool {
+    let top = match entry.src.shown {
+        DisplayPath::In(dir_path) => {
+            PathBuf::from(OsString::from_vec(dir_path.below_operand(entry.src.name)))
+        }
+        DisplayPath::Operand(_) | DisplayPath::Directory(_) => PathBuf::new(),
+    };
+    let ends = path.ancestors().filter(|end| !end.as_os_str().is_empty());
+    ends.map(|end| top.join(end))
+        .any(|path| options.filter.leaves_out(path.as_os_str().as_bytes(), true))
 }

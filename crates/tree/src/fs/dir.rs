@@ -9,7 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
 use super::dir_path::DirPath;
-use super::name::c_name;
+use super::place::c_name;
 use super::stat::{FileId, is_file};
 use super::xattr::Handle;
 
@@ -62,7 +62,8 @@ pub(crate) fn enter(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     open_beneath(dir, name, DIRECTORY)
 }
 
-/// The same with O_PATH, for a directory that may not be listed.
+/// Opens the directory `name` in `dir` with O_PATH, without following symbolic links, for a
+/// directory that may not be listed.
 pub(crate) fn enter_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     open_beneath(dir, name, SEARCH)
 }
@@ -104,10 +105,10 @@ pub(crate) struct Dir {
     fd: Option<OwnedFd>,
     pub(crate) id: FileId,
     pub(crate) dir_path: DirPath,
-    /// It was entered through a symbolic link, so that `..` is not the directory above it in the
-    /// walk.
+    /// The directory was entered through a symbolic link, so that `..` is not the directory above
+    /// it in the walk.
     pub(crate) through_link: bool,
-    /// It does not exist: a dry run would create it.
+    /// The directory does not exist: a dry run would create it.
     pub(crate) is_placeholder: bool,
 }
 

@@ -22,18 +22,19 @@ struct Node {
     name: Box<[u8]>,
     /// For the top of a destination, how it is opened again.
     anchor: Option<Anchor>,
-    /// Its identity. That of a copy is known if partners may be told of it.
+    /// The identity of the directory. That of a copy is known if partners may be told of it.
     id: Option<FileId>,
 }
 
 /// How a directory is opened again whose name is that of an operand or of a symbolic link.
 #[derive(Clone, Debug)]
 pub(crate) enum Anchor {
-    /// It stays open.
+    /// The directory stays open.
     Held(Arc<OwnedFd>),
-    /// It has this name in that directory.
+    /// The directory has this name in that directory.
     In(DirPath, CString),
-    /// It is the target of the symbolic link of this name in that directory, and has this identity.
+    /// The directory is the target of the symbolic link of this name in that directory, and has
+    /// this identity.
     ThroughLink(DirPath, CString, FileId),
 }
 
@@ -75,7 +76,7 @@ impl DirPath {
         levels.into_iter()
     }
 
-    /// Its identity, if it is known.
+    /// The identity of the directory, if it is known.
     pub(crate) fn id(&self) -> Option<FileId> {
         self.0.id
     }

@@ -42,6 +42,13 @@ pub(crate) struct Endpoint<'f> {
     pub(crate) fs_type: Option<u64>,
 }
 
+/// Source and destination of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endpoints<'f> {
+    pub(crate) src: Endpoint<'f>,
+    pub(crate) dst: Endpoint<'f>,
+}
+
 /// The types of the file systems that a worker has used, by device number: a handful at most.
 #[derive(Debug, Default)]
 pub(crate) struct FsTypes(Vec<(u64, Option<u64>)>);

@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{FileType, Gid, Mode, Stat, Uid};
 use rustix::io::Errno;
 
-use super::mode::{denied_by_default_acl, drops_inherited_acl};
 use super::set::{
     Losses, MetadataContext, SPECIAL_BITS, Source, Target, change_owner, set_permissions, set_times,
 };
+use super::set::{denied_by_default_acl, drops_inherited_acl};
 use crate::fs::{
     ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_directory, is_regular, kind,
 };
@@ -63,7 +63,7 @@ enum Owner {
     Unchanged,
     /// Owner and group are the source's now, and the change has cleared bits of the mode.
     Changed,
-    /// They could not be changed.
+    /// The owner could not be changed; the group may have been.
     Lost,
 }
 

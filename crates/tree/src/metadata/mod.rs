@@ -4,14 +4,13 @@
 //! replaces with `--atomic`. `mode.rs` has the mode that a new file is created with.
 
 mod apply;
-mod mode;
 mod replaced;
 mod set;
 
 pub(crate) use apply::{apply, kept, reads_xattrs};
-pub(crate) use mode::{
+pub(crate) use replaced::apply_replaced;
+pub(crate) use set::{MetadataContext, Source, Target, set_mtime, set_permissions, set_times};
+pub(crate) use set::{
     NewMode, denied_by_default_acl, drops_inherited_acl, has_default_acl, inherited_acl_matters,
     is_created_private, new_file_mode, sets_attributes_later,
 };
-pub(crate) use replaced::apply_replaced;
-pub(crate) use set::{MetadataContext, Source, Target, set_mtime, set_permissions, set_times};

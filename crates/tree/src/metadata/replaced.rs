@@ -48,7 +48,7 @@ pub(crate) fn apply_replaced(
     losses.list
 }
 
-/// These belong to the old contents, and writing to a file clears them.
+/// Extended attributes that belong to the old contents: writing to a file clears them.
 const OF_CONTENTS: [&[u8]; 2] = [b"security.capability", b"security.ima"];
 
 fn apply_xattrs(losses: &mut Losses<'_>, old: Source<'_>, group_kept: bool) {

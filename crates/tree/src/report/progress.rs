@@ -70,11 +70,11 @@ pub struct CurrentFile {
     pub dst: PathBuf,
     /// Bytes of the source that were copied.
     pub bytes: u64,
-    /// Those of them that the run waits for and that are not on the medium yet.
+    /// Copied bytes that the run waits for and that are not on the medium yet.
     pub unwritten_bytes: u64,
     /// The length of the source when it was opened; 0 if it is not known.
     pub bytes_expected: u64,
-    /// It does not have its final name yet.
+    /// The destination does not have its final name yet.
     pub atomic: bool,
 }
 
@@ -145,7 +145,7 @@ impl Progress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     entries: u64,
-    /// Those of them whose data is not known to be on the medium.
+    /// Entries whose data is not known to be on the medium.
     held_entries: u64,
     copied: u64,
     skipped: u64,

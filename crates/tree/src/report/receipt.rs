@@ -131,7 +131,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// It as a word for programs, as in receipts.
+    /// The method as a word for programs, as in receipts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -245,7 +245,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// It as a word for programs, as in receipts.
+    /// The attribute as a word for programs, as in receipts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

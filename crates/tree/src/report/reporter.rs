@@ -101,7 +101,7 @@ impl<'r> Reporter<'r> {
         }
     }
 
-    /// The same with `--debug` only.
+    /// With `--debug`, announces the result of `announcement`.
     pub(crate) fn announce_debug(&self, announcement: impl FnOnce() -> Announcement) {
         if self.debug {
             self.announce(announcement);

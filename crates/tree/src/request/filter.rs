@@ -27,9 +27,9 @@ pub struct Rule {
 /// The contents of an ignore file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoreFile {
-    /// Its name.
+    /// The name of the file.
     pub path: PathBuf,
-    /// Its contents.
+    /// The contents of the file.
     pub text: Vec<u8>,
 }
 

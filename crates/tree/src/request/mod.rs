@@ -2,10 +2,9 @@
 
 pub(crate) mod filter;
 pub(crate) mod options;
-pub(crate) mod paths;
 
 pub(crate) use options::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
     Reflink, Sparse,
 };
-pub(crate) use paths::{Destination, Request};
+pub(crate) use options::{Destination, Request};

@@ -1,9 +1,7 @@
 //! Which symbolic links and files of the destination are trusted.
 
 pub(crate) mod context;
-pub(crate) mod preexisting_symlinks;
 pub(crate) mod reopen;
-pub(crate) mod start_time;
 pub(crate) mod symlink;
 
 pub(crate) use context::Security;

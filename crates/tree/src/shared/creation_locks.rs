@@ -1,11 +1,10 @@
-//! Locks that workers take before those of the kernel, for creating files and for sharing blocks.
+//! Locks that workers take before those of the kernel, for creating files.
 //!
 //! The kernel creates the files of a directory one at a time. On XFS it also locks the allocation
-//! group: a file gets an inode from the group of its directory, and sharing its blocks changes a
-//! tree of that group. Workers that wait in the kernel sleep and are woken for each file, which
-//! takes longer than the file. Here they spin, and wait once for several new files (docs/design/small-files.md).
+//! group, since a file gets an inode from the group of its directory. Workers that wait in the kernel
+//! sleep and are woken for each file, which takes longer than the file. Here they spin, and wait once
+//! for several new files (docs/design/small-files.md).
 
-use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
@@ -16,8 +15,8 @@ use engines::sys::{XfsGeometry, xfs_geometry};
 use crate::fs::{FileId, XFS, fs_type_of};
 use crate::lock::lock;
 
-/// How long a worker spins before it sleeps. Others hold the lock for one clone, or for a batch of new files, some
-/// 200 microseconds. A worker that sleeps may wake up on the processor of the one that wakes it
+/// How long a worker spins before it sleeps. Others hold the lock for a batch of new files, some 100
+/// microseconds. A worker that sleeps may wake up on the processor of the one that wakes it
 /// (docs/design/placement.md).
 const SPIN_TIME: Duration = Duration::from_micros(500);
 
@@ -31,27 +30,14 @@ pub(crate) struct CreationLocks(Mutex<Vec<(u64, Option<Arc<Groups>>)>>);
 /// The allocation groups of an XFS file system.
 pub(crate) struct Groups {
     geometry: XfsGeometry,
-    locks: Vec<Locks>,
-}
-
-#[derive(Default)]
-struct Locks {
-    creating: Mutex<()>,
-    sharing: Mutex<()>,
-}
-
-/// The lock for sharing blocks with the files of one allocation group, as one worker takes it.
-pub(crate) struct SharingLock {
-    groups: Arc<Groups>,
-    at: usize,
-    waited: Cell<Duration>,
+    locks: Vec<Mutex<()>>,
 }
 
 /// The lock for one directory.
 pub(crate) enum CreationLock {
     /// The directory alone.
     Directory(Mutex<()>),
-    /// Its allocation group.
+    /// The allocation group of the directory.
     Group { groups: Arc<Groups>, at: usize },
 }
 
@@ -95,7 +81,7 @@ impl CreationLocks {
 impl Groups {
     fn new(geometry: XfsGeometry) -> Groups {
         let number = (geometry.groups as usize).clamp(1, GROUPS_MAX);
-        Groups { geometry, locks: (0..number).map(|_| Locks::default()).collect() }
+        Groups { geometry, locks: (0..number).map(|_| Mutex::default()).collect() }
     }
 }
 
@@ -104,33 +90,8 @@ impl CreationLock {
     pub(crate) fn lock_creation(&self) -> MutexGuard<'_, ()> {
         lock_spinning(match self {
             CreationLock::Directory(creating) => creating,
-            CreationLock::Group { groups, at } => &groups.locks[*at].creating,
+            CreationLock::Group { groups, at } => &groups.locks[*at],
         })
-    }
-
-    /// The lock for sharing blocks of files there; `None` where workers do not wait for each other.
-    pub(crate) fn sharing_lock(&self) -> Option<SharingLock> {
-        match self {
-            CreationLock::Group { groups, at } if groups.geometry.shares => {
-                Some(SharingLock { groups: groups.clone(), at: *at, waited: Cell::default() })
-            }
-            CreationLock::Directory(_) | CreationLock::Group { .. } => None,
-        }
-    }
-}
-
-impl SharingLock {
-    /// Waits until no other worker shares blocks there.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
-        let started = Instant::now();
-        let guard = lock_spinning(&self.groups.locks[self.at].sharing);
-        self.waited.set(self.waited.get() + started.elapsed());
-        guard
-    }
-
-    /// How long this worker has waited for it.
-    pub(crate) fn waited(&self) -> Duration {
-        self.waited.get()
     }
 }
 
@@ -173,7 +134,7 @@ mod tests {
             let first = creation_locks[0].lock_creation();
             let is_free = |lock: &CreationLock| match lock {
                 CreationLock::Directory(creating) => creating.try_lock().is_ok(),
-                CreationLock::Group { groups, at } => groups.locks[*at].creating.try_lock().is_ok(),
+                CreationLock::Group { groups, at } => groups.locks[*at].try_lock().is_ok(),
             };
             let others = creation_locks.iter().skip(1).filter(|lock| !is_free(lock)).count();
             // A file system of some megabytes has four groups.
@@ -191,15 +152,6 @@ mod tests {
                 drop(first);
             });
             assert!(creation_locks.iter().all(is_free), "{kind}");
-            let sharing_locks: Vec<_> =
-                creation_locks.iter().filter_map(CreationLock::sharing_lock).collect();
-            assert_eq!(sharing_locks.len(), if kind == FsKind::Xfs { 40 } else { 0 }, "{kind}");
-            if let Some((first, others)) = sharing_locks.split_first() {
-                let _guard = first.lock();
-                let is_held =
-                    |it: &&SharingLock| it.groups.locks[it.at].sharing.try_lock().is_err();
-                assert!((1..39).contains(&others.iter().filter(is_held).count()), "{kind}");
-            }
         });
     }
 }

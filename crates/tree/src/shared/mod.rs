@@ -12,7 +12,7 @@ pub(crate) mod rate_limit;
 pub(crate) mod shared_file;
 
 pub(crate) use copied_inodes::FirstCopy;
-pub(crate) use creation_locks::{CreationLock, CreationLocks, SharingLock};
+pub(crate) use creation_locks::{CreationLock, CreationLocks};
 pub(crate) use destination_locks::{DestinationGuard, DestinationLocks};
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use operands::Operands;

@@ -165,7 +165,7 @@ pub struct Partnership {
 pub enum Event {
     /// Work for this process.
     Share {
-        /// Its number, for [`Partners::end_share`].
+        /// The number of the share, for [`Partners::end_share`].
         share: u64,
         /// The process that reads the directory.
         home: u32,

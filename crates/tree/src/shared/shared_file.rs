@@ -57,7 +57,7 @@ pub struct RangeBytes {
 /// How a file is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
-    /// It is complete up to here.
+    /// The copy is complete up to this offset.
     pub(crate) from: u64,
     pub(crate) file_bytes: u64,
     /// Ranges become shorter as less is left, so that all processes end at about the same time.

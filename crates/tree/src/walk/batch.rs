@@ -11,36 +11,27 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Stat, fstat};
 
+use super::contexts::Worker;
 use super::stack::Frame;
 use super::tree_walk::TreeWalk;
-use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::regular::create_prepared;
 use crate::entry::{ListedEntry, Prepared, is_left_out, open_listed_source};
 use crate::fs::file_bytes;
-use crate::request::{Make, Options, Reflink};
-use crate::shared::SharingLock;
+use crate::request::{Make, Options};
 
 // Bounds of a batch. docs/design/small-files.md has the measurements.
 
 /// Files in a batch. Each takes two descriptors. A killed worker leaves up to as many empty files.
-pub(crate) const BATCH_FILES_MAX: usize = 16;
+pub(crate) const BATCH_FILES: usize = 8;
 
 /// A longer file is not created ahead: those after it would stay empty while it is copied.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of all files of a batch but the last.
 const BATCH_BYTES_MAX: u64 = 4 << 20;
-
-/// How long a batch may take. If one file takes longer, a batch is one file, so that an interrupt
-/// or an idle worker does not wait for it.
-const BATCH_NANOS_MAX: usize = 1_000_000;
-
-/// Copying a small file as a clone takes less. A file that takes longer waits, for example because its source
-/// has to be written back first. Other workers must not wait for the lock meanwhile.
-const CLONE_TIME_MAX: Duration = Duration::from_micros(60);
 
 /// After this time a source is looked at again before it is copied.
 const STAT_AGE_MAX: Duration = Duration::from_micros(200);
@@ -87,19 +78,10 @@ impl TreeWalk<'_> {
     ) -> Vec<Next> {
         let started = Instant::now();
         let mut items = self.open_sources(worker, frame, first);
-        let files = items.len();
-        worker.copy.data.permit.charge(files - 1);
-        let pair = &*frame.pair;
-        let mut lock_wait = self.create_files(worker, pair, &mut items);
-        // From a single file nothing is known.
-        if files > 1 && worker.clones_fast && self.may_share_blocks() {
-            worker.copy.data.sharing_lock = pair.src_creation_lock.sharing_lock();
-        }
-        let (filling, moved_before) = (Instant::now(), worker.copy.data.moved_bytes);
-        let before_last = u32::try_from(files - 1).expect("a batch has few files");
+        worker.copy.data.permit.charge(items.len() - 1);
+        self.create_files(worker, &frame.pair, &mut items);
         let mut left = Vec::new();
-        for (index, BatchItem { name, listed_as, mut prepared }) in items.into_iter().enumerate() {
-            let is_last = index == files - 1;
+        for BatchItem { name, listed_as, mut prepared } in items {
             let entry = self.child_to_copy(frame, &name, listed_as);
             if self.cx.report.interrupted() {
                 if let Some(prepared) = prepared {
@@ -110,46 +92,18 @@ impl TreeWalk<'_> {
             if started.elapsed() > STAT_AGE_MAX {
                 prepared = prepared.and_then(|prepared| prepared.refreshed(self.cx, &entry));
             }
-            if is_last && index > 0 {
-                let sharing_lock = worker.copy.data.sharing_lock.take();
-                let waited = sharing_lock.as_ref().map_or(Duration::ZERO, SharingLock::waited);
-                let elapsed = filling.elapsed().saturating_sub(waited);
-                let moved = worker.copy.data.moved_bytes > moved_before;
-                worker.clones_fast = !moved && elapsed < CLONE_TIME_MAX * before_last;
-                worker.copy.data.sharing_lock = sharing_lock.filter(|_| worker.clones_fast);
-                lock_wait += waited;
-            }
             match self.copy_one(worker, &entry, prepared) {
                 Next::Done => (),
                 next => left.push(next),
             }
         }
-        worker.copy.data.sharing_lock = None;
-        worker.batch_files = next_batch_files(
-            worker.batch_files,
-            files,
-            started.elapsed().saturating_sub(lock_wait),
-        );
         left
     }
 
-    fn may_share_blocks(&self) -> bool {
-        let Options { reflink, verify, durable, .. } = self.cx.options;
-        *reflink != Reflink::Never && !verify && !durable
-    }
-
-    /// Creates the files for the copies under the lock of the directory, and returns how long that
-    /// lock was waited for. A file that cannot be created is tried again, and reported, at its
-    /// turn.
-    fn create_files(
-        &self,
-        worker: &mut Worker,
-        pair: &DirectoryPair,
-        items: &mut [BatchItem],
-    ) -> Duration {
-        let started = Instant::now();
-        let creation_guard = pair.dst_creation_lock.lock_creation();
-        let lock_wait = started.elapsed();
+    /// Creates the files for the copies under the lock of the directory. A file that cannot be
+    /// created is tried again, and reported, at its turn.
+    fn create_files(&self, worker: &mut Worker, pair: &DirectoryPair, items: &mut [BatchItem]) {
+        let creation_guard = pair.creation_lock.lock_creation();
         let fs_types = &mut worker.copy.data.fs_types;
         let mut files = 0;
         let mut failed = false;
@@ -168,7 +122,6 @@ impl TreeWalk<'_> {
         }
         drop(creation_guard);
         worker.copy.data.permit.record_created(files);
-        lock_wait
     }
 
     /// Opens regular files, the first of which is `first`. Only the last one returned may be
@@ -182,7 +135,7 @@ impl TreeWalk<'_> {
         let buffered = frame.listing.buffered() + 1;
         let shares = self.pool.is_some_and(|pool| pool.idle_workers() > 0);
         let available = if shares { buffered.div_ceil(2) } else { buffered };
-        let files_max = worker.batch_files.min(available).min(self.batch_files);
+        let files_max = self.batch_files.min(available);
         let mut items = Vec::with_capacity(files_max);
         let mut bytes = 0;
         let mut next = Some(first);
@@ -244,79 +197,4 @@ impl Prepared {
 fn may_create_ahead(cx: &CopyContext<'_>, entry: &ListedEntry<'_>, stat: &Stat) -> bool {
     // A source with several names may become a hard link to an earlier copy.
     file_bytes(stat) <= FILE_BYTES_MAX && !entry.may_have_links(cx.options, stat)
-}
-
-/// How many files the next batch has, after one of `files` took `elapsed`.
-fn next_batch_files(before: usize, files: usize, elapsed: Duration) -> usize {
-    let nanos = usize::try_from(elapsed.as_nanos()).unwrap_or(usize::MAX);
-    let in_time = BATCH_NANOS_MAX * files / nanos.max(1);
-    in_time.min(2 * before).clamp(1, BATCH_FILES_MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::MetadataExt;
-    use std::thread;
-
-    use testfs::{FsKind, random_bytes};
-
-    use super::*;
-    use crate::copy::descriptors::copy_open_files;
-    use crate::data::worker::DataWorker;
-    use crate::fs::FileId;
-    use crate::report::Silent;
-    use crate::shared::CreationLocks;
-    use crate::walk::contexts::with_data_context;
-
-    /// A worker waits for the sharing lock before it clones a small file, and not before a large one.
-    #[test]
-    fn clones_of_small_files_take_the_lock() {
-        const HELD: Duration = Duration::from_millis(50);
-        let Some(scratch) = testfs::fs(FsKind::Xfs) else { return };
-        let dir = File::open(scratch.path()).unwrap();
-        let stat = dir.metadata().unwrap();
-        let locks = CreationLocks::default();
-        let of_dir = locks.of(dir.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() });
-        let sharing_lock = || of_dir.sharing_lock().expect("workers share blocks of xfs in turn");
-        for (len, waits) in [(5000, true), (2 << 20, false)] {
-            let (src, dst) = (scratch.path().join("src"), scratch.path().join("dst"));
-            std::fs::write(&src, random_bytes(len, 1)).unwrap();
-            let (src, dst) = (File::open(src).unwrap(), File::create(dst).unwrap());
-            src.sync_all().unwrap();
-            let other = sharing_lock();
-            let waited = thread::scope(|scope| {
-                let guard = other.lock();
-                let copy = scope.spawn(|| {
-                    with_data_context(&Options::default(), &Silent, |cx| {
-                        let mut worker = DataWorker::of_one_file(cx);
-                        worker.sharing_lock = Some(sharing_lock());
-                        copy_open_files(cx, &mut worker, src.as_fd(), dst.as_fd());
-                        assert_eq!(cx.report.failures(), 0);
-                        worker.sharing_lock.expect("it is still there").waited()
-                    })
-                });
-                thread::sleep(HELD);
-                drop(guard);
-                copy.join().expect("the copy ends")
-            });
-            assert_eq!(waited > HELD / 2, waits, "{len} bytes: {waited:?}");
-            assert_eq!(waited.is_zero(), !waits, "{len} bytes: {waited:?}");
-        }
-    }
-
-    #[test]
-    fn a_batch_has_as_many_files_as_take_a_millisecond() {
-        let mut files = 1;
-        let mut after = |micros_each: u64| {
-            let elapsed = Duration::from_micros(micros_each * files as u64);
-            files = next_batch_files(files, files, elapsed);
-            files
-        };
-        assert_eq!([10; 6].map(&mut after), [2, 4, 8, 16, 16, 16]);
-        assert_eq!([100, 100, 400, 3000, 3000, 10].map(&mut after), [10, 10, 2, 1, 1, 2]);
-        assert_eq!(next_batch_files(8, 3, Duration::from_secs(50_000_000_000)), 1);
-        assert_eq!(next_batch_files(8, 3, Duration::ZERO), 16);
-    }
 }

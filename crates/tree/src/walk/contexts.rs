@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::copy::context::CopyContext;
-use crate::data::context::DataContext;
+use crate::copy::context::{CopyContext, CopyWorker};
+use crate::data::data_copy::DataContext;
 use crate::destination::context::DestinationContext;
+use crate::fs::Buffer;
 use crate::report::{Observer, Reporter};
 use crate::request::Options;
 use crate::shared::PartnerContext;
@@ -41,4 +42,19 @@ pub(super) fn with_context(
     let destination = DestinationContext::new(options, &report, &data.syncer, partners.clone());
     run(&CopyContext::new(&data, &destination));
     Outcome { failures: report.failures() }
+}
+
+/// One worker of a run.
+pub(crate) struct Worker {
+    pub(crate) copy: CopyWorker,
+    /// For reading directories.
+    pub(super) buffer: Buffer,
+    /// Entries copied so far.
+    pub(super) entries: u64,
+}
+
+impl Worker {
+    pub(crate) fn new(cx: &CopyContext<'_>) -> Worker {
+        Worker { copy: CopyWorker::new(cx), buffer: Buffer::default(), entries: 0 }
+    }
 }

@@ -28,4 +28,3 @@ mod stack;
 mod tree;
 mod tree_walk;
 mod work_pool;
-mod worker;

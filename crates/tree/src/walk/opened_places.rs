@@ -67,7 +67,7 @@ pub(super) enum Refused {
     Operand(Diagnostic),
     /// The directory.
     Directory,
-    /// It may be possible later.
+    /// The share cannot be opened now, and may be later.
     ForNow,
 }
 
@@ -276,12 +276,9 @@ impl OpenedPlace {
     ) -> DirectoryPair {
         let Facts { new, private, children_inherit_acl, one_file_system } = self.message.facts;
         let src_id = FileId::of(&self.src_stat);
-        let (src_creation_lock, dst_creation_lock) = match private {
-            true => (
-                cx.creation_locks.of(dst.as_fd(), src_id),
-                cx.creation_locks.of(dst.as_fd(), FileId::of(&self.dst_stat)),
-            ),
-            false => (CreationLock::default(), CreationLock::default()),
+        let creation_lock = match private {
+            true => cx.creation_locks.of(dst.as_fd(), FileId::of(&self.dst_stat)),
+            false => CreationLock::default(),
         };
         DirectoryPair {
             src: Dir::new(Some(src), &self.src_stat, src_path, false),
@@ -296,8 +293,7 @@ impl OpenedPlace {
             children_inherit_acl,
             started: None,
             failures: Mutex::default(),
-            src_creation_lock,
-            dst_creation_lock,
+            creation_lock,
             operand: self.operand.clone(),
             device: one_file_system.then_some(src_id.dev),
             received: Some(received),

@@ -12,11 +12,11 @@ use std::time::Instant;
 use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
 use rustix::io::Errno;
 
+use super::contexts::Worker;
 use super::contexts::with_context;
 use super::parallel_operands::copy_each;
 use super::range_shares::OfOperand;
 use super::tree::walk;
-use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;

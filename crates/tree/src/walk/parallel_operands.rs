@@ -15,10 +15,10 @@ use std::thread::{self, Scope};
 use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
 use rustix::io::Errno;
 
+use super::contexts::Worker;
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::tree_walk::LARGE_FILE_BYTES;
-use super::worker::Worker;
 use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
 use crate::copy::context::CopyContext;
 use crate::entry::source_name;
@@ -28,7 +28,8 @@ use crate::hash::HashSet;
 /// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
 const PARALLEL_MIN: usize = 32;
 
-/// The same if the first of them is a large file.
+/// Independent operands in a row that are worth starting threads if the first of them is a large
+/// file.
 const PARALLEL_LARGE_MIN: usize = 2;
 
 /// Copies one operand with one worker.

@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, fstat};
 
+use super::contexts::Worker;
 use super::opened_places::Refused;
 use super::stack::{Frame, Stack};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Incoming, ShareGuard, WorkPool};
-use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::{DirPath, FileId, Listing, open_for_search};

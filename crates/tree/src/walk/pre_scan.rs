@@ -213,7 +213,7 @@ mod tests {
     use std::fs::{create_dir_all, write};
 
     use super::*;
-    use crate::request::paths::Destination;
+    use crate::request::options::Destination;
 
     fn count(source: &std::path::Path, options: &Options) -> Totals {
         let count = PreScan::default();

@@ -15,15 +15,15 @@ use std::sync::Arc;
 use rustix::fs::{CWD, OFlags, Stat, fstat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
+use super::contexts::Worker;
 use super::opened_places::{Directories, Refused};
 use super::partner_shares::{directory_message, is_given};
 use super::tree_walk::TreeWalk;
 use super::work_pool::Incoming;
-use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
-use crate::copy::range_helper;
-use crate::data::files::{Files, Shared};
+use crate::copy::range_owner;
+use crate::data::data_copy::{Files, Shared};
 use crate::entry::{Operand, RangePlace, open_regular};
 use crate::fs::{
     DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, fs_type_of, is_component, join,
@@ -133,7 +133,7 @@ impl TreeWalk<'_> {
             shared: Some(Shared { owned: None, look: &look }),
         };
         let data = &mut worker.copy.data;
-        range_helper::help(self.cx, data, offer, &files, &has_more);
+        range_owner::help(self.cx, data, offer, &files, &has_more);
     }
 
     fn open_files(

@@ -6,14 +6,14 @@ use std::os::fd::BorrowedFd;
 
 use rustix::io::fcntl_dupfd_cloexec;
 
-use super::batch::BATCH_FILES_MAX;
+use super::batch::BATCH_FILES;
 use super::work_pool::SHARES_PER_WORKER;
 use crate::concurrency::WorkerLimits;
 use crate::data::engine_choice::profiles::processors;
 use crate::data::page_cache::HELD_FILES_MAX;
 use crate::data::sync::files_kept;
 use crate::data::worker::ENGINE_DESCRIPTORS;
-use crate::fs::{OTHER_DESCRIPTORS, address_space, descriptors};
+use crate::fs::process::{OTHER_DESCRIPTORS, address_space_left_bytes, available_descriptors};
 use crate::request::Options;
 
 /// The most levels of a tree whose directories one worker has open, with two descriptors each.
@@ -59,8 +59,8 @@ pub(super) fn worker_limits(options: &Options) -> WorkerLimits {
 
 impl ResourceLimits {
     pub(crate) fn of_process(options: &Options, workers: usize) -> ResourceLimits {
-        let workers = workers.min(workers_within(address_space::left_bytes()));
-        let allowed = descriptors::available();
+        let workers = workers.min(workers_within(address_space_left_bytes()));
+        let allowed = available_descriptors();
         let held = if options.no_cache { HELD_FILES_MAX } else { 0 };
         // Files that wait to be synced are kept as well.
         let kept = (held + files_kept(options, allowed)) * workers;
@@ -102,7 +102,7 @@ impl ResourceLimits {
         };
         // One file is always created.
         let enough = OPEN_LEVELS_ENOUGH + if workers < 2 { WORKER_DESCRIPTORS / 2 } else { 0 };
-        let more = pairs.saturating_sub(enough).min(BATCH_FILES_MAX - 1);
+        let more = pairs.saturating_sub(enough).min(BATCH_FILES - 1);
         let open_levels = (pairs - more).clamp(1, OPEN_LEVELS_MAX);
         ResourceLimits { workers: workers.max(1), open_levels, batch_files: 1 + more }
     }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn descriptors_bound_the_number_of_workers() {
         for (descriptors, processors, workers, most, open_levels, batch_files) in [
-            (1 << 20, 8, 8, 64, 32, 16),
+            (1 << 20, 8, 8, 64, 32, 8),
             (1024, 2, 2, 16, 16, 6),
             (1024, 4, 4, 16, 16, 6),
             (1024, 24, 24, 24, 10, 1),
@@ -152,13 +152,13 @@ mod tests {
     #[test]
     fn few_descriptors_are_shared_by_few_workers() {
         for (descriptors, wanted, workers, open_levels, batch_files) in [
-            (u64::MAX, 1, 1, 32, 16),
-            (1024, 2, 2, 32, 16),
+            (u64::MAX, 1, 1, 32, 8),
+            (1024, 2, 2, 32, 8),
             (1024, 64, 27, 8, 1),
-            (1 << 20, 64, 64, 32, 16),
+            (1 << 20, 64, 64, 32, 8),
             (256, 8, 6, 9, 1),
             (120, 8, 2, 15, 1),
-            (100, 1, 1, 26, 15),
+            (100, 1, 1, 32, 8),
             (64, 8, 1, 22, 1),
             (20, 8, 1, 1, 1),
             (0, 8, 1, 1, 1),

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustix::fs::CWD;
 
+use super::contexts::Worker;
 use super::contexts::{Outcome, with_context, with_data_context};
 use super::operands::{copy_into, copy_to_last, copy_to_name};
 use super::resumed_operand::{remove_finished_marker, resume_to_last};
 use super::tree::walk_with_partners;
-use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::descriptors::copy_open_files;
 use crate::copy::plain::{copy_plain, is_plain};
@@ -33,8 +33,8 @@ fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer
     with_context(options, observer, &alone, |cx| copy_request(cx, request))
 }
 
-/// The same together with other processes. Process 0 copies what `request` names; the others, for
-/// which there is none, copy what the processes give to each other, until
+/// Copies what `request` names together with other processes. Process 0 has the request. The others,
+/// for which there is none, copy what the processes give to each other, until
 /// [`Event::End`](crate::Event::End).
 pub fn copy_with_partners(
     request: Option<&Request>,

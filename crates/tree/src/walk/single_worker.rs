@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::worker::Worker;
+use super::contexts::Worker;
 use crate::request::Options;
 
 /// The first worker copies alone until one of these is exceeded.

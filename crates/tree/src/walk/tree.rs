@@ -15,6 +15,7 @@ use std::thread::{self, Scope};
 
 use rustix::fs::FileType;
 
+use super::contexts::Worker;
 use super::opened_places::OpenedPlaces;
 use super::partner_shares::is_shareable;
 use super::range_shares::InDirectory;
@@ -23,7 +24,6 @@ use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{GivenFile, Taken, WorkPool, WorkShare};
-use super::worker::Worker;
 use crate::concurrency::Permit;
 use crate::copy::context::CopyContext;
 use crate::copy::directory::{self, Next};
@@ -117,8 +117,8 @@ pub(crate) fn walk(
     stack.assert_done();
 }
 
-/// The same together with partners. Without a `root`, copies what partners give, until all processes
-/// are done.
+/// Copies everything below `root` together with partners. Without a `root`, copies what partners
+/// give, until all processes are done.
 pub(super) fn walk_with_partners(
     cx: &CopyContext<'_>,
     worker: &mut Worker,
@@ -220,9 +220,8 @@ impl<'w> TreeWalk<'w> {
         is_needless: impl Fn() -> bool,
     ) -> bool {
         // A worker with names to give may be waiting for a permit.
-        worker.copy.data.permit.release_to_wait();
+        worker.copy.data.permit.release();
         let taken = self.pool.and_then(|pool| pool.take(is_needless));
-        worker.copy.data.permit.keep_apart();
         match taken {
             None => return false,
             Some(Taken::Share(share, guard)) => {

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use rustix::fs::FileType;
 
+use super::contexts::Worker;
 use super::opened_places::OpenedPlaces;
 use super::stack::Frame;
 use super::work_pool::WorkPool;
-use super::worker::Worker;
 use crate::concurrency::EntryCost;
 use crate::copy::context::CopyContext;
 use crate::copy::directory::Next;

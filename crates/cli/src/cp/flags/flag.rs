@@ -7,9 +7,9 @@ use crate::cp::messages::usage_error::UsageError;
 
 /// An option. The parser, `--help`, the manual page and the completions read nothing else.
 pub(crate) struct Flag {
-    /// Its short names.
+    /// The short names of the option.
     pub(crate) shorts: &'static [char],
-    /// Its long names, without dashes. The first is the one in `--help`.
+    /// The long names of the option, without dashes. The first is the one in `--help`.
     pub(crate) longs: &'static [&'static str],
     /// Whether it takes an argument, and what it sets in the [`Builder`].
     pub(crate) takes: Takes,
@@ -54,13 +54,13 @@ impl Flag {
         details: "",
     };
 
-    /// Its first long name, or its letter if it has none.
+    /// The first long name of the option, or its letter if it has none.
     pub(crate) fn name(&self) -> String {
         let long = self.longs.first().map(|name| (*name).to_owned());
         long.unwrap_or_else(|| self.shorts.iter().collect())
     }
 
-    /// Its form in `--help` and the manual page: `-S, --suffix=SUFFIX`.
+    /// The form of the option in `--help` and the manual page: `-S, --suffix=SUFFIX`.
     pub(crate) fn label(&self) -> String {
         let shorts = self.shorts.iter().map(|letter| format!("-{letter}"));
         let long = self.longs.first().map(|name| format!("--{name}"));

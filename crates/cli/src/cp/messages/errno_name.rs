@@ -19,8 +19,8 @@ macro_rules! names {
     };
 }
 
-/// Those of asm-generic/errno-base.h, and those of asm-generic/errno.h that file systems and the system
-/// calls of a copy return. EAGAIN is EWOULDBLOCK and EOPNOTSUPP is ENOTSUP.
+/// The errors of asm-generic/errno-base.h, and those of asm-generic/errno.h that file systems and the
+/// system calls of a copy return. EAGAIN is EWOULDBLOCK and EOPNOTSUPP is ENOTSUP.
 const NAMES: &[(Errno, &str)] = names! {
     PERM NOENT SRCH INTR IO NXIO NOEXEC BADF CHILD AGAIN NOMEM FAULT NOTBLK BUSY EXIST XDEV
     NODEV NOTDIR ISDIR INVAL NFILE MFILE NOTTY TXTBSY FBIG NOSPC SPIPE ROFS MLINK PIPE DOM RANGE

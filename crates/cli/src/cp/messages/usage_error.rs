@@ -53,7 +53,7 @@ pub(crate) enum UsageError {
     },
     /// A file of patterns that cannot be read.
     IgnoreFileUnread {
-        /// Its name.
+        /// The name of the file.
         path: OsString,
         /// Why, in words.
         error: String,
@@ -94,7 +94,8 @@ impl UsageError {
         self.lines_in(Charset::of_locale(), invocation::name())
     }
 
-    /// The same, quoted for `charset`, by a program that was called as `called`.
+    /// The lines for standard error, quoted for `charset`, by a program that was called as
+    /// `called`.
     pub(crate) fn lines_in(&self, charset: Charset, called: &[u8]) -> Vec<u8> {
         let program = if self.is_about_option() { called } else { b"cp" };
         let mut lines = [program, b": "].concat();

@@ -23,7 +23,7 @@ const UNTHROTTLED: Duration = Duration::from_millis(10);
 /// counting.
 const LONG_COPY: Duration = Duration::from_secs(10);
 
-/// The same for a copy that waits for the medium, not for a processor.
+/// A copy that waits for the medium, not for a processor, needs an estimate of its end after this time.
 const LONG_WAITING_COPY: Duration = Duration::from_secs(1);
 
 /// How long it sleeps when it has taken more than its share.

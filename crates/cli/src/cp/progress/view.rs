@@ -72,8 +72,8 @@ impl View {
         }
     }
 
-    /// The same as the progress of a job of which `others` are the other ranks. Which files they
-    /// write is not known here, so none is shown.
+    /// The view as the progress of a job of which `others` are the other ranks. Which files they write is
+    /// not known here, so none is shown.
     pub(crate) fn with_other_ranks(self, others: Option<OtherRanks>) -> View {
         match others.filter(|others| others.ranks > 0) {
             Some(OtherRanks { ranks, waiting, .. }) => {

@@ -76,9 +76,9 @@ impl Receipts {
         })
     }
 
-    /// The same for all ranks of a job, on rank 0. A regular file is written under another name until
-    /// the job has ended, so that its receipts are those of all ranks. Returns also lines with the
-    /// names of files that killed jobs have left.
+    /// Opens `name` for the receipts of all ranks of a job, on rank 0. A regular file is written under
+    /// another name until the job has ended, so that its receipts are those of all ranks. Returns also lines
+    /// with the names of files that killed jobs have left.
     ///
     /// # Errors
     /// The error line.
@@ -120,7 +120,7 @@ impl Receipts {
         Ok((receipts, left))
     }
 
-    /// The same on another rank, whose lines rank 0 writes to the file `name`.
+    /// The receipts of another rank, whose lines rank 0 writes to the file `name`.
     pub(crate) fn of_rank(name: &OsStr, job: &Arc<dyn Job>) -> Receipts {
         let found = Path::new(name).metadata().ok().filter(std::fs::Metadata::is_file);
         Receipts {

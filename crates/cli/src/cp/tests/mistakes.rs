@@ -154,7 +154,7 @@ const MISTAKES: &[(&str, Gnu, &str)] = &[
     ),
 ];
 
-/// Those that point to no help.
+/// Mistakes whose messages point to no help.
 const CURT_MISTAKES: &[&str] = &[
     "-t d -t e a|multiple target directories specified",
     "-t d -T a|cannot combine --target-directory (-t) and --no-target-directory (-T)",

@@ -63,7 +63,7 @@ pub struct CallCost {
     pub buffer_bytes: u64,
     /// Calls of all runs that count.
     pub calls: u64,
-    /// Their mean, without the reading of the clock.
+    /// The mean of the calls, without the reading of the clock.
     pub mean_ns: f64,
     /// The 5 % quantile, without the reading of the clock; quantiles are exact to 1.6 %.
     pub p05_ns: f64,
@@ -84,7 +84,7 @@ pub struct CallCost {
 pub struct Mode {
     /// Where it is the densest.
     pub at_ns: f64,
-    /// Its share of the calls.
+    /// The group's share of the calls.
     pub share: f64,
 }
 

@@ -11,7 +11,7 @@ const WAIT_FACTOR: f64 = 5.0;
 /// Reads that waited.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Their share of the reads.
+    /// The share of all reads that waited.
     pub share: f64,
     /// Bytes from one to the next, the median: what the kernel reads ahead at a time.
     pub every_bytes: u64,

@@ -66,7 +66,7 @@ impl Curve {
         }
     }
 
-    /// The same sizes with other values.
+    /// A curve of the same sizes with other values.
     pub(super) fn with_logs(&self, logs: Vec<f64>) -> Curve {
         Curve { logs, ..self.clone() }
     }

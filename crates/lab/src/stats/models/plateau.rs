@@ -10,7 +10,7 @@ const ALPHA: f64 = 0.05;
 pub struct Setting {
     /// Bytes.
     pub buffer_bytes: u64,
-    /// Its times, by session and round.
+    /// The times with the buffer, by session and round.
     pub runs: Runs,
 }
 

@@ -26,7 +26,7 @@ pub(in crate::tune) struct Search {
     pub(super) present: Option<Variant>,
     /// Rounds of the final that were started.
     pub(in crate::tune) rounds: u32,
-    /// The same with those of finals that were restarted.
+    /// Rounds of all finals that were started, with those of finals that were restarted.
     pub(in crate::tune) rounds_ever: u32,
     /// Whether more rounds would not change the choice.
     pub(in crate::tune) settled: bool,
@@ -150,7 +150,7 @@ impl Search {
         self.candidates.iter().filter_map(known).collect()
     }
 
-    /// Those that still take part, fastest first, with their time of a file in nanoseconds.
+    /// Candidates that still take part, fastest first, with their time of a file in nanoseconds.
     pub(in crate::tune) fn leaders(&self) -> Vec<(String, f64)> {
         let time = |candidate: &Candidate| {
             let finals: Vec<f64> = candidate.finals_ns.values().copied().collect();
@@ -163,7 +163,7 @@ impl Search {
         leaders
     }
 
-    /// Those that came to the end and could be chosen.
+    /// Variants that came to the end and could be chosen.
     pub(in crate::tune) fn finalists(&self) -> impl Iterator<Item = &Variant> {
         let chosen_from = |candidate: &&Candidate| {
             let is_own = candidate.role != Role::OtherCopier && !candidate.shares_extents;

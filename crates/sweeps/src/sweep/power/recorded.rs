@@ -51,7 +51,7 @@ pub(super) enum Src {
 }
 
 impl Src {
-    /// Its path while the disk is mounted at `root`.
+    /// The path of the source while the disk is mounted at `root`.
     pub(super) fn path(&self, root: &Path) -> PathBuf {
         match self {
             Src::Outside(path) => path.clone(),

@@ -75,7 +75,7 @@ const WAYS: &[Way] = &[
 ];
 
 struct Way {
-    /// Its name in the text of a case.
+    /// The name in the text of a case.
     name: &'static str,
     /// As the shim calls it.
     how: &'static str,

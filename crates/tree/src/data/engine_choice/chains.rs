@@ -5,10 +5,9 @@ use std::sync::Arc;
 use engines::profile::Residency;
 use engines::{Chain, Moved, Observer, Pair, Span, Variant};
 
-use super::profile_lines::{LineChoice, ProfileLines};
-use super::profiles::EngineContext;
+use super::profiles::{EngineContext, LineChoice, ProfileLines};
 use super::rule::{Between, OTHERS, RULE, RowChoice, WorkerLoad, read_write};
-use crate::fs::Endpoint;
+use crate::fs::Endpoints;
 use crate::report::{Chosen, ChosenBy};
 
 /// The chains of variants between one pair of file systems. Each skips variants that were refused
@@ -31,7 +30,7 @@ pub(crate) struct VariantChains {
 pub(crate) struct VariantChain {
     chain: Chain,
     pub(crate) chosen: Chosen,
-    /// It contains `copy_file_range`.
+    /// The chain contains `copy_file_range`.
     pub(crate) offloads: bool,
 }
 
@@ -47,12 +46,13 @@ pub(crate) enum ChainId {
 
 /// The properties of a file by which its variant is chosen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct File {
-    /// Its length.
+pub(crate) struct File<'f> {
+    pub(crate) ends: Endpoints<'f>,
+    /// The length of the file.
     pub(crate) bytes: u64,
-    /// Its length without holes.
+    /// The length of the file without holes.
     pub(crate) bytes_to_move: u64,
-    /// Its file system may block.
+    /// One of the file systems may block.
     pub(crate) may_block: bool,
 }
 
@@ -73,13 +73,12 @@ impl VariantChains {
     pub(crate) fn by_line(
         &mut self,
         cx: &EngineContext<'_>,
-        (src, dst): (Endpoint<'_>, Endpoint<'_>),
-        File { bytes, bytes_to_move, may_block }: File,
+        File { ends, bytes, bytes_to_move, may_block }: File<'_>,
         load: WorkerLoad<'_>,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<ChainId> {
         if self.lines.is_none() && cx.is_worth_reading(bytes_to_move, may_block) {
-            self.lines = Some(cx.lines_between(src, dst));
+            self.lines = Some(cx.lines_between(ends));
         }
         let lines = self.lines.as_ref()?;
         let choice = lines.choose(bytes, load, &self.between, look)?;

@@ -4,6 +4,5 @@
 
 pub(crate) mod chains;
 pub(crate) mod prediction;
-mod profile_lines;
 pub(crate) mod profiles;
 pub(crate) mod rule;

@@ -4,7 +4,7 @@
 use engines::Variant;
 use engines::profile::{FileSystems, InFlight, PairChoices, Residency, Situation};
 
-use super::profile_lines::ProfileLines;
+use super::profiles::ProfileLines;
 use super::rule::{Between, WorkerLoad};
 use crate::request::Options;
 
@@ -25,9 +25,9 @@ struct Half {
 /// The properties of a file by which its variant is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedFile {
-    /// Its situation.
+    /// The situation of the file.
     pub situation: Situation,
-    /// Its length, in the size class of the situation.
+    /// The length of the file, in the size class of the situation.
     pub bytes: u64,
     /// Workers of the run.
     pub jobs: usize,

@@ -34,9 +34,9 @@ pub(super) struct Class {
     negated: bool,
     /// The ASCII characters in it.
     holds: [bool; 128],
-    /// It contains bytes beyond ASCII, and is passed to the matcher unchanged.
+    /// The class contains bytes beyond ASCII, and is passed to the matcher unchanged.
     foreign: bool,
-    /// Its length in the pattern.
+    /// The length of the class in the pattern.
     pub(super) bytes: usize,
 }
 

@@ -1,42 +1,70 @@
-//! Decides about an existing destination: skip, overwrite, back up, remove, or refuse ([`decide`]).
-//! Symbolic links at the destination are looked up in [`super::state`].
+//! Decides what is done about a destination ([`decide`]): create, overwrite, replace, back up, skip or refuse.
+//! What exists there is looked up in [`super::found`]; what comes before the copy is done in [`super::prepare`].
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{
-    Access, AtFlags, Mode, OFlags, StatxFlags, accessat, fstat, readlinkat, statat, statx,
-};
-use rustix::io::Errno;
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, statat};
 
-use super::backup::{self, BackedUp, BackupError, BackupMethod};
+use super::backup;
 use super::context::DestinationContext;
+use super::dry_run::{EarlierOperand, check_earlier_operand};
+use super::found::{Found, Lookup, look_up};
 use super::same_file::{SameFile, check_same_file};
-use super::state::{DestinationState, Found};
 use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
-use crate::entry::{Entry, OpenSource, copies_data, open_source};
+use crate::entry::{Entry, open_source};
 use crate::fs::{
-    FileId, Place, file_bytes, is_directory, is_regular, is_symlink, lists_all, may_be_one_name,
+    FileId, file_bytes, is_directory, is_regular, is_symlink, lists_all, may_be_one_name,
     may_have_spellings, mtime, names_like, open_looked_at, split,
 };
-use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
+use crate::report::{Announcement, Diagnostic, Question, Result, Verified};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
 
-/// What is done with an existing destination.
+/// What is done about the destination of an entry.
 pub(crate) enum Decision {
-    /// Copy. The existing file may have been removed or backed up.
-    Proceed(DestinationState),
-    /// Keep it.
+    /// Nothing has the name.
+    Create,
+    /// A dangling symbolic link has the name; the file is created at its target.
+    CreateAtTarget,
+    /// A directory has the name, and gets the entries of the source.
+    Enter(Box<Found>),
+    /// The file gets the data; with `--atomic` a new file in its place has its attributes.
+    Overwrite(Box<Found>),
+    /// A new file gets the name.
+    Replace(Box<Found>),
+    /// The file gets another name first; `None` for one that a dry run has not created.
+    BackUp(Option<Box<Found>>),
+    /// The destination stays.
     Skip,
-    /// Keep it because it is up to date; with the result of the comparison, if there was one.
-    UpToDate(Option<Verified>),
+    /// The destination stays, because it is up to date; with the result of the comparison, if there was one.
+    UpToDate { verified: Option<Verified>, through_link: bool },
 }
 
-/// Decides about the existing destination `found`, and removes it or makes a backup if that comes
-/// before the copy.
-pub(crate) fn decide(
+/// Looks at the destination and decides. Nothing is changed.
+///
+/// # Errors
+/// The copy is refused, or something cannot be looked at.
+pub(crate) fn decide(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Decision> {
+    let earlier = match is_directory(&entry.src_stat) {
+        true => EarlierOperand::None,
+        false => check_earlier_operand(cx.dry_run.as_ref(), cx.options, entry)?,
+    };
+    if let EarlierOperand::Skipped = earlier {
+        return Ok(Decision::Skip);
+    }
+    backup::refresh(cx, &entry.dst);
+    match look_up(cx, entry)? {
+        Lookup::Found(found) => decide_about(cx, entry, found),
+        Lookup::DanglingSymlink => Ok(Decision::CreateAtTarget),
+        Lookup::Absent if matches!(earlier, EarlierOperand::Copy) => Ok(Decision::BackUp(None)),
+        Lookup::Absent => Ok(Decision::Create),
+    }
+}
+
+/// Decides about the existing destination `found`.
+fn decide_about(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     found: Box<Found>,
@@ -72,9 +100,34 @@ pub(crate) fn decide(
     }
     check_kinds(cx, entry, &found)?;
     if is_directory(&entry.src_stat) && is_directory(found.effective()) {
-        return Ok(Decision::Proceed(DestinationState::existing(found)));
+        return Ok(Decision::Enter(found));
     }
-    remove_or_back_up(cx, entry, found)
+    if let Some(backup) = &cx.options.backup {
+        refuse_to_destroy_source(entry, backup)?;
+        return Ok(Decision::BackUp(Some(found)));
+    }
+    Ok(if is_replaced(cx, entry, &found) {
+        Decision::Replace(found)
+    } else {
+        Decision::Overwrite(found)
+    })
+}
+
+/// Whether a new file gets the name of the file `found`.
+fn is_replaced(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> bool {
+    let options = cx.options;
+    // -H follows links on the command line only.
+    let below = options.follow == Follow::CommandLine && !entry.is_operand;
+    let follows_none = options.follow == Follow::Never || below;
+    // Other hard links of the destination must keep their data, and a special file must not be
+    // written to. But with attributes only no data may be lost.
+    let is_kept_from_writing = (options.preserve.links && found.effective().st_nlink > 1)
+        || (follows_none && !is_regular(&entry.src_stat));
+    // The copy that another operand made of the same source is kept.
+    let is_its_copy = || cx.links.is_copy(FileId::of(&entry.src_stat), FileId::of(&found.link));
+    let replaces =
+        options.remove_destination || is_kept_from_writing && options.make != Make::AttributesOnly;
+    replaces && !is_its_copy()
 }
 
 /// Applies the options that keep an existing destination: `--resume`, `--update`, `-i`.
@@ -83,6 +136,8 @@ fn check_update_options(
     entry: &Entry<'_>,
     found: &Found,
 ) -> Result<Option<Decision>> {
+    let through_link = found.through_link;
+    let up_to_date = |verified| Decision::UpToDate { verified, through_link };
     let skipped = || {
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
     };
@@ -91,7 +146,7 @@ fn check_update_options(
         && let Some(verified) = verify_existing(cx, entry, found)?
     {
         skipped();
-        return Ok(Some(Decision::UpToDate(verified)));
+        return Ok(Some(up_to_date(verified)));
     }
     match cx.options.existing {
         Existing::Replace => {}
@@ -101,7 +156,7 @@ fn check_update_options(
                 || cx.options.preserve.timestamps && has_source_time(cx, entry, found)?
             {
                 skipped();
-                return Ok(Some(Decision::UpToDate(None)));
+                return Ok(Some(up_to_date(None)));
             }
         }
         Existing::Skip => {
@@ -261,127 +316,6 @@ fn refuse_other_spelling(
     }
 }
 
-/// Makes a backup of the destination, or removes it, if that comes before the copy.
-fn remove_or_back_up(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: Box<Found>,
-) -> Result<Decision> {
-    let options = cx.options;
-    if let Some(backup) = &options.backup {
-        refuse_to_destroy_source(entry, backup)?;
-        let source_read = read_source_first(cx, entry)?;
-        let id = FileId::of(&found.link);
-        // A directory has no hard links.
-        let keeps_name = options.atomic && !is_directory(&entry.src_stat);
-        let method = match (cx.dry_run.is_some(), keeps_name) {
-            (true, _) => BackupMethod::DryRun,
-            (false, true) => BackupMethod::Link,
-            (false, false) => BackupMethod::Rename,
-        };
-        let backup = match backup::back_up(cx, (&entry.src, &entry.dst), id, backup, method) {
-            Ok(backup) => Some(backup),
-            // Another process has removed the file. The error may be of the directory's listing as well.
-            Err(BackupError::Errno(Errno::NOENT)) if is_gone(&entry.dst) => None,
-            Err(error) => return Err(error.diagnostic(&entry.dst)),
-        };
-        let is_replaced = keeps_name && backup.as_ref().is_some_and(BackedUp::keeps_name);
-        let found = is_replaced.then(|| without_target(found));
-        let replace = found.is_some();
-        return Ok(Decision::Proceed(DestinationState { found, replace, backup, ..source_read }));
-    }
-    // -H follows links on the command line only.
-    let below = options.follow == Follow::CommandLine && !entry.is_operand;
-    let follows_none = options.follow == Follow::Never || below;
-    // Other hard links of the destination must keep their data, and a special file must not be
-    // written to. But with attributes only no data may be lost.
-    let replace = (options.preserve.links && found.effective().st_nlink > 1)
-        || (follows_none && !is_regular(&entry.src_stat));
-    // The copy that another operand made of the same source is kept.
-    let is_its_copy = || cx.links.is_copy(FileId::of(&entry.src_stat), FileId::of(&found.link));
-    if !options.remove_destination && (!replace || options.make == Make::AttributesOnly)
-        || is_its_copy()
-    {
-        return Ok(Decision::Proceed(DestinationState::existing(found)));
-    }
-    let source_read = read_source_first(cx, entry)?;
-    if options.atomic && !is_directory(&entry.src_stat) {
-        let found = Some(without_target(found));
-        return Ok(Decision::Proceed(DestinationState { found, replace: true, ..source_read }));
-    }
-    remove(cx, entry)?;
-    Ok(Decision::Proceed(source_read))
-}
-
-/// Whether the destination has no file any more. A server is asked again, whatever is known from before.
-pub(super) fn is_gone(dst: &Place<'_>) -> bool {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
-    let is_absent = |errno| errno == Errno::NOENT;
-    statx(dst.dir, dst.name, flags, StatxFlags::MODE).is_err_and(is_absent)
-        // Some sandboxes forbid statx(2).
-        || dst.stat(false).is_err_and(is_absent)
-}
-
-/// A symbolic link itself is replaced, not its target.
-fn without_target(found: Box<Found>) -> Box<Found> {
-    Box::new(Found { through_link: false, ..*found })
-}
-
-/// Opens or reads the source before the destination is changed. The state has nothing but that.
-fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<DestinationState> {
-    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
-    Ok(DestinationState { source, link_text, ..DestinationState::default() })
-}
-
-/// Opens a source whose data is copied, before the destination is changed: if the source cannot be
-/// read, the destination must stay.
-fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<Box<OpenSource>>> {
-    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    if !copies || !copies_data(cx.options, &entry.src_stat) {
-        return Ok(None);
-    }
-    // Opening a device or a fifo has effects.
-    if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
-        return Ok(None);
-    }
-    let opened = open_source(None, entry).inspect_err(|_| {
-        // GNU cp announces the copy of every file before its error.
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
-    })?;
-    Ok(Some(Box::new(opened)))
-}
-
-/// The target of a symbolic link that is copied, before the destination is changed. The path of the source may
-/// lead through a link at the destination.
-fn read_link_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<CString>> {
-    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    // Reading a link sets its access time.
-    if !copies || !is_symlink(&entry.src_stat) || cx.dry_run.is_some() {
-        return Ok(None);
-    }
-    read_link(entry).map(Some)
-}
-
-/// The target of the source, which is a symbolic link.
-pub(crate) fn read_link(entry: &Entry<'_>) -> Result<CString> {
-    readlinkat(entry.src.dir, entry.src.name, Vec::new())
-        .map_err(failed(Action::ReadLink, &entry.src))
-}
-
-/// Removes the destination's name.
-pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<()> {
-    let removed = if cx.dry_run.is_some() { Ok(()) } else { entry.dst.unlink() };
-    match removed {
-        Ok(()) => {
-            cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
-            Ok(())
-        }
-        Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(failed(Action::Remove, &entry.dst)(errno)),
-    }
-}
-
 /// `cp -b a~ a` would rename `a` over its source.
 fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
     let (src_base, backup_base) =
@@ -401,10 +335,4 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Whether `--force` removes a destination that could not be opened. Without descriptors or memory,
-/// or on a broken disk, the new file could not be created either.
-pub(crate) fn may_be_removed(errno: Errno) -> bool {
-    !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
 }

@@ -1,15 +1,11 @@
-//! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] decides
+//! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] tells
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
-
-use std::ffi::CString;
-use std::os::fd::OwnedFd;
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-use super::backup::BackedUp;
 use super::context::DestinationContext;
-use crate::entry::{Entry, OpenSource, copies_data};
+use crate::entry::{Entry, copies_data};
 use crate::fs::{FileId, Trust, is_directory, is_symlink};
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Existing, Make};
@@ -92,50 +88,6 @@ pub(crate) fn look_up(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<
             Err(failed(Action::Stat, &entry.dst)(errno))
         }
         Err(_) => Ok(Lookup::Found(Box::new(Found { link, target: None, through_link: false }))),
-    }
-}
-
-/// The destination when the copy starts, after backups were made and files removed.
-#[derive(Default)]
-pub(crate) struct DestinationState {
-    /// The existing file, if it is still there.
-    pub(crate) found: Option<Box<Found>>,
-    /// The existing file is replaced in one step and not written into (`--atomic`).
-    pub(crate) replace: bool,
-    /// A dangling symbolic link exists.
-    pub(crate) dangling: bool,
-    pub(crate) backup: Option<BackedUp>,
-    /// The source, if it had to be opened before the destination was changed.
-    pub(crate) source: Option<Box<OpenSource>>,
-    /// The target of the source, if that is a symbolic link which had to be read before the destination was
-    /// changed.
-    pub(crate) link_text: Option<CString>,
-    /// The new file, if a batch has created it.
-    pub(crate) created: Option<OwnedFd>,
-}
-
-/// What exists at the name of a new entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameState {
-    Vacant,
-    /// A file that is replaced only with some options.
-    Occupied,
-    /// A file that is replaced.
-    Replaceable,
-}
-
-impl DestinationState {
-    /// A state with an existing file, and nothing else.
-    pub(crate) fn existing(found: Box<Found>) -> DestinationState {
-        DestinationState { found: Some(found), ..DestinationState::default() }
-    }
-
-    pub(crate) fn old(&self) -> NameState {
-        match (&self.found, self.replace) {
-            (None, _) => NameState::Vacant,
-            (Some(_), false) => NameState::Occupied,
-            (Some(_), true) => NameState::Replaceable,
-        }
     }
 }
 

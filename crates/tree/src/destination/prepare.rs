@@ -1,0 +1,207 @@
+//! Does what a [`Decision`] asks for before the copy: the source is opened where the destination changes,
+//! backups are made, files removed.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, StatxFlags, readlinkat, statx};
+use rustix::io::Errno;
+
+use super::backup::{self, BackedUp, BackupError, BackupMethod};
+use super::context::DestinationContext;
+use super::decide::Decision;
+use super::dry_run::DryRun;
+use super::found::Found;
+use crate::entry::{Entry, OpenSource, copies_data, open_source};
+use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink};
+use crate::report::{Action, Announcement, Result, failed};
+use crate::request::Make;
+
+/// The destination when the copy starts, after backups were made and files removed.
+#[derive(Default)]
+pub(crate) struct DestinationState {
+    /// The existing file, if it is still there.
+    pub(crate) found: Option<Box<Found>>,
+    /// The existing file is replaced in one step and not written into (`--atomic`).
+    pub(crate) replace: bool,
+    /// A dangling symbolic link exists.
+    pub(crate) dangling: bool,
+    pub(crate) backup: Option<BackedUp>,
+    /// The source, if it had to be opened before the destination was changed.
+    pub(crate) source: Option<Box<OpenSource>>,
+    /// The target of the source, if that is a symbolic link which had to be read before the destination was
+    /// changed.
+    pub(crate) link_text: Option<CString>,
+    /// The new file, if a batch has created it.
+    pub(crate) created: Option<OwnedFd>,
+}
+
+/// What exists at the name of a new entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameState {
+    Vacant,
+    /// A file that is replaced only with some options.
+    Occupied,
+    /// A file that is replaced.
+    Replaceable,
+}
+
+impl DestinationState {
+    /// A state with an existing file, and nothing else.
+    pub(crate) fn existing(found: Box<Found>) -> DestinationState {
+        DestinationState { found: Some(found), ..DestinationState::default() }
+    }
+
+    pub(crate) fn old(&self) -> NameState {
+        match (&self.found, self.replace) {
+            (None, _) => NameState::Vacant,
+            (Some(_), false) => NameState::Occupied,
+            (Some(_), true) => NameState::Replaceable,
+        }
+    }
+}
+
+/// Carries out the part of `decision` that comes before the copy. `None` if there is no copy.
+///
+/// # Errors
+/// The source cannot be read, or the destination not be changed; then it is as it was.
+pub(crate) fn prepare(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    decision: Decision,
+) -> Result<Option<DestinationState>> {
+    Ok(Some(match decision {
+        Decision::Skip | Decision::UpToDate { .. } => return Ok(None),
+        Decision::Create => DestinationState::default(),
+        Decision::CreateAtTarget => {
+            DestinationState { dangling: true, ..DestinationState::default() }
+        }
+        Decision::Enter(found) | Decision::Overwrite(found) => DestinationState::existing(found),
+        Decision::Replace(found) => {
+            let source_read = read_source_first(cx, entry)?;
+            // A directory is not renamed over a file.
+            if cx.options.atomic && !is_directory(&entry.src_stat) {
+                let found = Some(without_target(found));
+                return Ok(Some(DestinationState { found, replace: true, ..source_read }));
+            }
+            remove(cx, entry)?;
+            source_read
+        }
+        Decision::BackUp(Some(found)) => back_up(cx, entry, found)?,
+        Decision::BackUp(None) => {
+            DestinationState { backup: back_up_copy(cx, entry)?, ..DestinationState::default() }
+        }
+    }))
+}
+
+/// Makes a backup of the existing file `found`.
+fn back_up(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    found: Box<Found>,
+) -> Result<DestinationState> {
+    let source_read = read_source_first(cx, entry)?;
+    let Some(options) = &cx.options.backup else { return Ok(source_read) };
+    let id = FileId::of(&found.link);
+    // A directory has no hard links.
+    let keeps_name = cx.options.atomic && !is_directory(&entry.src_stat);
+    let method = match (cx.dry_run.is_some(), keeps_name) {
+        (true, _) => BackupMethod::DryRun,
+        (false, true) => BackupMethod::Link,
+        (false, false) => BackupMethod::Rename,
+    };
+    let backup = match backup::back_up(cx, (&entry.src, &entry.dst), id, options, method) {
+        Ok(backup) => Some(backup),
+        // Another process has removed the file. The error may be of the directory's listing as well.
+        Err(BackupError::Errno(Errno::NOENT)) if is_gone(&entry.dst) => None,
+        Err(error) => return Err(error.diagnostic(&entry.dst)),
+    };
+    let is_replaced = keeps_name && backup.as_ref().is_some_and(BackedUp::keeps_name);
+    let found = is_replaced.then(|| without_target(found));
+    let replace = found.is_some();
+    Ok(DestinationState { found, replace, backup, ..source_read })
+}
+
+/// The backup that a dry run would make of the copy of another operand.
+fn back_up_copy(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>> {
+    let Some(backup) = &cx.options.backup else { return Ok(None) };
+    // The identity of the file matters for simple backups only.
+    let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
+    let backup = backup::back_up(cx, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun);
+    backup.map(Some).map_err(|error| error.diagnostic(&entry.dst))
+}
+
+/// Whether the destination has no file any more. A server is asked again, whatever is known from before.
+pub(super) fn is_gone(dst: &Place<'_>) -> bool {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+    let is_absent = |errno| errno == Errno::NOENT;
+    statx(dst.dir, dst.name, flags, StatxFlags::MODE).is_err_and(is_absent)
+        // Some sandboxes forbid statx(2).
+        || dst.stat(false).is_err_and(is_absent)
+}
+
+/// A symbolic link itself is replaced, not its target.
+fn without_target(found: Box<Found>) -> Box<Found> {
+    Box::new(Found { through_link: false, ..*found })
+}
+
+/// Opens or reads the source before the destination is changed. The state has nothing but that.
+fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<DestinationState> {
+    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
+    Ok(DestinationState { source, link_text, ..DestinationState::default() })
+}
+
+/// Opens a source whose data is copied, before the destination is changed: if the source cannot be
+/// read, the destination must stay.
+fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<Box<OpenSource>>> {
+    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
+    if !copies || !copies_data(cx.options, &entry.src_stat) {
+        return Ok(None);
+    }
+    // Opening a device or a fifo has effects.
+    if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
+        return Ok(None);
+    }
+    let opened = open_source(None, entry).inspect_err(|_| {
+        // GNU cp announces the copy of every file before its error.
+        let (src, dst) = (entry.src.path(), entry.dst.path());
+        cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
+    })?;
+    Ok(Some(Box::new(opened)))
+}
+
+/// The target of a symbolic link that is copied, before the destination is changed. The path of the source may
+/// lead through a link at the destination.
+fn read_link_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<CString>> {
+    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
+    // Reading a link sets its access time.
+    if !copies || !is_symlink(&entry.src_stat) || cx.dry_run.is_some() {
+        return Ok(None);
+    }
+    read_link(entry).map(Some)
+}
+
+/// The target of the source, which is a symbolic link.
+pub(crate) fn read_link(entry: &Entry<'_>) -> Result<CString> {
+    readlinkat(entry.src.dir, entry.src.name, Vec::new())
+        .map_err(failed(Action::ReadLink, &entry.src))
+}
+
+/// Removes the destination's name.
+pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<()> {
+    let removed = if cx.dry_run.is_some() { Ok(()) } else { entry.dst.unlink() };
+    match removed {
+        Ok(()) => {
+            cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
+            Ok(())
+        }
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(failed(Action::Remove, &entry.dst)(errno)),
+    }
+}
+
+/// Whether `--force` removes a destination that could not be opened. Without descriptors or memory,
+/// or on a broken disk, the new file could not be created either.
+pub(crate) fn may_be_removed(errno: Errno) -> bool {
+    !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
+}
