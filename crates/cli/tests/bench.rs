@@ -106,7 +106,7 @@ fn only_run(dir: &Path) -> PathBuf {
     only(&dir.join("runs"))
 }
 
-/// The fields in the table of each section.
+/// The fields in the table of each section. `.name` has the parent of the first name of its row.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
     let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut section = String::new();
@@ -116,8 +116,13 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
         } else if let Some(row) = line.strip_prefix("| `") {
             let (names, _) = row.split_once(" | ").expect("a row has columns");
             let fields = sections.entry(section.clone()).or_default();
-            for name in names.trim_end_matches('`').split("`, `") {
-                assert!(fields.insert(name.to_owned()), "{section}: {name} is there twice");
+            let names = names.trim_end_matches('`');
+            let first = names.split('`').next().expect("a name");
+            let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
+            for name in names.split("`, `") {
+                let name =
+                    if name.starts_with('.') { format!("{parent}{name}") } else { name.to_owned() };
+                assert!(fields.insert(name.clone()), "{section}: {name} is there twice");
             }
         }
     }

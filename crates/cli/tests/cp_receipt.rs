@@ -39,7 +39,7 @@ fn entry<'l>(lines: &'l [Value], src: &str) -> &'l Value {
     lines.iter().find(|line| line["src"] == src).unwrap_or_else(|| panic!("{src} in {lines:#?}"))
 }
 
-/// The fields of each section's table.
+/// The fields of each section's table. `.name` has the parent of the first name of its row.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
     let mut sections = BTreeMap::new();
     let mut section = String::new();
@@ -47,9 +47,15 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
         if let Some(heading) = line.strip_prefix("## ") {
             section = heading.to_owned();
         } else if let Some(row) = line.strip_prefix("| `") {
-            let (field, _) = row.split_once('`').expect("a field stands between marks");
+            let (names, _) = row.split_once("` | ").expect("names stand between marks");
+            let first = names.split('`').next().expect("a name");
+            let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
             let fields: &mut BTreeSet<String> = sections.entry(section.clone()).or_default();
-            assert!(fields.insert(field.to_owned()), "{field} is there twice");
+            for name in names.split("`, `") {
+                let field =
+                    if name.starts_with('.') { format!("{parent}{name}") } else { name.to_owned() };
+                assert!(fields.insert(field.clone()), "{field} is there twice");
+            }
         }
     }
     sections
