@@ -75,6 +75,16 @@ question = "And whole commands?"
 workload = "command"
 variants = ["haulage cp {src} {dst}", "no-such-program-anywhere {src} {dst}"]
 sizes = ["64K"]
+
+[[claim]]
+name = "small-buffers"
+says = "A buffer of 4 KiB takes longer"
+published = "1.5 x"
+part = "warm"
+variants = ["read_write:4K"]
+than = "read_write:64K"
+sizes = ["256K"]
+at_least = 1.0
 "#;
 
 /// A short experiment of one part. A test refers to its lines by number.
