@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat, openat2, 
 use rustix::fs::{renameat_with, statat};
 use rustix::io;
 
-use crate::modes::Tactic;
+use super::modes::Tactic;
 
 /// An entry, and the name in the directory of traps of the link that takes its place.
 #[derive(Debug)]

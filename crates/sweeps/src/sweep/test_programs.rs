@@ -21,8 +21,9 @@ pub(super) const DIFFERENTIAL: Sweep = Sweep {
     repeat: |run, case| repeat(run, &CP_DIFFERENTIAL, case),
 };
 
-/// A test program, and how it is told what to try.
+/// Tests of the program `cp`, and how they are told what to try.
 struct TestProgram {
+    /// The module of the tests.
     test: &'static str,
     /// The tests with this text in their names are run.
     filter: &'static str,
@@ -123,7 +124,7 @@ fn repeat(run: &mut Run<'_>, program: &TestProgram, text: &str) -> anyhow::Resul
 fn try_one(run: &mut Run<'_>, program: &TestProgram, case: &Case) -> anyhow::Result<()> {
     let place = run.place(&case.kind)?;
     let mut command = cargo();
-    command.args(["test", "--quiet", "--package", "haulage-cli", "--test", program.test]);
+    command.args(["test", "--quiet", "--package", "haulage-cli", "--test", "cp"]);
     command.args(["--", "--nocapture", program.filter]);
     command.env("HAULAGE_TEST_FS", format!("{}={}", case.kind, place.path().display()));
     command.env("TMPDIR", place.path());
@@ -140,7 +141,7 @@ fn try_one(run: &mut Run<'_>, program: &TestProgram, case: &Case) -> anyhow::Res
     if !output.status.success() {
         let shown: Vec<&str> =
             said.lines().skip_while(|line| !line.contains("panicked")).take(40).collect();
-        ensure!(!shown.is_empty(), "cargo test --test {}: {said}", program.test);
+        ensure!(!shown.is_empty(), "cargo test --test cp {}: {said}", program.test);
         right = right.saturating_sub(1);
         run.record(&case.text(), group.clone(), Verdict::Wrong(shown.join("\n")));
     } else {
