@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
+use lab::analysis::claims::{ClaimAnswer, TestedClaim};
 use lab::compare::Change;
 use lab::run_dir::files;
 use lab::tune::record::Record;
@@ -68,6 +69,34 @@ fn answer(html: &mut String, conclusion: &Conclusion) {
         let fastest = if fastest.is_empty() { fastest } else { format!("<b>{fastest}</b>") };
         let said = said.replace(" %", "&nbsp;%");
         let _ = write!(html, "<dt>{files}</dt><dd>{fastest}{said}</dd>");
+    }
+    html.push_str("</dl>\n");
+}
+
+/// Each claim: whether it holds here, what was published and what was measured.
+fn claims(html: &mut String, claims: &[TestedClaim]) {
+    if claims.is_empty() {
+        return;
+    }
+    html.push_str("<dl class=\"claims\">");
+    for TestedClaim { says, published, here, answer, why, .. } in claims {
+        let class = match answer {
+            ClaimAnswer::Holds => "good",
+            ClaimAnswer::CannotBeTold => "open",
+            ClaimAnswer::DoesNotHold => "bad",
+        };
+        let figures = [(", here ", here), (": ", why)].into_iter();
+        let figures = figures.filter(|(_, found)| !found.is_empty());
+        let figures: String = figures.map(|(word, found)| format!("{word}{found}")).collect();
+        let _ = write!(
+            html,
+            "<div><dt><span class=\"badge {class}\">{}</span></dt><dd>{} \
+             <small>published {}{}</small></dd></div>",
+            answer.words(),
+            escaped(says),
+            escaped(published),
+            escaped(&figures),
+        );
     }
     html.push_str("</dl>\n");
 }
@@ -142,6 +171,7 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         badge.kind.words(),
         escaped(&definition.question),
     );
+    claims(&mut html, &source.verdict.claims);
     answer(&mut html, &headline::of_run(source));
     let open = source.verdict.unresolved(definition);
     if open.are_most() {
