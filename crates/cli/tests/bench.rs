@@ -273,7 +273,8 @@ fn an_interrupted_run_leaves_no_scratch_files_and_can_be_resumed() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
-    let child = command(dir, &["small.toml", "--time", "600"])
+    // With a limit of time it would end as soon as the comparison is answered.
+    let child = command(dir, &["small.toml", "--rounds", "100000"])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
