@@ -26,7 +26,7 @@ pub use chain::{Chain, FileCopy, Observer};
 pub use contract::{Copier, Ends, Engine, Facts, Floor, Kind, StatusFlags, Verdict};
 pub use engine::{ENGINES, by_name};
 pub use moved::{Moved, Side, Stop, is_refusal, refuses_for_good};
-pub use probe::{describe, probe, probe_variant, write_sample};
+pub use probe::{describe, probe, probe_variant, words_of_error, write_sample};
 pub use rustix::io::Errno;
 pub use span::{Meter, Pair, Pos, Span};
 pub use support::placement::spawn_worker;

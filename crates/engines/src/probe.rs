@@ -47,7 +47,7 @@ fn copy_and_compare(variant: &Variant, pair: Pair<'_>) -> Result<Verdict, Errno>
         Ok(copier) => copier,
         Err(error) => {
             let why = Errno::from_io_error(&error)
-                .map_or_else(|| without_number(&error.to_string()), refusal_in_words);
+                .map_or_else(|| words_of_error(&error), refusal_in_words);
             return Ok(Verdict::No(why));
         }
     };
@@ -116,12 +116,12 @@ pub fn write_sample(file: std::os::fd::BorrowedFd<'_>, bytes: usize) -> std::io:
 /// The system's description of an errno, without its number.
 #[must_use]
 pub fn describe(errno: Errno) -> String {
-    without_number(&std::io::Error::from(errno).to_string())
+    words_of_error(&std::io::Error::from(errno))
 }
 
-fn without_number(text: &str) -> String {
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text.to_owned(),
-    }
+/// The text of `error`, without the number that the standard library appends.
+#[must_use]
+pub fn words_of_error(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.clone(), |(words, _)| words.to_owned())
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use engines::Errno;
 use engines::profile::Problem;
+use engines::{Errno, describe};
 
 use super::diagnostic::{Action, Diagnostic, OldAttribute};
 
@@ -21,7 +21,7 @@ impl Diagnostic {
         let mut words = words_of(self, quote);
         if let Some(errno) = self.errno() {
             words.extend_from_slice(b": ");
-            words.extend(words_of_error(&errno.into()).into_bytes());
+            words.extend(describe(errno).into_bytes());
         }
         words
     }
@@ -50,13 +50,6 @@ impl fmt::Display for Diagnostic {
         let message = self.message(&|name| format!("'{}'", name.display()).into_bytes());
         f.write_str(&String::from_utf8_lossy(&message))
     }
-}
-
-/// The text of `error`, without the number that the standard library appends.
-#[must_use]
-pub fn words_of_error(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split_once(" (os error").map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
 /// `pattern`, with a name in the place of each `{}`. `name` puts one between quotation marks.
@@ -165,7 +158,7 @@ fn words_of_profile(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
     match diagnostic {
         Diagnostic::ProfileUnusable { path, problem } => {
             let why = match problem {
-                Problem::Errno(errno) => words_of_error(&(*errno).into()),
+                Problem::Errno(errno) => describe(*errno),
                 other => other.to_string(),
             };
             [fill(name, "not using the profile {}: ", &[path]), why.into_bytes()].concat()
