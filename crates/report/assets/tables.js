@@ -1,7 +1,7 @@
 // Sorts tables, and copies them as CSV.
 
 function valueOf(cell) {
-  if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
+  if (cell.dataset.v !== undefined) return Number(cell.dataset.v || cell.textContent);
   return cell.textContent;
 }
 

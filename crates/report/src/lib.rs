@@ -2,10 +2,11 @@
 //!
 //! Nothing here measures. [`source`] reads a run directory, and [`summary`] groups its samples by
 //! cell and variant. Each file of [`figure`] makes one figure of a summary, as the plain data of
-//! [`plot`]. [`page`], [`static_figures`] and [`text`] draw that data, so they agree.
+//! [`plot`]. [`drawing`] makes SVG of that data, which the [`page`] contains, and [`text`] draws it
+//! for a terminal, so they agree.
 
-mod canvas;
 pub mod certificate;
+pub mod drawing;
 mod escape;
 pub mod figure;
 pub mod headline;
@@ -17,7 +18,6 @@ pub mod plot;
 pub mod report;
 pub mod scale;
 pub mod source;
-pub mod static_figures;
 pub mod summary;
 pub mod text;
 

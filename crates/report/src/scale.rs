@@ -1,5 +1,4 @@
-//! The range of an axis, the positions of values on it, and its ticks, for the drawings made in
-//! Rust.
+//! The range of an axis, the positions of values on it, and its ticks.
 
 use crate::in_order::distinct;
 use crate::plot::{Axis, Mark, Panel, Shape, Unit};
@@ -190,7 +189,7 @@ fn plain(value: f64, more: usize) -> String {
 /// The values of all marks on x (0) or y (1).
 fn values(panel: &Panel, side: usize) -> Vec<f64> {
     let mut values = Vec::new();
-    for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
+    for mark in &panel.marks {
         of_mark(mark, side, &mut values);
     }
     if let Some(longest) = longest_bar(panel).filter(|_| side == 0) {
@@ -219,7 +218,14 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
                 }
             }
         }
-        Shape::Heat { xs, ys, .. } => values.extend(if side == 0 { xs } else { ys }),
+        // Tiles extend to the middle between two values.
+        Shape::Heat { xs, .. } if side == 0 => values.extend(match xs.as_slice() {
+            [first, second, .., before, last] => {
+                vec![first * (first / second).sqrt(), last * (last / before).sqrt()]
+            }
+            few => few.to_vec(),
+        }),
+        Shape::Histogram { ends, .. } if side == 0 => values.extend(ends),
         Shape::Rule { cuts, at, text, .. } if along(*cuts) == side && !text.is_empty() => {
             values.push(*at);
         }

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::certificate::Badge;
 use crate::headline;
-use crate::palette::Style;
+use crate::palette::{ROWS, Style};
 use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
 use crate::report::Report;
 use crate::scale::Range;
@@ -395,7 +395,7 @@ fn padded(text: &str, columns: usize) -> String {
 /// one too.
 fn coloured(text: &str, style: Option<&Style>) -> String {
     let Some(style) = style else { return text.to_owned() };
-    let part = |at: usize| u8::from_str_radix(&style.dark[at..at + 2], 16).unwrap_or(128);
+    let part = |at: usize| u8::from_str_radix(&ROWS[style.row].dark[at..at + 2], 16).unwrap_or(128);
     format!("\x1b[38;2;{};{};{}m{text}\x1b[0m", part(1), part(3), part(5))
 }
 

@@ -12,7 +12,6 @@ use crate::command::{cargo, output};
 /// What the program contains that is no crate, with the file of its licence.
 const VENDORED: &[(&str, &str)] = &[
     ("DejaVu Sans (subset)", "crates/report/assets/DejaVu-LICENSE"),
-    ("plotly.js (cartesian bundle)", "crates/report/assets/plotly-LICENSE"),
     // In the static program only.
     ("musl", "packaging/musl-LICENSE"),
 ];

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::CommandFactory;
 use lab::tune::record::{Record, Records};
-use report::static_figures;
+use report::drawing;
 use report::{Report, Source};
 
 use crate::terminal::steps::Steps;
@@ -94,7 +94,7 @@ fn draw(report: &Report<'_>, args: &Args, steps: &mut Steps) -> anyhow::Result<(
     for dir in [&args.svg, &args.png].into_iter().flatten() {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make '{}'", dir.display()))?;
     }
-    let drawings = static_figures::drawings(report);
+    let drawings = drawing::drawings(report);
     steps.show("drawing");
     for (done, drawing) in drawings.iter().enumerate() {
         steps.show_nth("drawing", done, drawings.len());

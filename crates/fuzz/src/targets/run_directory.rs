@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use lab::compare::Change;
 use lab::run_dir::files;
-use report::{Report, Source, static_figures};
+use report::{Report, Source, drawing};
 
 use super::experiment;
 use crate::scratch;
@@ -134,7 +134,7 @@ fn check(hostile: &'static str, input: &[u8]) {
 pub(super) fn draw(report: &Report<'_>, input: &[u8]) {
     let text = report::text::render(report, 100);
     assert!(!has_control(&text), "a report as text holds no control character but its own styles");
-    for drawing in static_figures::drawings(report) {
+    for drawing in drawing::drawings(report) {
         let _ = drawing.svg();
     }
     // The page holds a large script, whose digest takes most of the time.

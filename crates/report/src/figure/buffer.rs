@@ -10,8 +10,8 @@ use lab::words::{bytes, nanoseconds};
 use super::content::Content;
 use crate::in_order::gathered;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
-    Table, Unit,
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Unit,
 };
 use crate::summary::{Summary, state_words};
 
@@ -91,10 +91,8 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
     };
     let heat = Shape::Heat {
         xs: buffers.iter().map(|&bytes| bytes as f64).collect(),
-        ys: (0..sweeps.len()).map(|row| row as f64).collect(),
         rows: sweeps.iter().map(row).collect(),
         label: "× the best".to_owned(),
-        scale: Scale::FromOne,
     };
     let panel = Panel {
         title: String::new(),

@@ -13,7 +13,7 @@ use crate::plot::{
 use crate::summary::{CellSummary, Summary};
 
 /// The most points of all panels of a report together.
-const POINTS_MAX: usize = 24_000;
+const POINTS_MAX: usize = 3_500;
 
 /// With more sessions than this, lines at their beginnings would hide the runs.
 const SESSIONS_MAX: usize = 60;
@@ -120,7 +120,7 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
         alt: format!("Runs at {} in their order. {}", cell.words(), drift_words(cell)),
         facets: cell.facets(),
         x: Axis { label: "rounds in their order".to_owned(), ..Axis::default() },
-        y: Axis::ratio("time / median of its variant"),
+        y: Axis::ratio("time / median"),
         marks,
     };
     (panel, counts)

@@ -10,8 +10,7 @@ use lab::words::{nanoseconds, three_digits};
 
 use crate::in_order::gathered;
 use crate::plot::{
-    Along, Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
-    Stroke, Table,
+    Along, Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
 
@@ -22,7 +21,7 @@ const OUTLINE_POINTS: usize = 40;
 const SHAPE_RUNS_MIN: usize = 10;
 
 /// With more violins than this in a report, each has fewer points.
-const VIOLINS_IN_FULL: usize = 1000;
+const VIOLINS_IN_FULL: usize = 50;
 
 /// Variants that are shown at first. More violins side by side would be too narrow to see.
 const SHOWN: usize = 6;
@@ -51,14 +50,10 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
                   = c + f·n. The time that a run waited for a processor that other programs used \
                   is subtracted first. If two lines that meet fit significantly better, both are \
                   drawn and the break is marked. The histograms below count runs by their time \
-                  divided by the median of their variant and size. They show tails and second \
-                  modes. Both axes are logarithmic."
+                  divided by the median of their variant and size; the outer bins include all \
+                  beyond. They show tails and second modes. Both axes are logarithmic."
             .to_owned(),
-        keys: vec![
-            Key::new(Look::Line, "medians"),
-            Key::new(Look::Fit, "fit t = c + f·n"),
-            Key::new(Look::Tiles, "few to many runs"),
-        ],
+        keys: vec![Key::new(Look::Line, "medians"), Key::new(Look::Fit, "fit t = c + f·n")],
         groups: Vec::new(),
         notes: Vec::new(),
         tables: Vec::new(),
@@ -103,7 +98,11 @@ fn groups_of(
         .map(String::as_str)
         .filter(|name| cells.iter().any(|cell| cell.variant(name).is_some()))
         .collect();
-    let shown = shown_at_first(part, cells, &variants);
+    // On an axis of variants each has its own place.
+    let shown = match cells {
+        [_] => variants.clone(),
+        _ => shown_at_first(part, cells, &variants),
+    };
     let facets = Facets {
         file_bytes: (cells.len() == 1).then(|| cells[0].cell.file_bytes),
         ..cells[0].facets()
@@ -276,8 +275,8 @@ fn strip(
 ) -> Group {
     let (low, high) = (0.5f64, 4.0f64);
     let step = (high / low).ln() / BINS as f64;
-    let mut rows = Vec::new();
-    for name in shown {
+    let mut marks = Vec::new();
+    for (row, name) in shown.iter().enumerate() {
         let mut counts = vec![0.0; BINS];
         for variant in cells.iter().filter_map(|cell| cell.variant(name)) {
             for value in &variant.values_ns {
@@ -289,18 +288,11 @@ fn strip(
             }
         }
         let most = counts.iter().copied().fold(1.0, f64::max);
-        rows.push(counts.iter().map(|count| (*count > 0.0).then_some(count / most)).collect());
+        let shares = counts.iter().map(|count| count / most).collect();
+        let histogram = Shape::Histogram { row: row as f64, ends: [low, high], shares };
+        marks.push(Mark::of(name, histogram).unlisted());
     }
-    let middle = |bin: usize| low * ((bin as f64 + 0.5) * step).exp();
-    let heat = Shape::Heat {
-        xs: (0..BINS).map(middle).collect(),
-        ys: (0..shown.len()).map(|row| row as f64).collect(),
-        rows,
-        label: "runs, as a share of the fullest bin".to_owned(),
-        scale: Scale::Share,
-    };
-    let mut x =
-        Axis::ratio("time / median of its variant and size (the outer bins include all beyond)");
+    let mut x = Axis::ratio("time / median of its variant and size");
     x.reach = Some(1.0);
     let panel = Panel {
         title: String::new(),
@@ -308,7 +300,7 @@ fn strip(
         facets,
         x,
         y: Axis::variants(shown.iter().copied()),
-        marks: vec![Mark::neutral("runs", heat)],
+        marks,
     };
     let title = summary.titled(&format!("{title}, spread of runs"));
     Group { title, panels: vec![panel], height: Height::Rows }

@@ -51,7 +51,7 @@ fn best(records: &[&Record]) -> Figure {
                   rate for one file, in megabytes per second. Situations that are not listed were \
                   not measured. The axis is linear."
             .to_owned(),
-        keys: vec![Key::new(Look::Strong, "megabytes per second of the best variant")],
+        keys: vec![Key::new(Look::Medium, "megabytes per second of the best variant")],
         groups: records.iter().map(group).collect(),
         notes: records.iter().flat_map(|record| record.slow_modes()).collect(),
         tables: records.iter().map(|record| table(record, &answered(record))).collect(),
@@ -65,7 +65,7 @@ fn best_panel(found: &[&Finding]) -> Panel {
         let rate = chosen.megabytes_per_second.unwrap_or(0.0);
         let text = format!("{}: {}, {} MB/s", finding.words, chosen.name, three_digits(rate));
         let (bars, texts) = (vec![[row as f64, rate]], vec![text]);
-        marks.push(Mark::of(&chosen.name, Shape::Bars { bars, texts, strength: 1.0, named: true }));
+        marks.push(Mark::of(&chosen.name, Shape::Bars { bars, texts, strength: 0.4, named: true }));
     }
     Panel {
         title: String::new(),

@@ -25,20 +25,29 @@ pub(super) fn html(table: &Table) -> String {
             write!(html, "<th scope=\"col\"{class}><button type=\"button\">{column}</button></th>");
     }
     html.push_str("</tr></thead><tbody>");
+    // The end tags of rows and cells may be left out in HTML. A page has many.
     for row in &table.rows {
         html.push_str("<tr>");
-        for (entry, class) in row.iter().zip(&classes) {
+        for entry in row {
             let _ = match entry {
-                Entry::Words(text) => write!(html, "<td{class}>{}</td>", escaped(text)),
+                Entry::Words(text) => write!(html, "<td>{}", escaped(text)),
                 Entry::Number { value, shown } => {
-                    let value = crate::plot::shortened(*value);
-                    write!(html, "<td{class} data-v=\"{value}\">{}</td>", escaped(shown))
+                    let value = shortened(*value).to_string();
+                    let differs = if value == *shown { String::new() } else { format!("={value}") };
+                    write!(html, "<td data-v{differs}>{}", escaped(shown))
                 }
-                Entry::Nothing => write!(html, "<td{class}></td>"),
+                Entry::Nothing => write!(html, "<td>"),
             };
         }
-        html.push_str("</tr>");
     }
     html.push_str("</tbody></table></div></details>\n");
     html
+}
+
+/// `value` with four significant digits: no table shows more, and a page has many numbers.
+fn shortened(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    format!("{value:.3e}").parse().unwrap_or(value)
 }

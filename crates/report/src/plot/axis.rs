@@ -1,11 +1,7 @@
 //! Axes and their units.
 
-use serde::Serialize;
-
-use super::digits::short;
-
 /// An axis.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Axis {
     /// The quantity, without the unit.
     pub label: String,
@@ -14,17 +10,15 @@ pub struct Axis {
     /// Whether the scale is logarithmic.
     pub log: bool,
     /// Names in place of numbers. A value is then an index into these, and may be a fraction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<Category>,
     /// Whether the values are file sizes, to which the filter of sizes applies.
     pub file_sizes: bool,
     /// A value that the axis has to include, such as 0 for bars.
-    #[serde(serialize_with = "short")]
     pub reach: Option<f64>,
 }
 
 /// A name on an axis.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Category {
     /// The text that is shown.
     pub label: String,
@@ -33,8 +27,7 @@ pub struct Category {
 }
 
 /// Units of axes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number, or a category.
     #[default]
@@ -50,8 +43,7 @@ pub enum Unit {
 }
 
 /// The direction of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
     /// Horizontal.
     X,

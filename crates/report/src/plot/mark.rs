@@ -1,12 +1,8 @@
 //! Marks: what a panel draws between its axes.
 
-use serde::Serialize;
-
 use super::axis::Along;
-use super::digits::{short, short_list, short_one, short_pairs, short_rows};
-
 /// One thing that is drawn.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Mark {
     /// Its name in the legend.
     pub name: String,
@@ -18,32 +14,25 @@ pub struct Mark {
     /// Whether it is hidden until a click on the legend shows it.
     pub hidden: bool,
     /// What it looks like.
-    #[serde(flatten)]
     pub shape: Shape,
 }
 
 /// The shapes of marks.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug)]
 pub enum Shape {
     /// A distribution: outline and median. Violins at one place are side by side: the code that
-    /// draws divides the room among those that are shown.
+    /// draws divides the room among the variants.
     Violin {
         /// The middle of the room on x.
-        #[serde(serialize_with = "short_one")]
         at: f64,
         /// The width of the room: a factor on a logarithmic axis, a number of categories on an axis
         /// of categories.
-        #[serde(serialize_with = "short_one")]
         room: f64,
         /// Values, ascending, each with its share of half the room.
-        #[serde(serialize_with = "short_pairs")]
         outline: Vec<[f64; 2]>,
         /// The runs, if they are too few for an outline. The outline is empty then.
-        #[serde(serialize_with = "short_list")]
         runs: Vec<f64>,
         /// The median.
-        #[serde(serialize_with = "short_one")]
         median: f64,
         /// The text of its tooltip.
         text: String,
@@ -51,7 +40,6 @@ pub enum Shape {
     /// Points joined by straight lines.
     Line {
         /// The points.
-        #[serde(serialize_with = "short_pairs")]
         points: Vec<[f64; 2]>,
         /// How the line is drawn.
         stroke: Stroke,
@@ -68,13 +56,11 @@ pub enum Shape {
     /// Many values without intervals.
     Cloud {
         /// The points.
-        #[serde(serialize_with = "short_pairs")]
         points: Vec<[f64; 2]>,
     },
     /// Horizontal bars, stacked in the order of the marks.
     Bars {
         /// Category and length.
-        #[serde(serialize_with = "short_pairs")]
         bars: Vec<[f64; 2]>,
         /// The text of each tooltip.
         texts: Vec<String>,
@@ -83,28 +69,31 @@ pub enum Shape {
         /// Whether each shows the name of the mark.
         named: bool,
     },
-    /// Tiles whose colour shows a value.
+    /// Tiles whose colour shows a ratio to the best: from 1 (pale) to 4 and more (strong), by the
+    /// logarithm.
     Heat {
         /// The values on x.
-        #[serde(serialize_with = "short_list")]
         xs: Vec<f64>,
-        /// The values on y.
-        #[serde(serialize_with = "short_list")]
-        ys: Vec<f64>,
-        /// A row for each y. `None`: not measured.
-        #[serde(serialize_with = "short_rows")]
+        /// A row for each category of y. `None`: not measured.
         rows: Vec<Vec<Option<f64>>>,
         /// The quantity that the colour shows.
         label: String,
-        /// How a value becomes a colour.
-        scale: Scale,
+    },
+    /// A histogram in a row of the panel.
+    Histogram {
+        /// The category of y.
+        row: f64,
+        /// The lower end of the first bin on x, and the upper end of the last. All bins are equally
+        /// wide on the axis.
+        ends: [f64; 2],
+        /// The height of each bin, as a share of the highest.
+        shares: Vec<f64>,
     },
     /// A line across the panel.
     Rule {
         /// The axis that it crosses.
         cuts: Along,
         /// Where.
-        #[serde(serialize_with = "short_one")]
         at: f64,
         /// What it shows. Empty if the text of the figure explains it.
         text: String,
@@ -115,19 +104,14 @@ pub enum Shape {
     /// `call_ns` / (ε · `byte_ns`). The reader of the page can change ε.
     Recommended {
         /// The initial ε.
-        #[serde(serialize_with = "short_one")]
         epsilon: f64,
         /// The cost of a read and a write without their bytes.
-        #[serde(serialize_with = "short_one")]
         call_ns: f64,
         /// The cost of reading and writing one byte.
-        #[serde(serialize_with = "short_one")]
         byte_ns: f64,
         /// The lower end of the interval divided by the value. It is the same for every ε.
-        #[serde(serialize_with = "short")]
         low_share: Option<f64>,
         /// The upper end divided by the value.
-        #[serde(serialize_with = "short")]
         high_share: Option<f64>,
     },
     /// A shaded range of one axis.
@@ -135,10 +119,8 @@ pub enum Shape {
         /// The axis.
         cuts: Along,
         /// Its start.
-        #[serde(serialize_with = "short_one")]
         from: f64,
         /// Its end.
-        #[serde(serialize_with = "short_one")]
         to: f64,
         /// What it shows.
         text: String,
@@ -147,19 +129,8 @@ pub enum Shape {
     },
 }
 
-/// How the value of a tile becomes a colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scale {
-    /// From 0 (pale) to 1 (strong).
-    Share,
-    /// From 1 (pale) to 4 and more (strong), by the logarithm.
-    FromOne,
-}
-
 /// How a line is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stroke {
     /// In the pattern of the variant. On an axis with violins it joins the middles of the variant's
     /// violins.
@@ -171,19 +142,15 @@ pub enum Stroke {
 }
 
 /// A value with its interval.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Dot {
     /// The value on x.
-    #[serde(serialize_with = "short_one")]
     pub x: f64,
     /// The value on y.
-    #[serde(serialize_with = "short_one")]
     pub y: f64,
     /// The lower end of the interval.
-    #[serde(serialize_with = "short")]
     pub low: Option<f64>,
     /// The upper end.
-    #[serde(serialize_with = "short")]
     pub high: Option<f64>,
     /// The text of its tooltip.
     pub text: String,

@@ -1,22 +1,18 @@
 //! Figures as plain data: groups of panels, axes and marks.
 //!
-//! A figure is made once and drawn three times: on the page, as SVG, and in a terminal. The code
-//! that draws knows these types and nothing of experiments, so all drawings of a figure agree.
-
-use serde::Serialize;
+//! A figure is made once and drawn twice: as SVG, and in a terminal. The code that draws knows these
+//! types and nothing of experiments, so all drawings of a figure agree.
 
 mod axis;
-mod digits;
 mod mark;
 mod table;
 
 pub use axis::{Along, Axis, Category, Unit};
-pub use digits::shortened;
-pub use mark::{Dot, Mark, Scale, Shape, Stroke};
+pub use mark::{Dot, Mark, Shape, Stroke};
 pub use table::{Entry, Table};
 
 /// A figure, with the texts that explain it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Figure {
     /// A short name, part of file names and links.
     pub id: &'static str,
@@ -31,12 +27,11 @@ pub struct Figure {
     /// What is left out, and other warnings, in sentences without the full stop.
     pub notes: Vec<String>,
     /// The same values as rows.
-    #[serde(skip)]
     pub tables: Vec<Table>,
 }
 
 /// A look and what it means.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Key {
     /// The look.
     pub look: Look,
@@ -45,8 +40,7 @@ pub struct Key {
 }
 
 /// How a mark looks, apart from its colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// A filled symbol.
     Full,
@@ -81,7 +75,7 @@ impl Key {
 }
 
 /// Panels side by side. Those of a group have one vertical axis in common.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// What the panels have in common.
     pub title: String,
@@ -92,8 +86,7 @@ pub struct Group {
 }
 
 /// The height of a panel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Height {
     /// A line of text for each category of the vertical axis.
     Rows,
@@ -104,7 +97,7 @@ pub enum Height {
 }
 
 /// Two axes and what is drawn between them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Panel {
     /// How it differs from the other panels of its group. Empty if it is the only one.
     pub title: String,
@@ -122,7 +115,7 @@ pub struct Panel {
 
 /// The values that all data of a panel has in common. A filter hides panels with another value. It
 /// hides no panel whose value is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facets {
     /// The size of one file in bytes.
     pub file_bytes: Option<u64>,

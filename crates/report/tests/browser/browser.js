@@ -129,16 +129,3 @@ export async function becomes(ask, accepts, what) {
     await pause(50);
   }
 }
-
-/** Goes through the page group by group, until each is drawn or has nothing to draw. */
-export async function scrollThrough(page) {
-  const count = await page.locator(".group").count();
-  for (let index = 0; index < count; index++) {
-    await page.evaluate((at) => document.querySelectorAll(".group")[at].scrollIntoView({ block: "center" }), index);
-    await page.waitForFunction((at) => {
-      const group = document.querySelectorAll(".group")[at];
-      return group.hidden || group.dataset.drawn === "true";
-    }, index, LOOK).catch((error) => { throw new Hung(`group ${index} of ${count} is not drawn: ${error.message}`); });
-  }
-  await page.evaluate(() => scrollTo(0, 0));
-}

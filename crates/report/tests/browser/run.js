@@ -2,7 +2,7 @@
 
 import { pathToFileURL } from "node:url";
 import { CASES, PARTICULAR } from "./cases.js";
-import { Hung, autopsy, open, scrollThrough, start, within } from "./browser.js";
+import { Hung, autopsy, open, start, within } from "./browser.js";
 
 /** Beyond this a browser hangs, and whoever waits for this program wants to know where. */
 const OVERALL_MS = 20 * 60_000;
@@ -60,7 +60,6 @@ for (const [name, width, scheme] of wanted.pictures ? VIEWS : []) {
   const pictures = async (browser) => {
     const { page, close } = await open(browser, wanted.address, { width, height: width < 600 ? 844 : 900, scheme });
     await page.screenshot({ path: `${wanted.screenshots}/${name}-first.png` });
-    await scrollThrough(page);
     await page.screenshot({ path: `${wanted.screenshots}/${name}.png`, fullPage: true });
     if (name === "desktop") await page.pdf({ path: `${wanted.screenshots}/print.pdf`, format: "A4" });
     await close();

@@ -9,8 +9,26 @@ const SAMPLES: u32 = 200_000;
 /// Makes a run directory like the committed one's part `methods`, with very many samples. Its answers
 /// are left for the reader to make from them.
 pub(crate) fn run(home: &Path) {
-    const VARIANTS: [&str; 5] =
-        ["read_write:4K", "read_write:64K", "mmap:8M", "splice", "sendfile"];
+    const VARIANTS: [&str; 18] = [
+        "read_write:4K",
+        "read_write:64K",
+        "read_write:256K",
+        "read_write:1M",
+        "read_write:256K@2",
+        "stdio:4K",
+        "stdio:64K,setvbuf=64K",
+        "mmap:256K,sequential",
+        "mmap:8M,populate",
+        "mmap:8M,populate,dst",
+        "copy_file_range",
+        "copy_file_range@2",
+        "sendfile",
+        "splice:1M,pipe=1M",
+        "splice:1M,pipe=1M@2",
+        "io_uring:256K,depth=8",
+        "direct",
+        "dontcache",
+    ];
     const SIZES: [(&str, u64); 8] = [
         ("4K", 4 << 10),
         ("16K", 16 << 10),
@@ -48,7 +66,7 @@ pub(crate) fn run(home: &Path) {
         let begun = u64::from(run) * 1_000_000;
         let _ = writeln!(
             samples,
-            "methods/{name},methods,copy,{variant},{bytes},1,file,warm,fresh,1,{},{},0,1,{},{begun},{},\
+            "methods/{name},methods,copy,\"{variant}\",{bytes},1,file,warm,fresh,1,{},{},0,1,{},{begun},{},\
              {elapsed},warm,,,true",
             round / 16 + 1,
             round % 16 + 1,

@@ -1,0 +1,477 @@
+//! Draws marks.
+
+use std::fmt::Write;
+
+use super::panel::{Frame, percent, units};
+use super::{Styles, in_xml, numbered};
+use crate::in_order::distinct;
+use crate::palette::Style;
+use crate::plot::{Along, Dot, Mark, Panel, Shape, Stroke, Unit};
+use crate::scale::{Range, shown};
+
+/// The marks of a panel.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    /// Ranges, bars and straight lines.
+    pub(super) back: String,
+    /// Outlines and curves, which are stretched with the panel.
+    pub(super) stretched: String,
+    /// Symbols and words.
+    pub(super) front: String,
+}
+
+/// Draws the marks of a panel.
+pub(super) fn draw(panel: &Panel, frame: &Frame, styles: &Styles) -> Layers {
+    let mut all: [Vec<(String, String)>; 3] = Default::default();
+    let rooms = Rooms::of(panel);
+    let mut ends: Vec<(f64, f64)> = Vec::new();
+    for mark in &panel.marks {
+        let numbered = numbered(styles, mark.variant.as_deref());
+        let style = numbered.map(|(_, style)| style);
+        let mut pen = Pen { panel, frame, mark, style, own: Layers::default() };
+        pen.draw(&rooms, &mut ends, styles);
+        let bar = if matches!(mark.shape, Shape::Bars { .. }) { " bar" } else { "" };
+        let variant = numbered.map_or("\"".to_owned(), |(number, style)| {
+            format!(" e{}\" data-v=\"{number}\"", style.row)
+        });
+        let hidden = if mark.hidden { " display=\"none\"" } else { "" };
+        let attributes = format!("class=\"mark{bar}{variant}{hidden}");
+        let own = [pen.own.back, pen.own.stretched, pen.own.front];
+        for (layer, own) in all.iter_mut().zip(own).filter(|(_, own)| !own.is_empty()) {
+            // Marks that look alike are one element.
+            match layer.last_mut().filter(|(last, _)| *last == attributes) {
+                Some((_, marks)) => marks.push_str(&own),
+                None => layer.push((attributes.clone(), own)),
+            }
+        }
+    }
+    let joined = |layer: Vec<(String, String)>| {
+        layer
+            .into_iter()
+            .map(|(attributes, marks)| format!("<g {attributes}>{marks}</g>"))
+            .collect()
+    };
+    let [back, stretched, front] = all.map(joined);
+    Layers { back, stretched, front }
+}
+
+/// Draws one mark.
+struct Pen<'p> {
+    panel: &'p Panel,
+    frame: &'p Frame,
+    mark: &'p Mark,
+    style: Option<&'p Style>,
+    own: Layers,
+}
+
+impl Pen<'_> {
+    fn draw(&mut self, rooms: &Rooms<'_>, ends: &mut Vec<(f64, f64)>, styles: &Styles) {
+        match &self.mark.shape {
+            Shape::Violin { at, room, outline, runs, median, text } => {
+                let middle = self.dodged(rooms, *at);
+                let half = self.half_width(*room, rooms.count);
+                self.violin(*at, [middle, half], outline, runs);
+                let (x, y) = (self.frame.x(middle), units(self.frame.y(*median)));
+                let (size, text) = (self.size(*at), self.words(text));
+                let _ = write!(
+                    self.own.front,
+                    "<use class=\"median\" href=\"#median\" x=\"{x}\" y=\"{y}\"{size} data-t=\"{text}\"/>"
+                );
+            }
+            Shape::Line { points, stroke } => {
+                let own = *stroke == Stroke::Own;
+                let at = |value: f64| if own { self.dodged(rooms, value) } else { value };
+                let points: Vec<[f64; 2]> = points.iter().map(|[x, y]| [at(*x), *y]).collect();
+                self.line(&points, *stroke);
+            }
+            Shape::Dots { dots, along, hollow } => {
+                dots.iter().for_each(|dot| self.dot(dot, *along, *hollow));
+            }
+            Shape::Cloud { points } => {
+                let mut path = RelativePath::default();
+                for [x, y] in points {
+                    path.push('m', self.place(*x, *y));
+                    path.text.push_str("h0");
+                }
+                let _ = write!(self.own.stretched, "<path class=\"cloud\" d=\"{}\"/>", path.text);
+            }
+            Shape::Bars { bars, texts, strength, named } => {
+                for ([row, length], text) in bars.iter().zip(texts) {
+                    let from = match ends.iter_mut().find(|(of, _)| of == row) {
+                        Some((_, end)) => std::mem::replace(end, *end + length),
+                        None => {
+                            ends.push((*row, *length));
+                            0.0
+                        }
+                    };
+                    self.bar(*row, [from, from + length], text, *strength);
+                    if *named {
+                        self.name(*row);
+                    }
+                }
+            }
+            Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label, styles),
+            Shape::Histogram { row, ends, shares } => self.histogram(*row, *ends, shares),
+            Shape::Rule { cuts, at, text, stroke } => {
+                let class = if text.is_empty() { "faint" } else { "rule" };
+                let dash = if *stroke == Stroke::Own { self.dash() } else { String::new() };
+                self.across(*cuts, *at, &format!("{class}{dash}"));
+                if !text.is_empty() && *cuts == Along::X {
+                    let note = self.note(*at, text);
+                    self.own.front.push_str(&note);
+                }
+            }
+            Shape::Band { cuts, from, to, text, warning } => {
+                self.band(*cuts, [*from, *to], text, *warning);
+            }
+            Shape::Recommended { epsilon, call_ns, byte_ns, low_share, high_share } => {
+                let shares = low_share.zip(*high_share);
+                self.recommended(*epsilon, call_ns / byte_ns, shares);
+            }
+        }
+    }
+
+    /// A place in units.
+    fn place(&self, x: f64, y: f64) -> [f64; 2] {
+        [self.frame.share(x) * self.frame.width, self.frame.y(y)]
+    }
+
+    /// The attribute by which the filter of sizes hides a mark.
+    fn size(&self, at: f64) -> String {
+        if self.panel.x.file_sizes { format!(" data-b=\"{at:.0}\"") } else { String::new() }
+    }
+
+    /// The words that a mark shows under the pointer, without the name of the variant if they begin
+    /// with it: the script of the page adds it.
+    fn words(&self, text: &str) -> String {
+        let name = self.style.and(self.mark.variant.as_deref());
+        let rest = name.and_then(|name| text.strip_prefix(name));
+        in_xml(rest.filter(|rest| rest.starts_with([':', ','])).unwrap_or(text))
+    }
+
+    /// The class of the pattern of lines.
+    fn dash(&self) -> String {
+        match self.style {
+            Some(style) if style.dash > 0 => format!(" d{}", style.dash),
+            _ => String::new(),
+        }
+    }
+
+    /// The middle of a variant's part of the room around `at`.
+    fn dodged(&self, rooms: &Rooms<'_>, at: f64) -> f64 {
+        let index =
+            rooms.variants.iter().position(|name| Some(*name) == self.mark.variant.as_deref());
+        match (index, rooms.room) {
+            (Some(index), Some(room)) if self.panel.x.categories.is_empty() => {
+                let share = ((index % rooms.count) as f64 + 0.5) / rooms.count as f64;
+                at / room.sqrt() * room.powf(share)
+            }
+            _ => at,
+        }
+    }
+
+    /// Half the maximum width of a violin, in units.
+    fn half_width(&self, room: f64, variants: usize) -> f64 {
+        let Frame { x, width, .. } = self.frame;
+        let whole = if self.panel.x.categories.is_empty() {
+            0.94 * x.share(x.low * room) / variants as f64
+        } else {
+            x.share(room) - x.share(0.0)
+        };
+        whole / 2.0 * width
+    }
+
+    fn violin(&mut self, at: f64, [middle, half]: [f64; 2], outline: &[[f64; 2]], runs: &[f64]) {
+        let size = self.size(at);
+        let side = |sign: f64| -> Vec<[f64; 2]> {
+            let of = |[value, share]: &[f64; 2]| {
+                let [x, y] = self.place(middle, *value);
+                [x + sign * half * share, y]
+            };
+            outline.iter().map(of).collect()
+        };
+        let points = [side(1.0), side(-1.0).into_iter().rev().collect()].concat();
+        if !points.is_empty() {
+            let path = path(&points);
+            let _ = write!(self.own.stretched, "<path class=\"violin\"{size} d=\"{path}z\"/>");
+        }
+        for run in runs {
+            let (x, y) = (self.frame.x(middle), units(self.frame.y(*run)));
+            let _ = write!(
+                self.own.front,
+                "<use class=\"run\" href=\"#run\" x=\"{x}\" y=\"{y}\"{size}/>"
+            );
+        }
+    }
+
+    fn line(&mut self, points: &[[f64; 2]], stroke: Stroke) {
+        let class = match stroke {
+            Stroke::Own => format!("line{}", self.dash()),
+            Stroke::Fit => "fit".to_owned(),
+            Stroke::Thin => "thin".to_owned(),
+        };
+        if let [[x1, y1], [x2, y2]] = *points {
+            let [x1, x2] = [x1, x2].map(|x| self.frame.x(x));
+            let [y1, y2] = [y1, y2].map(|y| units(self.frame.y(y)));
+            let _ = write!(
+                self.own.back,
+                "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"
+            );
+            return;
+        }
+        let points: Vec<[f64; 2]> = points.iter().map(|[x, y]| self.place(*x, *y)).collect();
+        let _ = write!(self.own.stretched, "<path class=\"{class}\" d=\"{}\"/>", path(&points));
+    }
+
+    fn dot(&mut self, dot: &Dot, along: Along, hollow: bool) {
+        let (x, y) = (self.frame.x(dot.x), units(self.frame.y(dot.y)));
+        if let (Some(low), Some(high)) = (dot.low, dot.high) {
+            let (x1, x2, y1, y2) = match along {
+                Along::X => (self.frame.x(low), self.frame.x(high), y.clone(), y.clone()),
+                Along::Y => {
+                    let [y1, y2] = [low, high].map(|value| units(self.frame.y(value)));
+                    (x.clone(), x.clone(), y1, y2)
+                }
+            };
+            let _ = write!(
+                self.own.front,
+                "<line class=\"interval\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"
+            );
+        }
+        let hollow = if hollow { " hollow" } else { "" };
+        let (symbol, text) = (self.style.map_or(0, |style| style.row), self.words(&dot.text));
+        let _ = write!(
+            self.own.front,
+            "<use class=\"dot{hollow}\" href=\"#s{symbol}\" x=\"{x}\" y=\"{y}\" data-t=\"{text}\"/>"
+        );
+    }
+
+    fn bar(&mut self, row: f64, [from, to]: [f64; 2], text: &str, strength: f32) {
+        let [first, last] = [from, to].map(|value| self.frame.share(value));
+        let [top, bottom] = [row - 0.36, row + 0.36].map(|row| self.frame.y(row));
+        if last <= first {
+            return;
+        }
+        let words = self.words(text);
+        let _ = write!(
+            self.own.back,
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"{strength}\" \
+             data-t=\"{words}\"/>",
+            percent(first),
+            units(top),
+            percent(last - first),
+            units(bottom - top),
+        );
+    }
+
+    /// The name of the mark, from the beginning of its bar on.
+    fn name(&mut self, row: f64) {
+        let (y, name) = (units(self.frame.y(row)), in_xml(&self.mark.name));
+        let _ = write!(
+            self.own.front,
+            "<text class=\"named\" x=\"0\" y=\"{y}\" dx=\"4\" dy=\"3.5\">{name}</text>"
+        );
+    }
+
+    fn tiles(&mut self, xs: &[f64], rows: &[Vec<Option<f64>>], label: &str, styles: &Styles) {
+        let unit = self.panel.x.unit;
+        let at = |index: usize| self.frame.share(xs[index]);
+        let edges = |index: usize| {
+            let [last, one] = [xs.len() - 1, 1.min(xs.len() - 1)];
+            let before = if index > 0 { at(index - 1) } else { 2.0 * at(0) - at(one) };
+            let after = if index < last { at(index + 1) } else { 2.0 * at(index) - before };
+            [(before + at(index)) / 2.0, (after + at(index)) / 2.0]
+        };
+        for (row, category) in rows.iter().zip(&self.panel.y.categories) {
+            let place = self.panel.y.categories.iter().position(|of| of == category).unwrap_or(0);
+            let [top, bottom] =
+                [place as f64 - 0.44, place as f64 + 0.44].map(|row| self.frame.y(row));
+            let [top, high] = [top, bottom - top].map(units);
+            let number = numbered(styles, category.variant.as_deref());
+            let number =
+                number.map_or(String::new(), |(number, _)| format!(" data-v=\"{number}\""));
+            let _ = write!(self.own.back, "<g class=\"hot\"{number}>");
+            for (index, value) in row.iter().enumerate() {
+                let Some(value) = value else { continue };
+                let strength = 0.06 + 0.94 * (value.log2() / 2.0).clamp(0.0, 1.0);
+                let [left, right] = edges(index);
+                let text = format!(
+                    "{}, {}: {} {label}",
+                    category.label,
+                    shown(unit, xs[index]),
+                    shown(Unit::Ratio, *value)
+                );
+                let _ = write!(
+                    self.own.back,
+                    "<rect x=\"{}\" y=\"{top}\" width=\"{}\" height=\"{high}\" \
+                     fill-opacity=\"{strength:.2}\" data-t=\"{}\"/>",
+                    percent(left),
+                    percent(right - left),
+                    in_xml(&text)
+                );
+            }
+            self.own.back.push_str("</g>");
+        }
+    }
+
+    fn histogram(&mut self, row: f64, ends: [f64; 2], shares: &[f64]) {
+        let [first, last] = ends.map(|value| self.frame.share(value) * self.frame.width);
+        let step = (last - first) / shares.len() as f64;
+        let [top, bottom] = [row - 0.44, row + 0.44].map(|row| self.frame.y(row));
+        let mut path = format!("M{} {}", units(first), units(bottom));
+        for (index, share) in shares.iter().enumerate() {
+            let _ = write!(
+                path,
+                "V{}H{}",
+                units(bottom - share * (bottom - top)),
+                units(first + (index + 1) as f64 * step)
+            );
+        }
+        let _ = write!(
+            self.own.stretched,
+            "<path class=\"histogram\" d=\"{path}V{}z\"/>",
+            units(bottom)
+        );
+    }
+
+    /// A line across the panel.
+    fn across(&mut self, cuts: Along, at: f64, class: &str) {
+        let (x, y) = (self.frame.x(at), units(self.frame.y(at)));
+        let _ = match cuts {
+            Along::X => {
+                write!(self.own.back, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>")
+            }
+            Along::Y => {
+                write!(self.own.back, "<line class=\"{class}\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>")
+            }
+        };
+    }
+
+    /// The words beside a vertical line, on the side that has room.
+    fn note(&self, at: f64, text: &str) -> String {
+        let (class, aside) = match self.frame.share(at) {
+            share if share > 0.55 => ("note before", -4),
+            _ => ("note", 4),
+        };
+        format!(
+            "<text class=\"{class}\" x=\"{}\" y=\"100%\" dx=\"{aside}\" dy=\"-4\">{}</text>",
+            self.frame.x(at),
+            in_xml(text)
+        )
+    }
+
+    fn band(&mut self, cuts: Along, [from, to]: [f64; 2], text: &str, warning: bool) {
+        let class = match (warning, self.panel.x.file_sizes) {
+            (true, _) => "warning",
+            // The ground of violins.
+            (false, true) => "slot",
+            (false, false) => "band",
+        };
+        let size = self.size((from * to).sqrt());
+        let [first, last] = [from, to].map(|value| self.frame.share(value));
+        let [top, bottom] = [to, from].map(|value| self.frame.y(value));
+        let _ = match cuts {
+            Along::X => write!(
+                self.own.back,
+                "<rect class=\"{class}\" x=\"{}\" width=\"{}\" height=\"100%\"{size}/>",
+                percent(first),
+                percent((last - first).max(0.0))
+            ),
+            Along::Y => write!(
+                self.own.back,
+                "<rect class=\"{class}\" y=\"{}\" width=\"100%\" height=\"{}\"/>",
+                units(top),
+                units((bottom - top).max(0.0))
+            ),
+        };
+        if !text.is_empty() {
+            let _ = write!(
+                self.own.front,
+                "<use class=\"flag\" href=\"#flag\" x=\"{}\" data-t=\"{}\"/>",
+                percent((first + last) / 2.0),
+                in_xml(text)
+            );
+        }
+    }
+
+    /// The recommended buffer, `product` / ε. The script of the page moves it for another ε.
+    fn recommended(&mut self, epsilon: f64, product: f64, shares: Option<(f64, f64)>) {
+        let at = product / epsilon;
+        let Range { low, high, .. } = self.frame.x;
+        let mut inside = Layers::default();
+        std::mem::swap(&mut inside, &mut self.own);
+        if let Some((low, high)) = shares {
+            self.band(Along::X, [at * low, at * high], "", false);
+        }
+        self.across(Along::X, at, "strong");
+        std::mem::swap(&mut inside, &mut self.own);
+        let percent = shown(Unit::Ratio, epsilon * 100.0);
+        let text = format!("ε {percent} %: {}", shown(Unit::Bytes, at));
+        let _ = write!(
+            self.own.front,
+            "<svg class=\"recommended\" width=\"100%\" height=\"100%\" overflow=\"visible\" \
+             data-epsilon=\"{epsilon}\" data-product=\"{product:.4}\" data-share=\"{:.4}\" \
+             data-decades=\"{:.4}\">{}{}</svg>",
+            self.frame.share(at),
+            (high / low).log10(),
+            inside.back,
+            self.note(at, &text)
+        );
+    }
+}
+
+/// The violins at one size, which are side by side.
+struct Rooms<'p> {
+    /// The variants that have violins: those that are shown at first, then the others. These are
+    /// drawn over the former.
+    variants: Vec<&'p str>,
+    /// How many are side by side.
+    count: usize,
+    /// The room that they share, as a factor. `None` without violins.
+    room: Option<f64>,
+}
+
+impl Rooms<'_> {
+    fn of(panel: &Panel) -> Rooms<'_> {
+        let violins = || {
+            panel.marks.iter().filter_map(|mark| match &mark.shape {
+                Shape::Violin { room, .. } => Some((mark.hidden, mark.variant.as_deref()?, *room)),
+                _ => None,
+            })
+        };
+        let of = |hidden: bool| violins().filter(move |it| it.0 == hidden).map(|it| it.1);
+        let count = distinct(of(false)).len().max(1);
+        let variants = distinct(of(false).chain(of(true)));
+        Rooms { variants, count, room: violins().next().map(|it| it.2) }
+    }
+}
+
+/// A path through points.
+fn path(points: &[[f64; 2]]) -> String {
+    let mut path = RelativePath::default();
+    points.iter().for_each(|point| path.push('l', *point));
+    path.text
+}
+
+/// Path data whose points are relative to the point before, which takes few digits.
+#[derive(Debug, Default)]
+struct RelativePath {
+    text: String,
+    /// The last point, in tenths of a unit.
+    last: Option<[f64; 2]>,
+}
+
+impl RelativePath {
+    /// Goes on to `point` with `command`, or begins there.
+    fn push(&mut self, command: char, point: [f64; 2]) {
+        // Rounded before the difference is taken, so that no error adds up.
+        let point = point.map(|value| (value * 10.0).round());
+        let (command, from) = match self.last.replace(point) {
+            Some(last) => (command, last),
+            None => ('M', [0.0, 0.0]),
+        };
+        let [x, y] = [point[0] - from[0], point[1] - from[1]].map(|value| units(value / 10.0));
+        let between = if y.starts_with('-') { "" } else { " " };
+        let _ = write!(self.text, "{command}{x}{between}{y}");
+    }
+}

@@ -1,0 +1,219 @@
+//! A panel: its axes, and the layers of its marks.
+
+use std::fmt::Write;
+
+use super::{NAME_CHARS_MAX, Styles, in_xml, marks, numbered};
+use crate::plot::{Axis, Panel, Unit};
+use crate::scale::Range;
+
+/// The height of a row.
+pub(super) const ROW: f64 = 17.0;
+
+/// The width of a panel on a phone, with what is left of it.
+pub(super) const PHONE: f64 = 330.0;
+
+/// The place of marks: the ranges of the axes, and the size of a panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) x: Range,
+    pub(super) y: Range,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// The width on a phone.
+    pub(super) narrow: f64,
+    /// Whether the first category is the top row.
+    pub(super) rows: bool,
+}
+
+impl Frame {
+    /// A value on x as a share of the width.
+    pub(super) fn share(&self, value: f64) -> f64 {
+        let share = self.x.share(value);
+        // What is far outside is clipped wherever it is.
+        if share.is_finite() { share.clamp(-9.0, 9.0) } else { -9.0 }
+    }
+
+    /// A value on x, for an attribute.
+    pub(super) fn x(&self, value: f64) -> String {
+        percent(self.share(value))
+    }
+
+    /// A value on y, in units.
+    pub(super) fn y(&self, value: f64) -> f64 {
+        let share = self.y.share(value);
+        let share = if share.is_finite() { share.clamp(-9.0, 9.0) } else { -9.0 };
+        (if self.rows { share } else { 1.0 - share }) * self.height
+    }
+}
+
+/// A share, for an attribute.
+pub(super) fn percent(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{}%", tidy(&text))
+}
+
+/// A number of units with one decimal.
+pub(super) fn units(value: f64) -> String {
+    tidy(&format!("{value:.1}")).to_owned()
+}
+
+/// A decimal number without trailing zeros.
+fn tidy(text: &str) -> &str {
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" | "" => "0",
+        text => text,
+    }
+}
+
+/// The contents of the `svg` element of a panel. Its titles and ticks are outside of the element's box.
+pub(super) fn contents(panel: &Panel, frame: &Frame, slanted: bool, styles: &Styles) -> String {
+    let [grid, words] = axes(panel, frame, slanted, styles);
+    let layers = marks::draw(panel, frame, styles);
+    let mut svg = format!("{words}<svg width=\"100%\" height=\"100%\">{}", layers.back);
+    let [width, height] = [frame.width, frame.height].map(units);
+    let _ = write!(
+        svg,
+        "<svg width=\"100%\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         preserveAspectRatio=\"none\">{grid}{}</svg>{}</svg>",
+        layers.stretched, layers.front
+    );
+    if !panel.title.is_empty() {
+        let _ = write!(svg, "<text class=\"head\" y=\"-6\">{}</text>", in_xml(&panel.title));
+    }
+    svg
+}
+
+/// The horizontal lines of the grid, which are stretched with the panel, and all else of the axes.
+fn axes(panel: &Panel, frame: &Frame, slanted: bool, styles: &Styles) -> [String; 2] {
+    let mut grid = String::new();
+    let mut svg = String::from("<g class=\"grid\">");
+    let mut words = String::new();
+    for (value, label, class) in ticks_of_x(panel, frame) {
+        let x = frame.x(value);
+        let _ = write!(svg, "<line{class} x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>");
+        let label = in_xml(&cut(&label));
+        let _ = match slanted {
+            true => write!(
+                words,
+                "<svg x=\"{x}\" y=\"100%\" overflow=\"visible\"><text class=\"tick slanted\" y=\"12\" \
+                 transform=\"rotate(-35)\">{label}</text></svg>"
+            ),
+            false => {
+                // The last label must not stick out.
+                let last = if frame.share(value) > 0.93 { " last\" dx=\"8" } else { "" };
+                write!(
+                    words,
+                    "<g{class}><text class=\"tick at-x{last}\" x=\"{x}\" y=\"100%\" dy=\"13\">{label}</text></g>"
+                )
+            }
+        };
+    }
+    let mut across = |y: &str| {
+        let _ = write!(grid, "M0 {y}h{}", units(frame.width));
+    };
+    if frame.rows {
+        let rows = 0..panel.y.categories.len();
+        rows.for_each(|row| across(&units(frame.y(row as f64))));
+        words.push_str(&names(panel, frame, styles));
+    } else {
+        for (value, label) in frame.y.ticks(&panel.y, most(frame.height, 26.0)) {
+            let y = units(frame.y(value));
+            across(&y);
+            let _ = write!(
+                words,
+                "<text class=\"tick at-y\" x=\"-5\" y=\"{y}\" dy=\"3.5\">{label}</text>"
+            );
+        }
+        // The label must not be longer than its axis.
+        let label = fitting(&panel.y, frame.y, frame.height + 10.0);
+        let _ = write!(
+            words,
+            "<svg y=\"50%\" overflow=\"visible\"><text class=\"label\" y=\"-56\" \
+             transform=\"rotate(-90)\">{}</text></svg>",
+            in_xml(&label)
+        );
+    }
+    svg.push_str("</g>");
+    svg.push_str(&words);
+    svg.push_str("<line class=\"axis\" x2=\"100%\" y1=\"100%\" y2=\"100%\"/>");
+    if panel.x.categories.is_empty() {
+        svg.push_str(&label_of_x(&fitting(&panel.x, frame.x, frame.width + 40.0), frame.narrow));
+    }
+    [format!("<path class=\"grid\" d=\"{grid}\"/>"), svg]
+}
+
+/// The label below a panel. A long one ends at the end of the panel on a phone: it has the room below
+/// the names of rows, too.
+fn label_of_x(label: &str, narrow: f64) -> String {
+    let is_long = label.chars().count() as f64 * 6.5 > narrow;
+    let text = |class: &str, x: &str| {
+        let label = in_xml(label);
+        format!("<text class=\"{class}\" x=\"{x}\" y=\"100%\" dy=\"27\">{label}</text>")
+    };
+    match is_long {
+        true => format!(
+            "<g class=\"wide-tick\">{}</g><g class=\"narrow\">{}</g>",
+            text("label", "50%"),
+            text("tick before", "100%")
+        ),
+        false => text("label", "50%"),
+    }
+}
+
+/// The names of rows. On a wide page those of the first column are shown only.
+fn names(panel: &Panel, frame: &Frame, styles: &Styles) -> String {
+    let mut svg = String::new();
+    for (index, category) in panel.y.categories.iter().enumerate() {
+        let y = units(frame.y(index as f64) + 3.5);
+        let variant = numbered(styles, category.variant.as_deref());
+        let variant = variant.map_or(String::new(), |(number, _)| format!(" data-v=\"{number}\""));
+        let name = in_xml(&cut(&category.label));
+        let _ = write!(svg, "<text class=\"name\"{variant} x=\"-6\" y=\"{y}\">{name}</text>");
+    }
+    svg
+}
+
+/// Positions, labels and classes of ticks. Those that are too many for a phone have a class by which
+/// they are hidden there, and those in their place have another.
+fn ticks_of_x(panel: &Panel, frame: &Frame) -> Vec<(f64, String, &'static str)> {
+    let axis = &panel.x;
+    if !axis.categories.is_empty() {
+        let names = axis.categories.iter().enumerate();
+        return names.map(|(index, it)| (index as f64, it.label.clone(), "")).collect();
+    }
+    let each = if axis.unit == Unit::Ratio { 34.0 } else { 52.0 };
+    let few = frame.x.ticks(axis, most(frame.width.min(frame.narrow), each));
+    if frame.width <= frame.narrow {
+        return few.into_iter().map(|(value, label)| (value, label, "")).collect();
+    }
+    let many = frame.x.ticks(axis, most(frame.width, each));
+    let class = |in_other: bool, other: &'static str| if in_other { "" } else { other };
+    let only_few = few.iter().filter(|tick| !many.contains(tick));
+    let only_few = only_few.map(|(value, label)| (*value, label.clone(), " class=\"narrow\""));
+    let many = many
+        .iter()
+        .map(|tick| (tick.0, tick.1.clone(), class(few.contains(tick), " class=\"wide-tick\"")));
+    many.chain(only_few).collect()
+}
+
+/// The labels that fit side by side, each of so many units.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A few labels.
+fn most(width: f64, each: f64) -> usize {
+    (width / each).max(2.0) as usize
+}
+
+/// The title of an axis, without its scale where there is no room for it.
+fn fitting(axis: &Axis, range: Range, width: f64) -> String {
+    let unit = if axis.unit == Unit::Seconds { " (s)" } else { "" };
+    let log = if range.log { " (log scale)" } else { "" };
+    let title = format!("{}{unit}{log}", axis.label);
+    let fits = title.chars().count() as f64 * 5.9 < width;
+    if fits { title } else { axis.label.clone() }
+}
+
+fn cut(name: &str) -> String {
+    if name.chars().count() <= NAME_CHARS_MAX {
+        return name.to_owned();
+    }
+    name.chars().take(NAME_CHARS_MAX - 1).chain(['…']).collect()
+}

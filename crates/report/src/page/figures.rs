@@ -1,0 +1,222 @@
+//! Figures and their controls. They are complete without scripts; `page.js` hides what a reader
+//! filters out.
+
+use std::fmt::Write;
+
+use crate::drawing::legend::{self, SIZE};
+use crate::drawing::{Plan, Styles, numbered, panels};
+use crate::escape::escaped;
+use crate::in_order::distinct;
+use crate::plot::{Figure, Group, Panel, Shape};
+use crate::report::Report;
+use crate::scale::shown;
+use crate::summary::{size_words, state_words};
+
+/// The figures of a page as HTML.
+pub(super) struct Figures {
+    pub(super) html: String,
+    /// The rules for the arrangements of panels, which each have a class.
+    pub(super) css: String,
+}
+
+impl Figures {
+    pub(super) fn of(report: &Report<'_>) -> Figures {
+        let mut arrangements: Vec<String> = Vec::new();
+        let mut html = String::new();
+        for figure in &report.figures {
+            section(&mut html, figure, &report.styles, &mut arrangements);
+        }
+        let rules = arrangements.iter().enumerate();
+        let css = rules.map(|(index, rule)| rule.replace("{class}", &format!("a{index}")));
+        Figures { html, css: css.collect() }
+    }
+}
+
+fn section(html: &mut String, figure: &Figure, styles: &Styles, arrangements: &mut Vec<String>) {
+    let Figure { id, title, reading, keys, groups, notes, tables } = figure;
+    let _ = write!(
+        html,
+        "<section class=\"figure\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
+         <div class=\"bar\"><h2 id=\"{id}-title\">{}</h2>{}</div>\n<p class=\"keys\">",
+        escaped(title),
+        slider(figure)
+    );
+    for key in keys {
+        let picture = framed(&legend::picture(key.look));
+        let _ = write!(html, "<span>{picture}{}</span>", escaped(&key.text));
+    }
+    html.push_str("</p>\n");
+    for (index, group) in groups.iter().enumerate() {
+        let key = format!("{id}.{index}");
+        of_group(html, &key, group, styles, arrangements);
+    }
+    html.push_str("<p class=\"none\" hidden>The filters above hide all of this figure.</p>\n");
+    let _ = writeln!(html, "<p class=\"reading\"><b>How to read it.</b> {}</p>", escaped(reading));
+    for note in notes {
+        let _ = writeln!(html, "<p class=\"note\">{}.</p>", escaped(note));
+    }
+    for table in tables {
+        html.push_str(&super::tables::html(table));
+    }
+    html.push_str("</section>\n");
+}
+
+fn of_group(
+    html: &mut String,
+    key: &str,
+    group: &Group,
+    styles: &Styles,
+    arrangements: &mut Vec<String>,
+) {
+    let plan = Plan::of(group);
+    let rule = arrangement(&plan);
+    let class = arrangements.iter().position(|of| *of == rule).unwrap_or_else(|| {
+        arrangements.push(rule);
+        arrangements.len() - 1
+    });
+    let title = escaped(&group.title);
+    let _ = write!(html, "<div class=\"group\"><h3>{title}</h3>");
+    let entries = legend::entries(group);
+    if !entries.is_empty() {
+        let _ =
+            write!(html, "<div class=\"legend\" role=\"group\" aria-label=\"Legend of {title}\">");
+    }
+    for (name, is_shown) in &entries {
+        let Some((number, style)) = numbered(styles, Some(name)) else { continue };
+        let picture = framed(&legend::swatch(style));
+        let more = format!(" data-of=\"{number}\"");
+        chip(
+            html,
+            "legend",
+            &format!("{key}.{name}"),
+            &format!("{picture}{}", escaped(name)),
+            *is_shown,
+            &more,
+        );
+    }
+    if !entries.is_empty() {
+        html.push_str("</div>");
+    }
+    let _ = writeln!(html, "<div class=\"panels a{class}\">");
+    for (panel, drawn) in group.panels.iter().zip(panels(group, &plan, styles)) {
+        let _ = writeln!(
+            html,
+            "<div class=\"panel\"{}><svg class=\"drawing\" height=\"{}\" overflow=\"visible\" role=\"img\" \
+             aria-label=\"{}\">{drawn}</svg></div>",
+            facets(panel),
+            plan.size[1],
+            escaped(&panel.alt)
+        );
+    }
+    html.push_str("</div></div>\n");
+}
+
+/// The rules of an arrangement. On a phone panels are below each other, and each has its names.
+fn arrangement(plan: &Plan) -> String {
+    let Plan { page_columns: columns, left, narrow_left, gap, head, foot, .. } = plan;
+    let narrow = match left > narrow_left {
+        true => format!(
+            "@media (max-width: 40rem) {{ .{{class}} {{ padding-left: {narrow_left}px; }}\n\
+             .{{class}} .drawing .name {{ font-size: 8.2px; }} }}\n"
+        ),
+        false => String::new(),
+    };
+    format!(
+        ".{{class}} {{ padding-left: {left}px; column-gap: {gap}px; }}\n\
+         .{{class}} .drawing {{ margin: {head}px 0 {foot:.0}px; }}\n\
+         @media (min-width: 40.01rem) {{ .{{class}} {{ grid-template-columns: repeat({columns}, minmax(0, 1fr)); }}\n\
+         .{{class}} > :not(:nth-child({columns}n+1 of :not([hidden]))) .name {{ display: none; }} }}\n{narrow}"
+    )
+}
+
+/// What the filters compare, as attributes.
+fn facets(panel: &Panel) -> String {
+    let facets = &panel.facets;
+    let mut attributes = String::new();
+    for (name, value) in [
+        ("sizes", facets.file_bytes.map(|bytes| bytes.to_string())),
+        ("states", facets.state.map(str::to_owned)),
+        ("systems", facets.file_system.clone()),
+    ] {
+        if let Some(value) = value {
+            let _ = write!(attributes, " data-{name}=\"{}\"", escaped(&value));
+        }
+    }
+    attributes
+}
+
+/// A small picture in a line of text.
+fn framed(picture: &str) -> String {
+    let [width, height] = SIZE;
+    format!(
+        "<svg class=\"swatch\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         aria-hidden=\"true\">{picture}</svg>"
+    )
+}
+
+/// A switch: `value` is shown or not. `inside` is HTML.
+fn chip(html: &mut String, set: &str, value: &str, inside: &str, is_shown: bool, more: &str) {
+    let _ = write!(
+        html,
+        "<button type=\"button\" class=\"chip\" data-set=\"{set}\" data-value=\"{}\" data-shown=\"{is_shown}\" \
+         aria-pressed=\"{is_shown}\"{more}>{inside}</button>",
+        escaped(value)
+    );
+}
+
+/// The slider of ε from 0.1 to 20 % by factors, of a figure that recommends buffers.
+fn slider(figure: &Figure) -> String {
+    let marks = figure.groups.iter().flat_map(|it| &it.panels).flat_map(|panel| &panel.marks);
+    let epsilon = marks.filter_map(|mark| match mark.shape {
+        Shape::Recommended { epsilon, .. } => Some(epsilon),
+        _ => None,
+    });
+    let Some(epsilon) = epsilon.into_iter().next() else { return String::new() };
+    format!(
+        "<label class=\"slider scripted\"><span>calls may add ε = {} %</span> <input type=\"range\" \
+         min=\"-3\" max=\"-0.7\" step=\"0.05\" value=\"{:.2}\" data-epsilon=\"{epsilon}\" \
+         aria-label=\"ε: the share that calls may add to what their bytes cost\"></label>",
+        shown(crate::plot::Unit::Ratio, epsilon * 100.0),
+        epsilon.log10()
+    )
+}
+
+/// The filters of all figures.
+pub(super) fn filters(report: &Report<'_>) -> String {
+    let cells = || report.summaries.iter().flat_map(|summary| &summary.cells);
+    let mut sizes: Vec<u64> = cells().map(|cell| cell.cell.file_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut engines: Vec<(String, String)> = Vec::new();
+    for style in report.styles.values() {
+        if engines.iter().all(|(name, _)| *name != style.engine) {
+            let swatch = legend::swatch(&crate::palette::Style { dash: 0, ..style.clone() });
+            let picture = framed(&swatch);
+            engines.push((style.engine.clone(), format!("{picture}{}", escaped(&style.engine))));
+        }
+    }
+    let plain = |value: String| (value.clone(), escaped(&value));
+    let sizes = sizes.into_iter().map(|bytes| (bytes.to_string(), size_words(bytes)));
+    let states = distinct(cells().map(|cell| state_words(cell.cell.state).to_owned()));
+    let systems = distinct(cells().map(|cell| cell.file_system.clone()));
+    let mut html = String::new();
+    choices(&mut html, "Engines", "engines", engines);
+    choices(&mut html, "File sizes", "sizes", sizes.collect());
+    choices(&mut html, "Page cache", "states", states.into_iter().map(plain).collect());
+    choices(&mut html, "File systems", "systems", systems.into_iter().map(plain).collect());
+    html
+}
+
+fn choices(html: &mut String, title: &str, set: &str, items: Vec<(String, String)>) {
+    if items.len() < 2 {
+        return;
+    }
+    let _ = write!(
+        html,
+        "<div class=\"choices\" role=\"group\" aria-label=\"{title}\"><span>{title}</span>"
+    );
+    for (value, inside) in items {
+        chip(html, set, &value, &inside, true, "");
+    }
+    html.push_str("</div>\n");
+}
