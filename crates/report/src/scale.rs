@@ -226,9 +226,7 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
             few => few.to_vec(),
         }),
         Shape::Histogram { ends, .. } if side == 0 => values.extend(ends),
-        Shape::Rule { cuts, at, text, .. } if along(*cuts) == side && !text.is_empty() => {
-            values.push(*at);
-        }
+        Shape::Rule { at, text, .. } if side == 0 && !text.is_empty() => values.push(*at),
         Shape::Recommended { epsilon, call_ns, byte_ns, .. } if side == 0 => {
             values.push(call_ns / (epsilon * byte_ns));
         }

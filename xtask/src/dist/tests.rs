@@ -217,11 +217,7 @@ fn the_library_has_a_package_for_programs_and_one_for_compilers() {
         assert!(found.ends_with("\nLibs.private: -lgcc_s -lc\n"), "{found}");
         if format == "deb" {
             let text = runtime.text(&format!("{doc}/copyright"));
-            let parts = [
-                ("Files: *\n", true),
-                ("License: MIT\n", true),
-                ("Bitstream", false),
-            ];
+            let parts = [("Files: *\n", true), ("License: MIT\n", true), ("Bitstream", false)];
             for (part, is_there) in parts {
                 assert_eq!(text.contains(part), is_there, "{part}: {text}");
             }

@@ -112,18 +112,16 @@ impl Pen<'_> {
             }
             Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label, styles),
             Shape::Histogram { row, ends, shares } => self.histogram(*row, *ends, shares),
-            Shape::Rule { cuts, at, text, stroke } => {
+            Shape::Rule { at, text, stroke } => {
                 let class = if text.is_empty() { "faint" } else { "rule" };
                 let dash = if *stroke == Stroke::Own { self.dash() } else { String::new() };
-                self.across(*cuts, *at, &format!("{class}{dash}"));
-                if !text.is_empty() && *cuts == Along::X {
+                self.across(*at, &format!("{class}{dash}"));
+                if !text.is_empty() {
                     let note = self.note(*at, text);
                     self.own.front.push_str(&note);
                 }
             }
-            Shape::Band { cuts, from, to, text, warning } => {
-                self.band(*cuts, [*from, *to], text, *warning);
-            }
+            Shape::Band { from, to, text, warning } => self.band([*from, *to], text, *warning),
             Shape::Recommended { epsilon, call_ns, byte_ns, low_share, high_share } => {
                 let shares = low_share.zip(*high_share);
                 self.recommended(*epsilon, call_ns / byte_ns, shares);
@@ -335,16 +333,10 @@ impl Pen<'_> {
     }
 
     /// A line across the panel.
-    fn across(&mut self, cuts: Along, at: f64, class: &str) {
-        let (x, y) = (self.frame.x(at), units(self.frame.y(at)));
-        let _ = match cuts {
-            Along::X => {
-                write!(self.own.back, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>")
-            }
-            Along::Y => {
-                write!(self.own.back, "<line class=\"{class}\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>")
-            }
-        };
+    fn across(&mut self, at: f64, class: &str) {
+        let x = self.frame.x(at);
+        let _ =
+            write!(self.own.back, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>");
     }
 
     /// The words beside a vertical line, on the side that has room.
@@ -360,7 +352,7 @@ impl Pen<'_> {
         )
     }
 
-    fn band(&mut self, cuts: Along, [from, to]: [f64; 2], text: &str, warning: bool) {
+    fn band(&mut self, [from, to]: [f64; 2], text: &str, warning: bool) {
         let class = match (warning, self.panel.x.file_sizes) {
             (true, _) => "warning",
             // The ground of violins.
@@ -369,21 +361,11 @@ impl Pen<'_> {
         };
         let size = self.size((from * to).sqrt());
         let [first, last] = [from, to].map(|value| self.frame.share(value));
-        let [top, bottom] = [to, from].map(|value| self.frame.y(value));
-        let _ = match cuts {
-            Along::X => write!(
-                self.own.back,
-                "<rect class=\"{class}\" x=\"{}\" width=\"{}\" height=\"100%\"{size}/>",
-                percent(first),
-                percent((last - first).max(0.0))
-            ),
-            Along::Y => write!(
-                self.own.back,
-                "<rect class=\"{class}\" y=\"{}\" width=\"100%\" height=\"{}\"/>",
-                units(top),
-                units((bottom - top).max(0.0))
-            ),
-        };
+        let [x, width] = [first, (last - first).max(0.0)].map(percent);
+        let _ = write!(
+            self.own.back,
+            "<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"100%\"{size}/>"
+        );
         if !text.is_empty() {
             let _ = write!(
                 self.own.front,
@@ -401,9 +383,9 @@ impl Pen<'_> {
         let mut inside = Layers::default();
         std::mem::swap(&mut inside, &mut self.own);
         if let Some((low, high)) = shares {
-            self.band(Along::X, [at * low, at * high], "", false);
+            self.band([at * low, at * high], "", false);
         }
-        self.across(Along::X, at, "strong");
+        self.across(at, "strong");
         std::mem::swap(&mut inside, &mut self.own);
         let percent = shown(Unit::Ratio, epsilon * 100.0);
         let text = format!("ε {percent} %: {}", shown(Unit::Bytes, at));

@@ -21,8 +21,9 @@ static LOADED: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 /// # Errors
 /// If there is no memory for so many pixels, with the reason in words.
 pub(super) fn file(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
+    let drawable: String = svg.chars().map(|c| if is_drawable(c) { c } else { '?' }).collect();
     let options = Options { fontdb: LOADED.clone(), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
+    let tree = Tree::from_str(&drawable, &options).map_err(|error| error.to_string())?;
     // A size that does not fit saturates, and is then refused.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let [width, height] =
@@ -30,4 +31,46 @@ pub(super) fn file(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     let mut pixels = Pixmap::new(width, height).ok_or("the drawing is too large, or empty")?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|error| error.to_string())
+}
+
+/// Whether the embedded fonts have a character. What they lack would be missing from a name.
+fn is_drawable(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | ' '..='~' | '\u{a0}'..='ÿ' | 'Δ' | 'Σ' | 'α'..='ω' | '\u{2010}'..='…' | '‰' | '←'..='↓'
+            | '−' | '≈' | '≠' | '≤' | '≥'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pixels of words on a white ground.
+    fn drawn(words: &str) -> Vec<u8> {
+        let svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"40\" height=\"20\" font-family=\"DejaVu \
+             Sans\"><text x=\"2\" y=\"15\">{words}</text></svg>"
+        );
+        let png = file(&svg, 1.0).expect("a small drawing");
+        Pixmap::decode_png(&png).expect("a PNG").take()
+    }
+
+    #[test]
+    fn the_fonts_have_what_is_drawable_and_the_rest_is_a_question_mark() {
+        let nothing = drawn("");
+        for c in ['H', 'ÿ', 'Δ', 'ω', '…', '‰', '→', '−', '≥'] {
+            assert_ne!(drawn(&c.to_string()), nothing, "{c}");
+        }
+        assert_eq!(drawn("\u{4e2d}"), drawn("?"));
+        assert_ne!(drawn("?"), drawn("H"));
+    }
+
+    #[test]
+    fn no_drawing_is_made_of_a_bad_size() {
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>";
+        for scale in [0.0, f32::NAN, 1e9] {
+            file(svg, scale).expect_err("no such picture");
+        }
+    }
 }

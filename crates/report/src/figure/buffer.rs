@@ -115,13 +115,13 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     if let (Some(from), Some(to)) = (sweep.plateau_shown_from_bytes, sweep.best_bytes) {
         let (from, to) = (from as f64, to as f64);
         let text = String::new();
-        let band = Shape::Band { cuts: Along::X, from, to, text, warning: false };
+        let band = Shape::Band { from, to, text, warning: false };
         marks.push(Mark::neutral("plateau", band));
     }
     if let Some(at) = sweep.plateau_possible_from_bytes {
         let text = format!("from {} on", bytes(at));
         let (at, stroke) = (at as f64, Stroke::Thin);
-        marks.push(Mark::neutral("possible", Shape::Rule { cuts: Along::X, at, text, stroke }));
+        marks.push(Mark::neutral("possible", Shape::Rule { at, text, stroke }));
     }
     let mut dots: Vec<(&str, Dot)> = Vec::new();
     for variant in &cell.variants {

@@ -8,7 +8,7 @@ use lab::stats::median;
 
 use super::content::Content;
 use crate::plot::{
-    Along, Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary};
 
@@ -187,12 +187,8 @@ fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
         let at = started.entry(record.session).or_insert(u64::MAX);
         *at = record.measured.started_ns.min(*at);
     }
-    let rule = |at: u64| Shape::Rule {
-        cuts: Along::X,
-        at: order.round_at(at),
-        text: String::new(),
-        stroke: Stroke::Thin,
-    };
+    let rule =
+        |at: u64| Shape::Rule { at: order.round_at(at), text: String::new(), stroke: Stroke::Thin };
     if started.len() > SESSIONS_MAX {
         return Vec::new();
     }
@@ -232,7 +228,7 @@ fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
             }
             texts => texts.join("; "),
         };
-        let band = Shape::Band { cuts: Along::X, from, to, text, warning: true };
+        let band = Shape::Band { from, to, text, warning: true };
         Mark::neutral("disturbed", band)
     };
     bands.into_iter().map(band).collect()

@@ -9,7 +9,7 @@ use super::content::Content;
 use crate::in_order::gathered;
 use crate::palette;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary, measure_words};
 
@@ -145,7 +145,6 @@ fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
     let floor = cell.variants.iter().find(|variant| is_floor(variant.variant))?;
     let baseline = cell.variant(&part.baseline)?;
     let rule = Shape::Rule {
-        cuts: Along::X,
         at: floor.median_ns / baseline.median_ns,
         text: "floor".to_owned(),
         stroke: Stroke::Own,

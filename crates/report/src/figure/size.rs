@@ -10,7 +10,7 @@ use lab::words::{nanoseconds, three_digits};
 
 use crate::in_order::gathered;
 use crate::plot::{
-    Along, Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
 
@@ -200,7 +200,7 @@ fn room(cells: &[&CellSummary<'_>]) -> f64 {
 fn slot(bytes: f64, room: f64) -> Mark {
     let (from, to) = (bytes / room.sqrt(), bytes * room.sqrt());
     let text = String::new();
-    Mark::neutral("size", Shape::Band { cuts: Along::X, from, to, text, warning: false })
+    Mark::neutral("size", Shape::Band { from, to, text, warning: false })
 }
 
 /// The violins of a variant. `index` is its place on x if there is one size only.

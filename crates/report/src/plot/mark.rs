@@ -89,11 +89,9 @@ pub enum Shape {
         /// The height of each bin, as a share of the highest.
         shares: Vec<f64>,
     },
-    /// A line across the panel.
+    /// A vertical line across the panel.
     Rule {
-        /// The axis that it crosses.
-        cuts: Along,
-        /// Where.
+        /// Its place on x.
         at: f64,
         /// What it shows. Empty if the text of the figure explains it.
         text: String,
@@ -114,10 +112,8 @@ pub enum Shape {
         /// The upper end divided by the value.
         high_share: Option<f64>,
     },
-    /// A shaded range of one axis.
+    /// A shaded range of x.
     Band {
-        /// The axis.
-        cuts: Along,
         /// Its start.
         from: f64,
         /// Its end.
@@ -160,14 +156,14 @@ impl Shape {
     /// A thin vertical line at the ratio 1.
     #[must_use]
     pub fn ratio_one() -> Shape {
-        Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin }
+        Shape::Rule { at: 1.0, text: String::new(), stroke: Stroke::Thin }
     }
 
     /// The vertical band of ratios that differ from 1 by at most the share `delta`.
     #[must_use]
     pub fn delta_band(delta: f64) -> Shape {
         let (from, to) = (1.0 / (1.0 + delta), 1.0 + delta);
-        Shape::Band { cuts: Along::X, from, to, text: String::new(), warning: false }
+        Shape::Band { from, to, text: String::new(), warning: false }
     }
 }
 
