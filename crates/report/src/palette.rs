@@ -19,6 +19,16 @@ pub struct Style {
     pub dash: usize,
 }
 
+/// The variants of a report, in the order of their numbers.
+pub type Styles = BTreeMap<String, Style>;
+
+/// The number and the style of a variant. `None` for a mark of no variant.
+#[must_use]
+pub fn numbered<'r>(styles: &'r Styles, variant: Option<&str>) -> Option<(usize, &'r Style)> {
+    let name = variant?;
+    styles.iter().enumerate().find(|(_, (of, _))| *of == name).map(|(at, (_, style))| (at, style))
+}
+
 /// The look of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -77,7 +87,7 @@ const fn row(
 /// The styles of all variants of a report. A variant without an engine gets a row that no engine of
 /// the report uses.
 #[must_use]
-pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> BTreeMap<String, Style> {
+pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> Styles {
     let unique = distinct(variants);
     let known = |engine: &str| ROWS.iter().position(|row| row.engine == engine);
     let mut taken: Vec<(&str, usize)> = Vec::new();

@@ -128,6 +128,21 @@ fn what_was_tuned_is_told_and_drawn() {
     drawings[0].png(0.5).expect("a drawing");
 }
 
+#[test]
+fn a_record_without_losses_has_no_figure_of_them() {
+    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tuned/ext4-btrfs.json");
+    let record = std::fs::read(record).expect("the committed record can be read");
+    let mut records = Records::parse(&record).expect("the committed record can be read");
+    for finding in &mut records.pairs[0].situations {
+        (finding.default_loss, finding.gnu_cp_loss) = (None, None);
+        finding.copy_file_range_loss = None;
+    }
+    let report = Report::of_tuning(records.pairs);
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id).collect();
+    assert_eq!(figures, ["best-variants"]);
+    assert!(page::render(&report, Path::new(".")).contains("id=\"best-variants\""));
+}
+
 /// The most that a page may have, in bytes.
 const PAGE_BYTES_MAX: usize = 400_000;
 

@@ -137,7 +137,7 @@ pub(super) fn draw(report: &Report<'_>, input: &[u8]) {
     for drawing in drawing::drawings(report) {
         let _ = drawing.svg();
     }
-    // The page holds a large script, whose digest takes most of the time.
+    // A page has all figures and tables, and takes long.
     if input.len().is_multiple_of(8) {
         let page = report::page::render(report, Path::new("."));
         assert!(page.ends_with("</html>\n"), "a page is whole");

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Plan, RIGHT, Styles, WIDTH, in_xml, legend, numbered, panels, png, style};
+use super::frame::in_xml;
+use super::group::{Plan, RIGHT, WIDTH, panels};
+use super::{legend, png, style};
+use crate::palette::{Styles, numbered};
 use crate::plot::{Figure, Group};
 use crate::report::Report;
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use super::panel::{Frame, percent, units};
-use super::{Styles, in_xml, numbered};
+use super::frame::{Frame, in_xml, percent, units};
 use crate::in_order::distinct;
-use crate::palette::Style;
+use crate::palette::{Style, Styles, numbered};
 use crate::plot::{Along, Dot, Mark, Panel, Shape, Stroke, Unit};
 use crate::scale::{Range, shown};
 

@@ -16,7 +16,9 @@ pub fn figures(records: &[Record]) -> Vec<Figure> {
     if measured.is_empty() {
         return Vec::new();
     }
-    vec![best(&measured), losses(&measured)]
+    let mut figures = vec![best(&measured), losses(&measured)];
+    figures.retain(|figure| !figure.groups.is_empty());
+    figures
 }
 
 /// The file systems of a record, as `ext4 to xfs`.
@@ -89,12 +91,14 @@ const COMPARED: [Compared; 3] = [
 
 /// The cost of not using the best variant.
 fn losses(records: &[&Record]) -> Figure {
-    let groups = records.iter().map(|record| {
+    let groups = records.iter().filter_map(|record| {
         let found = answered(record);
         let rows: Vec<String> = found.iter().map(|finding| finding.words.clone()).collect();
-        let panels =
-            COMPARED.iter().filter_map(|(name, loss)| loss_panel(name, *loss, &rows, &found));
-        Group { title: place(record), panels: panels.collect(), height: Height::Rows }
+        let panels = COMPARED.iter();
+        let panels: Vec<Panel> =
+            panels.filter_map(|(name, loss)| loss_panel(name, *loss, &rows, &found)).collect();
+        let title = place(record);
+        (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
     });
     Figure {
         id: "losses",

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
+use crate::drawing::group::{Plan, panels};
 use crate::drawing::legend::{self, SIZE};
-use crate::drawing::{Plan, Styles, numbered, panels};
 use crate::escape::escaped;
 use crate::in_order::distinct;
+use crate::palette::{Styles, numbered};
 use crate::plot::{Figure, Group, Panel, Shape};
 use crate::report::Report;
 use crate::scale::shown;
