@@ -105,7 +105,7 @@ make() {
         smbd -s /m/smb.conf -D ;;
     smb-ksmbd)
         smb_disk; modprobe ksmbd; mkdir -p /etc/ksmbd
-        printf '[global]\n[s]\npath=%s\nread only=no\n' $S >/etc/ksmbd/ksmbd.conf
+        printf '[global]\n[s]\npath=%s\nread only=no\nstore dos attributes=no\n' $S >/etc/ksmbd/ksmbd.conf
         touch /etc/ksmbd/ksmbdpwd.db
         ksmbd adduser -a root -p x; ksmbd mountd ;;
     ext4-casefold) mkfs.ext4 -q -b 4096 -O casefold $D ;;
