@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use crate::command::root;
-use crate::command::succeed;
 
 /// Commands that tests and their set-up call, with their Debian packages.
 const TOOLS: &[(&str, &str)] = &[
@@ -68,12 +67,7 @@ const GUEST_TOOLS: &[(&str, &str)] = &[
     ("genisoimage", "genisoimage"),
     ("fsverity", "fsverity"),
     ("dmsetup", "dmsetup"),
-    // A library of [`UNPACKED`].
-    ("/usr/share/doc/libnl-genl-3-200/copyright", "libnl-genl-3-200"),
 ];
-
-/// A package of programs for guests that conflicts with another one, samba. So it is unpacked, and not installed.
-pub(crate) const UNPACKED: &str = "ksmbd-tools";
 
 /// Directories with a package.json and a lock file, for tests in a browser.
 const NODE_PACKAGES: &[&str] = &["crates/report/tests/browser"];
@@ -136,23 +130,6 @@ pub(crate) fn install_guest() -> anyhow::Result<()> {
     let missing = packages_of_missing(GUEST_TOOLS).join(" ");
     ensure!(missing.is_empty(), "packages are missing: {missing}");
     Ok(())
-}
-
-/// Unpacks [`UNPACKED`] into a directory of its name in `cache`, unless it is there, or prints why it cannot.
-pub(crate) fn unpack_guest(cache: &Path) {
-    if !cache.join(UNPACKED).exists()
-        && let Err(why) = unpack(cache)
-    {
-        eprintln!("xtask: {UNPACKED} cannot be unpacked: {why:#}");
-    }
-}
-
-fn unpack(cache: &Path) -> anyhow::Result<()> {
-    let fresh = tempfile::tempdir_in(cache)?;
-    succeed(Command::new("apt-get").args(["--quiet", "download", UNPACKED]).current_dir(&fresh))?;
-    let unpack = "dpkg-deb --extract *.deb unpacked";
-    succeed(Command::new("sh").args(["-c", unpack]).current_dir(&fresh))?;
-    Ok(std::fs::rename(fresh.path().join("unpacked"), cache.join(UNPACKED))?)
 }
 
 fn packages_of_missing(tools: &[(&str, &'static str)]) -> Vec<&'static str> {

@@ -57,36 +57,20 @@ pub(crate) fn find(name: &str) -> anyhow::Result<Kernel> {
 impl Kernel {
     /// The kernel in `cache`, fetched if it is not there.
     pub(crate) fn unpacked(self, cache: &Path) -> anyhow::Result<Unpacked> {
-        let dir = cache.join(self.suite);
-        if !dir.exists() {
-            eprintln!("xtask: fetching the kernel of Debian's {}", self.suite);
-            let fresh = tempfile::tempdir_in(cache)?;
-            let unpacked = self.fetch(fresh.path());
-            unpacked.with_context(|| format!("the kernel of Debian's {}", self.suite))?;
-            // Another process may have been faster. Its kernel is as good.
-            if let Err(error) = std::fs::rename(fresh.path().join("kernel"), &dir) {
-                ensure!(dir.exists(), "{}: {error}", dir.display());
-            }
-        }
+        let dir = in_cache(cache, self.suite, |work| self.fetch(work))?;
         let release = std::fs::read_to_string(dir.join("release")).context("the cached kernel")?;
         Ok(Unpacked { dir, release })
     }
 
-    /// Fetches and unpacks the kernel into the directory `kernel` in `work`.
+    /// Fetches and unpacks the kernel into the directory of its suite's name in `work`.
     fn fetch(self, work: &Path) -> anyhow::Result<()> {
         let apt = Apt::new(work, self.suite)?;
         let packages = apt.kernel_packages()?;
         let release = packages.iter().find_map(|name| name.strip_prefix("linux-image-"));
         let release = release.context("its package depends on no image")?;
         succeed(apt.command("apt-get").args(["--quiet=2", "download"]).args(&packages))?;
-        let dir = work.join("kernel");
-        std::fs::create_dir(&dir)?;
-        for entry in std::fs::read_dir(work)? {
-            let path = entry?.path();
-            if path.extension() == Some(OsStr::new("deb")) {
-                succeed(Command::new("dpkg-deb").arg("--extract").args([&path, &dir]))?;
-            }
-        }
+        let dir = work.join(self.suite);
+        unpack(work, &dir)?;
         // Newer packages have all in usr/lib/modules/RELEASE.
         if !dir.join("lib/modules").exists() {
             std::fs::create_dir_all(dir.join("lib"))?;
@@ -94,15 +78,50 @@ impl Kernel {
         }
         let modules = dir.join("lib/modules").join(release);
         let images = [dir.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
-        let image =
-            images.iter().find(|image| image.exists()).context("no image in the package")?;
-        std::fs::copy(image, dir.join("vmlinuz"))?;
+        let image = images.iter().find(|image| image.exists());
+        std::fs::copy(image.context("no image in the package")?, dir.join("vmlinuz"))?;
         // depmod warns that newer packages have no list of what is built in.
         succeed(Command::new("depmod").arg("-b").arg(&dir).arg(release).stderr(Stdio::null()))?;
         make_initramfs(&dir, release)?;
-        std::fs::write(dir.join("release"), release)?;
-        Ok(())
+        Ok(std::fs::write(dir.join("release"), release)?)
     }
+}
+
+/// The newest programs for ksmbd, the server of SMB in the kernel, with their libraries, unpacked in `cache`. The newest
+/// kernel refuses those of Debian 12, and they conflict with Samba.
+pub(crate) fn ksmbd_tools(cache: &Path) -> anyhow::Result<PathBuf> {
+    in_cache(cache, "ksmbd", |work| {
+        let options = "--quiet=2 --yes --no-install-recommends --download-only install ksmbd-tools";
+        let apt = Apt::new(work, find("newest")?.suite)?;
+        succeed(apt.command("apt-get").args(options.split(' ')))?;
+        unpack(&work.join("cache/archives"), &work.join("ksmbd"))
+    })
+}
+
+/// The directory `name` in `cache`. If it is not there, `fetch` makes it in a directory of its own.
+fn in_cache(
+    cache: &Path,
+    name: &str,
+    fetch: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<PathBuf> {
+    let dir = cache.join(name);
+    if !dir.exists() {
+        eprintln!("xtask: fetching {}", dir.display());
+        let fresh = tempfile::tempdir_in(cache)?;
+        fetch(fresh.path()).with_context(|| dir.display().to_string())?;
+        // Another process may have been faster. What it has fetched is as good.
+        if let Err(error) = std::fs::rename(fresh.path().join(name), &dir) {
+            ensure!(dir.exists(), "{}: {error}", dir.display());
+        }
+    }
+    Ok(dir)
+}
+
+/// Unpacks the packages in the directory `packages` into the new directory `dir`.
+fn unpack(packages: &Path, dir: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir(dir)?;
+    let unpack = "for package in *.deb; do dpkg-deb --extract $package \"$0\" || exit; done";
+    succeed(Command::new("sh").args(["-c", unpack]).arg(dir).current_dir(packages))
 }
 
 /// apt with package lists, caches and sources of its own, for one suite.

@@ -76,7 +76,9 @@ impl Prepared {
         let target = haulage.parent().and_then(Path::parent).context("the target directory")?;
         let cache = target.join("guest");
         std::fs::create_dir_all(&cache)?;
-        packages::unpack_guest(&cache);
+        if let Err(why) = kernel::ksmbd_tools(&cache) {
+            eprintln!("xtask: there will be no ksmbd: {why:#}");
+        }
         Ok(Prepared { kernel: kernel.unpacked(&cache)?, cache, haulage })
     }
 
@@ -138,7 +140,7 @@ impl Prepared {
             {} </dev/null >/run/guest/stdout 2>/run/guest/stderr || status=$?\n\
             echo $status >/run/guest/status\nexec busybox poweroff -nf\n",
             quoted(programs),
-            quoted(&self.cache.join(packages::UNPACKED).join("usr/sbin")),
+            quoted(&self.cache.join("ksmbd/usr/libexec")),
             quoted(&std::env::current_dir()?),
             shell_words::join(&args.command),
         );

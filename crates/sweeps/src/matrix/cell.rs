@@ -42,14 +42,14 @@ pub(super) enum Ground {
     Within,
 }
 
-/// Options of GNU cp, and those of haulage whose copies are compared with it.
+/// Options of GNU cp, and those of haulage whose copies are compared with it, separated by a slash.
 struct Group {
     ground: Ground,
     gnu: &'static str,
-    ours: &'static [&'static str],
+    ours: &'static str,
 }
 
-const fn group(ground: Ground, gnu: &'static str, ours: &'static [&'static str]) -> Group {
+const fn group(ground: Ground, gnu: &'static str, ours: &'static str) -> Group {
     Group { ground, gnu, ours }
 }
 
@@ -57,26 +57,20 @@ const GROUPS: &[Group] = &[
     group(
         Ground::Plain,
         "-a",
-        &[
-            "-a",
-            "-a --atomic",
-            "-a --durable --verify",
-            "-a --atomic --durable --verify",
-            "-a --resume",
-            "-a --resume --durable --verify",
-        ],
+        "-a/-a --atomic/-a --durable --verify/-a --atomic --durable --verify/-a --resume/\
+            -a --resume --durable --verify",
     ),
-    group(Ground::Plain, "-r", &["-r"]),
-    group(Ground::Rich, "-a", &["-a", "-a --atomic", "-a --resume --verify"]),
-    group(Ground::Rich, "-rp", &["-rp"]),
-    group(Ground::Rich, "-r", &["-r --atomic"]),
-    group(Ground::User, "-a", &["-a", "-a --atomic", "-a --resume"]),
-    group(Ground::Over, "-a", &["-a", "-a --atomic --durable", "-a --resume"]),
-    group(Ground::Over, "-a --remove-destination", &["-a --remove-destination"]),
-    group(Ground::Over, "-ab", &["-ab", "-ab --atomic"]),
-    group(Ground::Over, "-a --backup=numbered", &["-a --backup=numbered --resume"]),
-    group(Ground::Within, "-a", &["-a", "-a --atomic"]),
-    group(Ground::Within, "-al", &["-al"]),
+    group(Ground::Plain, "-r", "-r"),
+    group(Ground::Rich, "-a", "-a/-a --atomic/-a --resume --verify"),
+    group(Ground::Rich, "-rp", "-rp"),
+    group(Ground::Rich, "-r", "-r --atomic"),
+    group(Ground::User, "-a", "-a/-a --atomic/-a --resume"),
+    group(Ground::Over, "-a", "-a/-a --atomic --durable/-a --resume"),
+    group(Ground::Over, "-a --remove-destination", "-a --remove-destination"),
+    group(Ground::Over, "-ab", "-ab/-ab --atomic"),
+    group(Ground::Over, "-a --backup=numbered", "-a --backup=numbered --resume"),
+    group(Ground::Within, "-a", "-a/-a --atomic"),
+    group(Ground::Within, "-al", "-al"),
 ];
 
 /// Where sources and copies are.
@@ -151,7 +145,7 @@ impl Cell {
             cp(program, options, &src, at, ground == Ground::User)
         };
         let (theirs, mut trees) = (copy("cp", group.gnu, &gnu)?, Trees::new());
-        for options in group.ours {
+        for options in group.ours.split('/') {
             let ended = copy("haulage cp", options, &ours)?;
             let found = self.judged(&mut trees, [&src, &dst], options, [&theirs, &ended])?;
             self.report(ends, &format!("{options} ({ground:?})"), found);

@@ -36,10 +36,8 @@ const NAMES: &[(Role, &str)] = &[
     (Role::Local, "vfat exfat ntfs3 ntfs-3g"),
     (Role::Served, "nfs-4.2 nfs-4.1 nfs-4.0 nfs-3 nfs-4.2-squash smb-samba smb-ksmbd"),
     (Role::Twice, "nfs-4.2-two"),
-    (
-        Role::Local,
-        "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt xfs btrfs f2fs overlayfs",
-    ),
+    (Role::Local, "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt"),
+    (Role::Local, "xfs btrfs f2fs overlayfs"),
     (Role::Memory, "tmpfs"),
     (Role::Source, "iso9660 squashfs fscrypt-locked proc sysfs cgroup"),
     (Role::Faulty, "faults-ext4 faults-xfs faults-btrfs faults-f2fs faults-vfat"),

@@ -72,6 +72,12 @@ smb_disk() {
     modprobe -a cmac ccm gcm
 }
 
+# Runs a program of newer packages than the host's, with their libraries.
+ksmbd() {
+    program=$(command -v ksmbd.tools); libraries=${program%/libexec/*}/lib/x86_64-linux-gnu; name=ksmbd.$1; shift
+    $libraries/ld-linux-x86-64.so.2 --argv0 $name --library-path $libraries $program "$@"
+}
+
 # The server may not listen yet.
 mount_smb() {
     for try in $(seq 100); do
@@ -99,9 +105,9 @@ make() {
         smbd -s /m/smb.conf -D ;;
     smb-ksmbd)
         smb_disk; modprobe ksmbd; mkdir -p /etc/ksmbd
-        printf '[global]\n[s]\npath=%s\nread only=no\n' $S >/etc/ksmbd/ksmbd.conf
+        printf '[global]\n[s]\npath=%s\nread only=no\nstore dos attributes=no\n' $S >/etc/ksmbd/ksmbd.conf
         touch /etc/ksmbd/ksmbdpwd.db
-        ksmbd.adduser -a root -p x; ksmbd.mountd ;;
+        ksmbd adduser -a root -p x; ksmbd mountd ;;
     ext4-casefold) mkfs.ext4 -q -b 4096 -O casefold $D ;;
     ext4-verity) mkfs.ext4 -q -b 4096 -O verity $D ;;
     ext[34]-128) mkfs.${FS%-128} -q -I 128 $D ;;
