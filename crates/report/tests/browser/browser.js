@@ -9,8 +9,6 @@ const LIMIT_MS = 90_000;
 /** Looks go by the clock: a browser that hangs may draw no frame, and waits by default from one to the next. */
 const LOOK = { polling: 100 };
 
-const STARTS = 3;
-
 const FLAGS = [
   // Chromium has no sandbox as root, and small machines and containers have little shared memory.
   "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
@@ -20,14 +18,11 @@ const FLAGS = [
 /** Pages that are open, with what was noted in them. */
 const OPENED = new Set();
 
-/** What came too late. Another browser may do better, unlike after a wrong answer. */
-export class Hung extends Error {}
-
 /** The outcome of `work`, if it comes within `ms`: much of what is asked of a browser has no limit of its own. */
 export async function within(ms, work, what) {
   let timer;
   const late = new Promise((_, fail) => {
-    timer = setTimeout(() => fail(new Hung(`${what}: nothing after ${ms / 1000} s`)), ms);
+    timer = setTimeout(() => fail(new Error(`${what}: nothing after ${ms / 1000} s`)), ms);
   });
   try {
     return await Promise.race([work, late]);
@@ -56,15 +51,7 @@ export async function start({ chromium: executablePath, scratch, fonts }) {
     ...process.env, HOME: scratch, XDG_CONFIG_HOME: scratch, XDG_CACHE_HOME: scratch,
     FONTCONFIG_FILE: fontsIn(scratch, fonts), LC_ALL: "C.UTF-8",
   };
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await chromium.launch({ executablePath, headless: true, args: FLAGS, env, timeout: LIMIT_MS });
-    } catch (error) {
-      console.log(`chromium did not start, attempt ${attempt} of ${STARTS}: ${error.message}`);
-      if (attempt === STARTS) throw error;
-      await pause(2000);
-    }
-  }
+  return chromium.launch({ executablePath, headless: true, args: FLAGS, env, timeout: LIMIT_MS });
 }
 
 /** A page whose errors and requests are kept. Only the file itself may be asked for. */

@@ -2,7 +2,7 @@
 
 import { pathToFileURL } from "node:url";
 import { CASES, PARTICULAR } from "./cases.js";
-import { Hung, autopsy, open, start, within } from "./browser.js";
+import { autopsy, open, start, within } from "./browser.js";
 
 /** Beyond this a browser hangs, and whoever waits for this program wants to know where. */
 const OVERALL_MS = 20 * 60_000;
@@ -18,23 +18,15 @@ setTimeout(() => {
   process.exit(1);
 }, OVERALL_MS).unref();
 
-let browser = await start(wanted);
+const browser = await start(wanted);
 
-/** Runs a step, and once more in another browser when the first hangs. */
+/** Runs a step, and leaves pictures of the pages that a failed one had open. */
 async function step(name, run) {
   at = name;
-  const prefix = `${wanted.screenshots}/failed-${name.replace(/\W+/g, "-")}`;
   try {
     await within(STEP_MS, run(browser), name);
-  } catch (error) {
-    if (!(error instanceof Hung) && error.name !== "TimeoutError") throw error;
-    console.log(`hung    ${name}: ${error.message}`);
-    await autopsy(`${prefix}-hung`);
-    await within(20_000, browser.close(), "closing the browser").catch((why) => console.log(`        ${why.message}`));
-    browser = await start(wanted);
-    await within(STEP_MS, run(browser), `${name}, in another browser`);
   } finally {
-    await autopsy(prefix);
+    await autopsy(`${wanted.screenshots}/failed-${name.replace(/\W+/g, "-")}`);
   }
 }
 
