@@ -81,6 +81,19 @@ pub enum Destination {
     Overwritten,
 }
 
+/// What is compared between variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Time until the last call returned.
+    #[default]
+    Elapsed,
+    /// Time until all was on the medium.
+    Durable,
+    /// Processor time, user and system.
+    Processor,
+}
+
 impl Cell {
     /// The cell of one warm file of `file_bytes` bytes, copied alone to a new file.
     #[must_use]

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Measure;
-use super::cell::Cell;
+use super::cell::{Cell, Measure};
 use crate::page_cache::state::State;
 
 /// What somebody published about copying, with the comparison of this experiment that tests it: the time of each of

@@ -12,6 +12,7 @@ use engines::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::page_cache::state::State;
+pub use cell::Measure;
 use cell::{Cell, Destination, Shape};
 use claim::Claim;
 
@@ -126,19 +127,6 @@ pub enum Order {
     /// All runs of the first variant, then all of the second: what most measurements do, kept here
     /// to show its errors.
     OneAfterAnother,
-}
-
-/// What is compared between variants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// Time until the last call returned.
-    #[default]
-    Elapsed,
-    /// Time until all was on the medium.
-    Durable,
-    /// Processor time, user and system.
-    Processor,
 }
 
 /// What is made of samples besides comparing them.

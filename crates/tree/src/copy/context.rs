@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustix::fs::Mode;
 
-use crate::data::data_copy::DataContext;
+use crate::data::context::DataContext;
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::DestinationContext;

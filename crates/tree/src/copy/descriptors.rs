@@ -8,9 +8,9 @@ use std::time::Instant;
 use rustix::fs::{CWD, FileType, OFlags, Stat, fcntl_getfl, fstat, fsync, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::data::context::DataContext;
+use crate::data::context::Files;
 use crate::data::copy::copy_data;
-use crate::data::data_copy::DataContext;
-use crate::data::data_copy::Files;
 use crate::data::verify::verify;
 use crate::data::worker::DataWorker;
 use crate::entry::{bytes_to_copy, elapsed_ns};

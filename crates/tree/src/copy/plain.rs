@@ -12,9 +12,9 @@ use engines::sys::close;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
+use crate::data::context::DataContext;
+use crate::data::context::Files;
 use crate::data::copy::copy_data;
-use crate::data::data_copy::DataContext;
-use crate::data::data_copy::Files;
 use crate::data::worker::DataWorker;
 use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{OpenSource, open_regular};

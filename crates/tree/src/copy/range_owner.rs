@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, Stat, fallocate, fstat, ftruncate};
 use rustix::io::retry_on_intr;
 
 use super::context::CopyContext;
-use crate::data::data_copy::Files;
+use crate::data::context::Files;
 use crate::data::journal::Journal;
 use crate::data::ranges::copy_range;
 use crate::data::verify::verify_range;

@@ -11,18 +11,17 @@ use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 
 use super::context::{CopyContext, CopyWorker};
 use super::range_owner::{OwnedFile, may_share};
+use crate::data::context::{Files, Shared};
 use crate::data::copy::copy_data;
-use crate::data::data_copy::{Files, Shared};
 use crate::data::journal::Journal;
 use crate::data::ranges::verify_ranges;
 use crate::data::verify::verify;
 use crate::destination::atomic::{self, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
-    NEW, NewFile, Opened, look_at_created, open_destination, open_old, refuse_dangling,
+    NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
-use crate::destination::prepare::DestinationState;
-use crate::destination::prepare::remove;
+use crate::destination::prepare::{DestinationState, NewFile, remove};
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::{
     FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, fs_type::is_on_reliable_fs,

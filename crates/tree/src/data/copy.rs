@@ -2,7 +2,8 @@
 
 use engines::Span;
 
-use super::data_copy::{BUFFER_BYTES, DataContext, DataCopy, Files, Medium, OldContents, Position};
+use super::context::{DataContext, Files};
+use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position};
 use super::engine_choice::chains::ChainId;
 use super::journal::Journal;
 use super::transfer::Ended;

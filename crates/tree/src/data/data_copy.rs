@@ -6,27 +6,25 @@ use std::time::Duration;
 
 use engines::profile::Residency;
 use engines::sys::Buffer;
-use engines::{Meter, Moved, Pair, Span, Variant};
+use engines::{Meter, Moved, Span, Variant};
 use rustix::fs::Stat;
-use rustix::io::{self, Errno};
+use rustix::io;
 
-use super::clone::CloneOverPolicy;
+use super::clone_over::CloneOverPolicy;
+use super::context::{DataContext, Files};
 use super::engine_choice::chains::{ChainId, File, VariantChains};
-use super::engine_choice::profiles::EngineContext;
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
-use super::sync::Syncer;
 use super::worker::{DataWorker, FsPair, Parts};
 use super::writeback::Backlog;
 use crate::concurrency::{Helpers, Permit};
 use crate::fs::dirty_pages::has_dirty_pages;
 use crate::fs::{
-    BTRFS, EXT4, Endpoints, FileId, Place, TMPFS, XFS, data_bytes, file_bytes, is_pseudo,
-    is_regular, is_reliable,
+    BTRFS, EXT4, Endpoints, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
+    is_reliable,
 };
-use crate::report::{Attempt, DataReport, Diagnostic, ProgressTracker, Reporter, WorkerCounters};
+use crate::report::{Attempt, DataReport, ProgressTracker, Reporter, WorkerCounters};
 use crate::request::{Options, Sparse};
-use crate::shared::{RateLimit, SharedFile};
 
 /// Bytes of a worker's buffer.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
@@ -347,77 +345,6 @@ pub(super) fn observer<'o>(
         observer.moved(variant, span, moved);
         if keeps {
             Attempt::keep(attempts, variant, span, moved);
-        }
-    }
-}
-
-/// Both open files, with their attributes when they were opened.
-pub(crate) struct Files<'f> {
-    pub(crate) src: BorrowedFd<'f>,
-    pub(crate) src_stat: &'f Stat,
-    pub(crate) src_place: &'f Place<'f>,
-    pub(crate) dst: BorrowedFd<'f>,
-    pub(crate) dst_stat: &'f Stat,
-    pub(crate) dst_place: &'f Place<'f>,
-    /// This run created the destination.
-    pub(crate) new: bool,
-    /// The destination has no final name yet, and is removed if the copy fails (`--atomic`).
-    pub(crate) atomic: bool,
-    /// This run opened the destination, which it never does with O_APPEND.
-    pub(crate) opened_here: bool,
-    /// Partners copy parts of the file as well.
-    pub(crate) shared: Option<Shared<'f>>,
-}
-
-/// What a process has to know of a file that others copy as well.
-#[derive(Clone, Copy)]
-pub(crate) struct Shared<'f> {
-    /// The account of the owner; `None` in a process that helps.
-    pub(crate) owned: Option<&'f SharedFile>,
-    /// Called before each piece: tells partners that wait of the file.
-    pub(crate) look: &'f dyn Fn(),
-}
-
-impl Files<'_> {
-    /// Both descriptors, for an engine.
-    pub(super) fn pair(&self) -> Pair<'_> {
-        let pair = Pair::new(self.src, self.dst);
-        if self.opened_here { pair.without_append() } else { pair }
-    }
-
-    /// The error of a clone.
-    pub(super) fn clone_error(&self, errno: Errno) -> Diagnostic {
-        Diagnostic::Clone { src: self.src_place.path(), dst: self.dst_place.path(), errno }
-    }
-
-    /// The run was interrupted while the copy was verified.
-    pub(super) fn interrupted_unverified(&self) -> Diagnostic {
-        let dst = self.dst_place.path();
-        match self.atomic {
-            true => Diagnostic::InterruptedBefore { dst },
-            false => Diagnostic::InterruptedUnverified { dst },
-        }
-    }
-}
-
-/// Shared by reference among all workers.
-pub(crate) struct DataContext<'r> {
-    pub(crate) options: &'r Options,
-    pub(crate) report: &'r Reporter<'r>,
-    pub(super) engines: EngineContext<'r>,
-    pub(crate) syncer: Syncer<'r>,
-    pub(super) rate_limit: Option<RateLimit>,
-}
-
-impl<'r> DataContext<'r> {
-    /// For a run that starts now.
-    pub(crate) fn new(options: &'r Options, report: &'r Reporter<'r>) -> DataContext<'r> {
-        DataContext {
-            options,
-            report,
-            engines: EngineContext::new(options, report),
-            syncer: Syncer::new(options.durable, report),
-            rate_limit: options.limit_rate.map(RateLimit::new),
         }
     }
 }

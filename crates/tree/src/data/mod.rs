@@ -11,9 +11,11 @@
 //! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs` and `comparison.rs`, `page_cache.rs` |
 
 mod clone;
+mod clone_over;
 mod comparison;
+pub(crate) mod context;
 pub(crate) mod copy;
-pub(crate) mod data_copy;
+mod data_copy;
 pub(crate) mod engine_choice;
 mod holes;
 pub(crate) mod journal;

@@ -20,7 +20,7 @@ use engines::sys::{cachestat, write_back};
 use rustix::fs::{Advice, fadvise};
 use rustix::io;
 
-use super::data_copy::Files;
+use super::context::Files;
 use super::holes::next_data;
 use super::writeback::start_writeback;
 use crate::fs::{file_bytes, is_regular};

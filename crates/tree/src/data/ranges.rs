@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::fs::{fdatasync, ftruncate};
 use rustix::io::retry_on_intr;
 
-use super::data_copy::DataContext;
+use super::context::DataContext;
+use super::context::{Files, Shared};
 use super::data_copy::DataCopy;
-use super::data_copy::{Files, Shared};
 use super::journal::RangeRecords;
 use super::sync::sync_file;
 use super::verify::verify_range;

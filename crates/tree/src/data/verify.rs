@@ -13,7 +13,7 @@ use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fcntl_getfl, fdatasync, fst
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::comparison::{Compared, compare, compare_range};
-use super::data_copy::Files;
+use super::context::Files;
 use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, WorkerCounters, failed};
 use crate::shared::messages::ByteRange;

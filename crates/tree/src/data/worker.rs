@@ -8,8 +8,8 @@ use engines::sys::{Buffer, close};
 use rustix::fs::{Stat, fstat};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use super::clone::CloneOverPolicy;
-use super::data_copy::DataContext;
+use super::clone_over::CloneOverPolicy;
+use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;

@@ -17,9 +17,8 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
 use super::found::{Found, refuse_untrusted_link};
-use super::open::NewFile;
 use super::partial::{self, Beside, may_resume, resume_or_create};
-use super::prepare::{DestinationState, is_gone, may_be_removed};
+use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
 use super::temporary::{LeftOver, create_temporary, lock_created, lock_temporary, remove_own};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::backup::CreatedFiles;
+use super::backup::created::CreatedFiles;
 use super::backup::numbers::BackupNumbers;
 use super::dry_run::DryRun;
 use super::stale_files::StaleFiles;

@@ -8,12 +8,11 @@ use rustix::io::{self, Errno};
 use super::atomic::AtomicFile;
 use super::context::DestinationContext;
 use super::found::{Found, refuse_untrusted_link};
-use super::prepare::{may_be_removed, remove};
+use super::prepare::{NewFile, may_be_removed, remove};
 use crate::entry::Entry;
 use crate::fs::{
     FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,
 };
-use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
 
@@ -24,18 +23,6 @@ pub(crate) struct Opened<'j> {
     pub(crate) new: bool,
     /// Set if the file does not have its final name yet (`--atomic`).
     pub(crate) atomic: Option<AtomicFile<'j>>,
-}
-
-/// The new file of a copy.
-#[derive(Clone, Copy)]
-pub(crate) struct NewFile<'s> {
-    /// The source.
-    pub(crate) src: &'s Stat,
-    pub(crate) mode: NewMode,
-    /// Partners open it by its name.
-    pub(crate) is_named: bool,
-    /// The type of the file system of its directory, as far as it matters.
-    pub(crate) fs_type: Option<u64>,
 }
 
 pub(crate) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);

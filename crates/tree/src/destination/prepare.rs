@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, StatxFlags, readlinkat, statx};
+use rustix::fs::{AtFlags, Stat, StatxFlags, readlinkat, statx};
 use rustix::io::Errno;
 
 use super::backup::{self, BackedUp, BackupError, BackupMethod};
@@ -14,6 +14,7 @@ use super::dry_run::DryRun;
 use super::found::Found;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink};
+use crate::metadata::NewMode;
 use crate::report::{Action, Announcement, Result, failed};
 use crate::request::Make;
 
@@ -59,6 +60,18 @@ impl DestinationState {
             (Some(_), true) => NameState::Replaceable,
         }
     }
+}
+
+/// The new file of a copy.
+#[derive(Clone, Copy)]
+pub(crate) struct NewFile<'s> {
+    /// The source.
+    pub(crate) src: &'s Stat,
+    pub(crate) mode: NewMode,
+    /// Partners open it by its name.
+    pub(crate) is_named: bool,
+    /// The type of the file system of its directory, as far as it matters.
+    pub(crate) fs_type: Option<u64>,
 }
 
 /// Carries out the part of `decision` that comes before the copy. `None` if there is no copy.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::copy::context::{CopyContext, CopyWorker};
-use crate::data::data_copy::DataContext;
+use crate::data::context::DataContext;
 use crate::destination::context::DestinationContext;
 use crate::fs::Buffer;
 use crate::report::{Observer, Reporter};

@@ -23,7 +23,7 @@ use super::work_pool::Incoming;
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::range_owner;
-use crate::data::data_copy::{Files, Shared};
+use crate::data::context::{Files, Shared};
 use crate::entry::{Operand, RangePlace, open_regular};
 use crate::fs::{
     DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, fs_type_of, is_component, join,

@@ -1,13 +1,13 @@
 //! Backups of files that are replaced. `numbers.rs` finds the highest number of a file's backups;
 //! [`back_up`] chooses the name.
 
+pub(super) mod created;
 pub(super) mod numbers;
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use rustix::fs::{
     AtFlags, OFlags, RenameFlags, fcntl_setfl, linkat, renameat, renameat_with, statat, unlinkat,
@@ -20,10 +20,8 @@ use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
     Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, rename_if_absent,
 };
-use crate::hash::HashSet;
-use crate::lock::lock;
 use crate::report::{Action, Diagnostic, failed};
-use crate::request::{Backup, BackupKind, Options};
+use crate::request::{Backup, BackupKind};
 
 /// A destination that has the name of its backup.
 #[derive(Debug)]
@@ -316,31 +314,4 @@ fn backup_path(dst: &Place<'_>, name: &CString) -> PathBuf {
     let suffix = &name.to_bytes()[dst.name.to_bytes().len()..];
     let path = [dst.path().as_os_str().as_bytes(), suffix].concat();
     OsString::from_vec(path).into()
-}
-
-/// Copies whose names end in the suffix of simple backups, and simple backups.
-#[derive(Default)]
-pub(crate) struct CreatedFiles(Mutex<HashSet<FileId>>);
-
-impl CreatedFiles {
-    /// Records the copy `id` at `dst`.
-    pub(crate) fn record(&self, options: &Options, dst: &Place<'_>, id: FileId) {
-        if let Some(backup) = &options.backup
-            && backup.kind != BackupKind::Numbered
-            && dst.name.to_bytes().ends_with(backup.suffix.as_bytes())
-        {
-            self.insert(id);
-        }
-    }
-
-    pub(super) fn insert(&self, id: FileId) {
-        lock(&self.0).insert(id);
-    }
-
-    /// Whether the file `name` in the directory of `dst` is one of them.
-    pub(super) fn is_at(&self, dst: &Place<'_>, name: &CString) -> bool {
-        let stat = statat(dst.dir, &**name, AtFlags::SYMLINK_NOFOLLOW);
-        let own = lock(&self.0);
-        stat.is_ok_and(|stat| own.contains(&FileId::of(&stat)))
-    }
 }
