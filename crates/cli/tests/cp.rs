@@ -30,7 +30,6 @@ mod cp_verify;
 mod doctor;
 mod documents;
 mod full_disk;
-mod hostile_input;
 mod man;
 mod report;
 mod terminals;

@@ -41,7 +41,7 @@ pub(super) fn list_claims(built_in: &[BuiltIn], columns: usize) -> String {
         if definition.claims.is_empty() {
             continue;
         }
-        text.push_str(&format!("{}\n", styled(BOLD, &definition.title)));
+        text.push_str(&styled(BOLD, &definition.title));
         for claim in &definition.claims {
             text.push_str(&wrapped_behind("  ", &claim.name, columns));
             let says = format!("{} (published: {})", claim.says, claim.published);
