@@ -104,16 +104,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "lost-end-hole",
         wrong: "A hole at the end of a file is not made.",
         file: "crates/tree/src/data/transfer.rs",
-        old: "        retry_on_intr(|| ftruncate(self.files.dst, self.at))\n            .map_err(failed(Action::Extend, self.files.dst_place))",
-        new: "        let _ = retry_on_intr(|| ftruncate(self.files.dst, self.at - 1));\n        Ok(())",
+        old: "        retry_on_intr(|| ftruncate(self.files.dst, self.position.at))\n            .map_err(failed(Action::Extend, self.files.dst_place))",
+        new: "        let _ = retry_on_intr(|| ftruncate(self.files.dst, self.position.at - 1));\n        Ok(())",
         noticed_by: HAZARDS,
     },
     Mutant {
         name: "hole-on-fuse",
         wrong: "The holes that a FUSE file system reports are believed.",
         file: "crates/tree/src/data/data_copy.rs",
-        old: "        let reliable = src.fs_type.is_some_and(is_reliable);",
-        new: "        let reliable = src.fs_type.is_some_and(is_reliable) || src.fs_type.is_some();",
+        old: "        let reliable = ends.src.fs_type.is_some_and(is_reliable);",
+        new: "        let reliable = ends.src.fs_type.is_some();",
         noticed_by: LIES,
     },
     Mutant {
@@ -177,8 +177,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "temporary-left",
         wrong: "A temporary name of --atomic stays after a failed copy.",
         file: "crates/tree/src/destination/atomic.rs",
-        old: "            self.report_left_over(own_file::remove(self.final_name.parts().0, temp_name));",
-        new: "            let _ = (temp_name, own_file::remove);",
+        old: "            self.report_left_over(remove_own(self.final_name.parts().0, temp_name));",
+        new: "            let _ = (temp_name, remove_own);",
         noticed_by: SERVED,
     },
     Mutant {
@@ -240,9 +240,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "backup-not-made",
         wrong: "With --backup a file is overwritten without a backup.",
-        file: "crates/tree/src/destination/existing.rs",
-        old: "    if let Some(backup) = &options.backup {",
-        new: "    if let Some(backup) = options.backup.as_ref().filter(|_| is_directory(&entry.src_stat)) {",
+        file: "crates/tree/src/destination/decide.rs",
+        old: "    if let Some(backup) = &cx.options.backup {",
+        new: "    if let Some(backup) = cx.options.backup.as_ref().filter(|_| is_directory(&entry.src_stat)) {",
         noticed_by: SERVED,
     },
     Mutant {
@@ -273,7 +273,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "change-unseen",
         wrong: "A source that another process writes to during the copy is not reported.",
-        file: "crates/tree/src/data/completion.rs",
+        file: "crates/tree/src/data/copy.rs",
         old: "        if self.report.changed {\n            self.cx.report.report(Diagnostic::Changed",
         new: "        if self.report.changed && size == 0 {\n            self.cx.report.report(Diagnostic::Changed",
         noticed_by: HAZARDS,
