@@ -238,10 +238,10 @@ fn every_option_of_a_command_line_exists() {
 }
 
 /// The greatest lengths of documents in KiB. The reader's time is the measure.
-const LIMITS: &[(&str, usize)] = &[("METHODOLOGY.md", 16)];
+const LIMITS: &[(&str, usize)] = &[("METHODOLOGY.md", 16), ("docs/speed.md", 12)];
 
 /// The same of all documents together.
-const LIMIT_OF_ALL: usize = 270;
+const LIMIT_OF_ALL: usize = 240;
 
 #[test]
 fn documents_are_short() {
