@@ -31,15 +31,15 @@ const CONFORMANCE: Check = Test("-p haulage-engines --test conformance");
 const ENGINES: Check = Test("-p haulage-engines --lib");
 const TREE: Check = Test("-p haulage-tree --lib");
 const HAZARDS: Check = Test("-p haulage-tree --test hazards");
-const ATOMIC: Check = Test("-p haulage-cli --test cp cp_atomic");
-const DURABLE: Check = Test("-p haulage-cli --test cp cp_durable");
-const FAULTS: Check = Test("-p haulage-cli --test cp cp_faults");
-const IDENTITY: Check = Test("-p haulage-cli --test cp cp_identity");
-const LIES: Check = Test("-p haulage-cli --test cp cp_lies");
-const RESUME: Check = Test("-p haulage-cli --test cp cp_resume");
-const STALE: Check = Test("-p haulage-cli --test cp cp_resume_stale");
-const SERVED: Check = Test("-p haulage-cli --test cp cp_served");
-const VERIFY: Check = Test("-p haulage-cli --test cp cp_verify");
+const ATOMIC: Check = Test("-p haulage-cli --test cp cp_atomic::");
+const DURABLE: Check = Test("-p haulage-cli --test cp cp_durable::");
+const FAULTS: Check = Test("-p haulage-cli --test cp cp_faults::");
+const IDENTITY: Check = Test("-p haulage-cli --test cp cp_identity::");
+const LIES: Check = Test("-p haulage-cli --test cp cp_lies::");
+const RESUME: Check = Test("-p haulage-cli --test cp cp_resume::");
+const STALE: Check = Test("-p haulage-cli --test cp cp_resume_stale::");
+const SERVED: Check = Test("-p haulage-cli --test cp cp_served::");
+const VERIFY: Check = Test("-p haulage-cli --test cp cp_verify::");
 
 /// All of them.
 pub(super) const MUTANTS: &[Mutant] = &[
