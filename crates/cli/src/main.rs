@@ -6,3 +6,4 @@
 static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
 
 engines::program!(haulage_cli::run);
+engines::math_functions!();

@@ -21,6 +21,7 @@ mod libc_version;
 mod list_xattr;
 mod locale;
 pub(crate) mod map;
+pub mod math;
 mod mincore;
 mod perf;
 mod process_random;
