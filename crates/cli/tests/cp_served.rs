@@ -204,6 +204,8 @@ fn a_file_that_another_host_has_removed_is_copied_anew() {
         assert_eq!(read(elsewhere.path().join("f")).expect("the file"), b"old", "{options:?}");
         assert!(dst.exists(), "{options:?}");
         std::fs::remove_file(elsewhere.path().join("f")).expect("removed");
+        // The kernel forgets an inode some time after its last name went. Until then it could be opened.
+        wait_until(|| served.inodes() == 1);
         assert!(dst.exists(), "the kernel knows it still");
         let output = cp(served.path(), &[options, &[&src, "f"]].concat());
         assert_eq!(said(&output), "", "{options:?}");

@@ -206,6 +206,11 @@ impl Nodes {
         found
     }
 
+    /// Number of inodes, with those without names that were not forgotten yet.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
     /// Drops an inode without names.
     pub(crate) fn forget(&mut self, ino: INodeNo) {
         if self.names_of(ino) == 0 && ino != INodeNo::ROOT {

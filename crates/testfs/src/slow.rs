@@ -135,6 +135,12 @@ impl SlowFs {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).contents()
     }
 
+    /// Number of inodes, with those that have no name and that a kernel still knows.
+    #[must_use]
+    pub fn inodes(&self) -> usize {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Number of writes so far.
     #[must_use]
     pub fn writes(&self) -> u64 {
