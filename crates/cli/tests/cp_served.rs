@@ -218,6 +218,42 @@ fn a_file_that_another_host_has_removed_is_copied_anew() {
     }
 }
 
+/// A list of NFSv4 with one entry, which allows `who` to read, write and append.
+fn nfs4_acl(who: &str) -> &'static [u8] {
+    let words = [1, 0, 0, 0x7, u32::try_from(who.len()).expect("it is short")];
+    let mut list = [words.map(u32::to_be_bytes).as_flattened(), who.as_bytes()].concat();
+    list.resize(list.len().next_multiple_of(4), 0);
+    list.leak()
+}
+
+/// Every file of NFSv4 has a list. It is lost on another file system if a mode cannot say the same.
+#[test]
+fn lists_of_nfs_that_are_modes_are_kept_as_modes() {
+    let there = tempfile::tempdir().expect("a directory");
+    for (who, is_mode) in [("OWNER@", true), ("EVERYONE@", true), ("user@domain", false)] {
+        let costs = Costs { nfs4_acl: Some(nfs4_acl(who)), ..Costs::default() };
+        let Some(served) = SlowFs::mount(costs) else { return };
+        write(served.path().join("f"), "content").expect("a file");
+        set_permissions(served.path().join("f"), PermissionsExt::from_mode(0o640)).expect("a mode");
+        for options in [&["-a"][..], &["-p"], &["-a", "--atomic"]] {
+            let dst = there.path().join("f");
+            let args = [options, &["f", dst.to_str().expect("a plain name")]].concat();
+            let output = cp(served.path(), &args);
+            let message = format!(
+                "cp: preserving permissions for '{}': Operation not supported\n",
+                dst.display()
+            );
+            let expected = if is_mode { "" } else { &message };
+            assert_eq!(said(&output), expected, "{options:?} {who:?}");
+            assert_eq!(output.status.success(), is_mode, "{options:?} {who:?}");
+            assert_eq!(read(&dst).expect("the copy"), b"content", "{options:?} {who:?}");
+            let mode = metadata(&dst).expect("the copy").permissions().mode();
+            assert_eq!(mode & 0o7777, 0o640, "{options:?} {who:?}");
+            std::fs::remove_file(&dst).expect("removed");
+        }
+    }
+}
+
 #[test]
 fn a_file_that_only_its_creator_may_read_is_verified() {
     let content = random_bytes(5 << 20, 1);

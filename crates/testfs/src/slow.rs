@@ -12,7 +12,7 @@ use fuser::{
     AccessFlags, BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr,
     FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
     RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
-    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::lies::{Liar, Lies};
@@ -48,6 +48,8 @@ pub struct Costs {
     /// A second mount of the same store may show what was true so long ago, as network file systems
     /// do. Data is read again after each open(2).
     pub caches_for: Duration,
+    /// The attribute `system.nfs4_acl` of each file, as clients of NFSv4 show it. Nothing can change it.
+    pub nfs4_acl: Option<&'static [u8]>,
 }
 
 /// A mounted file system. Dropping it unmounts it.
@@ -234,6 +236,16 @@ impl Slow {
     }
 }
 
+/// Answers with the length of `value` if `size` is 0, as the kernel asks for it.
+fn reply_xattr(value: &[u8], size: u32, reply: ReplyXattr) {
+    let len = u32::try_from(value.len()).expect("tests have short attributes");
+    match size {
+        0 => reply.size(len),
+        _ if size < len => reply.error(Errno::ERANGE),
+        _ => reply.data(value),
+    }
+}
+
 impl Filesystem for Slow {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.travel();
@@ -408,6 +420,21 @@ impl Filesystem for Slow {
         match self.nodes().attr(ino) {
             Some(_) => reply.ok(),
             None => reply.error(Errno::ESTALE),
+        }
+    }
+
+    fn listxattr(&self, _: &Request, _: INodeNo, size: u32, reply: ReplyXattr) {
+        match self.costs.nfs4_acl {
+            Some(_) => reply_xattr(b"system.nfs4_acl\0", size, reply),
+            None => reply.error(Errno::ENOSYS),
+        }
+    }
+
+    fn getxattr(&self, _: &Request, _: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        match self.costs.nfs4_acl {
+            Some(list) if name == "system.nfs4_acl" => reply_xattr(list, size, reply),
+            Some(_) => reply.error(Errno::ENODATA),
+            None => reply.error(Errno::ENOSYS),
         }
     }
 

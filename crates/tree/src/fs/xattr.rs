@@ -120,6 +120,46 @@ pub(crate) fn acl_mode(list: &[u8]) -> Mode {
     Mode::from_raw_mode(bits[0] << 6 | bits[1] << 3 | bits[2])
 }
 
+/// Whether the access control list of NFSv4 in the attribute `name` says no more than a mode can: its entries allow
+/// or deny the owner, the group and everyone, no new file inherits them, and only the owner changes the list. A server
+/// has such a list for each file (RFC 8881, sections 6.2.1 and 6.3.2).
+pub(crate) fn is_mode_as_nfs4_acl(name: &CStr, list: &[u8]) -> bool {
+    /// Add data to a file, and append data; also files and directories to a directory.
+    const WRITE: u32 = 0x2 | 0x4;
+    /// Change the list, and the owner.
+    const CONTROL: u32 = 0x4_0000 | 0x8_0000;
+    const IS_GROUP: u32 = 0x40;
+    const ALLOW: u32 = 0;
+    const DENY: u32 = 1;
+    let mut rest = list;
+    let word = |rest: &mut &[u8]| {
+        let (word, after) = rest.split_first_chunk()?;
+        *rest = after;
+        Some(u32::from_be_bytes(*word))
+    };
+    let mut is_mode = || {
+        if name != c"system.nfs4_acl" {
+            // nfs4_dacl and nfs4_sacl begin with flags.
+            word(&mut rest)?;
+        }
+        for _ in 0..word(&mut rest)? {
+            let (kind, flags, mask) = (word(&mut rest)?, word(&mut rest)?, word(&mut rest)?);
+            let len = usize::try_from(word(&mut rest)?).ok()?;
+            let who = rest.get(..len)?;
+            rest = rest.get(len.next_multiple_of(4)..)?;
+            let is_owner = who == b"OWNER@";
+            let is_class = is_owner || who == b"GROUP@" || who == b"EVERYONE@";
+            let is_control = kind == ALLOW && !is_owner && mask & CONTROL != 0;
+            let is_whole = mask & WRITE == 0 || mask & WRITE == WRITE;
+            if kind > DENY || flags & !IS_GROUP != 0 || !is_class || is_control || !is_whole {
+                return None;
+            }
+        }
+        Some(())
+    };
+    is_mode().is_some()
+}
+
 /// False if the entry `name` of `dir`, itself, is known to have no attributes.
 pub(crate) fn may_have_any(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     /// The kernel has no listxattrat(2).
@@ -156,6 +196,42 @@ fn read_grown(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_nfs4_is_a_mode_if_it_names_classes_only() {
+        let list = |entries: &[(u32, u32, u32, &str)]| {
+            let mut list = u32::try_from(entries.len()).unwrap().to_be_bytes().to_vec();
+            for (kind, flags, mask, who) in entries {
+                let len = u32::try_from(who.len()).unwrap();
+                list.extend([*kind, *flags, *mask, len].map(u32::to_be_bytes).concat());
+                list.extend(who.bytes());
+                list.resize(list.len().next_multiple_of(4), 0);
+            }
+            list
+        };
+        // As Linux 7.2 serves a file of mode 0604.
+        let mode = [
+            (0, 0, 0x16_0187, "OWNER@"),
+            (1, 0x40, 0x2_0087, "GROUP@"),
+            (0, 0x40, 0x12_0080, "GROUP@"),
+            (0, 0, 0x12_0081, "EVERYONE@"),
+        ];
+        let acl = c"system.nfs4_acl";
+        assert!(is_mode_as_nfs4_acl(acl, &list(&mode)));
+        assert!(is_mode_as_nfs4_acl(c"system.nfs4_dacl", &[&[0; 4][..], &list(&mode)].concat()));
+        assert!(is_mode_as_nfs4_acl(acl, &list(&[])));
+        for other in [
+            (0, 0, 0x1, "user@domain"),
+            (0, 0, 0x1, "OWNER@x"),
+            (0, 0x1, 0x1, "OWNER@"),
+            (2, 0, 0x1, "EVERYONE@"),
+            (0, 0, 0x4, "EVERYONE@"),
+            (0, 0x40, 0x4_0001, "GROUP@"),
+        ] {
+            assert!(!is_mode_as_nfs4_acl(acl, &list(&[mode[0], other])), "{other:?}");
+        }
+        assert!(!is_mode_as_nfs4_acl(acl, &list(&mode)[..30]), "it is not whole");
+    }
 
     #[test]
     fn an_acl_grants_what_its_mask_allows() {

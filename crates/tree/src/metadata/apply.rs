@@ -15,7 +15,8 @@ use super::set::{
 };
 use super::set::{denied_by_default_acl, drops_inherited_acl};
 use crate::fs::{
-    ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_directory, is_regular, kind,
+    ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_directory, is_mode_as_nfs4_acl,
+    is_regular, kind,
 };
 use crate::report::{Action, Attribute, Diagnostic, Loss, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
@@ -138,10 +139,14 @@ fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
             Class::Private => false,
         };
         let Some(handle) = source.handle.filter(|_| wanted) else { continue };
-        let copied = handle.get(name).and_then(|value| {
-            target.handle.set(name, &value)?;
-            mode = mode.and_then(|mode| mode_with(name, &value, mode));
-            Ok(())
+        let copied = handle.get(name).and_then(|value| match target.handle.set(name, &value) {
+            // The mode says what a server makes of it for each file.
+            Err(Errno::OPNOTSUPP) if is_mode_as_nfs4_acl(name, &value) => Ok(()),
+            Err(errno) => Err(errno),
+            Ok(()) => {
+                mode = mode.and_then(|mode| mode_with(name, &value, mode));
+                Ok(())
+            }
         });
         let Err(errno) = copied else { continue };
         match Class::of(name) {
