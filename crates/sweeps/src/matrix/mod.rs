@@ -1,12 +1,13 @@
 //! `cargo xtask matrix`: `haulage cp` beside GNU cp on every file system and kernel, in guests.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 
-use crate::command::output;
+use crate::command::{output, root};
 use crate::guest::kernel::{self, KERNELS, Kernel};
 use crate::guest::{self, Prepared};
 use crate::skips;
@@ -31,7 +32,7 @@ const SAMPLE: &[&str] = &["nfs-4.2", "smb-samba", "vfat"];
 /// Copy with haulage and GNU cp on the file systems of other kernels, each as destination and as source.
 ///
 /// A cell is one file system on one kernel, in a guest of its own. Prints each finding: where haulage is worse than
-/// GNU cp, and where it exits with 0 though content is lost. Exits with 1 if there are findings. A cell takes minutes.
+/// GNU cp, and where it exits with 0 though content is lost. Exits with 1 if there are findings. A cell takes minutes, and all of them hours.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask matrix", bin_name = "cargo xtask matrix")]
 pub(crate) struct Args {
@@ -47,6 +48,9 @@ pub(crate) struct Args {
     /// Try a few cases of each, as destinations if they can be; by default of NFS, SMB and vfat on the newest kernel
     #[arg(long)]
     sample: bool,
+    /// Guests at the same time; each uses one processor, and sometimes two
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    jobs: u16,
     /// Print the file systems and exit
     #[arg(long)]
     list: bool,
@@ -82,23 +86,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         prepared => prepared.context("no guest can run here")?,
     };
-    let mut done = Vec::new();
-    for &system in &chosen {
-        for (kernel, prepared) in &prepared {
-            let outcomes = try_cell(system, *kernel, prepared, args.sample);
-            done.push((system, kernel.name, outcomes));
+    let date = output(Command::new("date").arg("--iso-8601"))?;
+    let column = |(kernel, it): &(Kernel, Prepared)| {
+        (kernel.name, format!("{}, {}", it.kernel.release, date.trim()))
+    };
+    let columns: Vec<_> = prepared.iter().map(column).collect();
+    let cells: Vec<_> =
+        chosen.iter().flat_map(|system| prepared.iter().map(move |it| (*system, it))).collect();
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let try_cells = || {
+        while let Some((system, (kernel, prepared))) = cells.get(next.fetch_add(1, Relaxed)) {
+            let outcomes = try_cell(*system, *kernel, prepared, args.sample);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((*system, kernel.name, outcomes));
+            if args.write {
+                // Hours of other cells may follow, or an interrupt.
+                let path = root().join(DOCUMENT);
+                let text = std::fs::read_to_string(&path)?;
+                std::fs::write(&path, with_outcomes(&text, &done, &columns)?)?;
+            }
         }
-    }
-    if args.write {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DOCUMENT);
-        let text = std::fs::read_to_string(&path)?;
-        let date = output(Command::new("date").arg("--iso-8601"))?;
-        let column = |(kernel, it): &(Kernel, Prepared)| {
-            (kernel.name, format!("{}, {}", it.kernel.release, date.trim()))
-        };
-        let columns: Vec<_> = prepared.iter().map(column).collect();
-        std::fs::write(&path, with_outcomes(&text, &done, &columns)?)?;
-    }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..args.jobs).map(|_| scope.spawn(try_cells)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no panic"))
+    })
+    .map_err(|error: anyhow::Error| error.context("the table"))?;
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let all_good = done.iter().flat_map(|(_, _, outcomes)| outcomes.values()).all(|it| is_good(it));
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

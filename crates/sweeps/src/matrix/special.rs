@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -134,26 +134,30 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where two names that differ in case are one file, no copy loses it.
+/// Where two names that differ in case are one file, no copy loses it. Each case has a directory of its own: a server
+/// of SMB may keep a removed name for a while.
 fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
-    let dir = ends.dst.join("letter-case");
-    std::fs::create_dir_all(&dir)?;
-    let [upper, lower] = ["Name", "name"].map(|name| dir.join(name));
-    std::fs::write(&upper, "content")?;
-    if !lower.exists() {
+    let mut count = 0;
+    let mut fresh = || {
+        count += 1;
+        let dir = ends.dst.join(format!("letter-case-{count}"));
+        std::fs::create_dir_all(&dir).map(|()| dir)
+    };
+    let names = |dir: PathBuf| -> std::io::Result<[PathBuf; 2]> {
+        let names = ["Name", "name"].map(|name| dir.join(name));
+        std::fs::write(&names[0], "content").map(|()| names)
+    };
+    if !names(fresh()?)?[1].exists() {
         return Ok(());
     }
-    let try_with = |program, options: &str| {
-        remove(&dir)?;
-        std::fs::create_dir(&dir)?;
-        std::fs::write(&upper, "content")?;
-        cp(program, options, &upper, &lower, false)
-    };
     let sets = "--remove-destination/-a/-f/-b/--backup=numbered/-l/-af --remove-destination";
     for options in sets.split('/') {
         for own in ["", " --atomic", " --resume"] {
             let ours = format!("{options}{own}");
-            let (gnu, ended) = (try_with("cp", options)?, try_with("haulage cp", &ours)?);
+            let [upper, lower] = names(fresh()?)?;
+            let gnu = cp("cp", options, &upper, &lower, false)?;
+            let [upper, lower] = names(fresh()?)?;
+            let ended = cp("haulage cp", &ours, &upper, &lower, false)?;
             let mut found = Vec::new();
             if std::fs::read(&upper).ok().as_deref() != Some(b"content") {
                 found.push("the source is gone".to_owned());
@@ -170,8 +174,7 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         std::fs::write(src.join(name), name)?;
     }
     for own in ["-a", "--atomic", "--resume", "-f"] {
-        remove(&dir)?;
-        std::fs::create_dir(&dir)?;
+        let dir = fresh()?;
         let mut command = Command::new("haulage");
         let sources = ["1/File", "2/file"].map(|name| src.join(name));
         let status = ended(command.args(["cp", own]).args(sources).arg(&dir))?.status;

@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 
 use crate::command::root;
 use crate::file_systems::FileSystems;
-use table::{Check, MUTANTS, Mutant};
+use table::{MUTANTS, Mutant};
 
 mod table;
 
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 /// Prints the faults, and what notices each.
 pub(crate) fn list() -> anyhow::Result<ExitCode> {
     for Mutant { name, wrong, noticed_by, .. } in MUTANTS {
-        println!("{name:<26} {wrong}\n{:<26}   cargo {}", "", noticed_by.arguments().join(" "));
+        println!("{name:<26} {wrong}\n{:<26}   cargo test {noticed_by}", "");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -56,18 +56,18 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     let tree = Tree::copy(args.time, file_systems)?;
     let mut unusable = BTreeMap::new();
     for mutant in &mutants {
-        let words = mutant.noticed_by.arguments().join(" ");
-        if unusable.contains_key(&words) {
+        let words = mutant.noticed_by;
+        if unusable.contains_key(words) {
             continue;
         }
-        eprintln!("xtask: without a fault: cargo {words}");
-        unusable.insert(words, tree.why_unusable(mutant.noticed_by)?);
+        eprintln!("xtask: without a fault: cargo test {words}");
+        unusable.insert(words, tree.why_unusable(words)?);
     }
     let mut all_noticed = true;
     for mutant in mutants {
-        let words = mutant.noticed_by.arguments().join(" ");
+        let words = mutant.noticed_by;
         let begun = Instant::now();
-        let outcome = match &unusable[&words] {
+        let outcome = match &unusable[words] {
             Some(why) => format!("SKIPPED: {why}"),
             None => match tree.notices(mutant)? {
                 true => "noticed".to_owned(),
@@ -78,19 +78,9 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
             },
         };
         let seconds = begun.elapsed().as_secs();
-        println!("{:<26} {outcome} ({seconds} s, cargo {words})", mutant.name);
+        println!("{:<26} {outcome} ({seconds} s, cargo test {words})", mutant.name);
     }
     Ok(if all_noticed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-impl Check {
-    fn arguments(self) -> Vec<&'static str> {
-        let (begin, rest): (&[&str], _) = match self {
-            Check::Test(rest) => (&["test"], rest),
-            Check::Sweep(rest) => (&["xtask", "sweep"], rest),
-        };
-        begin.iter().copied().chain(rest.split_whitespace()).collect()
-    }
 }
 
 /// A copy of the working tree.
@@ -146,7 +136,7 @@ impl Tree {
     ///
     /// # Errors
     /// If it fails without a fault.
-    fn why_unusable(&self, check: Check) -> anyhow::Result<Option<String>> {
+    fn why_unusable(&self, check: &str) -> anyhow::Result<Option<String>> {
         self.build(check)?;
         let Ended { passed, said } = self.run(check)?;
         ensure!(passed, "it fails without a fault:\n{said}");
@@ -155,7 +145,7 @@ impl Tree {
         }
         let ran =
             |line: &str| line.starts_with("test result: ok. ") && !line.contains(". 0 passed");
-        if matches!(check, Check::Test(_)) && !said.lines().any(ran) {
+        if !said.lines().any(ran) {
             bail!("it runs no test:\n{said}");
         }
         Ok(None)
@@ -181,21 +171,17 @@ impl Tree {
     }
 
     /// Builds what the check runs, so that a fault that does not compile is not taken for a noticed one.
-    fn build(&self, check: Check) -> anyhow::Result<()> {
-        let arguments = match check {
-            Check::Test(_) => [check.arguments(), vec!["--no-run"]].concat(),
-            Check::Sweep(_) => vec!["build", "-p", "haulage-cli", "-p", "xtask"],
-        };
-        let Ended { passed, said } = self.cargo(&arguments, None)?;
-        ensure!(passed, "cargo {}:\n{said}", arguments.join(" "));
+    fn build(&self, check: &str) -> anyhow::Result<()> {
+        let Ended { passed, said } = self.cargo_test(&format!("{check} --no-run"), None)?;
+        ensure!(passed, "cargo test {check} --no-run:\n{said}");
         Ok(())
     }
 
-    fn run(&self, check: Check) -> anyhow::Result<Ended> {
-        self.cargo(&check.arguments(), Some(self.seconds))
+    fn run(&self, check: &str) -> anyhow::Result<Ended> {
+        self.cargo_test(check, Some(self.seconds))
     }
 
-    fn cargo(&self, arguments: &[&str], seconds: Option<u32>) -> anyhow::Result<Ended> {
+    fn cargo_test(&self, arguments: &str, seconds: Option<u32>) -> anyhow::Result<Ended> {
         let mut command = match seconds {
             Some(seconds) => {
                 let mut command = Command::new("timeout");
@@ -205,7 +191,8 @@ impl Tree {
             None => Command::new("cargo"),
         };
         command
-            .args(arguments)
+            .arg("test")
+            .args(arguments.split(' '))
             .current_dir(&self.root)
             .stdin(Stdio::null())
             .env("CARGO_TARGET_DIR", &self.target)

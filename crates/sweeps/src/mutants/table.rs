@@ -11,35 +11,23 @@ pub(super) struct Mutant {
     pub(super) old: &'static str,
     /// The text that replaces `old`.
     pub(super) new: &'static str,
-    /// What must fail then.
-    pub(super) noticed_by: Check,
+    /// The test that must fail then, as arguments of `cargo test`, separated by blanks.
+    pub(super) noticed_by: &'static str,
 }
 
-/// Arguments of cargo, separated by blanks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Check {
-    /// After `test`.
-    Test(&'static str),
-    /// After `xtask sweep`.
-    #[allow(dead_code, reason = "not every fault needs a sweep")]
-    Sweep(&'static str),
-}
-
-use Check::Test;
-
-const CONFORMANCE: Check = Test("-p haulage-engines --test conformance");
-const ENGINES: Check = Test("-p haulage-engines --lib");
-const TREE: Check = Test("-p haulage-tree --lib");
-const HAZARDS: Check = Test("-p haulage-tree --test hazards");
-const ATOMIC: Check = Test("-p haulage-cli --test cp cp_atomic::");
-const DURABLE: Check = Test("-p haulage-cli --test cp cp_durable::");
-const FAULTS: Check = Test("-p haulage-cli --test cp cp_faults::");
-const IDENTITY: Check = Test("-p haulage-cli --test cp cp_identity::");
-const LIES: Check = Test("-p haulage-cli --test cp cp_lies::");
-const RESUME: Check = Test("-p haulage-cli --test cp cp_resume::");
-const STALE: Check = Test("-p haulage-cli --test cp cp_resume_stale::");
-const SERVED: Check = Test("-p haulage-cli --test cp cp_served::");
-const VERIFY: Check = Test("-p haulage-cli --test cp cp_verify::");
+const CONFORMANCE: &str = "-p haulage-engines --test conformance";
+const ENGINES: &str = "-p haulage-engines --lib";
+const TREE: &str = "-p haulage-tree --lib";
+const HAZARDS: &str = "-p haulage-tree --test hazards";
+const ATOMIC: &str = "-p haulage-cli --test cp cp_atomic::";
+const DURABLE: &str = "-p haulage-cli --test cp cp_durable::";
+const FAULTS: &str = "-p haulage-cli --test cp cp_faults::";
+const IDENTITY: &str = "-p haulage-cli --test cp cp_identity::";
+const LIES: &str = "-p haulage-cli --test cp cp_lies::";
+const RESUME: &str = "-p haulage-cli --test cp cp_resume::";
+const STALE: &str = "-p haulage-cli --test cp cp_resume_stale::";
+const SERVED: &str = "-p haulage-cli --test cp cp_served::";
+const VERIFY: &str = "-p haulage-cli --test cp cp_verify::";
 
 /// All of them.
 pub(super) const MUTANTS: &[Mutant] = &[
