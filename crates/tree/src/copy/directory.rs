@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
 
-use super::context::skipped;
-use super::context::{CopyContext, CopyWorker};
+use super::context::{CopyContext, CopyWorker, skipped};
 use super::directory_pair::DirectoryPair;
 use super::make_directory::{OTHERS_WRITE, OpenDirectory, create_and_open};
 use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
@@ -20,7 +19,7 @@ use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
     ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
     Trust, dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join, kind,
-    open_destination, open_operand, split, trim_slashes,
+    lstat, open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
@@ -181,7 +180,7 @@ fn is_in_link(path: &Path) -> bool {
     let path = trim_slashes(path.as_os_str().as_bytes());
     let Some(last) = path.iter().rposition(|&byte| byte == b'/') else { return false };
     let above = OsStr::from_bytes(trim_slashes(&path[..=last]));
-    statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| is_symlink(&stat))
+    lstat(CWD, above).is_ok_and(|stat| is_symlink(&stat))
 }
 
 /// Whether a directory operand is given twice with the same destination, which is a warning.

@@ -2,21 +2,20 @@
 //! `-s`).
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mknodat, openat, statat, symlinkat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
 use crate::destination::dry_run::{may_have_another_name, may_link};
-use crate::destination::prepare::NameState;
-use crate::destination::prepare::read_link;
+use crate::destination::prepare::{NameState, read_link};
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
-use crate::fs::{FileId, Handle, Place, Trust, fs_type, is_symlink, kind, may_have_any, split};
+use crate::fs::{
+    FileId, Handle, Place, Trust, fs_type, hold, is_symlink, kind, may_have_any, split,
+};
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
 };
@@ -182,16 +181,11 @@ fn finish_like_source(
 ) -> Result<(Option<FileId>, Vec<Loss>)> {
     // If the source cannot be opened, only the attributes in its stat are copied.
     let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(&entry.src_stat));
-    let src = match entry.src_through_link {
-        _ if !reads => None,
-        true => {
-            hold(&entry.src, OFlags::empty()).ok().filter(|held| is_same(held, &entry.src_stat))
-        }
-        false if may_have_any(entry.src.dir, entry.src.name) => {
-            hold(&entry.src, OFlags::NOFOLLOW).ok()
-        }
-        false => None,
-    };
+    let (dir, name, follow) = (entry.src.dir, entry.src.name, entry.src_through_link);
+    let is_read = reads && (follow || may_have_any(dir, name));
+    let held = is_read.then(|| hold(dir, name, follow).ok()).flatten();
+    let src =
+        held.filter(|held| !follow || FileId::of_open(held) == Ok(FileId::of(&entry.src_stat)));
     let source =
         Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: &entry.src_stat };
     finish(cx, entry, source, kind(&entry.src_stat), mode)
@@ -219,7 +213,7 @@ fn finish(
     let held = match made {
         FileType::Symlink if entry.private => None,
         _ => {
-            let held = hold(&entry.dst, OFlags::NOFOLLOW);
+            let held = hold(entry.dst.dir, entry.dst.name, false);
             Some(held.map_err(failed(Action::Stat, &entry.dst))?)
         }
     };
@@ -250,10 +244,6 @@ fn finish(
     Ok((Some(FileId::of(&dst_stat)), lost))
 }
 
-fn is_same(held: &OwnedFd, stat: &Stat) -> bool {
-    fstat(held).is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
-}
-
 fn keeps_anything(options: &Options) -> bool {
     let preserve = &options.preserve;
     preserve.ownership
@@ -262,11 +252,4 @@ fn keeps_anything(options: &Options) -> bool {
         || preserve.xattr != Keep::No
         || preserve.context != Keep::No
         || matches!(options.context, Context::Named(_))
-}
-
-/// Opens an entry with O_PATH, which has no effect on it.
-fn hold(place: &Place<'_>, flags: OFlags) -> io::Result<OwnedFd> {
-    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-    let name: &CStr = place.name;
-    openat(place.dir, name, flags, Mode::empty())
 }

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, statat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 
 use super::backup;
 use super::context::DestinationContext;
@@ -16,7 +16,7 @@ use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
 use crate::fs::{
-    FileId, file_bytes, is_directory, is_regular, is_symlink, lists_all, may_be_one_name,
+    FileId, file_bytes, is_directory, is_regular, is_symlink, lists_all, lstat, may_be_one_name,
     may_have_spellings, mtime, names_like, open_looked_at, split,
 };
 use crate::report::{Announcement, Diagnostic, Question, Result, Verified};
@@ -300,9 +300,7 @@ fn refuse_other_spelling(
         // A directory that cannot be listed is not copied.
         false => names_like(entry.src.dir, name).unwrap_or_default(),
     };
-    let is_at = |dir, other: &CStr, id| {
-        statat(dir, other, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| FileId::of(&stat) == id)
-    };
+    let is_at = |dir, other: &CStr, id| lstat(dir, other).is_ok_and(|stat| FileId::of(&stat) == id);
     let is_same_name = |other: &CString| {
         // Two names of one source are no loss.
         (entry.is_operand || !is_at(entry.src.dir, other, FileId::of(&entry.src_stat)))
@@ -324,7 +322,7 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
         return Ok(());
     }
     let name = backup::simple_name(entry.dst.name.to_bytes(), backup);
-    let existing = statat(entry.dst.dir, OsStr::from_bytes(&name), AtFlags::SYMLINK_NOFOLLOW);
+    let existing = lstat(entry.dst.dir, OsStr::from_bytes(&name));
     match existing {
         Ok(existing)
             if FileId::of(&existing) == FileId::of(&entry.src_stat)

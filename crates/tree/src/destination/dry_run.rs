@@ -4,7 +4,7 @@
 //! descriptor, in which every lookup fails. What would exist by now is recorded here.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use rustix::io::{self, Errno};
 
 use crate::entry::{Entry, is_path_left_out};
 use crate::fs::{
-    Caller, FileId, Place, Trust, is_regular, is_symlink, open_for_search, path_of,
+    Caller, FileId, Place, Trust, is_regular, is_symlink, is_within, open_for_search, path_of,
     placeholder_dir, split,
 };
 use crate::hash::HashSet;
@@ -248,7 +248,7 @@ pub(crate) fn path_to_itself(
     if options.follow == Follow::Always {
         dry_run.record_ancestors(&entry.dst);
     }
-    if !is_within(entry.dst.dir, src) {
+    if !is_within(entry.dst.dir, src).unwrap_or(false) {
         return None;
     }
     let path = path_below(entry).unwrap_or_default();
@@ -261,21 +261,4 @@ fn path_below(entry: &Entry<'_>) -> Option<PathBuf> {
     let above = path_of(entry.dst.dir)?;
     let dst = above.join(OsStr::from_bytes(split(entry.dst.name).1));
     Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())
-}
-
-/// Whether the directory `inner` is `outer` or is below it.
-fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> bool {
-    let Ok(mut at) = open_for_search(inner, c".") else { return false };
-    loop {
-        let Ok(id) = fstat(&at).map(|stat| FileId::of(&stat)) else { return false };
-        if id == outer {
-            return true;
-        }
-        let above = statat(&at, c"..", AtFlags::empty()).map(|stat| FileId::of(&stat));
-        if above.is_err() || above == Ok(id) {
-            return false;
-        }
-        let Ok(next) = open_for_search(at.as_fd(), c"..") else { return false };
-        at = next;
-    }
 }

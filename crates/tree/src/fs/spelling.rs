@@ -3,9 +3,9 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{AtFlags, statat};
 use rustix::io;
 
+use super::lstat;
 use super::readdir::each_name;
 
 /// Whether there may be a directory that takes both for one name.
@@ -28,7 +28,7 @@ pub(crate) fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bo
 /// exist.
 pub(crate) fn may_have_spellings(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     match in_other_case(name) {
-        Some(other) => statat(dir, &*other, AtFlags::SYMLINK_NOFOLLOW).is_ok(),
+        Some(other) => lstat(dir, &*other).is_ok(),
         None => !name.to_bytes().is_ascii(),
     }
 }

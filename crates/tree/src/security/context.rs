@@ -4,12 +4,12 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, FileType, MemfdFlags, Mode, Stat, fchmod, fstat, memfd_create, statat};
+use rustix::fs::{FileType, MemfdFlags, Mode, Stat, fchmod, fstat, memfd_create};
 use rustix::io;
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 use crate::fs::stat::grain;
-use crate::fs::{Caller, FileId, ctime, each_name, is_symlink};
+use crate::fs::{Caller, FileId, ctime, each_name, is_symlink, lstat};
 use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 
@@ -150,7 +150,7 @@ fn links_in(dir: BorrowedFd<'_>) -> io::Result<Vec<FileId>> {
 }
 
 fn link_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stat = lstat(dir, name).ok()?;
     is_symlink(&stat).then(|| FileId::of(&stat))
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Scope};
 
-use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
 use super::contexts::Worker;
@@ -22,7 +22,7 @@ use super::tree_walk::LARGE_FILE_BYTES;
 use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
 use crate::copy::context::CopyContext;
 use crate::entry::source_name;
-use crate::fs::{c_name, data_bytes, is_regular, last_component};
+use crate::fs::{c_name, data_bytes, is_regular, last_component, lstat};
 use crate::hash::HashSet;
 
 /// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
@@ -160,7 +160,7 @@ impl Shared<'_> {
 /// Whether a source is a large file.
 fn is_large(cx: &CopyContext<'_>, source: &OsStr) -> bool {
     let Ok(source) = c_name(source_name(cx.options, source)) else { return false };
-    let found = statat(CWD, &*source, AtFlags::SYMLINK_NOFOLLOW);
+    let found = lstat(CWD, &*source);
     found.is_ok_and(|stat| is_regular(&stat) && data_bytes(&stat) >= LARGE_FILE_BYTES)
 }
 
@@ -185,7 +185,7 @@ fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[Os
 
 /// Errors about sources that cannot be read are reported in order.
 fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
-    let found = statat(CWD, source, AtFlags::SYMLINK_NOFOLLOW);
+    let found = lstat(CWD, source);
     let readable = || {
         cx.security().caller.is_root()
             || accessat(CWD, source, Access::READ_OK, AtFlags::EACCESS).is_ok()
@@ -194,5 +194,5 @@ fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
 }
 
 fn is_absent(target: BorrowedFd<'_>, name: &CStr) -> bool {
-    statat(target, name, AtFlags::SYMLINK_NOFOLLOW).is_err_and(|errno| errno == Errno::NOENT)
+    lstat(target, name).is_err_and(|errno| errno == Errno::NOENT)
 }

@@ -4,12 +4,11 @@
 //! ([`crate::shared::messages`]). The other opens their directory ([`super::opened_places`]).
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{FileType, fstat};
+use rustix::fs::FileType;
 
 use super::contexts::Worker;
 use super::opened_places::Refused;
@@ -18,7 +17,7 @@ use super::tree_walk::TreeWalk;
 use super::work_pool::{Incoming, ShareGuard, WorkPool};
 use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
-use crate::fs::{DirPath, FileId, Listing, open_for_search};
+use crate::fs::{DirPath, Listing, is_within};
 use crate::request::Follow;
 use crate::shared::messages::{
     Component, DirectoryMessage, Facts, Names, OperandMessage, Work, decode, encode,
@@ -29,27 +28,8 @@ use crate::shared::{Load, PartnerContext, ShareEnd, Surplus};
 /// which only the process that creates directories notices, and not through symbolic links, by which it
 /// may come to be there.
 pub(super) fn is_shareable(cx: &CopyContext<'_>, root: &DirectoryPair) -> bool {
-    cx.options.follow != Follow::Always && !is_below(root.dst.fd().as_fd(), root.src.id)
-}
-
-/// Whether the directory `fd` is `above` or below it. Yes if that cannot be found out.
-fn is_below(fd: BorrowedFd<'_>, above: FileId) -> bool {
-    let climb = || -> rustix::io::Result<bool> {
-        let mut at = open_for_search(fd, c".")?;
-        let mut id = FileId::of(&fstat(&at)?);
-        loop {
-            if id == above {
-                return Ok(true);
-            }
-            at = open_for_search(at.as_fd(), c"..")?;
-            let parent = FileId::of(&fstat(&at)?);
-            if parent == id {
-                return Ok(false);
-            }
-            id = parent;
-        }
-    };
-    climb().unwrap_or(true)
+    let is_below = || is_within(root.dst.fd(), root.src.id).unwrap_or(true);
+    cx.options.follow != Follow::Always && !is_below()
 }
 
 impl<'w> TreeWalk<'w> {

@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, CWD, Stat, statat};
 
 use super::operands::{copy_to_last, copy_to_name, open_directory};
 use crate::copy::context::CopyContext;
-use crate::destination::partial::{Beside, DirectoryMarker};
-use crate::destination::stale_files;
+use crate::destination::partial::{DirectoryMarker, remove_partial};
+use crate::destination::temporary::Beside;
 use crate::entry::source_name;
 use crate::fs::{DisplayPath, Place, Trust, c_name, is_directory, trim_slashes};
 use crate::report::{Action, Diagnostic};
@@ -58,7 +58,7 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
 /// user called it `last`.
 fn remove_stale_partial(cx: &CopyContext<'_>, beside: &Beside<'_>, last: &OsStr) {
     if !cx.options.dry_run
-        && let Err(left_over) = stale_files::remove_partial(beside)
+        && let Err(left_over) = remove_partial(beside)
     {
         left_over.report(cx.report, Path::new(last));
     }

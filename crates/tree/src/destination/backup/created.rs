@@ -4,9 +4,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, statat};
-
-use crate::fs::{FileId, Place};
+use crate::fs::{FileId, Place, lstat};
 use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::request::{BackupKind, Options};
@@ -32,7 +30,7 @@ impl CreatedFiles {
 
     /// Whether the file `name` in the directory of `dst` is one of them.
     pub(super) fn is_at(&self, dst: &Place<'_>, name: &CString) -> bool {
-        let stat = statat(dst.dir, &**name, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = lstat(dst.dir, &**name);
         let own = lock(&self.0);
         stat.is_ok_and(|stat| own.contains(&FileId::of(&stat)))
     }

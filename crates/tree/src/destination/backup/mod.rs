@@ -18,7 +18,8 @@ use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
-    Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, rename_if_absent,
+    Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, lstat,
+    rename_if_absent,
 };
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
@@ -62,7 +63,7 @@ impl BackedUp {
             BackupMethod::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name)?,
             BackupMethod::DryRun => {}
             BackupMethod::Link => {
-                let named = |name| statat(dst.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+                let named = |name| lstat(dst.dir, name);
                 let old = FileId::of(&named(&*self.name)?);
                 if named(dst.name).map_or(true, |now| FileId::of(&now) != old) {
                     return Ok(false);
@@ -250,7 +251,7 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
 /// Whether the backup number 1 of `dst` exists.
 fn has_first(dst: &Place<'_>) -> bool {
     let first = [dst.name.to_bytes(), b".~1~"].concat();
-    statat(dst.dir, OsStr::from_bytes(&first), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    lstat(dst.dir, OsStr::from_bytes(&first)).is_ok()
 }
 
 /// The directory of `dst`, and its current ctime.
