@@ -91,6 +91,11 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     if let Some(dry_run) = cx.dry_run().filter(|_| entry.is_operand) {
         dry_run.record_file(entry.dst.name);
     }
+    note_made(cx, entry, dst);
+}
+
+/// Notes that this run has made or written to `dst`.
+pub(super) fn note_made(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     if entry.dst.trust != Trust::Created {
         cx.destination.operands.note_in_preexisting(dst);
     }

@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
 
-use super::context::{CopyContext, CopyWorker, skipped};
-use super::directory_pair::DirectoryPair;
-use super::make_directory::{OTHERS_WRITE, OpenDirectory, create_and_open};
+use super::context::{CopyContext, CopyWorker, note_made, skipped};
+use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
 use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
 use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
@@ -59,7 +58,8 @@ pub(crate) fn enter_directory(
         None => create(cx, entry),
     };
     let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
-    remember_directory(cx, entry, FileId::of(&dst.stat));
+    // No other source is merged into it by another spelling of its name.
+    note_made(cx, entry, FileId::of(&dst.stat));
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
     let src_device = FileId::of(&entry.src_stat).dev;
@@ -113,17 +113,6 @@ pub(crate) fn enter_directory(
     let is_listed = is_listed && is_at(cx, &pair, DirectoryStage::Entered);
     let listing = if is_listed { Listing::default() } else { Listing::ended() };
     Ok(Next::Enter(Arc::new(pair), listing))
-}
-
-/// Remembers the destination `dst`, so that no other source is merged into it by another spelling of its name.
-fn remember_directory(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
-    let operands = &cx.destination.operands;
-    if entry.dst.trust != Trust::Created {
-        operands.note_in_preexisting(dst);
-    }
-    if entry.is_operand && entry.operand.into_directory {
-        operands.record_made(&entry.dst, dst);
-    }
 }
 
 /// Tells the observer the stage of a directory, and returns its answer.

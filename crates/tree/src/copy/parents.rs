@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, Stat, fstat};
 use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
-use super::make_directory::{OpenDirectory, create_and_open};
+use super::directory_pair::{OpenDirectory, create_and_open};
 use crate::destination::dry_run;
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Handle, Place, SEARCH, Trust, c_name, enter_for_search,

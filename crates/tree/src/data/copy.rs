@@ -4,7 +4,7 @@ use engines::Span;
 
 use super::context::{DataContext, Files};
 use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position};
-use super::engine_choice::chains::ChainId;
+use super::engine_choice::choice::ChainId;
 use super::journal::Journal;
 use super::transfer::Ended;
 use super::worker::{DataWorker, FailedData};

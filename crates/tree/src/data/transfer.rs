@@ -7,12 +7,10 @@ use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
-use super::engine_choice::chains::ChainId;
-use super::engine_choice::profiles::EngineContext;
+use super::engine_choice::choice::{ChainId, EngineContext};
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
-use super::holes;
-use super::holes::copy_without_zeros;
-use super::writeback::Backlog;
+use super::holes::{self, copy_without_zeros};
+use super::sync::Backlog;
 use crate::concurrency::Helpers;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::backup::created::CreatedFiles;
-use super::backup::numbers::BackupNumbers;
+use super::backup::numbers::{BackupNumbers, CreatedFiles};
 use super::dry_run::DryRun;
 use super::partial::StaleFiles;
 use super::time_resolution::TimeResolutions;

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Stat, fstat, linkat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
-use super::partner_context::PartnerContext;
+use super::partners::PartnerContext;
 use crate::fs::{DirPath, FileId, Place, give_name, hold, is_file, lstat, split};
 use crate::hash::HashSet;
 use crate::lock::lock;
@@ -226,7 +226,8 @@ mod tests {
             let dir_path = DirPath::top(dir.path(), None, None);
             FirstCopy { dir: dir_path, name: name.into(), id: FileId::of(&stat) }
         };
-        let report = Reporter::new(&crate::report::Silent, false, false);
+        let (options, never) = (crate::request::Options::default(), false.into());
+        let report = Reporter::new(&crate::report::Silent, &options, &never);
         let copy = made(c"copy");
         assert_eq!(copy.link_to(&report, &dst, open.as_fd()), Ok(()));
         dst.unlink().expect("the link");

@@ -20,8 +20,8 @@ use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
 use crate::fs::{
-    DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
-    open_for_search,
+    Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
+    open_destination,
 };
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
@@ -242,12 +242,8 @@ fn until_it_appears<T>(cx: &CopyContext<'_>, open: impl Fn() -> io::Result<T>) -
 
 /// Opens two directories, open with O_PATH, as those that a walk is in.
 fn open_again(src: &OwnedFd, dst: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
-    let src = openat(src, c".", DIRECTORY, Mode::empty())?;
-    let dst = match openat(dst, c".", DIRECTORY, Mode::empty()) {
-        Err(Errno::ACCESS) => open_for_search(dst.as_fd(), c".")?,
-        result => result?,
-    };
-    Ok((src, dst))
+    let dst = open_destination(dst.as_fd(), c".", OFlags::empty())?;
+    Ok((crate::fs::open_operand(src.as_fd(), c".")?, dst))
 }
 
 impl Directories {

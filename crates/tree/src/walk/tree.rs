@@ -1,7 +1,7 @@
 //! The walk through a tree: one frame a directory on an explicit stack, so that the depth of the
 //! tree is not the depth of calls.
 //!
-//! One worker starts, and copies a small tree alone ([`super::single_worker`]). Later workers take
+//! One worker starts, and copies a small tree alone ([`super::contexts`]). Later workers take
 //! names from directories that others have open ([`super::work_pool`]). The worker that entered a
 //! directory finishes it and sets its attributes after the last of its entries is copied; until
 //! then it copies entries of others.
@@ -15,12 +15,10 @@ use std::thread::{self, Scope};
 
 use rustix::fs::FileType;
 
-use super::contexts::Worker;
+use super::contexts::{SingleWorkerPhase, Worker};
 use super::opened_places::OpenedPlaces;
-use super::partner_shares::is_shareable;
-use super::range_shares::InDirectory;
+use super::partner_shares::{InDirectory, is_shareable};
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{GivenFile, Taken, WorkPool, WorkShare};
@@ -43,7 +41,6 @@ pub(crate) fn walk(
         return walk_with_partners(cx, worker, Some((root, listing)));
     }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
-    let pool;
     let places = OpenedPlaces::default();
     let gives_files = has_workers(cx.options) && may_give_files(cx.options);
     let single =
@@ -99,21 +96,12 @@ pub(crate) fn walk(
             return stack.assert_done();
         }
     }
-    pool = WorkPool::new(limits, cx.partners().clone());
-    stack.given.drain(..).for_each(|file| pool.give(file.share()));
+    let pool = WorkPool::new(limits, cx.partners().clone());
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
-    thread::scope(|scope| {
-        shared.spawn_workers(scope);
-        // If this worker panics, the others must not wait for it.
-        let _close_guard = CloseOnDrop(&pool);
-        let _busy = pool.processors.busy();
-        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
-        shared.copy_frames(worker, &mut stack, |_| {
-            shared.spawn_workers(scope);
-            true
-        });
-        worker.copy.data.end_sharing();
-    });
+    // The stack may hold shares of the pool.
+    let mut stack = stack;
+    stack.given.drain(..).for_each(|file| pool.give(file.share()));
+    shared.copy_with_others(&pool, worker, &mut stack, true);
     stack.assert_done();
 }
 
@@ -147,23 +135,7 @@ pub(super) fn walk_with_partners(
     }
     let woken = pool.clone();
     cx.partners().inbox.set_waker(Some(Arc::new(move || woken.wake())));
-    thread::scope(|scope| {
-        let _worker_guard = pool.count_worker();
-        shared.spawn_workers(scope);
-        let _close_guard = CloseOnDrop(&pool);
-        let _busy = pool.processors.busy();
-        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
-        loop {
-            shared.copy_frames(worker, &mut stack, |_| {
-                shared.spawn_workers(scope);
-                true
-            });
-            if has_root || !shared.take_share(worker, &mut stack, || false) {
-                break;
-            }
-        }
-        worker.copy.data.end_sharing();
-    });
+    shared.copy_with_others(&pool, worker, &mut stack, has_root);
     cx.partners().inbox.set_waker(None);
     stack.assert_done();
 }
@@ -192,6 +164,35 @@ impl<'w> TreeWalk<'w> {
         if let Some(pool) = self.pool {
             pool.controller.spawn_workers(scope, || self.run_worker(pool, scope));
         }
+    }
+
+    /// Copies with workers that are started as they are wanted: what is on the stack and, unless the worker
+    /// `has_root`, what others give.
+    fn copy_with_others(
+        &self,
+        pool: &WorkPool,
+        worker: &mut Worker,
+        stack: &mut Stack<'w>,
+        has_root: bool,
+    ) {
+        thread::scope(|scope| {
+            let _worker_guard = pool.count_worker();
+            self.spawn_workers(scope);
+            // If this worker panics, the others must not wait for it.
+            let _close_guard = CloseOnDrop(pool);
+            let _busy = pool.processors.busy();
+            worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
+            loop {
+                self.copy_frames(worker, stack, |_| {
+                    self.spawn_workers(scope);
+                    true
+                });
+                if has_root || !self.take_share(worker, stack, || false) {
+                    break;
+                }
+            }
+            worker.copy.data.end_sharing();
+        });
     }
 
     /// Copies names that other workers give, until there are no more.

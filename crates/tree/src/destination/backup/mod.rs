@@ -1,7 +1,6 @@
 //! Backups of files that are replaced. `numbers.rs` finds the highest number of a file's backups;
 //! [`back_up`] chooses the name.
 
-pub(super) mod created;
 pub(super) mod numbers;
 
 use std::ffi::{CString, OsStr, OsString};
@@ -19,7 +18,7 @@ use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
     Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, lstat,
-    rename_if_absent,
+    rename_if_absent, split,
 };
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
@@ -220,7 +219,7 @@ fn highest_number(
     if kind == BackupKind::Simple {
         return Ok(None);
     }
-    let (parent, base) = split(dst.name.to_bytes());
+    let (parent, base) = split(dst.name);
     let seen = directory_of(dst)?;
     let list = || match open_listed(dst.dir, parent, quiet) {
         Ok(dir) => list_numbers(dir.as_fd()),
@@ -256,7 +255,7 @@ fn has_first(dst: &Place<'_>) -> bool {
 
 /// The directory of `dst`, and its current ctime.
 fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
-    let (parent, _) = split(dst.name.to_bytes());
+    let (parent, _) = split(dst.name);
     let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
     Ok(Seen { id: FileId::of(&stat), changed: ctime(&stat) })
 }
@@ -281,7 +280,7 @@ pub(crate) fn refresh(cx: &DestinationContext<'_>, dst: &Place<'_>) {
 /// Records that this run created `dst`, which may itself have the name of a backup.
 pub(crate) fn note_created(cx: &DestinationContext<'_>, dst: &Place<'_>) {
     let Some(kind) = numbered(cx, dst) else { return };
-    let (_, name) = split(dst.name.to_bytes());
+    let (_, name) = split(dst.name);
     let number = parse(name);
     if cx.dry_run.is_some() && number.is_some() {
         // A dry run creates no file, so that a later listing would not contain it.
@@ -299,15 +298,6 @@ fn open_listed(dir: BorrowedFd<'_>, parent: &[u8], quiet: bool) -> io::Result<Ow
         let _ = fcntl_setfl(&listed, OFlags::NOATIME);
     }
     Ok(listed)
-}
-
-/// The directory part of a name, and its last component.
-fn split(name: &[u8]) -> (&[u8], &[u8]) {
-    match name.iter().rposition(|&byte| byte == b'/') {
-        None => (b".", name),
-        Some(0) => (b"/", &name[1..]),
-        Some(at) => (&name[..at], &name[at + 1..]),
-    }
 }
 
 /// The path of the backup: that of the destination, with the suffix of `name`.
