@@ -11,7 +11,7 @@ use crate::destination::context::DestinationContext;
 use crate::destination::dry_run::DryRun;
 use crate::entry::Entry;
 use crate::fs::process::umask;
-use crate::fs::{FileId, Trust, kind};
+use crate::fs::{Buffer, FileId, Trust, kind};
 use crate::metadata::MetadataContext;
 use crate::report::{Method, Receipt, Reporter, Verified};
 use crate::request::Options;
@@ -65,9 +65,13 @@ impl<'r> CopyContext<'r> {
     }
 }
 
-/// What a worker keeps for copying entries.
+/// What a worker keeps.
 pub(crate) struct CopyWorker {
     pub(crate) data: DataWorker,
+    /// For reading directories.
+    pub(crate) names: Buffer,
+    /// Entries copied so far.
+    pub(crate) entries: u64,
     /// The last entry became a hard link to an earlier copy.
     pub(crate) last_was_linked: bool,
     /// The directory of the last such copy.
@@ -78,6 +82,8 @@ impl CopyWorker {
     pub(crate) fn new(cx: &CopyContext<'_>) -> CopyWorker {
         CopyWorker {
             data: DataWorker::new(cx.data),
+            names: Buffer::default(),
+            entries: 0,
             last_was_linked: false,
             last_reopened: LastReopened::default(),
         }

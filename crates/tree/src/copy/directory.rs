@@ -127,7 +127,7 @@ fn is_at(cx: &CopyContext<'_>, pair: &DirectoryPair, stage: DirectoryStage) -> b
 fn source_path(entry: &Entry<'_>) -> DirPath {
     let id = FileId::of(&entry.src_stat);
     match entry.src.shown {
-        DisplayPath::Operand(path) => DirPath::source(path, id),
+        DisplayPath::Operand(path) => DirPath::top(path, None, Some(id)),
         DisplayPath::In(dir) | DisplayPath::Directory(dir) => dir.child(entry.src.name, Some(id)),
     }
 }
@@ -229,7 +229,7 @@ fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<
     }
     if cx.options.may_write_through() {
         let named = found.through_link || entry.dst.trust == Trust::Operand;
-        cx.security().preexisting.record_directory(fd.as_fd(), (!named).then_some(dir));
+        cx.security().record_directory(fd.as_fd(), (!named).then_some(dir));
     }
     Ok(OpenDirectory { fd, stat, mode: None })
 }

@@ -268,7 +268,7 @@ fn enter_existing(
         return Err(Diagnostic::DestinationReplaced { dst: place.path() });
     }
     let above = (!is_symlink(existing)).then_some(place.dir);
-    cx.security().preexisting.record_directory(fd.as_fd(), above);
+    cx.security().record_directory(fd.as_fd(), above);
     Ok((fd, stat))
 }
 

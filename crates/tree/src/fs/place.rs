@@ -153,16 +153,10 @@ pub(crate) enum Anchor {
 }
 
 impl DirPath {
-    /// The top of a destination, shown as `operand`, and its identity if that is known.
+    /// The top of a source or a destination, shown as `operand`, and its identity if that is known.
     pub(crate) fn top(operand: &Path, anchor: Option<Anchor>, id: Option<FileId>) -> DirPath {
         let name = operand.as_os_str().as_bytes().into();
         DirPath(Arc::new(Node { parent: None, name, anchor, id }))
-    }
-
-    /// The top of a source, shown as `operand`.
-    pub(crate) fn source(operand: &Path, id: FileId) -> DirPath {
-        let name = operand.as_os_str().as_bytes().into();
-        DirPath(Arc::new(Node { parent: None, name, anchor: None, id: Some(id) }))
     }
 
     /// The directory `name` in this one, and its identity if that is known.
@@ -212,27 +206,15 @@ impl DirPath {
 
     /// The path from the operand down.
     pub(crate) fn path(&self) -> PathBuf {
-        let mut names = vec![self.name()];
-        let mut above = self.parent();
-        while let Some(dir_path) = above {
-            names.push(dir_path.name());
-            above = dir_path.parent();
-        }
         let mut path = Vec::new();
-        for name in names.into_iter().rev() {
-            push_name(&mut path, name);
-        }
+        self.levels().for_each(|level| push_name(&mut path, level.name()));
         into_path(path)
     }
 
     /// The path of `name` in this directory, without the operand.
     pub(crate) fn below_operand(&self, name: &CStr) -> Vec<u8> {
-        let above = std::iter::successors(Some(self), |dir_path| dir_path.parent());
-        let mut names: Vec<_> =
-            above.take_while(|t| t.parent().is_some()).map(DirPath::name).collect();
-        names.reverse();
-        names.push(name.to_bytes());
-        names.join(&b'/')
+        let above = self.levels().skip(1).map(DirPath::name);
+        above.chain([name.to_bytes()]).collect::<Vec<_>>().join(&b'/')
     }
 
     /// The path of `name` in this directory.

@@ -51,12 +51,6 @@ impl Listing {
         Listing { ended: true, ..Listing::default() }
     }
 
-    /// The listing of one name, which was read before.
-    pub(crate) fn of_name(name: CString, kind: FileType) -> Listing {
-        let batch = VecDeque::from([Name { name, kind, cookie: 0 }]);
-        Listing { batch, ended: true, ..Listing::default() }
-    }
-
     /// The listing of names that were read before.
     pub(crate) fn of_names(names: Vec<(CString, FileType)>) -> Listing {
         let batch = names.into_iter().map(|(name, kind)| Name { name, kind, cookie: 0 }).collect();
@@ -84,9 +78,12 @@ impl Listing {
         self.ended && self.batch.is_empty()
     }
 
-    /// The next name that was read ahead, if its listed type is `kind`.
-    pub(crate) fn next_buffered(&mut self, kind: FileType) -> Option<(CString, FileType)> {
-        let next = self.batch.pop_front_if(|next| next.kind == kind)?;
+    /// The next name that was read ahead, if its listed type is wanted.
+    pub(crate) fn next_buffered(
+        &mut self,
+        is_wanted: impl Fn(FileType) -> bool,
+    ) -> Option<(CString, FileType)> {
+        let next = self.batch.pop_front_if(|next| is_wanted(next.kind))?;
         self.cookie = next.cookie;
         Some((next.name, next.kind))
     }
@@ -121,10 +118,7 @@ impl Listing {
         while self.batch.is_empty() && !self.ended {
             self.fill(dir, buffer)?;
         }
-        Ok(self.batch.pop_front().map(|next| {
-            self.cookie = next.cookie;
-            (next.name, next.kind)
-        }))
+        Ok(self.next_buffered(|_| true))
     }
 
     /// Drops the names read ahead, before the descriptor is closed.
@@ -275,9 +269,9 @@ mod tests {
             assert!(listing.batch.len() < FILES / 2, "{}", listing.batch.len());
             insert(&mut names, name);
             let buffered = listing.buffered();
-            assert!(listing.next_buffered(FileType::Directory).is_none());
+            assert!(listing.next_buffered(|kind| kind == FileType::Directory).is_none());
             assert_eq!(listing.buffered(), buffered, "what is of another kind stays");
-            if let Some((name, _)) = listing.next_buffered(kind) {
+            if let Some((name, _)) = listing.next_buffered(|next| next == kind) {
                 insert(&mut names, name);
             }
             if names.len() % 300 < 2 {

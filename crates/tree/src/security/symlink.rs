@@ -170,12 +170,12 @@ fn is_preexisting(
     link: &Stat,
     in_destination: bool,
 ) -> Result<bool, NotFollowed> {
-    if security.preexisting.contains(dir, FileId::of(link)) {
+    if security.contains(dir, FileId::of(link)) {
         return Ok(true);
     }
     let dir = fstat(dir)?;
     let is_private = security.is_owner_trusted(&dir) && dir.st_mode & 0o022 == 0;
-    let in_destination = in_destination || security.preexisting.is_entered(&dir);
+    let in_destination = in_destination || security.is_entered(&dir);
     Ok(!in_destination && (is_private || !security.changed_during_run(&dir)))
 }
 

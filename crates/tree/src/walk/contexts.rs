@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::copy::context::{CopyContext, CopyWorker};
 use crate::data::context::DataContext;
 use crate::destination::context::DestinationContext;
-use crate::fs::Buffer;
 use crate::report::{Observer, Reporter};
 use crate::request::Options;
 use crate::shared::PartnerContext;
@@ -46,21 +45,6 @@ pub(super) fn with_context(
     Outcome { failures: report.failures() }
 }
 
-/// One worker of a run.
-pub(crate) struct Worker {
-    pub(crate) copy: CopyWorker,
-    /// For reading directories.
-    pub(super) buffer: Buffer,
-    /// Entries copied so far.
-    pub(super) entries: u64,
-}
-
-impl Worker {
-    pub(crate) fn new(cx: &CopyContext<'_>) -> Worker {
-        Worker { copy: CopyWorker::new(cx), buffer: Buffer::default(), entries: 0 }
-    }
-}
-
 // When a second worker starts: how much one worker does before others join.
 
 /// The first worker copies alone until one of these is exceeded.
@@ -95,14 +79,14 @@ pub(crate) struct SingleWorkerPhase {
 }
 
 impl SingleWorkerPhase {
-    pub(crate) fn first(options: &Options, worker: &Worker) -> SingleWorkerPhase {
+    pub(crate) fn first(options: &Options, worker: &CopyWorker) -> SingleWorkerPhase {
         SingleWorkerPhase::new(if options.jobs.is_some() { WITH_JOBS } else { DEFAULT }, worker)
     }
 
     /// The phase after the first one, if only a few `names` are known to be left.
     pub(crate) fn for_last_names(
         options: &Options,
-        worker: &Worker,
+        worker: &CopyWorker,
         names: u64,
     ) -> Option<SingleWorkerPhase> {
         let are_few = options.jobs.is_none() && names < LAST_NAMES.entries;
@@ -110,22 +94,21 @@ impl SingleWorkerPhase {
     }
 
     /// The phase where workers contend for a lock of the file system.
-    pub(crate) fn contended(worker: &Worker) -> SingleWorkerPhase {
+    pub(crate) fn contended(worker: &CopyWorker) -> SingleWorkerPhase {
         SingleWorkerPhase::new(CONTENDED, worker)
     }
 
-    fn new(Bounds { entries, bytes, time }: Bounds, worker: &Worker) -> SingleWorkerPhase {
+    fn new(Bounds { entries, bytes, time }: Bounds, worker: &CopyWorker) -> SingleWorkerPhase {
         SingleWorkerPhase {
             entries_end: worker.entries + entries,
-            bytes_end: worker.copy.data.moved_bytes + bytes,
+            bytes_end: worker.data.moved_bytes + bytes,
             deadline: Instant::now() + time,
         }
     }
 
     /// Whether other workers should join.
-    pub(crate) fn is_over(&self, worker: &Worker) -> bool {
-        let few =
-            worker.entries < self.entries_end && worker.copy.data.moved_bytes < self.bytes_end;
+    pub(crate) fn is_over(&self, worker: &CopyWorker) -> bool {
+        let few = worker.entries < self.entries_end && worker.data.moved_bytes < self.bytes_end;
         !few || Instant::now() >= self.deadline
     }
 }

@@ -164,7 +164,7 @@ fn open_place(
         let links = links
             .as_ref()
             .map(|links| links.iter().filter_map(|link| partners.devices.own(*link)).collect());
-        cx.security().preexisting.take_over(FileId::of(&dst_stat), links);
+        cx.security().take_over(FileId::of(&dst_stat), links);
     }
     if !facts.new && cx.options.resume {
         cx.destination.stale.scan(dst.as_fd());
@@ -202,7 +202,7 @@ fn open_operand(
     };
     let (src, src_found) =
         until_it_appears(cx, open_source).map_err(refused(Action::EnterDirectory, &operand.src))?;
-    let src_path = DirPath::source(&operand.src, src_found);
+    let src_path = DirPath::top(&operand.src, None, Some(src_found));
     let dst_path = until_it_appears(cx, || partners.top_of_destination(&described.top, sender))
         .map_err(refused(Action::EnterDestination, &operand.dst))?;
     partners.forget_passing_failures();

@@ -13,13 +13,13 @@ use std::time::Instant;
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, statat};
 use rustix::io::Errno;
 
-use super::contexts::{SingleWorkerPhase, Worker, with_context};
+use super::contexts::{SingleWorkerPhase, with_context};
 use super::partner_shares::OfOperand;
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
 use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
-use crate::copy::context::CopyContext;
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
@@ -73,9 +73,9 @@ fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, di
     let dir_path = DirPath::top(target_path, Some(Anchor::Held(target.clone())), id);
     let inherits_acl = AtomicBool::new(has_default_acl(cx.options, target.as_fd()));
     record_preexisting_symlinks(cx, request, target.as_fd());
-    let mut worker = Worker::new(cx);
+    let mut worker = CopyWorker::new(cx);
     let previous = Mutex::new(Parents::default());
-    let copy = |worker: &mut Worker, source: &OsStr| {
+    let copy = |worker: &mut CopyWorker, source: &OsStr| {
         let source = source_name(cx.options, source);
         if cx.options.parents {
             let target = TargetDir { fd: target.as_fd(), dir_path: &dir_path };
@@ -99,7 +99,7 @@ fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, di
         }
     };
     copy_each(cx, &mut worker, target.as_fd(), &request.sources, &copy);
-    worker.copy.data.release(cx.data);
+    worker.data.release(cx.data);
     cx.data.syncer.sync_directory(target.as_fd(), || target_path.to_owned());
     cx.data.syncer.sync_file_systems();
 }
@@ -111,17 +111,17 @@ fn record_preexisting_symlinks(cx: &CopyContext<'_>, request: &Request, target: 
     let Ok(names) = names.collect::<Result<Vec<_>, _>>() else { return };
     // An operand such as `d/.` is copied into the target itself, to any names.
     if cx.options.parents || names.iter().any(|name| name.to_bytes() == b".") {
-        cx.security().preexisting.record_directory(target, None);
+        cx.security().record_directory(target, None);
     } else if cx.options.may_write_through() {
         let names: Vec<_> = names.iter().map(CString::as_c_str).collect();
-        cx.security().preexisting.record_names(target, &names);
+        cx.security().record_names(target, &names);
     }
 }
 
 /// Copies one source to its whole name below the target directory.
 fn copy_with_parents(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     source: &[u8],
     (target, target_path): (TargetDir<'_>, &Path),
     previous: &Mutex<Parents>,
@@ -157,18 +157,18 @@ pub(super) fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr)
     if cx.options.parents {
         return cx.report.report(Diagnostic::ParentsNeedDirectory);
     }
-    let mut worker = Worker::new(cx);
+    let mut worker = CopyWorker::new(cx);
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(cx, dst)
     {
         let outcome = with_context(&options, cx.report.observer, cx.partners(), |nested| {
             copy_exactly(nested, &mut worker, source, path.as_os_str());
-            worker.copy.data.drop_pages(nested.data);
+            worker.data.drop_pages(nested.data);
         });
         return cx.report.add_failures(outcome.failures);
     }
     copy_exactly(cx, &mut worker, source, dst);
-    worker.copy.data.drop_pages(cx.data);
+    worker.data.drop_pages(cx.data);
 }
 
 /// `cp -bf x x` copies `x` to the name of its backup, and does nothing else.
@@ -184,7 +184,7 @@ fn backup_of_itself(cx: &CopyContext<'_>, dst: &OsStr) -> Option<(PathBuf, Optio
     Some((path, Options { backup: None, ..cx.options.clone() }))
 }
 
-fn copy_exactly(cx: &CopyContext<'_>, worker: &mut Worker, source: &[u8], dst: &OsStr) {
+fn copy_exactly(cx: &CopyContext<'_>, worker: &mut CopyWorker, source: &[u8], dst: &OsStr) {
     // The directory is looked up once. If it cannot be opened, or the name has no component of its
     // own, the whole name is used, and the kernel's error says what is wrong with it.
     let (parent, base) = match dst.as_bytes().iter().rposition(|&byte| byte == b'/') {
@@ -210,7 +210,7 @@ fn copy_exactly(cx: &CopyContext<'_>, worker: &mut Worker, source: &[u8], dst: &
         into_directory: false,
     };
     operand.copy(cx, worker);
-    worker.copy.data.sync(cx.data);
+    worker.data.sync(cx.data);
     let syncer = &cx.data.syncer;
     match opened {
         Some(dir) => {
@@ -240,7 +240,7 @@ struct OperandEntry<'a> {
 }
 
 impl OperandEntry<'_> {
-    fn copy(self, cx: &CopyContext<'_>, worker: &mut Worker) {
+    fn copy(self, cx: &CopyContext<'_>, worker: &mut CopyWorker) {
         let operand = Arc::new(Operand {
             src: PathBuf::from(OsStr::from_bytes(self.source)),
             dst: self.path,
@@ -276,7 +276,7 @@ impl OperandEntry<'_> {
             private: false,
             started: cx.report.keeps_receipts().then(Instant::now),
         };
-        if let Next::Enter(pair, listing) = copy_entry(cx, &mut worker.copy, &entry, None) {
+        if let Next::Enter(pair, listing) = copy_entry(cx, worker, &entry, None) {
             walk(cx, worker, (pair, listing));
         }
     }
@@ -298,12 +298,12 @@ const PARALLEL_MIN: usize = 32;
 const PARALLEL_LARGE_MIN: usize = 2;
 
 /// Copies one operand with one worker.
-type CopyOperand<'c> = &'c (dyn Fn(&mut Worker, &OsStr) + Sync);
+type CopyOperand<'c> = &'c (dyn Fn(&mut CopyWorker, &OsStr) + Sync);
 
 /// Copies each of `sources` into the directory `target`, with `copy`.
 pub(crate) fn copy_each(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     target: BorrowedFd<'_>,
     sources: &[OsString],
     copy: CopyOperand<'_>,
@@ -341,7 +341,7 @@ pub(crate) fn copy_each(
 
 fn copy_in_order(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     sources: &[OsString],
     copy: CopyOperand<'_>,
 ) {
@@ -356,13 +356,13 @@ fn copy_in_order(
 
 fn copy_in_parallel(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     sources: &[OsString],
     copy: CopyOperand<'_>,
 ) {
     cx.report.deferred_init();
     // Messages about earlier operands come before those about these.
-    worker.copy.data.sync(cx.data);
+    worker.data.sync(cx.data);
     let limits = worker_limits(cx.options);
     let workers = ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len());
     let controller = Arc::new(ConcurrencyController::new(limits.within(workers)));
@@ -373,7 +373,7 @@ fn copy_in_parallel(
         shared.work(worker, scope);
     });
     // And messages about these before those about later ones.
-    worker.copy.data.sync(cx.data);
+    worker.data.sync(cx.data);
     cx.report.order.flush(cx.report.observer);
 }
 
@@ -391,9 +391,9 @@ struct Shared<'s> {
 impl Shared<'_> {
     /// Copies one operand after the other, and starts other workers where the controller wants
     /// them.
-    fn work<'scope>(&'scope self, worker: &mut Worker, scope: &'scope Scope<'scope, '_>) {
+    fn work<'scope>(&'scope self, worker: &mut CopyWorker, scope: &'scope Scope<'scope, '_>) {
         let _busy = self.processors.busy();
-        worker.copy.data.start_sharing(Permit::new(&self.controller), &self.processors);
+        worker.data.start_sharing(Permit::new(&self.controller), &self.processors);
         loop {
             self.spawn_workers(scope);
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -402,22 +402,22 @@ impl Shared<'_> {
                 break;
             }
             worker.entries += 1;
-            worker.copy.data.permit.acquire();
-            let moved_before = worker.copy.data.moved_bytes;
+            worker.data.permit.acquire();
+            let moved_before = worker.data.moved_bytes;
             let report = self.cx.report;
             report.order.for_operand(report.observer, index, || (self.copy)(worker, source));
-            let data = &worker.copy.data;
+            let data = &worker.data;
             let cost = EntryCost { bytes: data.moved_bytes - moved_before, created: false };
             data.permit.record(cost, self.next.load(Ordering::Relaxed) >= self.sources.len());
         }
-        worker.copy.data.end_sharing();
+        worker.data.end_sharing();
     }
 
     fn spawn_workers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         self.controller.spawn_workers(scope, || {
-            let mut worker = Worker::new(self.cx);
+            let mut worker = CopyWorker::new(self.cx);
             self.work(&mut worker, scope);
-            worker.copy.data.release(self.cx.data);
+            worker.data.release(self.cx.data);
         });
     }
 }

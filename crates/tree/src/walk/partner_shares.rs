@@ -12,21 +12,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{CWD, FileType, OFlags, Stat, fstat};
+use rustix::fs::{CWD, OFlags, Stat, fstat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
-use super::contexts::Worker;
 use super::opened_places::{Directories, Refused};
 use super::stack::{Frame, Stack};
 use super::tree_walk::TreeWalk;
-use super::work_pool::{Incoming, ShareGuard, WorkPool};
-use crate::copy::context::CopyContext;
+use super::work_pool::{Incoming, ShareGuard, WorkPool, WorkShare};
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::range_owner;
 use crate::data::context::{Files, Shared};
 use crate::entry::{Operand, RangePlace, open_regular};
 use crate::fs::{
-    DirPath, DisplayPath, FileId, FsTypes, Listing, Place, Trust, c_name, file_bytes, fs_type_of,
+    DirPath, DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, fs_type_of,
     is_component, is_within, join, open_for_search, open_listed, split,
 };
 use crate::report::Diagnostic;
@@ -84,26 +83,20 @@ impl<'w> TreeWalk<'w> {
     }
 
     /// Gives a large file to a partner that waits. Returns whether one does.
-    pub(super) fn give_file_to_partner(
-        &self,
-        pair: &Arc<DirectoryPair>,
-        name: &CString,
-        listed_as: FileType,
-    ) -> bool {
+    pub(super) fn give_file_to_partner(&self, WorkShare { pair, names, .. }: &WorkShare) -> bool {
         let (partners, Some(pool)) = (self.cx.partners(), self.pool) else { return false };
         if partners.others.waiting() == 0 || !is_given(pair) {
             return false;
         }
         let Some(place) = directory_message(self.cx, pair) else { return false };
-        let names = Listing::of_name(name.clone(), listed_as);
-        give(partners, pool, pair.clone(), Names::new(place, &names, true));
+        give(partners, pool, pair.clone(), Names::new(place, names, true));
         true
     }
 
     /// Starts what a partner has given. If its directory cannot be opened, it is handed back.
     pub(super) fn start_received(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         incoming: Incoming,
         guard: ShareGuard<'w>,
     ) -> Option<Frame<'w>> {
@@ -174,7 +167,7 @@ pub(super) fn directory_message(
     };
     // Links in a directory that existed before the run may be followed, if they are as old.
     let is_followed = !pair.new && cx.options.may_write_through();
-    let links = is_followed.then(|| cx.security().preexisting.recorded(pair.dst.id)).flatten();
+    let links = is_followed.then(|| cx.security().recorded(pair.dst.id)).flatten();
     let links =
         links.map(|links| links.into_iter().map(|link| partners.devices.common(link)).collect());
     Some(DirectoryMessage {
@@ -261,12 +254,12 @@ impl TreeWalk<'_> {
     /// the offer is handed back.
     pub(super) fn help_with_file(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         incoming: Incoming,
         offer: &RangeOffer,
     ) {
         let partners = self.cx.partners();
-        let opened = match self.open_files(&mut worker.copy.data.fs_types, offer) {
+        let opened = match self.open_files(&mut worker.data.fs_types, offer) {
             Ok(opened) => opened,
             Err(refused) => return self.hand_back(incoming, refused),
         };
@@ -303,7 +296,7 @@ impl TreeWalk<'_> {
             opened_here: true,
             shared: Some(Shared { owned: None, look: &look }),
         };
-        let data = &mut worker.copy.data;
+        let data = &mut worker.data;
         range_owner::help(self.cx, data, offer, &files, &has_more);
     }
 

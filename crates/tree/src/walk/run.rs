@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Stat, statat};
 
-use super::contexts::{Outcome, Worker, with_context, with_data_context};
+use super::contexts::{Outcome, with_context, with_data_context};
 use super::operands::{copy_into, copy_to_last, copy_to_name, open_directory};
 use super::tree::walk_with_partners;
-use crate::copy::context::CopyContext;
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::one_file::{copy_open_files, copy_plain, is_plain};
 use crate::data::worker::DataWorker;
 use crate::destination::partial::{DirectoryMarker, remove_partial};
@@ -51,9 +51,9 @@ pub fn copy_with_partners(
             cx.report.add_failures(partners.finish());
         }
         None => {
-            let mut worker = Worker::new(cx);
+            let mut worker = CopyWorker::new(cx);
             walk_with_partners(cx, &mut worker, None);
-            worker.copy.data.release(cx.data);
+            worker.data.release(cx.data);
             cx.data.syncer.sync_file_systems();
         }
     })

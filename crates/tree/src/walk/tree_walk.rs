@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Stat, fstat};
 
-use super::contexts::Worker;
 use super::opened_places::OpenedPlaces;
 use super::stack::Frame;
 use super::work_pool::WorkPool;
 use crate::concurrency::EntryCost;
-use crate::copy::context::CopyContext;
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::entry::copy_entry;
@@ -42,19 +41,19 @@ impl TreeWalk<'_> {
     /// Copies one entry; `prepared` is what the batch has done for it already.
     pub(super) fn copy_one(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         entry: &ListedEntry<'_>,
         prepared: Option<Prepared>,
     ) -> Next {
         worker.entries += 1;
         let created = prepared.as_ref().is_some_and(|prepared| prepared.created.is_some());
-        let moved_before = worker.copy.data.moved_bytes;
-        let next = copy_entry(self.cx, &mut worker.copy, entry, prepared);
+        let moved_before = worker.data.moved_bytes;
+        let next = copy_entry(self.cx, worker, entry, prepared);
         if let Some(pool) = self.pool
             && !matches!(next, Next::Give(..))
         {
-            let cost = EntryCost { bytes: worker.copy.data.moved_bytes - moved_before, created };
-            worker.copy.data.permit.record(cost, pool.idle_workers() > 0);
+            let cost = EntryCost { bytes: worker.data.moved_bytes - moved_before, created };
+            worker.data.permit.record(cost, pool.idle_workers() > 0);
         }
         next
     }
@@ -147,11 +146,11 @@ fn batches_files(cx: &CopyContext<'_>) -> bool {
 impl TreeWalk<'_> {
     /// Whether `entry` may start a batch: it is listed as a regular file, and goes to a directory
     /// that only this run changes.
-    pub(super) fn may_batch(&self, worker: &Worker, entry: &ListedEntry<'_>) -> bool {
+    pub(super) fn may_batch(&self, worker: &CopyWorker, entry: &ListedEntry<'_>) -> bool {
         self.batch_files > 1
             && entry.listed_as == FileType::RegularFile
             && entry.private
-            && !worker.copy.last_was_linked
+            && !worker.last_was_linked
             && batches_files(self.cx)
     }
 
@@ -159,13 +158,13 @@ impl TreeWalk<'_> {
     /// do: seldom anything, and then most often for the last.
     pub(super) fn copy_batch(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         frame: &mut Frame<'_>,
         first: (CString, FileType),
     ) -> Vec<Next> {
         let started = Instant::now();
         let mut items = self.open_sources(worker, frame, first);
-        worker.copy.data.permit.charge(items.len() - 1);
+        worker.data.permit.charge(items.len() - 1);
         self.create_files(worker, &frame.pair, &mut items);
         let mut left = Vec::new();
         for BatchItem { name, listed_as, mut prepared } in items {
@@ -189,9 +188,9 @@ impl TreeWalk<'_> {
 
     /// Creates the files for the copies under the lock of the directory. A file that cannot be
     /// created is tried again, and reported, at its turn.
-    fn create_files(&self, worker: &mut Worker, pair: &DirectoryPair, items: &mut [BatchItem]) {
+    fn create_files(&self, worker: &mut CopyWorker, pair: &DirectoryPair, items: &mut [BatchItem]) {
         let creation_guard = pair.creation_lock.lock_creation();
-        let fs_types = &mut worker.copy.data.fs_types;
+        let fs_types = &mut worker.data.fs_types;
         let mut files = 0;
         let mut failed = false;
         for BatchItem { name, listed_as, prepared } in items {
@@ -208,14 +207,14 @@ impl TreeWalk<'_> {
             }
         }
         drop(creation_guard);
-        worker.copy.data.permit.record_created(files);
+        worker.data.permit.record_created(files);
     }
 
     /// Opens regular files, the first of which is `first`. Only the last one returned may be
     /// something else that has replaced the listed file, such as a directory.
     fn open_sources(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         frame: &mut Frame<'_>,
         first: (CString, FileType),
     ) -> Vec<BatchItem> {
@@ -228,7 +227,7 @@ impl TreeWalk<'_> {
         let mut next = Some(first);
         while let Some((name, listed_as)) = next.take() {
             let entry = self.child(&frame.pair, &name, listed_as);
-            let source = open_listed_source(&mut worker.copy.data.fs_types, &entry);
+            let source = open_listed_source(&mut worker.data.fs_types, &entry);
             let file_bytes = source.as_ref().map_or(u64::MAX, |source| file_bytes(&source.stat));
             let prepared = source.map(|source| Prepared { source, created: None });
             items.push(BatchItem { name, listed_as, prepared });
@@ -243,7 +242,8 @@ impl TreeWalk<'_> {
 
     /// The next buffered name, if it is listed as a regular file.
     fn next_regular(&self, frame: &mut Frame<'_>) -> Option<(CString, FileType)> {
-        while let Some((name, kind)) = frame.listing.next_buffered(FileType::RegularFile) {
+        let is_regular = |kind| kind == FileType::RegularFile;
+        while let Some((name, kind)) = frame.listing.next_buffered(is_regular) {
             if !is_left_out(self.cx.options, self.cx.report, &self.child(&frame.pair, &name, kind))
             {
                 return Some((name, kind));

@@ -265,15 +265,19 @@ fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
 pub(crate) struct VariantChains {
     /// For clones; `None` if they are not wanted.
     pub(crate) clone: Option<Chain>,
-    /// By read(2) and write(2).
-    read_write: VariantChain,
     between: Between,
     /// The lines of the user's profile, once they were read.
     lines: Option<Arc<ProfileLines>>,
-    /// For lines that were used.
-    by_line: Vec<(LineChoice, VariantChain)>,
-    /// For rows that were used.
-    by_row: Vec<(RowChoice, VariantChain)>,
+    /// Those that were used. The first is [`READ_WRITE`].
+    used: Vec<(Choice, VariantChain)>,
+}
+
+/// Why a chain was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    ReadWrite,
+    Line(LineChoice),
+    Row(RowChoice),
 }
 
 /// What copies data, and why it was chosen.
@@ -284,15 +288,12 @@ pub(crate) struct VariantChain {
     pub(crate) offloads: bool,
 }
 
-/// One of the chains.
+/// One of the chains, by its index among those that were used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChainId {
-    ReadWrite,
-    /// By its index among the lines that were used.
-    Line(usize),
-    /// By its index among the rows that were used.
-    Row(usize),
-}
+pub(crate) struct ChainId(usize);
+
+/// The chain of read(2) and write(2).
+pub(crate) const READ_WRITE: ChainId = ChainId(0);
 
 /// The properties of a file by which its variant is chosen.
 #[derive(Clone, Copy, Debug)]
@@ -308,13 +309,12 @@ pub(crate) struct File<'f> {
 
 impl VariantChains {
     pub(crate) fn new(between: Between) -> VariantChains {
+        let read_write = VariantChain::new(vec![read_write()], ChosenBy::Rule(OTHERS));
         VariantChains {
             clone: between.clone.clone().map(|variant| Chain::exactly([variant])),
-            read_write: VariantChain::new(vec![read_write()], ChosenBy::Rule(OTHERS)),
             between,
             lines: None,
-            by_line: Vec::new(),
-            by_row: Vec::new(),
+            used: vec![(Choice::ReadWrite, read_write)],
         }
     }
 
@@ -330,17 +330,13 @@ impl VariantChains {
         if self.lines.is_none() && cx.is_worth_reading(bytes_to_move, may_block) {
             self.lines = Some(cx.lines_between(ends));
         }
-        let lines = self.lines.as_ref()?;
+        let lines = self.lines.clone()?;
         let choice = lines.choose(bytes, load, &self.between, look)?;
         let line = lines.line(choice);
         cx.report_stale(line);
-        let known = self.by_line.iter().position(|(known, _)| *known == choice);
-        Some(ChainId::Line(known.unwrap_or_else(|| {
-            let variants = lines.variants(choice, &self.between);
-            let by = ChosenBy::Profile(line.words.clone());
-            self.by_line.push((choice, VariantChain::new(variants, by)));
-            self.by_line.len() - 1
-        })))
+        Some(self.chain(Choice::Line(choice), |between| {
+            (lines.variants(choice, between), ChosenBy::Profile(line.words.clone()))
+        }))
     }
 
     /// Whether `bytes` of data may be shared among workers.
@@ -357,26 +353,32 @@ impl VariantChains {
         is_absent: &dyn Fn() -> bool,
     ) -> ChainId {
         let choice = self.between.row(bytes, load, is_absent);
-        let known = self.by_row.iter().position(|(known, _)| *known == choice);
-        ChainId::Row(known.unwrap_or_else(|| {
-            let by = match self.between.forced {
+        self.chain(Choice::Row(choice), |between| {
+            let by = match between.forced {
                 Some(_) => ChosenBy::Forced,
                 None => ChosenBy::Rule(RULE[choice.index].condition),
             };
-            let variants = self.between.variants(choice);
-            self.by_row.push((choice, VariantChain::new(variants, by)));
-            self.by_row.len() - 1
+            (between.variants(choice), by)
+        })
+    }
+
+    fn chain(
+        &mut self,
+        choice: Choice,
+        make: impl FnOnce(&Between) -> (Vec<Variant>, ChosenBy),
+    ) -> ChainId {
+        let known = self.used.iter().position(|(known, _)| *known == choice);
+        ChainId(known.unwrap_or_else(|| {
+            let (variants, by) = make(&self.between);
+            self.used.push((choice, VariantChain::new(variants, by)));
+            self.used.len() - 1
         }))
     }
 
     /// # Panics
-    /// When `id` was not returned by one of the functions above.
-    pub(crate) fn get(&mut self, id: ChainId) -> &mut VariantChain {
-        match id {
-            ChainId::ReadWrite => &mut self.read_write,
-            ChainId::Line(at) => &mut self.by_line[at].1,
-            ChainId::Row(at) => &mut self.by_row[at].1,
-        }
+    /// When `id` is that of other file systems.
+    pub(crate) fn get(&mut self, ChainId(at): ChainId) -> &mut VariantChain {
+        &mut self.used[at].1
     }
 }
 
