@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat
 use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker, remember, skipped};
-use crate::destination::dry_run::{may_have_another_name, may_link};
+use crate::destination::dry_run::{may_create, may_have_another_name};
 use crate::destination::prepare::{NameState, read_link, remove};
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
@@ -148,7 +148,7 @@ fn create_or_replace(
     let may_replace = old == NameState::Replaceable || cx.options.force || cx.options.ask;
     if cx.options.dry_run {
         return match old {
-            NameState::Vacant => may_link(&entry.dst),
+            NameState::Vacant => may_create(&entry.dst, Some(Errno::NOENT)),
             NameState::Occupied if !may_replace => Err(Errno::EXIST),
             NameState::Occupied | NameState::Replaceable => Ok(()),
         };

@@ -66,7 +66,11 @@ pub(crate) fn verify_range(
     let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
     let is_last = range.end == file_bytes(files.src_stat);
     let end = if is_last { u64::MAX } else { range.end };
-    compare_range(report, (src, dst), range.start..end, || files.interrupted_unverified())
+    let interrupted = || files.interrupted_unverified();
+    Ok(match compare_with(report, (src, dst), range.start..end, (None, None), interrupted)? {
+        Compared::Equal(_) => None,
+        Compared::Differ(at) => Some(at),
+    })
 }
 
 /// Compares the source `src` with the existing destination `dst`, which this run has not written.
@@ -152,23 +156,7 @@ pub(super) fn compare(
     compare_with(report, files, 0..u64::MAX, (hash, counters), interrupted)
 }
 
-/// Compares a range of both files, whose end may be [`u64::MAX`]. Returns the offset of the first
-/// difference.
-///
-/// # Errors
-/// As [`compare`].
-pub(super) fn compare_range(
-    report: &Reporter<'_>,
-    files: (Named<'_>, Named<'_>),
-    range: Range<u64>,
-    interrupted: impl Fn() -> Diagnostic,
-) -> Result<Option<u64>> {
-    Ok(match compare_with(report, files, range, (None, None), interrupted)? {
-        Compared::Equal(_) => None,
-        Compared::Differ(at) => Some(at),
-    })
-}
-
+/// Compares a range of both files, whose end may be [`u64::MAX`].
 fn compare_with(
     report: &Reporter<'_>,
     (src, dst): (Named<'_>, Named<'_>),

@@ -52,24 +52,19 @@ pub(crate) fn open_through_symlink(
     flags: OFlags,
     wanted: Option<FileId>,
 ) -> Result<OwnedFd, NotFollowed> {
-    let entry = match follow(security, dir, name, false)? {
-        End::Resolved(entry) => entry,
-        End::ProcLink { dir, name } => {
-            let opened = openat(&dir, &*name, flags, Mode::empty())?;
-            if let Some(wanted) = wanted
-                && wanted != FileId::of(&fstat(&opened)?)
-            {
-                return Err(Errno::STALE.into());
-            }
-            return Ok(opened);
-        }
-    };
-    if wanted.is_some_and(|wanted| wanted != FileId::of(&entry.stat)) {
+    let Resolved { dir, name, stat, is_proc_link, .. } = follow(security, dir, name, false)?;
+    if is_proc_link {
+        let opened = openat(&dir, &*name, flags, Mode::empty())?;
+        return match wanted {
+            Some(wanted) if wanted != FileId::of_open(&opened)? => Err(Errno::STALE.into()),
+            _ => Ok(opened),
+        };
+    }
+    if wanted.is_some_and(|wanted| wanted != FileId::of(&stat)) {
         return Err(Errno::STALE.into());
     }
-    let flags = flags | OFlags::NOFOLLOW;
-    let opened = open_looked_at(None, entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
-    if FileId::of(&fstat(&opened)?) != FileId::of(&entry.stat) {
+    let opened = open_looked_at(None, dir.as_fd(), &name, flags | OFlags::NOFOLLOW, &stat)?;
+    if FileId::of_open(&opened)? != FileId::of(&stat) {
         return Err(Errno::STALE.into());
     }
     Ok(opened)
@@ -83,29 +78,18 @@ pub(crate) fn resolve_symlink(
     name: &CStr,
     named: bool,
 ) -> Result<Option<Resolved>, NotFollowed> {
-    Ok(match follow(security, dir, name, named)? {
-        End::Resolved(entry) => Some(entry),
-        End::ProcLink { .. } => None,
-    })
+    Ok(Some(follow(security, dir, name, named)?).filter(|target| !target.is_proc_link))
 }
 
-/// The target of a chain of links, which is no symbolic link.
+/// Where a chain of links ends: at a file that is no symbolic link, or at a link of /proc, whose target no text
+/// gives.
 pub(crate) struct Resolved {
     pub(crate) dir: OwnedFd,
     pub(crate) name: CString,
     /// The target, open with O_PATH.
     pub(crate) held: OwnedFd,
     stat: Stat,
-}
-
-/// Where a chain of links ends.
-enum End {
-    Resolved(Resolved),
-    /// In a link of /proc, whose target no text gives.
-    ProcLink {
-        dir: OwnedFd,
-        name: CString,
-    },
+    is_proc_link: bool,
 }
 
 /// Follows one component after the other. Each is open while it is checked. Every link is checked,
@@ -115,7 +99,7 @@ fn follow(
     dir: BorrowedFd<'_>,
     name: &CStr,
     named: bool,
-) -> Result<End, NotFollowed> {
+) -> Result<Resolved, NotFollowed> {
     let mut at = open_for_search(dir, c".")?;
     let mut path = name.to_bytes().to_vec();
     let mut links = 0;
@@ -143,7 +127,13 @@ fn follow(
             // No text gives the target of a link of /proc, and no user can exchange it.
             if fs_type_of(held.as_fd()).is_some_and(is_pseudo) {
                 if rest.is_empty() {
-                    return Ok(End::ProcLink { dir: at, name: component });
+                    return Ok(Resolved {
+                        dir: at,
+                        name: component,
+                        held,
+                        stat,
+                        is_proc_link: true,
+                    });
                 }
                 at = open_for_search(at.as_fd(), &component)?;
                 path = without_slashes(&rest);
@@ -154,7 +144,7 @@ fn follow(
             continue;
         }
         if rest.is_empty() {
-            return Ok(End::Resolved(Resolved { dir: at, name: component, held, stat }));
+            return Ok(Resolved { dir: at, name: component, held, stat, is_proc_link: false });
         }
         at = held;
         path = without_slashes(&rest);

@@ -51,31 +51,18 @@ impl Default for CreationLock {
 impl CreationLocks {
     /// The lock for the directory `fd`.
     pub(crate) fn of(&self, fd: BorrowedFd<'_>, id: FileId) -> CreationLock {
-        let known = lock(&self.0).iter().find(|(device, _)| *device == id.dev).cloned();
-        let groups = match known {
-            Some((_, groups)) => groups,
-            None => self.query(fd, id.dev),
-        };
-        groups.map_or_else(CreationLock::default, |groups| {
+        let mut known = lock(&self.0);
+        let at = known.iter().position(|(device, _)| *device == id.dev).unwrap_or_else(|| {
+            let is_xfs = fs_type_of(fd) == Some(XFS);
+            let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
+            known.push((id.dev, geometry.map(|geometry| Arc::new(Groups::new(geometry)))));
+            known.len() - 1
+        });
+        known[at].1.clone().map_or_else(CreationLock::default, |groups| {
             let group = usize::try_from(id.ino >> groups.geometry.group_shift);
             let at = group.unwrap_or_default() % groups.locks.len();
             CreationLock::Group { groups, at }
         })
-    }
-
-    /// Asks the file system of `fd`, without holding the lock.
-    fn query(&self, fd: BorrowedFd<'_>, dev: u64) -> Option<Arc<Groups>> {
-        let is_xfs = fs_type_of(fd) == Some(XFS);
-        let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
-        let groups = geometry.map(|geometry| Arc::new(Groups::new(geometry)));
-        let mut known = lock(&self.0);
-        // Another worker may have asked meanwhile.
-        let entered = known.iter().find(|(device, _)| *device == dev).cloned();
-        let (_, groups) = entered.unwrap_or_else(|| {
-            known.push((dev, groups.clone()));
-            (dev, groups)
-        });
-        groups
     }
 }
 

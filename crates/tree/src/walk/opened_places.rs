@@ -157,7 +157,9 @@ fn open_place(
         dst_path = dst_path.child(name, Some(partners.check(dst.as_fd(), *dst_id, sender)?));
     }
     if levels.is_empty() {
-        (src, dst) = open_again(&src, &dst)?;
+        // They are open with O_PATH.
+        src = crate::fs::open_operand(src.as_fd(), c".")?;
+        dst = open_destination(dst.as_fd(), c".", OFlags::empty())?;
     }
     let (src_stat, dst_stat) = (fstat(&src)?, fstat(&dst)?);
     if !facts.new && cx.options.may_write_through() {
@@ -238,12 +240,6 @@ fn until_it_appears<T>(cx: &CopyContext<'_>, open: impl Fn() -> io::Result<T>) -
             result => return result,
         }
     }
-}
-
-/// Opens two directories, open with O_PATH, as those that a walk is in.
-fn open_again(src: &OwnedFd, dst: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
-    let dst = open_destination(dst.as_fd(), c".", OFlags::empty())?;
-    Ok((crate::fs::open_operand(src.as_fd(), c".")?, dst))
 }
 
 impl Directories {

@@ -331,26 +331,14 @@ pub(crate) fn copy_each(
         }
         let (now, later) = rest.split_at(parallel.max(1));
         if parallel < parallel_min {
-            copy_in_order(cx, worker, now, copy);
+            for source in now.iter().take_while(|_| !cx.report.interrupted()) {
+                worker.entries += 1;
+                copy(worker, source);
+            }
         } else {
             copy_in_parallel(cx, worker, now, copy);
         }
         rest = later;
-    }
-}
-
-fn copy_in_order(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    sources: &[OsString],
-    copy: CopyOperand<'_>,
-) {
-    for source in sources {
-        if cx.report.interrupted() {
-            return;
-        }
-        worker.entries += 1;
-        copy(worker, source);
     }
 }
 

@@ -25,13 +25,10 @@ use crate::shared::partners::Partnership;
 
 /// Copies what `request` names. A failed entry does not stop the others.
 pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
-    copy_plain_file(request, options, observer)
-        .unwrap_or_else(|| copy_in_general(request, options, observer))
-}
-
-fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
-    let alone = Arc::new(PartnerContext::alone());
-    with_context(options, observer, &alone, |cx| copy_request(cx, request))
+    copy_plain_file(request, options, observer).unwrap_or_else(|| {
+        let alone = Arc::new(PartnerContext::alone());
+        with_context(options, observer, &alone, |cx| copy_request(cx, request))
+    })
 }
 
 /// Copies what `request` names together with other processes. Process 0 has the request. The others,

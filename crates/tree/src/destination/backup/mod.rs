@@ -228,7 +228,9 @@ fn highest_number(
         Err(errno) => Err(errno),
     };
     let mut highest = cx.numbers.highest(seen, base, list)?;
-    if highest.is_none() && kind == BackupKind::Existing && has_first(dst) {
+    let first = [dst.name.to_bytes(), b".~1~"].concat();
+    let has_first = || lstat(dst.dir, OsStr::from_bytes(&first)).is_ok();
+    if highest.is_none() && kind == BackupKind::Existing && has_first() {
         // Another process has made a first numbered backup during this run.
         highest = Some(1);
     }
@@ -245,12 +247,6 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
         }
     }
     Ok(highest)
-}
-
-/// Whether the backup number 1 of `dst` exists.
-fn has_first(dst: &Place<'_>) -> bool {
-    let first = [dst.name.to_bytes(), b".~1~"].concat();
-    lstat(dst.dir, OsStr::from_bytes(&first)).is_ok()
 }
 
 /// The directory of `dst`, and its current ctime.
