@@ -11,7 +11,7 @@ use crate::destination::context::DestinationContext;
 use crate::destination::dry_run::DryRun;
 use crate::entry::Entry;
 use crate::fs::process::umask;
-use crate::fs::{FileId, Trust, kind};
+use crate::fs::{Buffer, FileId, Trust, kind};
 use crate::metadata::MetadataContext;
 use crate::report::{Method, Receipt, Reporter, Verified};
 use crate::request::Options;
@@ -65,9 +65,13 @@ impl<'r> CopyContext<'r> {
     }
 }
 
-/// What a worker keeps for copying entries.
+/// What a worker keeps.
 pub(crate) struct CopyWorker {
     pub(crate) data: DataWorker,
+    /// For reading directories.
+    pub(crate) names: Buffer,
+    /// Entries copied so far.
+    pub(crate) entries: u64,
     /// The last entry became a hard link to an earlier copy.
     pub(crate) last_was_linked: bool,
     /// The directory of the last such copy.
@@ -78,6 +82,8 @@ impl CopyWorker {
     pub(crate) fn new(cx: &CopyContext<'_>) -> CopyWorker {
         CopyWorker {
             data: DataWorker::new(cx.data),
+            names: Buffer::default(),
+            entries: 0,
             last_was_linked: false,
             last_reopened: LastReopened::default(),
         }
@@ -91,6 +97,11 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     if let Some(dry_run) = cx.dry_run().filter(|_| entry.is_operand) {
         dry_run.record_file(entry.dst.name);
     }
+    note_made(cx, entry, dst);
+}
+
+/// Notes that this run has made or written to `dst`.
+pub(super) fn note_made(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     if entry.dst.trust != Trust::Created {
         cx.destination.operands.note_in_preexisting(dst);
     }

@@ -8,19 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
 
-use super::context::skipped;
-use super::context::{CopyContext, CopyWorker};
-use super::directory_pair::DirectoryPair;
-use super::make_directory::{OTHERS_WRITE, OpenDirectory, create_and_open};
+use super::context::{CopyContext, CopyWorker, note_made, skipped};
+use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
 use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
 use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
     ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
     Trust, dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join, kind,
-    open_destination, open_operand, split, trim_slashes,
+    lstat, open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
@@ -60,7 +58,8 @@ pub(crate) fn enter_directory(
         None => create(cx, entry),
     };
     let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
-    remember_directory(cx, entry, FileId::of(&dst.stat));
+    // No other source is merged into it by another spelling of its name.
+    note_made(cx, entry, FileId::of(&dst.stat));
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
     let src_device = FileId::of(&entry.src_stat).dev;
@@ -116,17 +115,6 @@ pub(crate) fn enter_directory(
     Ok(Next::Enter(Arc::new(pair), listing))
 }
 
-/// Remembers the destination `dst`, so that no other source is merged into it by another spelling of its name.
-fn remember_directory(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
-    let operands = &cx.destination.operands;
-    if entry.dst.trust != Trust::Created {
-        operands.note_in_preexisting(dst);
-    }
-    if entry.is_operand && entry.operand.into_directory {
-        operands.record_made(&entry.dst, dst);
-    }
-}
-
 /// Tells the observer the stage of a directory, and returns its answer.
 fn is_at(cx: &CopyContext<'_>, pair: &DirectoryPair, stage: DirectoryStage) -> bool {
     let observer = cx.report.observer;
@@ -139,7 +127,7 @@ fn is_at(cx: &CopyContext<'_>, pair: &DirectoryPair, stage: DirectoryStage) -> b
 fn source_path(entry: &Entry<'_>) -> DirPath {
     let id = FileId::of(&entry.src_stat);
     match entry.src.shown {
-        DisplayPath::Operand(path) => DirPath::source(path, id),
+        DisplayPath::Operand(path) => DirPath::top(path, None, Some(id)),
         DisplayPath::In(dir) | DisplayPath::Directory(dir) => dir.child(entry.src.name, Some(id)),
     }
 }
@@ -181,7 +169,7 @@ fn is_in_link(path: &Path) -> bool {
     let path = trim_slashes(path.as_os_str().as_bytes());
     let Some(last) = path.iter().rposition(|&byte| byte == b'/') else { return false };
     let above = OsStr::from_bytes(trim_slashes(&path[..=last]));
-    statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| is_symlink(&stat))
+    lstat(CWD, above).is_ok_and(|stat| is_symlink(&stat))
 }
 
 /// Whether a directory operand is given twice with the same destination, which is a warning.
@@ -241,7 +229,7 @@ fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<
     }
     if cx.options.may_write_through() {
         let named = found.through_link || entry.dst.trust == Trust::Operand;
-        cx.security().preexisting.record_directory(fd.as_fd(), (!named).then_some(dir));
+        cx.security().record_directory(fd.as_fd(), (!named).then_some(dir));
     }
     Ok(OpenDirectory { fd, stat, mode: None })
 }

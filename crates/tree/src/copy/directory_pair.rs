@@ -1,14 +1,21 @@
 //! A directory of the source and its copy, both open.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rustix::fs::{Mode, Stat};
+use rustix::fs::{Mode, OFlags, Stat, fstat, mkdirat};
 
+use super::context::CopyContext;
 use crate::entry::Operand;
-use crate::fs::Dir;
-use crate::report::Diagnostic;
+use crate::fs::{Dir, FileId, Place, dir, fs_type, open_destination, open_operand};
+use crate::metadata::{
+    NewMode, denied_by_default_acl, drops_inherited_acl, is_created_private, set_permissions,
+    sets_attributes_later,
+};
+use crate::report::{Action, Diagnostic, Result, failed};
+use crate::request::{ModeRule, Options};
 use crate::shared::{CreationLock, ReceivedShare};
 
 /// A directory that is being copied. Workers that have names from it share it.
@@ -43,4 +50,87 @@ pub(crate) struct DirectoryPair {
     pub(crate) received: Option<ReceivedShare>,
     /// Names that were given to a partner came back. No further ones are given.
     pub(crate) returned: AtomicBool,
+}
+
+// Creates a directory and opens it. Other users get no access before it has its attributes.
+
+/// Permissions to create names, which other users do not get while the directory is being filled.
+pub(super) const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
+const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
+
+/// The permissions that a directory is created with, and its final ones.
+fn new_mode(options: &Options, src: &Stat, umask: Mode, inherits_acl: bool) -> NewMode {
+    let asked = match options.preserve.mode {
+        // The sticky bit is not a permission, and is kept.
+        ModeRule::Fresh => Mode::from_raw_mode(0o777 | (src.st_mode & 0o1000)),
+        ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o1777),
+    };
+    let is_private = is_created_private(options, inherits_acl);
+    let delayed = if is_private { OTHERS } else { OTHERS_WRITE };
+    NewMode { initial: (asked & !delayed) | Mode::RWXU, wanted: asked & !umask }
+}
+
+/// An open destination directory.
+pub(crate) struct OpenDirectory {
+    pub(crate) fd: OwnedFd,
+    pub(crate) stat: Stat,
+    /// The final mode of the directory, if it has another one now.
+    pub(crate) mode: Option<Mode>,
+}
+
+/// Creates the directory `dst` and opens it. `action` names the call in an error. `inherits_acl`
+/// tells whether the directory above has a default access control list that may be removed again.
+pub(crate) fn create_and_open(
+    cx: &CopyContext<'_>,
+    dst: &Place<'_>,
+    src_stat: &Stat,
+    action: Action,
+    inherits_acl: bool,
+) -> Result<OpenDirectory> {
+    let mut mode = new_mode(cx.options, src_stat, cx.umask, inherits_acl);
+    if action == Action::CreateParent && cx.options.preserve.mode == ModeRule::Fresh {
+        // The user did not name this directory, so the sticky bit is not copied.
+        mode.initial.remove(Mode::SVTX);
+        mode.wanted.remove(Mode::SVTX);
+    }
+    mkdirat(dst.dir, dst.name, mode.initial).map_err(failed(action, dst))?;
+    let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)
+        .map_err(failed(Action::EnterDestination, dst))?;
+    let mut stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
+    let parent = fstat(dst.dir).ok();
+    if !is_own(cx, &fd, &stat, parent.as_ref()) {
+        return Err(Diagnostic::DestinationReplaced { dst: dst.path() });
+    }
+    let created_mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+    if !created_mode.contains(Mode::RWXU) {
+        // The umask removed permissions that are needed to fill it.
+        let usable = created_mode | Mode::RWXU;
+        set_permissions(dir::handle(fd.as_fd()), usable)
+            .map_err(failed(Action::Permissions, dst))?;
+        fd = open_operand(fd.as_fd(), c".").map_err(failed(Action::EnterDestination, dst))?;
+        stat.st_mode |= Mode::RWXU.as_raw_mode();
+    }
+    // The directory keeps what it inherited: set-group-ID, and the permissions that the default
+    // access control list grants, unless that list is removed. Permissions that were withheld are
+    // added as far as the list grants them; those that were only needed to fill it are removed.
+    let wanted = if drops_inherited_acl(cx.options, inherits_acl) {
+        mode.wanted | (created_mode & Mode::SGID)
+    } else {
+        let needed = Mode::RWXU & !mode.wanted;
+        let mut withheld = mode.wanted & !mode.initial;
+        // If attributes are set later, the list is read then.
+        if !withheld.is_empty() && !sets_attributes_later(cx.options) {
+            withheld &= !denied_by_default_acl(dir::handle(fd.as_fd()));
+        }
+        (created_mode & !needed) | withheld
+    };
+    let mode = (wanted.as_raw_mode() != stat.st_mode & 0o7777).then_some(wanted);
+    Ok(OpenDirectory { fd, stat, mode })
+}
+
+/// Whether a directory is the one that was just created, as far as can be told: it is on the file
+/// system of its parent and belongs to the caller. Network file systems may give it another owner.
+fn is_own(cx: &CopyContext<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> bool {
+    let same_device = parent.is_none_or(|parent| FileId::of(parent).dev == FileId::of(stat).dev);
+    same_device && (cx.security().caller.owns(stat) || !fs_type::is_on_reliable_fs(fd.as_fd()))
 }

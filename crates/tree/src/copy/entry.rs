@@ -5,12 +5,10 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 
-use super::context::{CopyContext, CopyWorker};
-use super::context::{remember, skipped};
+use super::context::{CopyContext, CopyWorker, remember, skipped};
 use super::directory::{Next, enter_directory};
-use super::hard_link::{LinkOrCopy, link_or_claim, link_up_to_date};
 use super::regular::{copy_file, dry_run_file};
-use super::special;
+use super::special::{self, LinkOrCopy, link_or_claim, link_up_to_date};
 use crate::data::worker::FailedData;
 use crate::destination::backup::{self, BackedUp};
 use crate::destination::decide::{Decision, decide};

@@ -9,15 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Mode, Stat, fstat, statat};
+use rustix::fs::{CWD, Mode, Stat, fstat};
 use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
-use super::make_directory::{OpenDirectory, create_and_open};
+use super::directory_pair::{OpenDirectory, create_and_open};
 use crate::destination::dry_run;
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Handle, Place, SEARCH, Trust, c_name, enter_for_search,
-    is_directory, is_symlink, join, open_for_search,
+    is_directory, is_symlink, join, lstat, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
 use crate::report::{Action, Announcement, Diagnostic, Result, failed, failed_at};
@@ -57,7 +57,7 @@ struct Level {
 impl Level {
     /// The level for the next operand, if `name` in the directory `above` is still the same file.
     fn reuse(self, above: BorrowedFd<'_>, name: &CStr) -> Option<Level> {
-        let named = statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let named = lstat(above, name).ok()?;
         let reused = FileId::of(&named) == self.named;
         reused.then_some(Level { new: false, reused, ..self })
     }
@@ -268,7 +268,7 @@ fn enter_existing(
         return Err(Diagnostic::DestinationReplaced { dst: place.path() });
     }
     let above = (!is_symlink(existing)).then_some(place.dir);
-    cx.security().preexisting.record_directory(fd.as_fd(), above);
+    cx.security().record_directory(fd.as_fd(), above);
     Ok((fd, stat))
 }
 

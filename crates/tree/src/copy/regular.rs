@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
+use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker};
 use super::range_owner::{OwnedFile, may_share};
@@ -23,9 +24,10 @@ use crate::destination::open::{
 };
 use crate::destination::prepare::{DestinationState, NewFile, remove};
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
+use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
-    FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, fs_type::is_on_reliable_fs,
-    id_by_name, is_regular, is_reliable, open_to_write,
+    FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, id_by_name, is_regular, is_reliable,
+    open_to_write,
 };
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
@@ -348,7 +350,8 @@ pub(crate) fn dry_run_file(
         }
     }
     refuse_dangling(cx.destination, entry, state.dangling)?;
-    may_create(&entry.dst, Action::CreateRegular)?;
+    may_create(&entry.dst, Some(Errno::NOTDIR))
+        .map_err(failed(Action::CreateRegular, &entry.dst))?;
     let dry_run = cx.dry_run().expect("only a dry run calls this");
     Ok(dry_run.new_id())
 }

@@ -2,27 +2,28 @@
 //! `-s`).
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mknodat, openat, statat, symlinkat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
-use super::context::CopyContext;
-use crate::destination::dry_run::{may_have_another_name, may_link};
-use crate::destination::prepare::NameState;
-use crate::destination::prepare::read_link;
+use super::context::{CopyContext, CopyWorker, remember, skipped};
+use crate::destination::dry_run::{may_create, may_have_another_name};
+use crate::destination::prepare::{NameState, read_link, remove};
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
-use crate::fs::{FileId, Handle, Place, Trust, fs_type, is_symlink, kind, may_have_any, split};
+use crate::fs::{
+    FileId, Handle, Place, Trust, cannot_be_linked, fs_type, hold, is_one_file, is_symlink, kind,
+    may_have_any, split,
+};
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
 };
-use crate::report::{Action, Announcement, Diagnostic, Loss, Result, failed};
+use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, Verified, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
 use crate::shared::hard_links::link_known;
+use crate::shared::{Claim, Claimant, FirstCopy};
 
 /// Creates a symbolic link with the same target, which is `text` if it was read already. Returns the new file
 /// where it matters.
@@ -147,7 +148,7 @@ fn create_or_replace(
     let may_replace = old == NameState::Replaceable || cx.options.force || cx.options.ask;
     if cx.options.dry_run {
         return match old {
-            NameState::Vacant => may_link(&entry.dst),
+            NameState::Vacant => may_create(&entry.dst, Some(Errno::NOENT)),
             NameState::Occupied if !may_replace => Err(Errno::EXIST),
             NameState::Occupied | NameState::Replaceable => Ok(()),
         };
@@ -182,16 +183,11 @@ fn finish_like_source(
 ) -> Result<(Option<FileId>, Vec<Loss>)> {
     // If the source cannot be opened, only the attributes in its stat are copied.
     let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(&entry.src_stat));
-    let src = match entry.src_through_link {
-        _ if !reads => None,
-        true => {
-            hold(&entry.src, OFlags::empty()).ok().filter(|held| is_same(held, &entry.src_stat))
-        }
-        false if may_have_any(entry.src.dir, entry.src.name) => {
-            hold(&entry.src, OFlags::NOFOLLOW).ok()
-        }
-        false => None,
-    };
+    let (dir, name, follow) = (entry.src.dir, entry.src.name, entry.src_through_link);
+    let is_read = reads && (follow || may_have_any(dir, name));
+    let held = is_read.then(|| hold(dir, name, follow).ok()).flatten();
+    let src =
+        held.filter(|held| !follow || FileId::of_open(held) == Ok(FileId::of(&entry.src_stat)));
     let source =
         Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: &entry.src_stat };
     finish(cx, entry, source, kind(&entry.src_stat), mode)
@@ -219,7 +215,7 @@ fn finish(
     let held = match made {
         FileType::Symlink if entry.private => None,
         _ => {
-            let held = hold(&entry.dst, OFlags::NOFOLLOW);
+            let held = hold(entry.dst.dir, entry.dst.name, false);
             Some(held.map_err(failed(Action::Stat, &entry.dst))?)
         }
     };
@@ -250,10 +246,6 @@ fn finish(
     Ok((Some(FileId::of(&dst_stat)), lost))
 }
 
-fn is_same(held: &OwnedFd, stat: &Stat) -> bool {
-    fstat(held).is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
-}
-
 fn keeps_anything(options: &Options) -> bool {
     let preserve = &options.preserve;
     preserve.ownership
@@ -264,9 +256,152 @@ fn keeps_anything(options: &Options) -> bool {
         || matches!(options.context, Context::Named(_))
 }
 
-/// Opens an entry with O_PATH, which has no effect on it.
-fn hold(place: &Place<'_>, flags: OFlags) -> io::Result<OwnedFd> {
-    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-    let name: &CStr = place.name;
-    openat(place.dir, name, flags, Mode::empty())
+// Sources with several hard links: the first is copied, the others are linked to its copy.
+
+/// What becomes of the destination.
+pub(super) enum LinkOrCopy<'r> {
+    /// The destination was linked to an earlier copy of the source.
+    Linked,
+    /// The caller has to copy, and then to publish the copy if the source may have other names. The copy is
+    /// one of its own if the link that was due is `lost`.
+    Copy { claimant: Option<Claimant<'r>>, lost: Option<Loss> },
+}
+
+/// Links the destination to an earlier copy of its source, if hard links are preserved and there is
+/// one; else claims the source.
+pub(super) fn link_or_claim<'r>(
+    cx: &'r CopyContext<'_>,
+    worker: &mut CopyWorker,
+    entry: &Entry<'_>,
+    old: NameState,
+) -> Result<LinkOrCopy<'r>> {
+    if !entry.may_have_links(cx.options, &entry.src_stat) {
+        return Ok(LinkOrCopy::Copy { claimant: None, lost: None });
+    }
+    let (mut not_linked, mut lost) = (None, None);
+    loop {
+        match cx.destination.links.claim(FileId::of(&entry.src_stat), not_linked.as_ref()) {
+            Claim::First(claimant) => {
+                return Ok(LinkOrCopy::Copy { claimant: Some(claimant), lost });
+            }
+            Claim::Copied(made) => {
+                worker.last_was_linked = true;
+                lost = link_to_earlier(cx, worker, entry, &made, old)?;
+                if lost.is_none() {
+                    return Ok(LinkOrCopy::Linked);
+                }
+                not_linked = Some(made);
+            }
+        }
+    }
+}
+
+/// Links the destination to the earlier copy `made`. Returns the loss if that copy has lost its name, to a backup or to
+/// the copy of another operand, cannot be recognised, where the numbers of files change, or cannot be linked to.
+fn link_to_earlier(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    entry: &Entry<'_>,
+    made: &FirstCopy,
+    old: NameState,
+) -> Result<Option<Loss>> {
+    let error = |errno| Diagnostic::HardLink { src: made.path(), dst: entry.dst.path(), errno };
+    let same = entry.dst_dir.is_some_and(|dst_dir| dst_dir.is(&made.dir));
+    let from = if same || cx.options.dry_run {
+        entry.dst.dir
+    } else {
+        worker.last_reopened.open(cx.security(), &made.dir).map_err(error)?
+    };
+    let linked = match link_to_copy(cx, entry, (made, from), old) {
+        Err(Errno::EXIST) => replace_by_link(cx, entry, (made, from))?,
+        linked => linked,
+    };
+    match linked {
+        Err(errno @ Errno::STALE) => return Ok(Some(Loss::Links(errno))),
+        Err(errno @ Errno::NOENT) if made.stat(from).is_err() => {
+            return Ok(Some(Loss::Links(errno)));
+        }
+        Err(errno) if cannot_be_linked(errno) => {
+            // The link is lost, as with GNU cp, but the data is not.
+            cx.report.report(error(errno));
+            return Ok(Some(Loss::Links(errno)));
+        }
+        linked => linked.map_err(error)?,
+    }
+    // Some file systems give each name of a file a number of its own.
+    let is_compared = (entry.is_operand || cx.options.backup.is_some()) && !cx.options.dry_run;
+    let by_name = is_compared.then(|| entry.dst.stat(false).ok()).flatten();
+    remember(cx, entry, by_name.map_or(made.id, |linked| FileId::of(&linked)));
+    if cx.report.keeps_receipts() {
+        entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
+    }
+    Ok(None)
+}
+
+/// Replaces the existing destination by a link to `made`, unless it is one already. The inner error is that of the
+/// link, without which the existing file stays.
+fn replace_by_link(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    (made, from): (&FirstCopy, BorrowedFd<'_>),
+) -> Result<io::Result<()>> {
+    let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
+    if cx.options.dry_run {
+        if made.id != FileId::of(&existing) && !cx.options.atomic {
+            remove(cx.destination, entry)?;
+        }
+        return Ok(Ok(()));
+    }
+    if made.id == FileId::of(&existing)
+        && made.stat(from).is_ok_and(|first| is_one_file(&first, &existing))
+    {
+        return Ok(Ok(()));
+    }
+    let replaced = replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| {
+        made.link_to(cx.report, temp, from)
+    });
+    if replaced.is_ok() && !cx.options.atomic {
+        cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
+    }
+    Ok(replaced)
+}
+
+/// Links to `made`. A dry run only checks whether the name is free.
+fn link_to_copy(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    (made, from): (&FirstCopy, BorrowedFd<'_>),
+    old: NameState,
+) -> io::Result<()> {
+    match (cx.options.dry_run, old) {
+        (false, _) => made.link_to(cx.report, &entry.dst, from),
+        (true, NameState::Vacant) => Ok(()),
+        (true, NameState::Occupied | NameState::Replaceable) => Err(Errno::EXIST),
+    }
+}
+
+/// Keeps a destination that is up to date, but links it if its source has other names that were
+/// copied.
+pub(super) fn link_up_to_date(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    entry: &Entry<'_>,
+    verified: Option<Verified>,
+) -> Result<()> {
+    if entry.src_stat.st_nlink < 2 {
+        skipped(cx, entry, verified);
+        return Ok(());
+    }
+    let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
+    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(cx, worker, entry, NameState::Occupied)?
+    else {
+        return Ok(());
+    };
+    if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)
+        && !is_symlink(&existing)
+    {
+        claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
+    }
+    skipped(cx, entry, verified);
+    Ok(())
 }

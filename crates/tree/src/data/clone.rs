@@ -8,10 +8,10 @@ use engines::{Span, Stop};
 use rustix::fs::{Mode, OFlags, ftruncate, ioctl_ficlone, openat};
 use rustix::io::{self, retry_on_intr};
 
-use super::clone_over::CloneOverPolicy;
 use super::context::Files;
 use super::data_copy::{DataCopy, OldContents, is_sparse, observer};
 use super::engine_choice::rule::SHARED_BLOCKS;
+use super::worker::CloneOverPolicy;
 use crate::fs::{
     BTRFS, Endpoint, Endpoints, FileId, Place, TMPFS, XFS, file_bytes, is_regular, is_reliable,
 };

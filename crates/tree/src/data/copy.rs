@@ -1,10 +1,8 @@
 //! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
-use engines::Span;
-
 use super::context::{DataContext, Files};
 use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position};
-use super::engine_choice::chains::ChainId;
+use super::engine_choice::choice::READ_WRITE;
 use super::journal::Journal;
 use super::transfer::Ended;
 use super::worker::{DataWorker, FailedData};
@@ -152,11 +150,8 @@ impl DataCopy<'_, '_, '_> {
     /// is read once more; a file whose length is not known, as in /proc, to its end.
     fn read_past(&mut self, size: u64) -> Result<()> {
         loop {
-            let len =
-                self.next_piece(self.position.at + BUFFER_BYTES as u64, ChainId::ReadWrite)?;
-            let moved = self.span(Span::at(self.position.at, len), ChainId::ReadWrite);
-            self.count(moved.bytes);
-            if self.check_stop(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
+            let ended = self.copy_piece(self.position.at + BUFFER_BYTES as u64, READ_WRITE)?;
+            if ended == Ended::Yes || file_bytes(&self.src_now()?) > size {
                 return Ok(());
             }
         }

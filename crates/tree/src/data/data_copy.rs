@@ -10,15 +10,14 @@ use engines::{Meter, Moved, Span, Variant};
 use rustix::fs::Stat;
 use rustix::io;
 
-use super::clone_over::CloneOverPolicy;
 use super::context::{DataContext, Files};
-use super::engine_choice::chains::{ChainId, File, VariantChains};
+use super::engine_choice::choice::{ChainId, File, VariantChains};
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
-use super::worker::{DataWorker, FsPair, Parts};
-use super::writeback::Backlog;
+use super::sync::Backlog;
+use super::worker::{CloneOverPolicy, DataWorker, FsPair};
 use crate::concurrency::{Helpers, Permit};
-use crate::fs::dirty_pages::has_dirty_pages;
+use crate::fs::fs_type::has_dirty_pages;
 use crate::fs::{
     BTRFS, EXT4, Endpoints, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
     is_reliable,
@@ -153,8 +152,9 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         let ends = Endpoints { src, dst };
         let facts = Facts::of(files, ends, cx.options);
         let helpers = worker.processors.helpers();
-        let Parts { pair, buffer, permit } = worker.parts(cx.options, ends);
-        let FsPair { chains, clone_over } = pair;
+        let at = worker.pair(cx.options, ends);
+        let DataWorker { pairs, buffer, permit, .. } = worker;
+        let FsPair { chains, clone_over } = &mut pairs[at].1;
         let (by_line, is_absent) = (None, OnceCell::new());
         DataCopy {
             cx,

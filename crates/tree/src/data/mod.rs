@@ -8,11 +8,9 @@
 //! | what partners copy of a large file | `ranges.rs` |
 //! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |
 //! | when old contents are truncated, and when cloned over | `clone.rs` |
-//! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs` and `comparison.rs`, `page_cache.rs` |
+//! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs`, `page_cache.rs` |
 
 mod clone;
-mod clone_over;
-mod comparison;
 pub(crate) mod context;
 pub(crate) mod copy;
 mod data_copy;
@@ -25,4 +23,3 @@ pub(crate) mod sync;
 mod transfer;
 pub(crate) mod verify;
 pub(crate) mod worker;
-mod writeback;

@@ -22,7 +22,7 @@ use rustix::io;
 
 use super::context::Files;
 use super::holes::next_data;
-use super::writeback::start_writeback;
+use super::sync::start_writeback;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Reporter};
 

@@ -7,12 +7,10 @@ use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
-use super::engine_choice::chains::ChainId;
-use super::engine_choice::profiles::EngineContext;
+use super::engine_choice::choice::{ChainId, EngineContext, READ_WRITE};
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
-use super::holes;
-use super::holes::copy_without_zeros;
-use super::writeback::Backlog;
+use super::holes::{self, copy_without_zeros};
+use super::sync::Backlog;
 use crate::concurrency::Helpers;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
@@ -57,9 +55,14 @@ impl DataCopy<'_, '_, '_> {
     }
 
     /// Copies the next piece of data that ends at the offset `end`.
-    fn copy_piece(&mut self, end: u64, chain: ChainId) -> Result<Ended> {
+    pub(super) fn copy_piece(&mut self, end: u64, chain: ChainId) -> Result<Ended> {
         let len = self.next_piece(end, chain)?;
-        let moved = self.span(Span::at(self.position.at, len), chain);
+        let span = match self.facts.is_regular {
+            true => Span::at(self.position.at, len),
+            // A stream goes on where the descriptors are.
+            false => Span { src: Pos::Here, dst: Pos::Here, len },
+        };
+        let moved = self.span(span, chain);
         self.count(moved.bytes);
         self.records.record(self.files.dst, self.position.at);
         self.check_stop(moved)
@@ -145,7 +148,7 @@ impl DataCopy<'_, '_, '_> {
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.report.offload.offload = without_offload(self.cx.options);
         while self.position.at < end {
-            let len = self.next_piece(end, ChainId::ReadWrite)?;
+            let len = self.next_piece(end, READ_WRITE)?;
             let pair = self.files.pair().with_meter(self.position.meter());
             let buffer = buffer_bytes(self.engines.buffer)
                 .map_err(|_| failed(Action::Read, self.files.src_place)(Errno::NOMEM))?;
@@ -210,8 +213,7 @@ impl DataCopy<'_, '_, '_> {
             .map_err(|_| failed(Action::Write, self.files.dst_place)(Errno::NOMEM))?;
         let zeros = zeros.as_mut_slice();
         while self.position.at < offset {
-            let left =
-                usize::try_from(self.next_piece(offset, ChainId::ReadWrite)?).unwrap_or(usize::MAX);
+            let left = usize::try_from(self.next_piece(offset, READ_WRITE)?).unwrap_or(usize::MAX);
             let zeros = &zeros[..left.min(BUFFER_BYTES)];
             let (bytes, result) = pwrite_all(self.files.dst, zeros, self.position.at);
             self.count(bytes as u64);
@@ -230,21 +232,14 @@ impl DataCopy<'_, '_, '_> {
             true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
             _ => Span::TO_EOF,
         };
-        while self.position.at < end {
-            let len = self.next_piece(end, ChainId::ReadWrite)?;
-            let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, ChainId::ReadWrite);
-            self.count(moved.bytes);
-            if self.check_stop(moved)? == Ended::Yes {
-                break;
-            }
-        }
+        while self.position.at < end && self.copy_piece(end, READ_WRITE)? == Ended::No {}
         Ok(())
     }
 
-    pub(super) fn span(&mut self, span: Span, chain: ChainId) -> Moved {
+    fn span(&mut self, span: Span, chain: ChainId) -> Moved {
         let pair = self.files.pair().with_meter(self.position.meter());
         let selected = self.engines.chains.get(chain);
-        let avoids = !selected.offloads && chain != ChainId::ReadWrite;
+        let avoids = !selected.offloads && chain != READ_WRITE;
         let offload = &mut self.report.offload.offload;
         if avoids {
             *offload = without_offload(self.cx.options);

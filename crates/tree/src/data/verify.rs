@@ -5,15 +5,19 @@
 //! before Linux 6.5, the cached copy is compared and the receipt says so.
 
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::pread_full;
-use engines::sys::cachestat;
+use engines::sys::{Buffer, cachestat};
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fcntl_getfl, fdatasync, fstat, openat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
+use xxhash_rust::xxh3::Xxh3;
 
-use super::comparison::{Compared, compare, compare_range};
 use super::context::Files;
+use super::data_copy::is_sparse;
+use super::holes::{Extent, next_data};
+use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, WorkerCounters, failed};
 use crate::shared::messages::ByteRange;
@@ -62,7 +66,11 @@ pub(crate) fn verify_range(
     let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
     let is_last = range.end == file_bytes(files.src_stat);
     let end = if is_last { u64::MAX } else { range.end };
-    compare_range(report, (src, dst), range.start..end, || files.interrupted_unverified())
+    let interrupted = || files.interrupted_unverified();
+    Ok(match compare_with(report, (src, dst), range.start..end, (None, None), interrupted)? {
+        Compared::Equal(_) => None,
+        Compared::Differ(at) => Some(at),
+    })
 }
 
 /// Compares the source `src` with the existing destination `dst`, which this run has not written.
@@ -110,5 +118,285 @@ fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     match read {
         Err(Errno::ACCESS) if is_readable() => fcntl_dupfd_cloexec(fd, 0),
         _ => opened,
+    }
+}
+
+// Two files are compared byte by byte (`--verify`).
+//
+// What is a hole of both is not read, if both are on reliable file systems (`holes.rs`). A hole of
+// one against data of the other is read.
+
+/// Bytes that are compared at once. Those of both files fit into a processor's cache.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// An open file with its name.
+pub(super) type Named<'f> = (BorrowedFd<'f>, &'f Place<'f>);
+
+/// The result of [`compare`].
+pub(super) enum Compared {
+    /// The xxh3-128 of both, if receipts are kept.
+    Equal(Option<u128>),
+    /// The offset of the first difference.
+    Differ(u64),
+}
+
+/// Compares both files from end to end. `counters` count what was read back.
+///
+/// # Errors
+/// Failures to read; `interrupted` if the run is.
+pub(super) fn compare(
+    report: &Reporter<'_>,
+    files: (Named<'_>, Named<'_>),
+    counters: Option<&WorkerCounters>,
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Compared> {
+    // Only a receipt shows the digest. Holes take no time without it.
+    let hash = report.keeps_receipts().then(Xxh3::new);
+    // The lengths of other file systems may be wrong. The end is where both reads return nothing.
+    compare_with(report, files, 0..u64::MAX, (hash, counters), interrupted)
+}
+
+/// Compares a range of both files, whose end may be [`u64::MAX`].
+fn compare_with(
+    report: &Reporter<'_>,
+    (src, dst): (Named<'_>, Named<'_>),
+    range: Range<u64>,
+    (hash, counters): (Option<Xxh3>, Option<&WorkerCounters>),
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Compared> {
+    let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
+        .map_err(|_| failed(Action::Read, src.1)(Errno::NOMEM))?;
+    let buffers = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
+    let go_on = || if report.interrupted() { Err(interrupted()) } else { Ok(()) };
+    let skips_holes = has_reliable_holes(src.0) && has_reliable_holes(dst.0);
+    let mut comparison = Comparison { src, dst, buffers, at: range.start, hash, counters, go_on };
+    if skips_holes && let Some(compared) = comparison.compare_extents(range.end)? {
+        return Ok(compared);
+    }
+    let compared = comparison.compare_to(range.end)?;
+    Ok(compared.unwrap_or_else(|| comparison.equal()))
+}
+
+/// How far two files are compared.
+struct Comparison<'f, G> {
+    src: Named<'f>,
+    dst: Named<'f>,
+    /// One for each, of `BLOCK_BYTES`.
+    buffers: (&'f mut [u8], &'f mut [u8]),
+    /// Both files are equal up to this offset.
+    at: u64,
+    hash: Option<Xxh3>,
+    counters: Option<&'f WorkerCounters>,
+    /// Fails once the run is interrupted.
+    go_on: G,
+}
+
+/// What follows in two files.
+enum Next {
+    /// Of one file or of both, before the end of either.
+    Data(Extent),
+    /// Only a hole, in both, up to the end of one of them.
+    Hole { src_end: u64, dst_end: u64 },
+    /// A file system does not support SEEK_DATA.
+    Unknown,
+}
+
+impl<G: Fn() -> Result<()>> Comparison<'_, G> {
+    /// Compares what is data of either file before `end`. `None` once a file system does not support
+    /// SEEK_DATA.
+    fn compare_extents(&mut self, end: u64) -> Result<Option<Compared>> {
+        loop {
+            let data = match self.next_data(end)? {
+                Next::Data(data) => data,
+                // The hole may go on after the end.
+                Next::Hole { src_end, dst_end } if src_end.min(dst_end) >= end => {
+                    self.pass_hole(end)?;
+                    return Ok(Some(self.equal()));
+                }
+                Next::Hole { src_end, dst_end } if src_end == dst_end => {
+                    self.pass_hole(src_end)?;
+                    return Ok(Some(self.equal()));
+                }
+                Next::Hole { src_end, dst_end } => {
+                    return Ok(Some(Compared::Differ(src_end.min(dst_end))));
+                }
+                Next::Unknown => return Ok(None),
+            };
+            self.pass_hole(data.at)?;
+            if let Some(compared) = self.compare_to(data.at + data.len)? {
+                return Ok(Some(compared));
+            }
+        }
+    }
+
+    /// The extent of either file that begins first, up to `end`. What is behind the end of one file differs
+    /// from its end on, and is no extent.
+    fn next_data(&self, end: u64) -> Result<Next> {
+        let end_of = |(fd, place): Named<'_>| {
+            fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
+        };
+        let (src_end, dst_end) = (end_of(self.src)?, end_of(self.dst)?);
+        let mut first: Option<Extent> = None;
+        for (fd, place) in [self.src, self.dst] {
+            match next_data(fd, self.at, end.min(src_end).min(dst_end)) {
+                Ok(Some(data)) if first.is_none_or(|first| data.at < first.at) => {
+                    first = Some(data);
+                }
+                Ok(_) => {}
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Next::Unknown),
+                Err(errno) => return Err(failed(Action::Read, place)(errno)),
+            }
+        }
+        Ok(first.map_or(Next::Hole { src_end, dst_end }, Next::Data))
+    }
+
+    /// Continues at `end`, up to which both files have a hole.
+    fn pass_hole(&mut self, end: u64) -> Result<()> {
+        if let Some(hash) = &mut self.hash {
+            // Zeros in the program itself would make each program larger by a block.
+            let zeros = &mut self.buffers.0[..block_bytes(end.saturating_sub(self.at))];
+            zeros.fill(0);
+            while self.at < end {
+                (self.go_on)()?;
+                let len = block_bytes(end - self.at);
+                hash.update(&zeros[..len]);
+                self.at += len as u64;
+                self.counters.iter().for_each(|counters| counters.verified(len as u64));
+            }
+        }
+        self.passed(end.saturating_sub(self.at));
+        Ok(())
+    }
+
+    /// Reads and compares up to `end`. `None` if both are equal up to there and may go on.
+    fn compare_to(&mut self, end: u64) -> Result<Option<Compared>> {
+        while self.at < end {
+            (self.go_on)()?;
+            let len = block_bytes(end - self.at);
+            let src_block = read_block(self.src, &mut self.buffers.0[..len], self.at)?;
+            let dst_block = read_block(self.dst, &mut self.buffers.1[..len], self.at)?;
+            if src_block != dst_block {
+                let pairs = src_block.iter().zip(dst_block);
+                let same = pairs.take_while(|(src, dst)| src == dst).count();
+                return Ok(Some(Compared::Differ(self.at + same as u64)));
+            }
+            if let Some(hash) = &mut self.hash {
+                hash.update(dst_block);
+            }
+            let compared = dst_block.len();
+            self.passed(compared as u64);
+            if compared < len {
+                return Ok(Some(self.equal()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// So many bytes more are equal.
+    fn passed(&mut self, bytes: u64) {
+        self.at += bytes;
+        self.counters.iter().for_each(|counters| counters.verified(bytes));
+    }
+
+    fn equal(&self) -> Compared {
+        Compared::Equal(self.hash.as_ref().map(Xxh3::digest128))
+    }
+}
+
+/// Whether the file has a hole, and its file system never reports data as one.
+fn has_reliable_holes(fd: BorrowedFd<'_>) -> bool {
+    fstat(fd).is_ok_and(|stat| is_sparse(&stat)) && is_on_reliable_fs(fd)
+}
+
+fn block_bytes(left: u64) -> usize {
+    usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES))
+}
+
+/// Reads a block. Only the last one of a file is shorter.
+fn read_block<'b>((fd, place): Named<'_>, buffer: &'b mut [u8], at: u64) -> Result<&'b [u8]> {
+    let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
+    Ok(&buffer[..filled])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, read};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    use rustix::fs::CWD;
+
+    use super::*;
+    use crate::fs::{DisplayPath, Trust};
+    use crate::report::Silent;
+
+    /// The length of a file, and where it has data.
+    type Shape = (u64, &'static [u64]);
+
+    fn make(path: &Path, (len, data_at): Shape) -> File {
+        let file = File::create_new(path).expect("a file");
+        file.set_len(len).expect("a length");
+        for &at in data_at {
+            file.write_all_at(b"x", at).expect("a write");
+        }
+        File::open(path).expect("it is there")
+    }
+
+    /// As cmp(1): the first byte that differs, or that only one of them has.
+    fn first_difference(one: &[u8], other: &[u8]) -> Option<u64> {
+        let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+        (one != other).then_some(same as u64)
+    }
+
+    #[test]
+    fn the_first_difference_is_found_wherever_a_file_ends() {
+        const LEN: u64 = 1 << 20;
+        testfs::each_fs(|kind, dir| {
+            let shapes: &[Shape] = &[
+                (0, &[]),
+                (LEN, &[]),
+                (LEN, &[0]),
+                (LEN, &[LEN - 1]),
+                (2 * LEN, &[]),
+                (2 * LEN, &[0]),
+                (2 * LEN, &[LEN]),
+                (2 * LEN, &[LEN - 1, LEN + 70_000]),
+                (2 * LEN, &[2 * LEN - 1]),
+                (3 * LEN - 7, &[0, LEN + 300_000]),
+            ];
+            for (number, (src, dst)) in
+                shapes.iter().flat_map(|src| shapes.iter().map(move |dst| (src, dst))).enumerate()
+            {
+                let [src_path, dst_path] =
+                    ["s", "d"].map(|name| dir.join(format!("{name}{number}")));
+                let (src_file, dst_file) = (make(&src_path, *src), make(&dst_path, *dst));
+                let place = Place::new(
+                    CWD,
+                    c"name",
+                    DisplayPath::Operand(Path::new("name")),
+                    Trust::Operand,
+                );
+                let (options, never) = (crate::request::Options::default(), false.into());
+                let report = Reporter::new(&Silent, &options, &never);
+                let compared = compare(
+                    &report,
+                    ((src_file.as_fd(), &place), (dst_file.as_fd(), &place)),
+                    None,
+                    || panic!("nothing interrupts it"),
+                );
+                let found = match compared.expect("both can be read") {
+                    Compared::Equal(_) => None,
+                    Compared::Differ(at) => Some(at),
+                };
+                let [src_bytes, dst_bytes] = [src_path, dst_path].map(|path| {
+                    let bytes = read(&path).expect("a file");
+                    std::fs::remove_file(path).expect("it is there");
+                    bytes
+                });
+                let due = first_difference(&src_bytes, &dst_bytes);
+                assert_eq!(found, due, "{kind}: {src:?} {dst:?}");
+            }
+        });
     }
 }

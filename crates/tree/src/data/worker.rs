@@ -2,19 +2,17 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engines::sys::{Buffer, close};
-use rustix::fs::{Stat, fstat};
+use rustix::fs::{Stat, fstat, fstatfs};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
-use super::engine_choice::chains::VariantChains;
+use super::engine_choice::choice::VariantChains;
 use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;
-use super::sync::{LocalFs, PendingSyncs, Written};
-use super::writeback::{BacklogLimit, RANGE_BYTES_MAX};
+use super::sync::{BacklogLimit, LocalFs, PendingSyncs, RANGE_BYTES_MAX, Written};
 use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{
     Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
@@ -35,13 +33,6 @@ pub(super) struct FsPair {
     pub(super) clone_over: CloneOverPolicy,
 }
 
-/// What one file uses of its worker.
-pub(super) struct Parts<'w> {
-    pub(super) pair: &'w mut FsPair,
-    pub(super) buffer: &'w mut Option<Buffer>,
-    pub(super) permit: &'w mut Permit,
-}
-
 /// Descriptors that engines keep from file to file: the pipe of `splice`, and the ring of `io_uring`.
 /// Parts of a large file have more of them, while other workers have nothing to do.
 pub(crate) const ENGINE_DESCRIPTORS: usize = 3;
@@ -54,12 +45,12 @@ const UNSYNCED_BYTES_MAX: u64 = 1 << 30;
 /// What a worker keeps for copying data.
 pub(crate) struct DataWorker {
     /// By the device numbers of source and destination: a handful at most.
-    pairs: Vec<(FileId, FsPair)>,
+    pub(super) pairs: Vec<(FileId, FsPair)>,
     /// Whether engines are closed after each file, because there are few descriptors.
     closes_engines: bool,
     pub(crate) fs_types: FsTypes,
     /// Allocated when it is first used. Most copies need no buffer.
-    buffer: Option<Buffer>,
+    pub(super) buffer: Option<Buffer>,
     /// What the workers of the run leave for a large file.
     pub(crate) processors: ProcessorUse,
     pub(crate) permit: Permit,
@@ -135,9 +126,7 @@ impl DataWorker {
         let bytes = file_bytes(&stat);
         let is_served = self.fs_types.of(fd.as_fd(), dev).is_some_and(is_served);
         let times_of = times_of.filter(|_| is_served).copied();
-        let (is_directory, early_error, receipt) = (false, None, None);
-        let written =
-            Written { fd, path, is_directory, bytes, early_error, local, times_of, receipt };
+        let written = Written { bytes, times_of, ..Written::new(fd, path, local) };
         self.pending_syncs.add(cx.report, written);
         // The rest of a large file is on the medium.
         self.unsynced_bytes += bytes.min(2 * RANGE_BYTES_MAX);
@@ -160,18 +149,8 @@ impl DataWorker {
             if local.is_some()
                 && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
             {
-                let (path, is_directory, bytes, early_error) = (path(), true, 0, None);
-                let times_of = None;
-                let written = Written {
-                    fd,
-                    path,
-                    is_directory,
-                    bytes,
-                    early_error,
-                    local,
-                    times_of,
-                    receipt,
-                };
+                let written =
+                    Written { is_directory: true, receipt, ..Written::new(fd, path(), local) };
                 self.pending_syncs.add(cx.report, written);
                 return self.sync_if_many(cx);
             }
@@ -254,23 +233,106 @@ impl DataWorker {
         Endpoint { fd, dev, fs_type: self.fs_types.of(fd, dev) }
     }
 
-    /// The state for the pair of file systems, the buffer, and the permit.
-    pub(super) fn parts(
+    /// The index of the state for the pair of file systems.
+    pub(super) fn pair(
         &mut self,
         options: &Options,
         Endpoints { src, dst }: Endpoints<'_>,
-    ) -> Parts<'_> {
+    ) -> usize {
         // Any two numbers that belong together.
         let key = FileId { dev: src.dev, ino: dst.dev };
-        let at = match self.pairs.iter().position(|(known, _)| *known == key) {
-            Some(at) => at,
-            None => {
-                let between = Between::new(options, src.fs_type, dst.fs_type);
-                let chains = VariantChains::new(between);
-                self.pairs.push((key, FsPair { chains, clone_over: CloneOverPolicy::default() }));
-                self.pairs.len() - 1
+        let known = self.pairs.iter().position(|(known, _)| *known == key);
+        known.unwrap_or_else(|| {
+            let chains = VariantChains::new(Between::new(options, src.fs_type, dst.fs_type));
+            self.pairs.push((key, FsPair { chains, clone_over: CloneOverPolicy::default() }));
+            self.pairs.len() - 1
+        })
+    }
+}
+
+// Whether cloning over the old contents of a destination is fast (docs/design/old-contents.md).
+
+/// Cloning over existing blocks takes less, unless dirty pages of those are written first.
+const CLONE_OVER_TIME_MAX: Duration = Duration::from_micros(100);
+
+/// Files that are truncated, at most, before cloning over is tried again.
+const TRUNCATED_MAX: u32 = 1024;
+
+/// The experience with cloning over old contents on one pair of file systems.
+#[derive(Debug, Default)]
+pub(crate) struct CloneOverPolicy {
+    /// Bytes of a block of the destination's file system, once they were read.
+    block_bytes: Option<u64>,
+    /// For files of one block, whether it is fast.
+    pub(super) one_block: Backoff,
+    /// For longer ones, whether they share their blocks already.
+    pub(super) shared: Backoff,
+}
+
+/// Tries an optimisation as long as it succeeds, and rarely after failures.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    /// Files that are truncated before it is tried again, and how many of them are left.
+    truncated: u32,
+    left: u32,
+}
+
+impl Backoff {
+    /// Whether to try it with the next file.
+    pub(super) fn should_try(&mut self) -> bool {
+        let tries = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        tries
+    }
+
+    pub(super) fn record(&mut self, success: bool) {
+        self.truncated = if success { 0 } else { (4 * self.truncated).clamp(4, TRUNCATED_MAX) };
+        self.left = self.truncated;
+    }
+}
+
+impl CloneOverPolicy {
+    pub(super) fn block_bytes(&mut self, dst: BorrowedFd<'_>) -> u64 {
+        let asked = || fstatfs(dst).ok().and_then(|statfs| u64::try_from(statfs.f_bsize).ok());
+        *self.block_bytes.get_or_insert_with(|| asked().unwrap_or(0))
+    }
+
+    /// Records the time for a file of `bytes`.
+    pub(super) fn record(&mut self, bytes: u64, elapsed: Duration) {
+        let is_one_block = self.block_bytes.is_some_and(|block_bytes| bytes <= block_bytes);
+        let backoff = if is_one_block { &mut self.one_block } else { &mut self.shared };
+        backoff.record(elapsed < CLONE_OVER_TIME_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_failures_it_is_rarely_tried() {
+        let mut backoff = Backoff::default();
+        let mut tries_of_1000 = |success: bool| {
+            let mut tries = 0;
+            for _ in 0..1000 {
+                if backoff.should_try() {
+                    tries += 1;
+                    backoff.record(success);
+                }
             }
+            tries
         };
-        Parts { pair: &mut self.pairs[at].1, buffer: &mut self.buffer, permit: &mut self.permit }
+        assert_eq!(tries_of_1000(true), 1000);
+        assert!((3..=6).contains(&tries_of_1000(false)));
+        assert!(tries_of_1000(true) > 500, "soon after it succeeds again");
+    }
+
+    #[test]
+    fn long_files_do_not_affect_short_ones() {
+        let mut over = CloneOverPolicy { block_bytes: Some(4096), ..CloneOverPolicy::default() };
+        over.record(5000, Duration::from_millis(5));
+        assert!(over.one_block.should_try() && !over.shared.should_try());
+        over.record(4096, Duration::from_millis(5));
+        assert!(!over.one_block.should_try());
     }
 }

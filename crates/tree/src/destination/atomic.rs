@@ -11,21 +11,21 @@ use std::path::PathBuf;
 use engines::sys::close;
 use rustix::fs::{
     Access, AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatxAttributes,
-    StatxFlags, accessat, flock, fstat, linkat, openat, renameat, renameat_with, statat, statx,
+    StatxFlags, accessat, flock, fstat, linkat, openat, renameat, renameat_with, statx,
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
 use super::found::{Found, refuse_untrusted_link};
-use super::partial::{self, Beside, may_resume, resume_or_create};
+use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
-use super::temporary::{LeftOver, create_temporary, lock_created, lock_temporary, remove_own};
+use super::temporary::{Beside, LeftOver, lock_created, lock_temporary, remove_own};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
 use crate::fs::{
-    FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, fs_type_of, give_name, is_file,
-    is_regular, is_served, keeps_number, open_to_write, path_in, rename_if_absent,
+    FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, fs_type_of, give_name, hold,
+    is_file, is_regular, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
 };
 use crate::metadata::{set_permissions, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
@@ -109,14 +109,8 @@ pub(crate) fn open_atomic<'j>(
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
-    if cx.options.resume
-        && long
-        && cx.options.reflink != Reflink::Always
-        && may_resume(&entry.src, atomic.final_name.parts())
-    {
-        let (dir, name) = atomic.final_name.parts();
-        let beside = Beside { security: &cx.security, src: &entry.src, dir, name };
-        let partial = resume_or_create(&beside, src);
+    if cx.options.resume && long && cx.options.reflink != Reflink::Always {
+        let partial = resume_or_create(&atomic.beside(cx, entry), src);
         if let Some(partial) = partial.map_err(failed(Action::CreateRegular, &entry.dst))? {
             atomic.temp_name = Some(partial.name);
             atomic.journal = Some(partial.journal);
@@ -126,14 +120,14 @@ pub(crate) fn open_atomic<'j>(
     }
     // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
-    let (dir, name) = atomic.final_name.parts();
+    let (dir, _) = atomic.final_name.parts();
     let fs_type = match atomic.final_name {
         FinalName::AtDestination(_) => fs_type,
         FinalName::LinkTarget(..) => fs_type_of(dir),
     };
     // A client of SMB forgets the times of a directory in which such a file gets a name (Linux 7.2).
     let unnamed = match is_named || fs_type.is_some_and(is_served) {
-        false => openat(dir, c".", FLAGS | OFlags::TMPFILE, mode),
+        false => openat(dir, c".", FLAGS | OFlags::TMPFILE, mode).map(|fd| (None, fd)),
         true => Err(Errno::OPNOTSUPP),
     };
     let opened = unnamed.or_else(|errno| {
@@ -143,15 +137,16 @@ pub(crate) fn open_atomic<'j>(
             return Err(errno);
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
-        let (name, fd) = create_temporary(&cx.security, &entry.src, (dir, name), |name| {
+        let (name, fd) = atomic.beside(cx, entry).create(|name| {
             let fd = open_to_write(fs_type, (dir, name), flags, mode)?;
             lock_created(&fd, dir, name)?;
             Ok(fd)
         })?;
-        atomic.temp_name = Some(name);
-        Ok(fd)
+        Ok((Some(name), fd))
     });
-    Ok((opened.map_err(failed(Action::CreateRegular, &entry.dst))?, atomic))
+    let (temp_name, fd) = opened.map_err(failed(Action::CreateRegular, &entry.dst))?;
+    atomic.temp_name = temp_name;
+    Ok((fd, atomic))
 }
 
 /// Checks whether [`open_atomic`] may replace the existing file.
@@ -200,8 +195,7 @@ fn find_old_file<'j>(
         let entry = find_link_target(cx, entry, found)?;
         (FinalName::LinkTarget(entry.dir, entry.name), entry.held)
     } else {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let held = openat(entry.dst.dir, entry.dst.name, flags, Mode::empty());
+        let held = hold(entry.dst.dir, entry.dst.name, false);
         (here, held.map_err(failed(Action::CreateRegular, &entry.dst))?)
     };
     let is_writable = check_writable(held.as_fd());
@@ -277,6 +271,11 @@ impl<'j> AtomicFile<'j> {
         }
     }
 
+    fn beside<'b>(&'b self, cx: &'b DestinationContext<'_>, entry: &'b Entry<'_>) -> Beside<'b> {
+        let (dir, name) = self.final_name.parts();
+        Beside { security: &cx.security, src: &entry.src, dir, name }
+    }
+
     /// The name that it has until then beside the destination; `None` if it has none there.
     pub(crate) fn name_beside_destination(&self) -> Option<&CStr> {
         match &self.final_name {
@@ -344,10 +343,9 @@ impl<'j> AtomicFile<'j> {
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
         if self.resumable {
-            let dst = self.final_name.parts();
-            let own = partial::clear_journal(dst);
+            let own = partial::clear_journal(self.final_name.parts());
             // A killed run without `--resume` may have left a temporary of this name.
-            let temporary = cx.stale.remove_temporary(&cx.security, &entry.src, dst);
+            let temporary = cx.stale.remove_temporary(&self.beside(cx, entry));
             let is_target = matches!(self.final_name, FinalName::LinkTarget(..));
             // Otherwise the entry's own are removed, and reported, once it is complete.
             if is_target || !cx.stale.may_exist_for(entry) {
@@ -386,12 +384,10 @@ impl<'j> AtomicFile<'j> {
         fd: &OwnedFd,
     ) -> Result<()> {
         if self.temp_name.is_none() {
-            let (dir, name) = self.final_name.parts();
+            let beside = self.beside(cx, entry);
             // No other process can have locked a file without a name.
             let _ = lock_temporary(fd);
-            let linked = create_temporary(&cx.security, &entry.src, (dir, name), |temp_name| {
-                give_name(fd.as_fd(), dir, temp_name)
-            });
+            let linked = beside.create(|temp_name| give_name(fd.as_fd(), beside.dir, temp_name));
             let (temp_name, ()) = linked.map_err(failed(Action::CreateRegular, &entry.dst))?;
             self.temp_name = Some(temp_name);
         }
@@ -407,7 +403,7 @@ impl<'j> AtomicFile<'j> {
     ) -> Result<()> {
         self.take_temporary_name(cx, entry, fd)?;
         let (dir, name) = self.final_name.parts();
-        match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        match lstat(dir, name) {
             Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
             }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::backup::created::CreatedFiles;
-use super::backup::numbers::BackupNumbers;
+use super::backup::numbers::{BackupNumbers, CreatedFiles};
 use super::dry_run::DryRun;
-use super::stale_files::StaleFiles;
+use super::partial::StaleFiles;
 use super::time_resolution::TimeResolutions;
 use crate::data::sync::Syncer;
 use crate::report::Reporter;

@@ -5,18 +5,17 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, statat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 
 use super::backup;
 use super::context::DestinationContext;
-use super::dry_run::{EarlierOperand, check_earlier_operand};
-use super::found::{Found, Lookup, look_up};
-use super::same_file::{SameFile, check_same_file};
+use super::dry_run::DryRun;
+use super::found::{Found, Lookup, SameFile, check_same_file, look_up};
 use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
 use crate::fs::{
-    FileId, file_bytes, is_directory, is_regular, is_symlink, lists_all, may_be_one_name,
+    FileId, file_bytes, is_directory, is_regular, is_symlink, lists_all, lstat, may_be_one_name,
     may_have_spellings, mtime, names_like, open_looked_at, split,
 };
 use crate::report::{Announcement, Diagnostic, Question, Result, Verified};
@@ -47,20 +46,39 @@ pub(crate) enum Decision {
 /// # Errors
 /// The copy is refused, or something cannot be looked at.
 pub(crate) fn decide(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Decision> {
-    let earlier = match is_directory(&entry.src_stat) {
-        true => EarlierOperand::None,
-        false => check_earlier_operand(cx.dry_run.as_ref(), cx.options, entry)?,
-    };
-    if let EarlierOperand::Skipped = earlier {
+    let earlier = decide_about_copy(cx, entry)?;
+    if let Some(Decision::Skip) = earlier {
         return Ok(Decision::Skip);
     }
     backup::refresh(cx, &entry.dst);
     match look_up(cx, entry)? {
         Lookup::Found(found) => decide_about(cx, entry, found),
         Lookup::DanglingSymlink => Ok(Decision::CreateAtTarget),
-        Lookup::Absent if matches!(earlier, EarlierOperand::Copy) => Ok(Decision::BackUp(None)),
-        Lookup::Absent => Ok(Decision::Create),
+        Lookup::Absent => Ok(earlier.unwrap_or(Decision::Create)),
     }
+}
+
+/// Decides about the copy of an earlier operand that would have the name by now, if a dry run finds none there.
+/// The error is that of a copy.
+fn decide_about_copy(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<Decision>> {
+    let several = entry.is_operand && entry.operand.into_directory && !cx.options.parents;
+    let has_name = |dry_run: &DryRun| dry_run.has_file(entry.dst.name);
+    if is_directory(&entry.src_stat) || !several || !cx.dry_run.as_ref().is_some_and(has_name) {
+        return Ok(None);
+    }
+    match cx.options.existing {
+        Existing::Skip => return Ok(Some(Decision::Skip)),
+        Existing::Fail => return Err(Diagnostic::NotReplacing { dst: entry.dst.path() }),
+        // A file that was just written is newer than its source.
+        Existing::ReplaceOlder if !cx.options.preserve.timestamps => {
+            return Ok(Some(Decision::Skip));
+        }
+        Existing::Replace | Existing::ReplaceOlder => {}
+    }
+    if makes_numbered_backups(cx.options) {
+        return Ok(Some(Decision::BackUp(None)));
+    }
+    Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() })
 }
 
 /// Decides about the existing destination `found`.
@@ -300,9 +318,7 @@ fn refuse_other_spelling(
         // A directory that cannot be listed is not copied.
         false => names_like(entry.src.dir, name).unwrap_or_default(),
     };
-    let is_at = |dir, other: &CStr, id| {
-        statat(dir, other, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| FileId::of(&stat) == id)
-    };
+    let is_at = |dir, other: &CStr, id| lstat(dir, other).is_ok_and(|stat| FileId::of(&stat) == id);
     let is_same_name = |other: &CString| {
         // Two names of one source are no loss.
         (entry.is_operand || !is_at(entry.src.dir, other, FileId::of(&entry.src_stat)))
@@ -324,7 +340,7 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
         return Ok(());
     }
     let name = backup::simple_name(entry.dst.name.to_bytes(), backup);
-    let existing = statat(entry.dst.dir, OsStr::from_bytes(&name), AtFlags::SYMLINK_NOFOLLOW);
+    let existing = lstat(entry.dst.dir, OsStr::from_bytes(&name));
     match existing {
         Ok(existing)
             if FileId::of(&existing) == FileId::of(&entry.src_stat)

@@ -4,7 +4,7 @@
 //! descriptor, in which every lookup fails. What would exist by now is recorded here.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -17,13 +17,13 @@ use rustix::io::{self, Errno};
 
 use crate::entry::{Entry, is_path_left_out};
 use crate::fs::{
-    Caller, FileId, Place, Trust, is_regular, is_symlink, open_for_search, path_of,
+    Caller, FileId, Place, Trust, is_regular, is_symlink, is_within, open_for_search, path_of,
     placeholder_dir, split,
 };
 use crate::hash::HashSet;
 use crate::lock::lock;
-use crate::report::{Action, Diagnostic, Result, failed};
-use crate::request::{BackupKind, Existing, Follow, Options};
+use crate::report::{Action, Result, failed};
+use crate::request::{Follow, Options};
 
 /// What would have been created so far.
 #[derive(Default)]
@@ -51,6 +51,11 @@ impl DryRun {
     /// Records the copy `name` of a file operand.
     pub(crate) fn record_file(&self, name: &CStr) {
         lock(&self.files).insert(name.into());
+    }
+
+    /// Whether [`record_file`](DryRun::record_file) was told of the name.
+    pub(super) fn has_file(&self, name: &CStr) -> bool {
+        lock(&self.files).contains(name)
     }
 
     /// Records the directories above `dst`, which would be created in an existing directory.
@@ -89,7 +94,7 @@ pub(crate) fn create_placeholder(
     dst: &Place<'_>,
     action: Action,
 ) -> Result<(OwnedFd, Stat)> {
-    may_create(dst, action)?;
+    may_create(dst, None).map_err(failed(action, dst))?;
     if dst.trust != Trust::Created
         && let Ok(above) = stat_above(dst)
     {
@@ -105,30 +110,9 @@ pub(crate) fn open_placeholder(dst: &Place<'_>, action: Action) -> Result<(Owned
     Ok((fd, stat))
 }
 
-/// The error of creating a file at the free name `dst`, as far as it can be known.
-pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<()> {
-    check_parent(dst).map_err(failed(action, dst))?;
-    if dst.trust != Trust::Created
-        && dst.name.to_bytes().ends_with(b"/")
-        && action == Action::CreateRegular
-    {
-        return Err(failed(action, dst)(Errno::NOTDIR));
-    }
-    Ok(())
-}
-
-/// The error of creating a link or a special file at the free name `dst`, as far as it can be
-/// known.
-pub(crate) fn may_link(dst: &Place<'_>) -> io::Result<()> {
-    check_parent(dst)?;
-    // A name with a trailing slash must be a directory.
-    if dst.trust != Trust::Created && dst.name.to_bytes().ends_with(b"/") {
-        return Err(Errno::NOENT);
-    }
-    Ok(())
-}
-
-fn check_parent(dst: &Place<'_>) -> io::Result<()> {
+/// The error of creating a file at the free name `dst`, as far as it can be known: `if_slash`, if no directory can
+/// get a name with a trailing slash.
+pub(crate) fn may_create(dst: &Place<'_>, if_slash: Option<Errno>) -> io::Result<()> {
     let (parent, name) = split(dst.name);
     if matches!(name, b"." | b"..") {
         // These names exist in every directory.
@@ -138,44 +122,8 @@ fn check_parent(dst: &Place<'_>) -> io::Result<()> {
         return Ok(());
     }
     let writable = Access::WRITE_OK | Access::EXEC_OK;
-    accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)
-}
-
-/// What an operand finds at its name in the target directory.
-pub(crate) enum EarlierOperand {
-    /// Nothing that this run would have created.
-    None,
-    /// The copy of an earlier operand, which would be kept.
-    Skipped,
-    /// The copy of an earlier operand, which would get a numbered backup.
-    Copy,
-}
-
-/// Checks whether an earlier operand would have the name of this one. The error is that of a copy.
-pub(crate) fn check_earlier_operand(
-    dry_run: Option<&DryRun>,
-    options: &Options,
-    entry: &Entry<'_>,
-) -> Result<EarlierOperand> {
-    let Some(dry_run) = dry_run else { return Ok(EarlierOperand::None) };
-    let several = entry.is_operand && entry.operand.into_directory && !options.parents;
-    if !several || !lock(&dry_run.files).contains(entry.dst.name) {
-        return Ok(EarlierOperand::None);
-    }
-    match options.existing {
-        Existing::Skip => return Ok(EarlierOperand::Skipped),
-        Existing::Fail => return Err(Diagnostic::NotReplacing { dst: entry.dst.path() }),
-        // A file that was just written is newer than its source.
-        Existing::ReplaceOlder if !options.preserve.timestamps => {
-            return Ok(EarlierOperand::Skipped);
-        }
-        Existing::Replace | Existing::ReplaceOlder => {}
-    }
-    let numbered = options.backup.as_ref().is_some_and(|b| b.kind == BackupKind::Numbered);
-    if numbered {
-        return Ok(EarlierOperand::Copy);
-    }
-    Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() })
+    accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)?;
+    if_slash.filter(|_| dst.name.to_bytes().ends_with(b"/")).map_or(Ok(()), Err)
 }
 
 /// The error of linkat(2) from the source `src`, which `stat` describes, to `dst`: EXDEV on another
@@ -248,7 +196,7 @@ pub(crate) fn path_to_itself(
     if options.follow == Follow::Always {
         dry_run.record_ancestors(&entry.dst);
     }
-    if !is_within(entry.dst.dir, src) {
+    if !is_within(entry.dst.dir, src).unwrap_or(false) {
         return None;
     }
     let path = path_below(entry).unwrap_or_default();
@@ -261,21 +209,4 @@ fn path_below(entry: &Entry<'_>) -> Option<PathBuf> {
     let above = path_of(entry.dst.dir)?;
     let dst = above.join(OsStr::from_bytes(split(entry.dst.name).1));
     Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())
-}
-
-/// Whether the directory `inner` is `outer` or is below it.
-fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> bool {
-    let Ok(mut at) = open_for_search(inner, c".") else { return false };
-    loop {
-        let Ok(id) = fstat(&at).map(|stat| FileId::of(&stat)) else { return false };
-        if id == outer {
-            return true;
-        }
-        let above = statat(&at, c"..", AtFlags::empty()).map(|stat| FileId::of(&stat));
-        if above.is_err() || above == Ok(id) {
-            return false;
-        }
-        let Ok(next) = open_for_search(at.as_fd(), c"..") else { return false };
-        at = next;
-    }
 }

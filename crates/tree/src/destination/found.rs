@@ -1,14 +1,21 @@
 //! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] tells
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
-use rustix::fs::Stat;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, Stat, statat};
 use rustix::io::Errno;
 
 use super::context::DestinationContext;
 use crate::entry::{Entry, copies_data};
-use crate::fs::{FileId, Trust, is_directory, is_symlink};
+use crate::fs::{
+    FileId, Trust, c_name, is_directory, is_symlink, lists_all, may_be_one_name, open_for_search,
+    split,
+};
 use crate::report::{Action, Diagnostic, Result, failed};
-use crate::request::{Existing, Make};
+use crate::request::{Existing, Follow, Make, Options};
 
 /// A destination that exists.
 pub(crate) struct Found {
@@ -119,4 +126,154 @@ pub(crate) fn refuse_untrusted_link(
         return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() });
     }
     Ok(())
+}
+
+// Whether source and destination are one file, and which copies make sense then.
+
+/// How source and destination are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SameFile {
+    /// Source and destination are different files, or the copy does not destroy its source.
+    Different,
+    /// The destination is the copy already.
+    AlreadyDone,
+    /// A copy would destroy its source.
+    Same,
+}
+
+/// Compares source and destination by device and inode number, before anything is changed.
+pub(super) fn check_same_file(
+    options: &Options,
+    entry: &Entry<'_>,
+    found: &Found,
+) -> Result<SameFile> {
+    if is_directory(&entry.src_stat) {
+        let dst = found.target.as_ref().unwrap_or(&found.link);
+        let same = FileId::of(&entry.src_stat) == FileId::of(dst);
+        return Ok(if same { SameFile::Same } else { SameFile::Different });
+    }
+    let looked = entry.src_through_link.then(|| entry.src.stat(false)).transpose();
+    let src_link = looked.map_err(failed(Action::Stat, &entry.src))?.unwrap_or(entry.src_stat);
+    let src_target = if !is_symlink(&entry.src_stat) {
+        Some(entry.src_stat)
+    } else if is_symlink(&found.link) {
+        // Two symbolic links are the same file only as links.
+        None
+    } else {
+        entry.src.stat(true).ok()
+    };
+    let ends = Ends {
+        src_link: &src_link,
+        src_target: src_target.as_ref(),
+        dst_link: &found.link,
+        dst_target: found.target.as_ref(),
+        entry,
+        follows: !is_symlink(&entry.src_stat) && options.follow != Follow::Never,
+    };
+    Ok(decide(&ends, options))
+}
+
+/// Source and destination, each as itself and as the target of a symbolic link.
+struct Ends<'s> {
+    /// The source itself.
+    src_link: &'s Stat,
+    /// `None` for a dangling link.
+    src_target: Option<&'s Stat>,
+    dst_link: &'s Stat,
+    dst_target: Option<&'s Stat>,
+    entry: &'s Entry<'s>,
+    /// The target of the source is copied, not the link.
+    follows: bool,
+}
+
+impl Ends<'_> {
+    /// Whether source and destination are one name of one directory, perhaps in two spellings.
+    fn is_same_name(&self) -> bool {
+        let (src, dst) = (&self.entry.src, &self.entry.dst);
+        let (src_parent, src_base) = split(src.name);
+        let (dst_parent, dst_base) = split(dst.name);
+        let is_exact = src_base == dst_base;
+        // A file with several names may have two that are alike.
+        let may_be_one = || {
+            FileId::of(self.src_link) == FileId::of(self.dst_link)
+                && (self.dst_link.st_nlink == 1 || may_be_one_name(src_base, dst_base))
+        };
+        if !is_exact && !may_be_one() {
+            return false;
+        }
+        let at = |dir, name| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
+        match (at(src.dir, src_parent), at(dst.dir, dst_parent)) {
+            (Ok(src), Ok(dst)) if FileId::of(&src) == FileId::of(&dst) => {}
+            _ => return false,
+        }
+        let are_two = || {
+            let parent = open_for_search(dst.dir, &c_name(dst_parent)?)?;
+            lists_all(parent.as_fd(), [src_base, dst_base])
+        };
+        is_exact || !are_two().unwrap_or(false)
+    }
+}
+
+fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
+    let one_inode = FileId::of(ends.src_link) == FileId::of(ends.dst_link);
+    let one_target = match (ends.src_target, ends.dst_target) {
+        (Some(src), Some(dst)) => FileId::of(src) == FileId::of(dst),
+        _ => false,
+    };
+    if !one_inode && !one_target {
+        return SameFile::Different;
+    }
+    let backup = options.backup.is_some();
+    let links = options.make == Make::HardLink;
+    if is_symlink(ends.src_link) && !ends.follows {
+        return decide_for_link(ends, one_inode, links, backup, options);
+    }
+    if is_symlink(ends.dst_link) {
+        // The destination is a link to the source. Replacing the link is safe, writing through it
+        // is not. If both are the same link, replacing it would remove the source.
+        let replaces =
+            links || options.make == Make::SymbolicLink || backup || options.remove_destination;
+        // As long as nothing is removed, creating a link of an existing name only fails.
+        let harmless = (links || options.make == Make::SymbolicLink)
+            && !options.force
+            && !options.ask
+            && !backup
+            && !options.remove_destination;
+        let safe = if ends.is_same_name() { harmless } else { replaces };
+        return if safe { SameFile::Different } else { SameFile::Same };
+    }
+    if links {
+        return SameFile::AlreadyDone;
+    }
+    // Two hard links of one file: the destination's name can be given to a new file. But if the
+    // source is a symbolic link, it may lead to that name.
+    let is_removed = backup || options.remove_destination;
+    let safe = is_removed && !is_symlink(ends.src_link) && !ends.is_same_name();
+    if safe { SameFile::Different } else { SameFile::Same }
+}
+
+/// The source is a symbolic link that is copied as one.
+fn decide_for_link(
+    ends: &Ends<'_>,
+    one_inode: bool,
+    links: bool,
+    backup: bool,
+    options: &Options,
+) -> SameFile {
+    debug_assert!(options.follow != Follow::Always);
+    if is_symlink(ends.dst_link) {
+        return match (one_inode, links) {
+            (false, _) => SameFile::Different,
+            (true, true) => SameFile::AlreadyDone,
+            (true, false) if ends.is_same_name() => SameFile::Same,
+            (true, false) if backup || options.remove_destination => SameFile::Different,
+            (true, false) => SameFile::AlreadyDone,
+        };
+    }
+    // The source is a link to the destination, and would replace its own target.
+    match (backup, links) {
+        (true, _) => SameFile::Different,
+        (false, true) => SameFile::AlreadyDone,
+        (false, false) => SameFile::Same,
+    }
 }

@@ -3,10 +3,10 @@
 //! | question | file |
 //! |---|---|
 //! | what exists, and which symbolic link is written through | `found.rs`, then [`crate::security`] |
-//! | whether it is kept, written into, replaced, backed up or refused | `decide.rs`, `same_file.rs` |
+//! | whether it is kept, written into, replaced, backed up or refused | `decide.rs`, `found.rs` |
 //! | what is removed and backed up before the copy | `prepare.rs` |
 //! | how the name of a backup is chosen | `backup/` |
-//! | how a stale temporary is recognised | `temporary.rs`; partial files: `stale_files.rs` |
+//! | how a stale temporary is recognised | `temporary.rs`; partial files: `partial.rs` |
 //! | how a file gets its name with `--atomic` | `atomic.rs` |
 
 pub(crate) mod atomic;
@@ -18,7 +18,5 @@ pub(crate) mod found;
 pub(crate) mod open;
 pub(crate) mod partial;
 pub(crate) mod prepare;
-mod same_file;
-pub(crate) mod stale_files;
 pub(crate) mod temporary;
 pub(crate) mod time_resolution;

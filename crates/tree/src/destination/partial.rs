@@ -1,10 +1,17 @@
 //! `--resume`: partial files, their journals, and the marker of an unfinished directory.
 //!
+//! What a killed run left and no copy of `--resume` continues or replaces is removed when the entry of that
+//! name is complete ([`StaleFiles`]). A partial file: the source has become a symbolic link or a short file, is
+//! linked to, or the destination has another target. A temporary: the destination is complete, or is made from
+//! a partial file.
+//!
 //! The data of `NAME` is in `.NAME.haulage-part`, and `.NAME.haulage-journal` records how much of
 //! it is valid ([`crate::data::journal`]).
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engines::{pread_full, pwrite_all};
 use rustix::fs::{
@@ -13,11 +20,17 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use super::temporary::{
-    LeftOver, create_temporary, is_source_name, lock_created, remove_own, temp_name,
+    self, Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own, temp_name,
 };
 use crate::data::journal::{Journal, MAGIC};
-use crate::fs::{FileId, Place, fs_type_of, is_named, is_regular, open_to_write};
-use crate::security::Security;
+use crate::entry::Entry;
+use crate::fs::{
+    FileId, Trust, each_name, file_bytes, fs_type_of, is_directory, is_named, is_regular, lstat,
+    open_to_write, path_in,
+};
+use crate::report::Reporter;
+use crate::request::Options;
+use crate::security::{Security, resolve_symlink};
 
 /// The first bytes of the marker of a directory.
 const MARKER: &[u8; 8] = b"haulage/";
@@ -27,16 +40,6 @@ pub(crate) struct PartialFile {
     pub(crate) fd: OwnedFd,
     pub(crate) name: CString,
     pub(crate) journal: Journal,
-}
-
-/// The destination that files of haulage are beside.
-#[derive(Clone, Copy)]
-pub(crate) struct Beside<'b> {
-    pub(crate) security: &'b Security,
-    /// The source of the destination now.
-    pub(crate) src: &'b Place<'b>,
-    pub(crate) dir: BorrowedFd<'b>,
-    pub(crate) name: &'b CStr,
 }
 
 impl Beside<'_> {
@@ -51,7 +54,7 @@ impl Beside<'_> {
 
     /// Whether a private file that is created now has this owner and mode.
     fn looks_as_new(&self, stat: &Stat) -> Result<bool, LeftOver> {
-        let created = create_temporary(self.security, self.src, (self.dir, self.name), |name| {
+        let created = self.create(|name| {
             let fd = openat(self.dir, name, FLAGS | NEW, PRIVATE)?;
             lock_created(&fd, self.dir, name)?;
             Ok(fd)
@@ -84,18 +87,13 @@ pub(crate) fn is_own_name(name: &CStr) -> bool {
     name.starts_with(b".") && (name.ends_with(PART) || name.ends_with(JOURNAL))
 }
 
-/// Whether `name` in `dir` may have a partial file. Not if files of those names are copied from the
-/// directory of `src`.
-pub(crate) fn may_resume(src: &Place<'_>, (dir, name): (BorrowedFd<'_>, &CStr)) -> bool {
-    names(name).is_some_and(|(partial, journal)| {
-        !is_source_name(src, dir, &partial) && !is_source_name(src, dir, &journal)
-    })
-}
-
-/// Opens the partial file beside a destination, or creates one. `None` when another run uses it, or
-/// another file that must stay has its name.
+/// Opens the partial file beside a destination, or creates one. `None` when another run uses it, another
+/// file that must stay has its name, or files of those names are copied from the directory of the source.
 pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Option<PartialFile>> {
     let Some((partial_name, journal_name)) = names(beside.name) else { return Ok(None) };
+    if beside.is_source_name(&partial_name) || beside.is_source_name(&journal_name) {
+        return Ok(None);
+    }
     let Some((mut fd, is_new)) = open_locked(beside, &partial_name)? else { return Ok(None) };
     let Some((file, _)) = open_own(beside, &journal_name)? else {
         let _ = unlinkat(beside.dir, &*partial_name, AtFlags::empty());
@@ -187,7 +185,7 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
     if !matches!(opened, Err(Errno::NOENT)) {
         match unlinkat(dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(_) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => return Ok(None),
+            Err(_) if lstat(dir, name).is_ok() => return Ok(None),
             Err(errno) => return Err(errno),
         }
     }
@@ -256,9 +254,7 @@ impl<'d> DirectoryMarker<'d> {
 
 /// The attributes of the file `name` in `dir`, if it has the text of a marker of `src`.
 fn stat_of_marker(dir: BorrowedFd<'_>, name: &CStr, src: &Stat) -> Option<Stat> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let fd = openat(dir, name, flags, Mode::empty()).ok()?;
-    let stat = fstat(&fd).ok()?;
+    let (fd, stat) = open_own_file(dir, name).ok()?;
     let mut text = [0; MARKER_BYTES + 1];
     let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
     (is_regular(&stat) && text[..len] == marker_text(src)).then_some(stat)
@@ -276,6 +272,135 @@ fn marker_text(src: &Stat) -> [u8; MARKER_BYTES] {
     text
 }
 
+/// Whether a pre-existing directory has a name of a partial file, a journal or a temporary. That is
+/// rare; otherwise no name has to be looked up.
+#[derive(Default)]
+pub(crate) struct StaleFiles {
+    seen: AtomicBool,
+    /// A source has an entry with the name of a temporary. Its copy may be in the same directory as
+    /// that of an entry of another source, and is no temporary.
+    copies_such_names: AtomicBool,
+}
+
+impl StaleFiles {
+    /// Looks for such names in the pre-existing directory `dir`, before anything is created there.
+    pub(crate) fn scan(&self, dir: BorrowedFd<'_>) {
+        let listed = each_name(dir, |name, _kind| {
+            if is_own_name(name) || temporary::is_own_name(name) {
+                self.seen.store(true, Ordering::Relaxed);
+            }
+        });
+        if listed.is_err() {
+            // A directory that cannot be listed may have such names.
+            self.seen.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Removes what an earlier run left for the destination of `entry`, which is complete. If that was
+    /// written `through_link`, the earlier run has written beside the target of the link.
+    pub(crate) fn remove_for(
+        &self,
+        (options, report): (&Options, &Reporter<'_>),
+        security: &Security,
+        (entry, through_link): (&Entry<'_>, bool),
+    ) {
+        if !options.resume || options.dry_run {
+            return;
+        }
+        if temporary::is_own_name(entry.dst.name) {
+            self.copies_such_names.store(true, Ordering::Relaxed);
+        }
+        if self.may_exist_for(entry) {
+            let (dir, name) = (entry.dst.dir, entry.dst.name);
+            let beside = Beside { security, src: &entry.src, dir, name };
+            self.remove_all(report, &beside, || entry.dst.path());
+        }
+        if through_link && !is_directory(&entry.src_stat) {
+            let named = entry.dst.trust == Trust::Operand;
+            // Nothing was written through a link that is not trusted, or that leads nowhere.
+            if let Ok(Some(target)) =
+                resolve_symlink(security, entry.dst.dir, entry.dst.name, named)
+            {
+                let (dir, name) = (target.dir.as_fd(), &*target.name);
+                let beside = Beside { security, src: &entry.src, dir, name };
+                self.remove_all(report, &beside, || path_in((dir, name)));
+            }
+        }
+    }
+
+    /// Removes the temporary, the partial file and the journal of a destination, which has the given path.
+    fn remove_all(&self, report: &Reporter<'_>, beside: &Beside<'_>, path: impl Fn() -> PathBuf) {
+        let removed = [self.remove_temporary(beside), remove_partial(beside)];
+        for left_over in removed.into_iter().filter_map(Result::err) {
+            left_over.report(report, &path());
+        }
+    }
+
+    /// Whether [`remove_for`](Self::remove_for) looks for anything.
+    pub(super) fn may_exist_for(&self, entry: &Entry<'_>) -> bool {
+        match entry.dst.trust {
+            // A directory that this run created was empty.
+            Trust::Created => false,
+            Trust::Operand | Trust::PreExisting => {
+                entry.is_operand || self.seen.load(Ordering::Relaxed)
+            }
+        }
+    }
+
+    /// Removes the temporary that an earlier run left for a destination that is complete.
+    pub(super) fn remove_temporary(&self, beside: &Beside<'_>) -> Result<(), LeftOver> {
+        match self.copies_such_names.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => beside.remove_stale(),
+        }
+    }
+}
+
+/// Removes the partial file and the journal of a destination, unless another run uses them.
+pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
+    let &Beside { security, dir, name, .. } = beside;
+    let Some((partial_name, journal_name)) = names(name) else { return Ok(()) };
+    let find = |own: &CStr| {
+        let opened = open_own_file(dir, own).ok()?;
+        (!beside.is_source_name(own)).then_some(opened)
+    };
+    let mut removed = Ok(());
+    let mut journal = find(&journal_name);
+    if let Some((_, stat)) = &journal
+        && !beside.is_own(stat)?
+    {
+        journal = None;
+    }
+    let journal_kind = journal.as_ref().and_then(|(fd, _)| journal_kind(fd.as_fd()));
+    let is_of_file =
+        journal_kind.is_some_and(|journal_kind| journal_kind != JournalKind::Directory);
+    // A run that was killed shortly before the last rename has given the file its owner and mode. Then the
+    // journal shows whose it is. A second name is that of the complete copy: see `AtomicFile::commit`.
+    let has_records = journal_kind == Some(JournalKind::PartialFile);
+    let is_of_journal = |stat: &Stat| has_records && is_regular(stat) && stat.st_nlink == 1;
+    if let Some((fd, stat)) = find(&partial_name)
+        && (is_of_journal(&stat) || beside.is_own(&stat)?)
+    {
+        // Without a journal only an empty file is known to be a partial one: a run starts with
+        // that.
+        if !is_of_file && file_bytes(&stat) > 0 || is_locked_elsewhere(security, &fd, &stat) {
+            return Ok(());
+        }
+        // The last holder of the lock may have renamed the file, and the name may be that of another run's.
+        if !is_named(fd.as_fd(), dir, &partial_name) {
+            return Ok(());
+        }
+        removed = remove_own(dir, &partial_name);
+    }
+    // The marker of a directory is kept as long as the directory exists.
+    let exists = || statat(dir, name, AtFlags::empty()).is_ok_and(|stat| is_directory(&stat));
+    if is_of_file || journal_kind.is_some() && !exists() {
+        // Without its journal a partial file that stays would not be recognised by the next run.
+        removed = removed.and_then(|()| remove_own(dir, &journal_name));
+    }
+    removed
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
@@ -283,7 +408,7 @@ mod tests {
 
     use super::*;
     use crate::data::journal::{CHUNK_BYTES_MIN, HEADER_BYTES, RECORD_BYTES};
-    use crate::fs::{DisplayPath, Trust};
+    use crate::fs::{DisplayPath, Place};
 
     const CHUNK_BYTES: u64 = CHUNK_BYTES_MIN;
 

@@ -1,5 +1,5 @@
 //! Temporary names beside a destination, for files that replace it in one step, and how a stale one
-//! is recognised ([`remove_if_stale`]).
+//! is recognised ([`Beside::remove_stale`]).
 //!
 //! The temporary name of `NAME` is `.NAME.haulage-new`, so that a later run of the same copy finds
 //! and removes the temporary of a killed run. A long NAME is replaced by its hash. If that is the name of a
@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat, unlinkat,
+    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, unlinkat,
 };
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::fs::{FileId, Place, c_name, is_directory, is_named, is_regular, split};
+use crate::fs::{FileId, Place, c_name, is_directory, is_named, is_regular, lstat, split};
 use crate::report::{Diagnostic, Reporter};
 use crate::security::Security;
 
@@ -27,37 +27,104 @@ use crate::security::Security;
 /// exist answers so for any name.
 pub(super) const NAMES_TRIED: u32 = 1000;
 
-/// Creates a file with `make` under a temporary name beside `name` in `dir`, which becomes the copy
-/// of `src`. Returns the name and the result of `make`.
-pub(crate) fn create_temporary<T>(
-    security: &Security,
-    src: &Place<'_>,
-    (dir, name): (BorrowedFd<'_>, &CStr),
-    make: impl Fn(&CStr) -> io::Result<T>,
-) -> io::Result<(CString, T)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let own = temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own));
-    if let Some(own) = own {
-        let made = match make(&own) {
-            Err(Errno::EXIST) if matches!(remove_if_stale(security, dir, &own), Ok(true)) => {
-                make(&own)
+/// A destination, beside which haulage has files of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Beside<'b> {
+    pub(crate) security: &'b Security,
+    /// The source of the destination now.
+    pub(crate) src: &'b Place<'b>,
+    pub(crate) dir: BorrowedFd<'b>,
+    pub(crate) name: &'b CStr,
+}
+
+impl Beside<'_> {
+    /// Creates a file with `make` under a temporary name. Returns the name and the result of `make`.
+    pub(crate) fn create<T>(
+        &self,
+        make: impl Fn(&CStr) -> io::Result<T>,
+    ) -> io::Result<(CString, T)> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if let Some(own) = self.temporary_name() {
+            let made = match make(&own) {
+                Err(Errno::EXIST) if matches!(self.remove_if_stale(&own), Ok(true)) => make(&own),
+                made => made,
+            };
+            if !matches!(made, Err(Errno::EXIST | Errno::NAMETOOLONG)) {
+                return made.map(|made| (own, made));
             }
-            made => made,
+        }
+        for _ in 0..NAMES_TRIED {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".haulage-{}-{count}", std::process::id());
+            let name = CString::new(name).expect("a number holds no zero byte");
+            match make(&name) {
+                Err(Errno::EXIST) => {}
+                result => return result.map(|made| (name, made)),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    /// Removes the temporary that a killed run left, for which none is created now.
+    pub(super) fn remove_stale(&self) -> Result<(), LeftOver> {
+        self.temporary_name().map_or(Ok(()), |own| self.remove_if_stale(&own).map(drop))
+    }
+
+    fn temporary_name(&self) -> Option<CString> {
+        temp_name(self.name, SUFFIX).filter(|own| !self.is_source_name(own))
+    }
+
+    /// Whether the directory of the source has a file `own` that is not the one beside the destination. A
+    /// tree that a killed copy left contains temporary names, and their copies must not be taken for
+    /// temporaries of this run.
+    pub(super) fn is_source_name(&self, own: &CStr) -> bool {
+        let (parent, _) = split(self.src.name);
+        let path = match parent {
+            b"." => own.into(),
+            parent => c_name(&[parent, own.to_bytes()].concat()).unwrap_or_default(),
         };
-        if !matches!(made, Err(Errno::EXIST | Errno::NAMETOOLONG)) {
-            return made.map(|made| (own, made));
-        }
+        lstat(self.src.dir, &*path).is_ok_and(|there| {
+            !lstat(self.dir, own).is_ok_and(|here| FileId::of(&here) == FileId::of(&there))
+        })
     }
-    for _ in 0..NAMES_TRIED {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".haulage-{}-{count}", std::process::id());
-        let name = CString::new(name).expect("a number holds no zero byte");
-        match make(&name) {
-            Err(Errno::EXIST) => {}
-            result => return result.map(|made| (name, made)),
+
+    /// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
+    /// older than this run where locks do not tell. Returns whether it was.
+    fn remove_if_stale(&self, name: &CStr) -> Result<bool, LeftOver> {
+        let Ok(stat) = lstat(self.dir, name) else { return Ok(false) };
+        let caller = self.security.caller;
+        let own = caller.is_root() || caller.owns(&stat);
+        if !own || is_directory(&stat) || self.may_be_in_use(name, &stat) {
+            return Ok(false);
         }
+        remove_own(self.dir, name).map(|()| true)
     }
-    Err(Errno::EXIST)
+
+    /// Whether another run may be about to rename the file that `stat` describes.
+    fn may_be_in_use(&self, name: &CStr, stat: &Stat) -> bool {
+        // A file that is not locked, such as a hard link, has its temporary name for microseconds only.
+        if !is_regular(stat) {
+            return self.security.changed_during_run(stat);
+        }
+        if stat.st_nlink > 1 {
+            // The ctime of a stale hard link changes with every other link of its file.
+            return self.security.changed_during_run(stat) && !persists(self.dir, name, stat);
+        }
+        let Ok((fd, now)) = open_own_file(self.dir, name) else { return true };
+        // The last holder of the lock may have renamed the file, and the name may be that of another run's.
+        now.st_uid != stat.st_uid
+            || is_locked_elsewhere(self.security, &fd, stat)
+            || !is_named(fd.as_fd(), self.dir, name)
+    }
+}
+
+/// Opens a file beside a destination for reading, whatever it is.
+pub(super) fn open_own_file(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<(OwnedFd, Stat)> {
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let fd = openat(dir, name, flags, Mode::empty())?;
+    let stat = fstat(&fd)?;
+    Ok((fd, stat))
 }
 
 /// Replaces `dst`, the copy of `src`, in one step: creates a file with `make` under a temporary
@@ -68,50 +135,23 @@ pub(crate) fn replace_by(
     dst: &Place<'_>,
     make: impl Fn(&Place<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let dst_name = (dst.dir, dst.name);
-    let (temp, ()) =
-        create_temporary(security, src, dst_name, |name| make(&Place { name, ..*dst }))?;
+    let beside = Beside { security, src, dir: dst.dir, name: dst.name };
+    let (temp, ()) = beside.create(|name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
     if let Err(left_over) = remove_own(dst.dir, &temp)
         // After a rename there is mostly nothing that could be left over.
-        && !matches!(statat(dst.dir, &*temp, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+        && !matches!(lstat(dst.dir, &*temp), Err(Errno::NOENT))
     {
         left_over.report(report, &dst.path());
     }
     renamed
 }
 
-/// Removes the temporary that a killed run left for `name` in `dir`, for which none is created now.
-pub(crate) fn remove_stale(
-    security: &Security,
-    src: &Place<'_>,
-    (dir, name): (BorrowedFd<'_>, &CStr),
-) -> Result<(), LeftOver> {
-    match temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own)) {
-        Some(own) => remove_if_stale(security, dir, &own).map(drop),
-        None => Ok(()),
-    }
-}
-
 /// Whether `name` has the form of a temporary of another name.
 pub(crate) fn is_own_name(name: &CStr) -> bool {
     let name = name.to_bytes();
     name.starts_with(b".") && name.ends_with(SUFFIX)
-}
-
-/// Whether the directory of `src` has a file `own` that is not the one in `dir`. A tree that a
-/// killed copy left contains temporary names, and their copies must not be taken for temporaries of
-/// this run.
-pub(crate) fn is_source_name(src: &Place<'_>, dir: BorrowedFd<'_>, own: &CStr) -> bool {
-    let (parent, _) = split(src.name);
-    let path = match parent {
-        b"." => own.into(),
-        parent => c_name(&[parent, own.to_bytes()].concat()).unwrap_or_default(),
-    };
-    let at = |dir, name: &CStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    at(src.dir, &path)
-        .is_ok_and(|there| !at(dir, own).is_ok_and(|here| FileId::of(&here) == FileId::of(&there)))
 }
 
 /// `.NAME` with the suffix. A hash stands for a name that would become too long. `None` for a path of
@@ -170,45 +210,11 @@ pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &St
 /// The suffix of temporary names.
 const SUFFIX: &[u8] = b".haulage-new";
 
-/// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
-/// older than this run where locks do not tell. Returns whether it was.
-fn remove_if_stale(
-    security: &Security,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-) -> Result<bool, LeftOver> {
-    let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
-    let own = security.caller.is_root() || security.caller.owns(&stat);
-    if !own || is_directory(&stat) || may_be_in_use(security, dir, name, &stat) {
-        return Ok(false);
-    }
-    remove_own(dir, name).map(|()| true)
-}
-
-/// Whether another run may be about to rename the file that `stat` describes.
-fn may_be_in_use(security: &Security, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
-    // A file that is not locked, such as a hard link, has its temporary name for microseconds only.
-    if !is_regular(stat) {
-        return security.changed_during_run(stat);
-    }
-    if stat.st_nlink > 1 {
-        // The ctime of a stale hard link changes with every other link of its file.
-        return security.changed_during_run(stat) && !persists(dir, name, stat);
-    }
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let Ok(fd) = openat(dir, name, flags, Mode::empty()) else { return true };
-    let has_owner = fstat(&fd).is_ok_and(|now| now.st_uid == stat.st_uid);
-    // The last holder of the lock may have renamed the file, and the name may be that of another run's.
-    !has_owner || is_locked_elsewhere(security, &fd, stat) || !is_named(fd.as_fd(), dir, name)
-}
-
 /// Whether the file still has the name after a time in which a running copy renames it.
 fn persists(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
     const RENAME_TIME_MAX: Duration = Duration::from_millis(20);
     std::thread::sleep(RENAME_TIME_MAX);
-    let now = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    now.is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
+    lstat(dir, name).is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
 }
 
 /// A file of that kind that cannot be removed.

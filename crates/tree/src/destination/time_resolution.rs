@@ -8,14 +8,16 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{Mode, OFlags, Stat, fstat, openat, readlinkat};
+use rustix::fs::{Stat, fstat, readlinkat};
 
 use crate::entry::Entry;
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::stat::{
     Nanoseconds, RESOLUTION_MAX, coarsest_resolution, elapsed_since, since_1970,
 };
-use crate::fs::{FileId, Handle, Place, ctime, file_bytes, is_regular, is_symlink, kind, mtime};
+use crate::fs::{
+    FileId, Handle, Place, ctime, file_bytes, hold, is_regular, is_symlink, kind, mtime,
+};
 use crate::metadata::set_mtime;
 use crate::report::Result;
 
@@ -124,9 +126,7 @@ impl Older<'_> {
     /// The destination, open with O_PATH, with its attributes. `None` if it is not the file that was found.
     fn hold(&self) -> Option<(OwnedFd, Stat)> {
         let (dir, name) = (self.entry.dst.dir, self.entry.dst.name);
-        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
-        flags.set(OFlags::NOFOLLOW, !self.through_link);
-        let held = openat(dir, name, flags, Mode::empty()).ok()?;
+        let held = hold(dir, name, self.through_link).ok()?;
         let stat = fstat(&held).ok()?;
         (FileId::of(&stat) == FileId::of(self.dst)).then_some((held, stat))
     }

@@ -1,24 +1,23 @@
 //! One entry to copy, as the walk finds it, and its open source.
 
-mod source;
-
-pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_regular, open_source};
-
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::io::Errno;
 
 use crate::fs::{
-    DirPath, DisplayPath, FileId, Place, file_bytes, is_directory, is_regular, kind, trim_slashes,
+    DirPath, DisplayPath, FileId, FsTypes, Place, file_bytes, is_directory, is_file, is_regular,
+    kind, open_listed, open_looked_at, trim_slashes,
 };
-use crate::report::{Announcement, Method, Receipt, Reporter};
+use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
 use crate::shared::messages::FilePlace;
 
@@ -198,4 +197,62 @@ pub(crate) fn is_path_left_out(options: &Options, entry: &ListedEntry<'_>, path:
     let ends = path.ancestors().filter(|end| !end.as_os_str().is_empty());
     ends.map(|end| top.join(end))
         .any(|path| options.filter.leaves_out(path.as_os_str().as_bytes(), true))
+}
+
+// Opening the source of an entry.
+
+/// An open source, and what it was when it was opened.
+pub(crate) struct OpenSource {
+    pub(crate) fd: OwnedFd,
+    pub(crate) stat: Stat,
+}
+
+/// A source that has been opened, and the file for its copy if that was created already.
+pub(crate) struct Prepared {
+    pub(crate) source: OpenSource,
+    pub(crate) created: Option<OwnedFd>,
+}
+
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+
+/// Opens a source that its directory lists as a regular file. `None` if it cannot be opened, or is
+/// something else.
+pub(crate) fn open_listed_source(
+    fs_types: &mut FsTypes,
+    entry: &ListedEntry<'_>,
+) -> Option<OpenSource> {
+    open_regular(fs_types, &entry.src, false)
+}
+
+/// Opens a source that is probably a regular file, through a symbolic link with `follow`. `None` if it
+/// cannot be opened, or is something else.
+pub(crate) fn open_regular(
+    fs_types: &mut FsTypes,
+    src: &Place<'_>,
+    follow: bool,
+) -> Option<OpenSource> {
+    let (fd, stat) = open_listed(fs_types, None, (src.dir, src.name), read_flags(follow))?;
+    Some(OpenSource { fd, stat })
+}
+
+fn read_flags(follow: bool) -> OFlags {
+    if follow { READ } else { READ | OFlags::NOFOLLOW }
+}
+
+/// Opens the source, which must still be the file that `entry.src_stat` describes. `fs_type` is the type of its file
+/// system, if that is known.
+pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<OpenSource> {
+    let (dir, name) = (entry.src.dir, entry.src.name);
+    let flags = read_flags(entry.src_through_link);
+    let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
+    let opened = open_looked_at(fs_type, dir, name, flags, &entry.src_stat);
+    let fd = opened.map_err(|errno| match errno {
+        Errno::LOOP if !entry.src_through_link => replaced(),
+        errno => failed(Action::OpenForReading, &entry.src)(errno),
+    })?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
+    if !is_file(&fd, &stat, FileId::of(&entry.src_stat)) {
+        return Err(replaced());
+    }
+    Ok(OpenSource { fd, stat })
 }

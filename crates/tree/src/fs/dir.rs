@@ -8,8 +8,7 @@ use std::sync::OnceLock;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
-use super::dir_path::DirPath;
-use super::place::c_name;
+use super::place::{DirPath, c_name};
 use super::stat::{FileId, is_file};
 use super::xattr::Handle;
 
@@ -97,6 +96,20 @@ fn has_openat2() -> bool {
 /// A descriptor for a directory that a dry run does not create: every lookup in it fails.
 pub(crate) fn placeholder_dir() -> io::Result<OwnedFd> {
     openat(CWD, c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Whether the directory `inner` is `outer` or is below it.
+pub(crate) fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> io::Result<bool> {
+    let mut at = open_for_search(inner, c".")?;
+    let mut id = FileId::of_open(&at)?;
+    while id != outer {
+        at = open_for_search(at.as_fd(), c"..")?;
+        // The directory above the root is the root.
+        if std::mem::replace(&mut id, FileId::of_open(&at)?) == id {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A directory of one side of a walk. It may be closed and opened again.

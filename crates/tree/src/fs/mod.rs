@@ -1,36 +1,36 @@
 //! One kernel subject a file, without any policy of copying.
 
 pub(crate) mod dir;
-pub(crate) mod dir_path;
-pub(crate) mod dirty_pages;
 pub(crate) mod fs_type;
 pub(crate) mod open;
 pub(crate) mod place;
 pub(crate) mod process;
 pub(crate) mod readdir;
-pub(crate) mod spelling;
 pub(crate) mod stat;
 pub(crate) mod xattr;
 
 pub(crate) use dir::{
-    DIRECTORY, Dir, SEARCH, enter, enter_destination, enter_for_search, open_destination,
-    open_for_search, open_operand, placeholder_dir,
+    DIRECTORY, Dir, SEARCH, enter, enter_destination, enter_for_search, is_within,
+    open_destination, open_for_search, open_operand, placeholder_dir,
 };
-pub(crate) use dir_path::{Anchor, DirPath, join};
 pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, VFAT, XFS, fs_type_of};
 pub(crate) use fs_type::{Endpoint, Endpoints, FsTypes, is_pseudo, is_reliable, is_served};
 pub(crate) use open::{
-    cannot_be_linked, give_name, id_by_name, is_named, path_in, path_of, rename_if_absent,
+    cannot_be_linked, give_name, hold, id_by_name, is_named, open_listed, open_looked_at,
+    open_to_write, path_in, path_of, rename_if_absent, stat_new,
 };
-pub(crate) use open::{open_listed, open_looked_at, open_to_write, stat_new};
-pub(crate) use place::{DisplayPath, Place, Trust};
-pub(crate) use place::{c_name, last_component, last_component_verbatim, split, trim_slashes};
+pub(crate) use place::{
+    Anchor, DirPath, DisplayPath, Place, Trust, c_name, join, last_component,
+    last_component_verbatim, split, trim_slashes,
+};
 pub(crate) use process::Caller;
-pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
-pub(crate) use spelling::{lists_all, may_be_one_name, may_have_spellings, names_like};
+pub(crate) use readdir::{
+    Buffer, Listing, each_name, is_component, lists_all, may_be_one_name, may_have_spellings,
+    names_like,
+};
 pub(crate) use stat::{
     FileId, are_one_file, atime, ctime, data_bytes, file_bytes, is_directory, is_file, is_one_file,
-    is_regular, is_symlink, keeps_number, kind, mtime,
+    is_regular, is_symlink, keeps_number, kind, lstat, mtime,
 };
 pub(crate) use xattr::{
     ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_mode_as_nfs4_acl, may_have_any,

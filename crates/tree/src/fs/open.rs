@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use engines::fs_types::NFS;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, Stat, Statx, StatxFlags, fcntl_setfl, fstat, linkat, makedev,
-    openat, readlinkat, renameat, statat, statx,
+    openat, readlinkat, renameat, statx,
 };
 use rustix::io::{self, Errno, retry_on_intr};
 
 use super::fs_type::{FsTypes, is_reliable};
+use super::lstat;
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
 
@@ -127,6 +128,13 @@ fn with_fields(mut stat: Stat, found: &Statx) -> Stat {
     stat
 }
 
+/// Opens an entry with O_PATH, which has no effect on it.
+pub(crate) fn hold(dir: BorrowedFd<'_>, name: &CStr, follow: bool) -> io::Result<OwnedFd> {
+    let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+    flags.set(OFlags::NOFOLLOW, !follow);
+    openat(dir, name, flags, Mode::empty())
+}
+
 /// Opens a regular file, and waits for the end of a lease on it.
 fn open_leased(
     dir: BorrowedFd<'_>,
@@ -134,9 +142,8 @@ fn open_leased(
     flags: OFlags,
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
-    let path_only = (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC;
-    let held = open_retrying(None, (dir, name), path_only)?;
-    if FileId::of(&fstat(&held)?) != FileId::of(stat) {
+    let held = retry_on_intr(|| hold(dir, name, !flags.contains(OFlags::NOFOLLOW)))?;
+    if FileId::of_open(&held)? != FileId::of(stat) {
         return Err(Errno::STALE);
     }
     let path = Handle::proc_path(held.as_fd());
@@ -161,8 +168,8 @@ pub(crate) fn is_named(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> 
 /// Some file systems report another inode number at each look, or one for each name. There the kernel's name of the
 /// file decides, which /proc tells. Without /proc the file does not count as that of the name.
 pub(crate) fn id_by_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
-    let named = FileId::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
-    if fstat(fd).is_ok_and(|opened| FileId::of(&opened) == named) {
+    let named = FileId::of(&lstat(dir, name).ok()?);
+    if FileId::of_open(fd) == Ok(named) {
         return Some(named);
     }
     // The kernel appends " (deleted)" to the name of a file that was removed or replaced.
@@ -185,7 +192,7 @@ pub(crate) fn give_name(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &CStr) ->
 /// # Errors
 /// EEXIST if a file has the name.
 pub(crate) fn rename_if_absent(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
-    match statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+    match lstat(dir, to) {
         Ok(_) => Err(Errno::EXIST),
         Err(Errno::NOENT) => renameat(dir, from, dir, to),
         Err(errno) => Err(errno),

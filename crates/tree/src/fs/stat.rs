@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::fs_types::{Storage, fs_type_of, storage_of};
-use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, fstat, statx};
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, fstat, statat, statx};
+use rustix::io;
+use rustix::path::Arg;
 use serde::{Deserialize, Serialize};
 
 /// A file's device and inode number: equal for every name of one file.
@@ -21,6 +23,16 @@ impl FileId {
     pub(crate) fn of(stat: &Stat) -> FileId {
         FileId { dev: stat.st_dev.into(), ino: stat.st_ino.into() }
     }
+
+    /// The identity of an open file.
+    pub(crate) fn of_open(fd: impl AsFd) -> io::Result<FileId> {
+        fstat(fd).map(|stat| FileId::of(&stat))
+    }
+}
+
+/// lstat(2) of the entry `name` of `dir`.
+pub(crate) fn lstat(dir: impl AsFd, name: impl Arg) -> io::Result<Stat> {
+    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Whether the open file `fd`, which `stat` describes, is the file `id`. A file system that is seen to keep no numbers
@@ -31,7 +43,7 @@ pub(crate) fn is_file(fd: impl AsFd, stat: &Stat, id: FileId) -> bool {
 
 /// Whether an open file has one number at two looks. No other process can exchange it in between.
 pub(crate) fn keeps_number(fd: impl AsFd) -> bool {
-    let look = || fstat(&fd).map(|stat| FileId::of(&stat));
+    let look = || FileId::of_open(&fd);
     !matches!((look(), look()), (Ok(first), Ok(second)) if first != second)
 }
 

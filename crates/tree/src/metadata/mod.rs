@@ -1,16 +1,14 @@
 //! Attributes of a copy: owner, extended attributes and access control lists, mode, times.
 //!
-//! `apply.rs` sets them, in this order. `replaced.rs` sets those of the file that a new one
+//! `apply.rs` sets them, in this order. [`apply_replaced`] sets those of the file that a new one
 //! replaces with `--atomic`. `mode.rs` has the mode that a new file is created with.
 
 mod apply;
-mod replaced;
 mod set;
 
-pub(crate) use apply::{apply, kept, reads_xattrs};
-pub(crate) use replaced::apply_replaced;
-pub(crate) use set::{MetadataContext, Source, Target, set_mtime, set_permissions, set_times};
+pub(crate) use apply::{apply, apply_replaced, kept, reads_xattrs};
 pub(crate) use set::{
-    NewMode, denied_by_default_acl, drops_inherited_acl, has_default_acl, inherited_acl_matters,
-    is_created_private, new_file_mode, sets_attributes_later,
+    MetadataContext, NewMode, Source, Target, denied_by_default_acl, drops_inherited_acl,
+    has_default_acl, inherited_acl_matters, is_created_private, new_file_mode, set_mtime,
+    set_permissions, set_times, sets_attributes_later,
 };

@@ -1,21 +1,19 @@
 //! Output: diagnostics, announcements, receipts, progress.
 
 pub(crate) mod diagnostic;
-pub(crate) mod message_order;
-pub(crate) mod observer;
 pub(crate) mod progress;
 pub(crate) mod receipt;
 pub(crate) mod reporter;
 pub(crate) mod wording;
 
 pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute, Result, failed, failed_at};
-pub(crate) use message_order::PendingMessages;
-#[cfg(test)]
-pub(crate) use observer::Silent;
-pub(crate) use observer::{Announcement, DirectoryStage, Observer, Question};
 pub(crate) use progress::{ProgressTracker, WorkerCounters, WorkerProgress};
 pub(crate) use receipt::{
     Attempt, Attribute, Chosen, ChosenBy, DataReport, Loss, Method, Offload, Receipt,
     SparseDetection, Verified,
 };
-pub(crate) use reporter::Reporter;
+#[cfg(test)]
+pub(crate) use reporter::Silent;
+pub(crate) use reporter::{
+    Announcement, DirectoryStage, Observer, PendingMessages, Question, Reporter,
+};

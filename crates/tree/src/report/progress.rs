@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use engines::Meter;
 use serde::{Deserialize, Serialize};
 
-use crate::fs::dirty_pages::{device_bytes, dirty_bytes};
+use crate::fs::fs_type::{device_bytes, dirty_bytes};
 use crate::fs::{DirPath, DisplayPath, Place, join};
 use crate::lock::{lock, lock_soon};
 use crate::request::Options;
@@ -89,9 +89,12 @@ impl ProgressTracker {
     /// The sums so far.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        let workers = lock(&self.0.workers);
-        let counts = workers.running.iter().fold(workers.ended, |sum, of| sum.plus(of.counts()));
-        drop(workers);
+        let counts = {
+            let workers = lock(&self.0.workers);
+            let mut counts = workers.ended;
+            workers.running.iter().for_each(|worker| worker.add_to(&mut counts));
+            counts
+        };
         let device = if counts.unknown_paged > 0 { device_bytes(counts.device) } else { None };
         counts.progress(dirty_bytes, &mut lock(&self.0.seen), device)
     }
@@ -168,22 +171,6 @@ struct Counts {
 const VERIFY_SHARE: u64 = 6;
 
 impl Counts {
-    fn plus(self, other: Counts) -> Counts {
-        Counts {
-            entries: self.entries + other.entries,
-            held_entries: self.held_entries + other.held_entries,
-            copied: self.copied + other.copied,
-            skipped: self.skipped + other.skipped,
-            paged: self.paged + other.paged,
-            unknown: self.unknown + other.unknown,
-            unknown_paged: self.unknown_paged + other.unknown_paged,
-            verified: self.verified + other.verified,
-            device: self.device.max(other.device),
-            waits: self.waits || other.waits,
-            verifies: self.verifies || other.verifies,
-        }
-    }
-
     /// What `dirty`, the bytes of the whole system that are not on a medium, and `device`, the bytes that were
     /// written to the device, make of the counts.
     fn progress(
@@ -255,27 +242,24 @@ struct File {
 }
 
 impl WorkerCounters {
-    fn counts(&self) -> Counts {
+    fn add_to(&self, sum: &mut Counts) {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let copied = self.meter.get();
         let unknown = if self.waits { copied.saturating_sub(get(&self.written)) } else { 0 };
         let device = get(&self.device);
         // Read last: a worker first counts an entry, then that it is held.
         let held_entries = get(&self.held_entries);
-        let entries = get(&self.entries).max(held_entries);
-        Counts {
-            entries,
-            held_entries,
-            copied,
-            skipped: get(&self.skipped_bytes),
-            paged: get(&self.paged),
-            unknown,
-            unknown_paged: if device != 0 { unknown } else { 0 },
-            verified: if self.verifies { get(&self.verified) } else { 0 },
-            device,
-            waits: self.waits,
-            verifies: self.verifies,
-        }
+        sum.held_entries += held_entries;
+        sum.entries += get(&self.entries).max(held_entries);
+        sum.copied += copied;
+        sum.skipped += get(&self.skipped_bytes);
+        sum.paged += get(&self.paged);
+        sum.unknown += unknown;
+        sum.unknown_paged += if device != 0 { unknown } else { 0 };
+        sum.verified += if self.verifies { get(&self.verified) } else { 0 };
+        sum.device = sum.device.max(device);
+        sum.waits |= self.waits;
+        sum.verifies |= self.verifies;
     }
 
     /// The data of a file goes to a file system with this device number; `None` if the kernel does not count
@@ -446,7 +430,7 @@ impl Drop for WorkerProgress {
     fn drop(&mut self) {
         let Some((tracker, counters)) = self.counters.take() else { return };
         let mut workers = lock(&tracker.0.workers);
-        workers.ended = workers.ended.plus(counters.counts());
+        counters.add_to(&mut workers.ended);
         workers.running.retain(|running| !Arc::ptr_eq(running, &counters));
     }
 }

@@ -4,7 +4,6 @@ pub(crate) mod filter;
 pub(crate) mod options;
 
 pub(crate) use options::{
-    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
-    Reflink, Sparse,
+    Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule, Options,
+    Preserve, Reflink, Request, Sparse,
 };
-pub(crate) use options::{Destination, Request};

@@ -4,12 +4,12 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, FileType, MemfdFlags, Mode, Stat, fchmod, fstat, memfd_create, statat};
+use rustix::fs::{FileType, MemfdFlags, Mode, Stat, fchmod, fstat, memfd_create};
 use rustix::io;
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 use crate::fs::stat::grain;
-use crate::fs::{Caller, FileId, ctime, each_name, is_symlink};
+use crate::fs::{Caller, FileId, ctime, each_name, is_symlink, lstat};
 use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 
@@ -17,18 +17,15 @@ use crate::lock::lock;
 pub(crate) struct Security {
     pub(crate) caller: Caller,
     start: StartTime,
-    pub(crate) preexisting: PreexistingSymlinks,
+    /// The links of the directories that had not changed when they were entered.
+    recorded: Mutex<Recorded>,
 }
 
 impl Security {
     /// For a run that starts now.
     pub(crate) fn new() -> Security {
         let start = StartTime::now();
-        Security {
-            caller: Caller::of_process(),
-            start,
-            preexisting: PreexistingSymlinks::new(start),
-        }
+        Security { caller: Caller::of_process(), start, recorded: Mutex::default() }
     }
 
     /// Whether the inode was created, changed or renamed after the start of the run.
@@ -42,12 +39,6 @@ impl Security {
     }
 }
 
-/// The links of the directories that had not changed when they were entered.
-pub(crate) struct PreexistingSymlinks {
-    start: StartTime,
-    recorded: Mutex<Recorded>,
-}
-
 #[derive(Default)]
 struct Recorded {
     /// Every directory that was entered, changed or not.
@@ -57,11 +48,7 @@ struct Recorded {
     links: HashMap<FileId, HashSet<FileId>>,
 }
 
-impl PreexistingSymlinks {
-    pub(crate) fn new(start: StartTime) -> PreexistingSymlinks {
-        PreexistingSymlinks { start, recorded: Mutex::default() }
-    }
-
+impl Security {
     /// Records the links in the directory `dir`, which was found in `above` unless the user named
     /// it. A directory that was moved there during the run is in a directory that changed. The
     /// links of a directory that cannot be read are not trusted.
@@ -103,7 +90,7 @@ impl PreexistingSymlinks {
     }
 
     /// Takes over what a partner recorded of the directory `dir`: as
-    /// [`recorded`](PreexistingSymlinks::recorded).
+    /// [`recorded`](Security::recorded).
     pub(crate) fn take_over(&self, dir: FileId, links: Option<Vec<FileId>>) {
         let mut recorded = lock(&self.recorded);
         recorded.entered.insert(dir);
@@ -150,7 +137,7 @@ fn links_in(dir: BorrowedFd<'_>) -> io::Result<Vec<FileId>> {
 }
 
 fn link_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stat = lstat(dir, name).ok()?;
     is_symlink(&stat).then(|| FileId::of(&stat))
 }
 

@@ -1,9 +1,9 @@
 //! Which symbolic links and files of the destination are trusted.
 
 pub(crate) mod context;
-pub(crate) mod reopen;
 pub(crate) mod symlink;
 
 pub(crate) use context::Security;
-pub(crate) use reopen::LastReopened;
-pub(crate) use symlink::{NotFollowed, Resolved, open_through_symlink, resolve_symlink};
+pub(crate) use symlink::{
+    LastReopened, NotFollowed, Resolved, open_through_symlink, resolve_symlink,
+};

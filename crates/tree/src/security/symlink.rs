@@ -5,11 +5,12 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat, readlinkat};
-use rustix::io::Errno;
+use rustix::io::{self, Errno};
 
 use super::context::Security;
 use crate::fs::{
-    FileId, Place, fs_type_of, is_pseudo, is_symlink, open_for_search, open_looked_at,
+    Anchor, DirPath, FileId, Place, SEARCH, enter_for_search, fs_type_of, is_pseudo, is_symlink,
+    open_for_search, open_looked_at,
 };
 use crate::report::{Diagnostic, Result};
 
@@ -51,24 +52,19 @@ pub(crate) fn open_through_symlink(
     flags: OFlags,
     wanted: Option<FileId>,
 ) -> Result<OwnedFd, NotFollowed> {
-    let entry = match follow(security, dir, name, false)? {
-        End::Resolved(entry) => entry,
-        End::ProcLink { dir, name } => {
-            let opened = openat(&dir, &*name, flags, Mode::empty())?;
-            if let Some(wanted) = wanted
-                && wanted != FileId::of(&fstat(&opened)?)
-            {
-                return Err(Errno::STALE.into());
-            }
-            return Ok(opened);
-        }
-    };
-    if wanted.is_some_and(|wanted| wanted != FileId::of(&entry.stat)) {
+    let Resolved { dir, name, stat, is_proc_link, .. } = follow(security, dir, name, false)?;
+    if is_proc_link {
+        let opened = openat(&dir, &*name, flags, Mode::empty())?;
+        return match wanted {
+            Some(wanted) if wanted != FileId::of_open(&opened)? => Err(Errno::STALE.into()),
+            _ => Ok(opened),
+        };
+    }
+    if wanted.is_some_and(|wanted| wanted != FileId::of(&stat)) {
         return Err(Errno::STALE.into());
     }
-    let flags = flags | OFlags::NOFOLLOW;
-    let opened = open_looked_at(None, entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
-    if FileId::of(&fstat(&opened)?) != FileId::of(&entry.stat) {
+    let opened = open_looked_at(None, dir.as_fd(), &name, flags | OFlags::NOFOLLOW, &stat)?;
+    if FileId::of_open(&opened)? != FileId::of(&stat) {
         return Err(Errno::STALE.into());
     }
     Ok(opened)
@@ -82,29 +78,18 @@ pub(crate) fn resolve_symlink(
     name: &CStr,
     named: bool,
 ) -> Result<Option<Resolved>, NotFollowed> {
-    Ok(match follow(security, dir, name, named)? {
-        End::Resolved(entry) => Some(entry),
-        End::ProcLink { .. } => None,
-    })
+    Ok(Some(follow(security, dir, name, named)?).filter(|target| !target.is_proc_link))
 }
 
-/// The target of a chain of links, which is no symbolic link.
+/// Where a chain of links ends: at a file that is no symbolic link, or at a link of /proc, whose target no text
+/// gives.
 pub(crate) struct Resolved {
     pub(crate) dir: OwnedFd,
     pub(crate) name: CString,
     /// The target, open with O_PATH.
     pub(crate) held: OwnedFd,
     stat: Stat,
-}
-
-/// Where a chain of links ends.
-enum End {
-    Resolved(Resolved),
-    /// In a link of /proc, whose target no text gives.
-    ProcLink {
-        dir: OwnedFd,
-        name: CString,
-    },
+    is_proc_link: bool,
 }
 
 /// Follows one component after the other. Each is open while it is checked. Every link is checked,
@@ -114,7 +99,7 @@ fn follow(
     dir: BorrowedFd<'_>,
     name: &CStr,
     named: bool,
-) -> Result<End, NotFollowed> {
+) -> Result<Resolved, NotFollowed> {
     let mut at = open_for_search(dir, c".")?;
     let mut path = name.to_bytes().to_vec();
     let mut links = 0;
@@ -142,7 +127,13 @@ fn follow(
             // No text gives the target of a link of /proc, and no user can exchange it.
             if fs_type_of(held.as_fd()).is_some_and(is_pseudo) {
                 if rest.is_empty() {
-                    return Ok(End::ProcLink { dir: at, name: component });
+                    return Ok(Resolved {
+                        dir: at,
+                        name: component,
+                        held,
+                        stat,
+                        is_proc_link: true,
+                    });
                 }
                 at = open_for_search(at.as_fd(), &component)?;
                 path = without_slashes(&rest);
@@ -153,7 +144,7 @@ fn follow(
             continue;
         }
         if rest.is_empty() {
-            return Ok(End::Resolved(Resolved { dir: at, name: component, held, stat }));
+            return Ok(Resolved { dir: at, name: component, held, stat, is_proc_link: false });
         }
         at = held;
         path = without_slashes(&rest);
@@ -169,12 +160,12 @@ fn is_preexisting(
     link: &Stat,
     in_destination: bool,
 ) -> Result<bool, NotFollowed> {
-    if security.preexisting.contains(dir, FileId::of(link)) {
+    if security.contains(dir, FileId::of(link)) {
         return Ok(true);
     }
     let dir = fstat(dir)?;
     let is_private = security.is_owner_trusted(&dir) && dir.st_mode & 0o022 == 0;
-    let in_destination = in_destination || security.preexisting.is_entered(&dir);
+    let in_destination = in_destination || security.is_entered(&dir);
     Ok(!in_destination && (is_private || !security.changed_during_run(&dir)))
 }
 
@@ -190,4 +181,69 @@ fn split_first(path: &[u8]) -> (CString, Vec<u8>) {
 fn without_slashes(path: &[u8]) -> Vec<u8> {
     let start = path.iter().position(|&byte| byte != b'/');
     start.map_or_else(|| b".".to_vec(), |start| path[start..].to_vec())
+}
+
+// Opens a directory of the destination again, from an ancestor that is still open.
+
+/// Opens the directory at `dir_path` again, from its anchor down. A symbolic link is followed only
+/// where one was followed before, and only to the same directory.
+///
+/// # Errors
+/// ENOENT when the path has no anchor, ESTALE when a link is not trusted any more or has another
+/// target, and the errors of openat(2).
+fn reopen(security: &Security, dir_path: &DirPath) -> io::Result<OwnedFd> {
+    let mut steps = Vec::new();
+    let mut at = dir_path;
+    let held = loop {
+        match (at.parent(), at.anchor()) {
+            (Some(parent), _) => {
+                let name = CString::new(at.name()).map_err(|_| Errno::INVAL)?;
+                steps.push((name, None));
+                at = parent;
+            }
+            (None, Some(Anchor::In(parent, name))) => {
+                steps.push((name.clone(), None));
+                at = parent;
+            }
+            (None, Some(Anchor::ThroughLink(parent, name, id))) => {
+                steps.push((name.clone(), Some(*id)));
+                at = parent;
+            }
+            (None, Some(Anchor::Held(held))) => break held,
+            (None, None) => return Err(Errno::NOENT),
+        }
+    };
+    let mut dir = open_for_search(held.as_fd(), c".")?;
+    for (name, target) in steps.iter().rev() {
+        dir = match target {
+            None => enter_for_search(dir.as_fd(), name)?,
+            Some(_) => open_through_symlink(security, dir.as_fd(), name, SEARCH, *target).map_err(
+                |error| match error {
+                    NotFollowed::Untrusted => Errno::STALE,
+                    NotFollowed::Errno(errno) => errno,
+                },
+            )?,
+        };
+    }
+    Ok(dir)
+}
+
+/// The directory that was reopened last: hard links to files in it often follow each other.
+#[derive(Default)]
+pub(crate) struct LastReopened(Option<(DirPath, OwnedFd)>);
+
+impl LastReopened {
+    /// The directory at `dir_path`, opened by [`reopen`] unless it is the last one.
+    pub(crate) fn open(
+        &mut self,
+        security: &Security,
+        dir_path: &DirPath,
+    ) -> io::Result<BorrowedFd<'_>> {
+        if self.0.as_ref().is_none_or(|(last, _)| !last.is(dir_path)) {
+            self.0 = None;
+            self.0 = Some((dir_path.clone(), reopen(security, dir_path)?));
+        }
+        let (_, dir) = self.0.as_ref().expect("it was just reopened");
+        Ok(dir.as_fd())
+    }
 }

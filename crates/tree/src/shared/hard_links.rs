@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, linkat, openat, statat};
+use rustix::fs::{AtFlags, Stat, fstat, linkat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
-use super::partner_context::PartnerContext;
-use crate::fs::{DirPath, FileId, Place, give_name, is_file, split};
+use super::partners::PartnerContext;
+use crate::fs::{DirPath, FileId, Place, give_name, hold, is_file, lstat, split};
 use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
@@ -132,7 +132,7 @@ impl FirstCopy {
 
     /// lstat(2) of the name of the copy in the directory `from`.
     pub(crate) fn stat(&self, from: BorrowedFd<'_>) -> io::Result<Stat> {
-        statat(from, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+        lstat(from, &*self.name)
     }
 
     /// Links `dst` to the copy in the directory `from`, as [`link_known`] does.
@@ -176,11 +176,7 @@ pub(crate) fn link_known(
     linked?;
     // Some file systems give each name of a file a number of its own. The number by which the file is known
     // is that of this name, and a file that is open is not exchanged.
-    let no_follow = match flags.contains(AtFlags::SYMLINK_FOLLOW) {
-        true => OFlags::empty(),
-        false => OFlags::NOFOLLOW,
-    };
-    let held = openat(from, name, OFlags::PATH | OFlags::CLOEXEC | no_follow, Mode::empty())?;
+    let held = hold(from, name, flags.contains(AtFlags::SYMLINK_FOLLOW))?;
     match is_file(&held, &fstat(&held)?, id) {
         true => give_name(held.as_fd(), dst.dir, dst.name),
         false => Err(Errno::STALE),
@@ -226,11 +222,12 @@ mod tests {
         let made = |name: &CStr| {
             let path = dir.path().join(name.to_str().expect("a name"));
             std::fs::write(path, "content").expect("a file");
-            let stat = statat(open.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
+            let stat = lstat(open.as_fd(), name).expect("it is there");
             let dir_path = DirPath::top(dir.path(), None, None);
             FirstCopy { dir: dir_path, name: name.into(), id: FileId::of(&stat) }
         };
-        let report = Reporter::new(&crate::report::Silent, false, false);
+        let (options, never) = (crate::request::Options::default(), false.into());
+        let report = Reporter::new(&crate::report::Silent, &options, &never);
         let copy = made(c"copy");
         assert_eq!(copy.link_to(&report, &dst, open.as_fd()), Ok(()));
         dst.unlink().expect("the link");

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, CWD, fstat, statat};
+use rustix::fs::{CWD, fstat};
 
-use crate::fs::{FileId, Place, split, trim_slashes};
+use crate::fs::{FileId, Place, lstat, split, trim_slashes};
 use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 
@@ -178,5 +178,5 @@ fn place_of(id: FileId) -> (usize, u64) {
 /// creates a directory for it.
 fn directory_at(name: &[u8]) -> Option<FileId> {
     let name = OsStr::from_bytes(trim_slashes(name));
-    statat(CWD, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| FileId::of(&stat))
+    lstat(CWD, name).ok().map(|stat| FileId::of(&stat))
 }

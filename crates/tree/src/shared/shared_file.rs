@@ -79,6 +79,7 @@ pub(crate) struct SharedFile {
     changed: Condvar,
 }
 
+#[derive(Default)]
 struct State {
     phase: Phase,
     /// Where the first range begins that no process has taken.
@@ -110,8 +111,9 @@ struct State {
     is_refused: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
+    #[default]
     Copying,
     Verifying,
     Closed,
@@ -126,27 +128,10 @@ impl SharedFile {
             let end = cut.from.min(start + most);
             (ByteRange { start, end }, NOBODY)
         });
-        let state = State {
-            phase: Phase::Copying,
-            next: cut.from,
-            taken: Vec::new(),
-            apart: BTreeMap::new(),
-            complete_to: cut.from,
-            records: Vec::new(),
-            records_to: cut.from,
-            written: before.collect(),
-            differs_at: None,
-            has_ended: false,
-            failure: None,
-            by_others: (0, 0),
-            helpers: Vec::new(),
-            waiting: Vec::new(),
-            offers: 0,
-            was_offered: false,
-            is_refused: false,
-        };
-        let (state, changed) = (Mutex::new(state), Condvar::new());
-        SharedFile { number, owner, cut, state, changed }
+        let (next, complete_to, records_to) = (cut.from, cut.from, cut.from);
+        let written = before.collect();
+        let state = State { next, complete_to, records_to, written, ..State::default() };
+        SharedFile { number, owner, cut, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// What the owner does next. It tells [`done`](SharedFile::done) what became of it.
@@ -353,13 +338,10 @@ impl State {
             {
                 Next::Wait
             }
-            (Phase::Verifying, true) => match self.take_written(|_| true) {
-                None => over,
-                Some(task) => {
-                    self.taken.push((process, task));
-                    Next::Task(task)
-                }
-            },
+            (Phase::Verifying, true) => self.take_written(|_| true).map_or(over, |task| {
+                self.taken.push((process, task));
+                Next::Task(task)
+            }),
             _ => over,
         }
     }

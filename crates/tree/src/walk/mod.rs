@@ -4,26 +4,20 @@
 //! |---|---|
 //! | what a call of the library does first | `run.rs`; the contexts of the layers: `contexts.rs` |
 //! | which name a source operand gets | `operands.rs` |
-//! | which directory operand `--resume` continues | `resumed_operand.rs` |
-//! | when a second worker starts | `single_worker.rs` |
+//! | which directory operand `--resume` continues | `run.rs` |
+//! | when a second worker starts | `contexts.rs` |
 //! | how workers divide a tree | `work_pool.rs`, `tree.rs` |
-//! | how names pass to partners | `partner_shares.rs`, `opened_places.rs` |
-//! | the same for ranges of large files | `range_shares.rs` |
+//! | how names, and ranges of large files, pass to partners | `partner_shares.rs`, `opened_places.rs` |
 //! | how many directories stay open | `resource_limits.rs`, `stack.rs` |
-//! | how many files are created before the first is filled | `batch.rs` |
+//! | how many files are created before the first is filled | `tree_walk.rs` |
 
-mod batch;
 pub(crate) mod contexts;
 mod opened_places;
 mod operands;
-mod parallel_operands;
 mod partner_shares;
 pub(crate) mod pre_scan;
-mod range_shares;
 mod resource_limits;
-mod resumed_operand;
 pub(crate) mod run;
-mod single_worker;
 mod stack;
 mod tree;
 mod tree_walk;

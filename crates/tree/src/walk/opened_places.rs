@@ -20,8 +20,8 @@ use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
 use crate::fs::{
-    DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
-    open_for_search,
+    Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
+    open_destination,
 };
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
@@ -157,14 +157,16 @@ fn open_place(
         dst_path = dst_path.child(name, Some(partners.check(dst.as_fd(), *dst_id, sender)?));
     }
     if levels.is_empty() {
-        (src, dst) = open_again(&src, &dst)?;
+        // They are open with O_PATH.
+        src = crate::fs::open_operand(src.as_fd(), c".")?;
+        dst = open_destination(dst.as_fd(), c".", OFlags::empty())?;
     }
     let (src_stat, dst_stat) = (fstat(&src)?, fstat(&dst)?);
     if !facts.new && cx.options.may_write_through() {
         let links = links
             .as_ref()
             .map(|links| links.iter().filter_map(|link| partners.devices.own(*link)).collect());
-        cx.security().preexisting.take_over(FileId::of(&dst_stat), links);
+        cx.security().take_over(FileId::of(&dst_stat), links);
     }
     if !facts.new && cx.options.resume {
         cx.destination.stale.scan(dst.as_fd());
@@ -202,7 +204,7 @@ fn open_operand(
     };
     let (src, src_found) =
         until_it_appears(cx, open_source).map_err(refused(Action::EnterDirectory, &operand.src))?;
-    let src_path = DirPath::source(&operand.src, src_found);
+    let src_path = DirPath::top(&operand.src, None, Some(src_found));
     let dst_path = until_it_appears(cx, || partners.top_of_destination(&described.top, sender))
         .map_err(refused(Action::EnterDestination, &operand.dst))?;
     partners.forget_passing_failures();
@@ -238,16 +240,6 @@ fn until_it_appears<T>(cx: &CopyContext<'_>, open: impl Fn() -> io::Result<T>) -
             result => return result,
         }
     }
-}
-
-/// Opens two directories, open with O_PATH, as those that a walk is in.
-fn open_again(src: &OwnedFd, dst: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
-    let src = openat(src, c".", DIRECTORY, Mode::empty())?;
-    let dst = match openat(dst, c".", DIRECTORY, Mode::empty()) {
-        Err(Errno::ACCESS) => open_for_search(dst.as_fd(), c".")?,
-        result => result?,
-    };
-    Ok((src, dst))
 }
 
 impl Directories {

@@ -1,32 +1,35 @@
 //! Copies what a request names: finds out what the destination operand is, and gives each source
 //! operand its name there.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, Scope};
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, statat};
 use rustix::io::Errno;
 
-use super::contexts::Worker;
-use super::contexts::with_context;
-use super::parallel_operands::copy_each;
-use super::range_shares::OfOperand;
+use super::contexts::{SingleWorkerPhase, with_context};
+use super::partner_shares::OfOperand;
+use super::resource_limits::{ResourceLimits, worker_limits};
 use super::tree::walk;
-use crate::copy::context::CopyContext;
+use super::tree_walk::LARGE_FILE_BYTES;
+use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
 use crate::destination::backup;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, is_regular, join, last_component,
-    last_component_verbatim, open_for_search, trim_slashes,
+    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, is_regular, join,
+    last_component, last_component_verbatim, lstat, open_for_search, trim_slashes,
 };
+use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::metadata::has_default_acl;
 use crate::report::{Action, Diagnostic};
@@ -70,9 +73,9 @@ fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, di
     let dir_path = DirPath::top(target_path, Some(Anchor::Held(target.clone())), id);
     let inherits_acl = AtomicBool::new(has_default_acl(cx.options, target.as_fd()));
     record_preexisting_symlinks(cx, request, target.as_fd());
-    let mut worker = Worker::new(cx);
+    let mut worker = CopyWorker::new(cx);
     let previous = Mutex::new(Parents::default());
-    let copy = |worker: &mut Worker, source: &OsStr| {
+    let copy = |worker: &mut CopyWorker, source: &OsStr| {
         let source = source_name(cx.options, source);
         if cx.options.parents {
             let target = TargetDir { fd: target.as_fd(), dir_path: &dir_path };
@@ -96,7 +99,7 @@ fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, di
         }
     };
     copy_each(cx, &mut worker, target.as_fd(), &request.sources, &copy);
-    worker.copy.data.release(cx.data);
+    worker.data.release(cx.data);
     cx.data.syncer.sync_directory(target.as_fd(), || target_path.to_owned());
     cx.data.syncer.sync_file_systems();
 }
@@ -108,17 +111,17 @@ fn record_preexisting_symlinks(cx: &CopyContext<'_>, request: &Request, target: 
     let Ok(names) = names.collect::<Result<Vec<_>, _>>() else { return };
     // An operand such as `d/.` is copied into the target itself, to any names.
     if cx.options.parents || names.iter().any(|name| name.to_bytes() == b".") {
-        cx.security().preexisting.record_directory(target, None);
+        cx.security().record_directory(target, None);
     } else if cx.options.may_write_through() {
         let names: Vec<_> = names.iter().map(CString::as_c_str).collect();
-        cx.security().preexisting.record_names(target, &names);
+        cx.security().record_names(target, &names);
     }
 }
 
 /// Copies one source to its whole name below the target directory.
 fn copy_with_parents(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     source: &[u8],
     (target, target_path): (TargetDir<'_>, &Path),
     previous: &Mutex<Parents>,
@@ -154,18 +157,18 @@ pub(super) fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr)
     if cx.options.parents {
         return cx.report.report(Diagnostic::ParentsNeedDirectory);
     }
-    let mut worker = Worker::new(cx);
+    let mut worker = CopyWorker::new(cx);
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(cx, dst)
     {
         let outcome = with_context(&options, cx.report.observer, cx.partners(), |nested| {
             copy_exactly(nested, &mut worker, source, path.as_os_str());
-            worker.copy.data.drop_pages(nested.data);
+            worker.data.drop_pages(nested.data);
         });
         return cx.report.add_failures(outcome.failures);
     }
     copy_exactly(cx, &mut worker, source, dst);
-    worker.copy.data.drop_pages(cx.data);
+    worker.data.drop_pages(cx.data);
 }
 
 /// `cp -bf x x` copies `x` to the name of its backup, and does nothing else.
@@ -181,7 +184,7 @@ fn backup_of_itself(cx: &CopyContext<'_>, dst: &OsStr) -> Option<(PathBuf, Optio
     Some((path, Options { backup: None, ..cx.options.clone() }))
 }
 
-fn copy_exactly(cx: &CopyContext<'_>, worker: &mut Worker, source: &[u8], dst: &OsStr) {
+fn copy_exactly(cx: &CopyContext<'_>, worker: &mut CopyWorker, source: &[u8], dst: &OsStr) {
     // The directory is looked up once. If it cannot be opened, or the name has no component of its
     // own, the whole name is used, and the kernel's error says what is wrong with it.
     let (parent, base) = match dst.as_bytes().iter().rposition(|&byte| byte == b'/') {
@@ -207,7 +210,7 @@ fn copy_exactly(cx: &CopyContext<'_>, worker: &mut Worker, source: &[u8], dst: &
         into_directory: false,
     };
     operand.copy(cx, worker);
-    worker.copy.data.sync(cx.data);
+    worker.data.sync(cx.data);
     let syncer = &cx.data.syncer;
     match opened {
         Some(dir) => {
@@ -237,7 +240,7 @@ struct OperandEntry<'a> {
 }
 
 impl OperandEntry<'_> {
-    fn copy(self, cx: &CopyContext<'_>, worker: &mut Worker) {
+    fn copy(self, cx: &CopyContext<'_>, worker: &mut CopyWorker) {
         let operand = Arc::new(Operand {
             src: PathBuf::from(OsStr::from_bytes(self.source)),
             dst: self.path,
@@ -273,8 +276,176 @@ impl OperandEntry<'_> {
             private: false,
             started: cx.report.keeps_receipts().then(Instant::now),
         };
-        if let Next::Enter(pair, listing) = copy_entry(cx, &mut worker.copy, &entry, None) {
+        if let Next::Enter(pair, listing) = copy_entry(cx, worker, &entry, None) {
             walk(cx, worker, (pair, listing));
         }
     }
+}
+
+// Several operands that are copied into one directory.
+//
+// Their order matters: a second operand of one name is refused, a symbolic link may lead to what a
+// later operand replaces, and an operand may be the copy of an earlier one. It does not matter
+// among regular files whose destination names do not exist. Workers share such operands if many
+// follow each other. Every other operand waits for those before it, and those after it wait for it
+// (docs/design/work-sharing.md).
+
+/// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
+const PARALLEL_MIN: usize = 32;
+
+/// Independent operands in a row that are worth starting threads if the first of them is a large
+/// file.
+const PARALLEL_LARGE_MIN: usize = 2;
+
+/// Copies one operand with one worker.
+type CopyOperand<'c> = &'c (dyn Fn(&mut CopyWorker, &OsStr) + Sync);
+
+/// Copies each of `sources` into the directory `target`, with `copy`.
+pub(crate) fn copy_each(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    target: BorrowedFd<'_>,
+    sources: &[OsString],
+    copy: CopyOperand<'_>,
+) {
+    let phase = SingleWorkerPhase::first(cx.options, worker);
+    let mut rest = sources;
+    let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
+        && !cx.options.copies_in_order()
+        && !cx.options.parents
+        && !cx.options.dry_run;
+    while !rest.is_empty() && !cx.report.interrupted() {
+        let is_long = phase.is_over(worker);
+        if is_long {
+            cx.report.deferred_init();
+        }
+        let parallel_min = match may_share && rest.len() >= PARALLEL_LARGE_MIN {
+            true if is_large(cx, &rest[0]) => PARALLEL_LARGE_MIN,
+            true if is_long => PARALLEL_MIN,
+            _ => usize::MAX,
+        };
+        let mut parallel = 0;
+        if rest.len() >= parallel_min {
+            may_share = may_create_in(target);
+            parallel = if may_share { count_independent(cx, target, rest) } else { 0 };
+        }
+        let (now, later) = rest.split_at(parallel.max(1));
+        if parallel < parallel_min {
+            for source in now.iter().take_while(|_| !cx.report.interrupted()) {
+                worker.entries += 1;
+                copy(worker, source);
+            }
+        } else {
+            copy_in_parallel(cx, worker, now, copy);
+        }
+        rest = later;
+    }
+}
+
+fn copy_in_parallel(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    sources: &[OsString],
+    copy: CopyOperand<'_>,
+) {
+    cx.report.deferred_init();
+    // Messages about earlier operands come before those about these.
+    worker.data.sync(cx.data);
+    let limits = worker_limits(cx.options);
+    let workers = ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len());
+    let controller = Arc::new(ConcurrencyController::new(limits.within(workers)));
+    let (next, processors) = (AtomicUsize::new(0), ProcessorUse::counted());
+    let shared = Shared { cx, sources, copy, next, controller, processors };
+    thread::scope(|scope| {
+        let _open_guard = OpenOnDrop(&shared.controller);
+        shared.work(worker, scope);
+    });
+    // And messages about these before those about later ones.
+    worker.data.sync(cx.data);
+    cx.report.order.flush(cx.report.observer);
+}
+
+/// Operands that several workers copy.
+struct Shared<'s> {
+    cx: &'s CopyContext<'s>,
+    sources: &'s [OsString],
+    copy: CopyOperand<'s>,
+    /// Index of the next operand that no worker has taken.
+    next: AtomicUsize,
+    controller: Arc<ConcurrencyController>,
+    processors: ProcessorUse,
+}
+
+impl Shared<'_> {
+    /// Copies one operand after the other, and starts other workers where the controller wants
+    /// them.
+    fn work<'scope>(&'scope self, worker: &mut CopyWorker, scope: &'scope Scope<'scope, '_>) {
+        let _busy = self.processors.busy();
+        worker.data.start_sharing(Permit::new(&self.controller), &self.processors);
+        loop {
+            self.spawn_workers(scope);
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = self.sources.get(index) else { break };
+            if self.cx.report.interrupted() {
+                break;
+            }
+            worker.entries += 1;
+            worker.data.permit.acquire();
+            let moved_before = worker.data.moved_bytes;
+            let report = self.cx.report;
+            report.order.for_operand(report.observer, index, || (self.copy)(worker, source));
+            let data = &worker.data;
+            let cost = EntryCost { bytes: data.moved_bytes - moved_before, created: false };
+            data.permit.record(cost, self.next.load(Ordering::Relaxed) >= self.sources.len());
+        }
+        worker.data.end_sharing();
+    }
+
+    fn spawn_workers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        self.controller.spawn_workers(scope, || {
+            let mut worker = CopyWorker::new(self.cx);
+            self.work(&mut worker, scope);
+            worker.data.release(self.cx.data);
+        });
+    }
+}
+
+/// Whether a source is a large file.
+fn is_large(cx: &CopyContext<'_>, source: &OsStr) -> bool {
+    let Ok(source) = c_name(source_name(cx.options, source)) else { return false };
+    let found = lstat(CWD, &*source);
+    found.is_ok_and(|stat| is_regular(&stat) && data_bytes(&stat) >= LARGE_FILE_BYTES)
+}
+
+/// Whether files can be created in `target`. If not, errors are reported in the order of operands.
+fn may_create_in(target: BorrowedFd<'_>) -> bool {
+    accessat(target, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// How many of the first `sources` can be copied in any order.
+fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
+    let mut names = HashSet::default();
+    let is_independent = |source: &&OsString| {
+        let source = source_name(cx.options, source);
+        let name = last_component(source);
+        // Some directories ignore the case of names.
+        let folded = String::from_utf8_lossy(name).to_lowercase();
+        let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
+        names.insert(folded) && can_be_read(cx, &source) && is_absent(target, &name)
+    };
+    sources.iter().take_while(is_independent).count()
+}
+
+/// Errors about sources that cannot be read are reported in order.
+fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
+    let found = lstat(CWD, source);
+    let readable = || {
+        cx.security().caller.is_root()
+            || accessat(CWD, source, Access::READ_OK, AtFlags::EACCESS).is_ok()
+    };
+    found.is_ok_and(|stat| is_regular(&stat)) && readable()
+}
+
+fn is_absent(target: BorrowedFd<'_>, name: &CStr) -> bool {
+    lstat(target, name).is_err_and(|errno| errno == Errno::NOENT)
 }

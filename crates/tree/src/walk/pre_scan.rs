@@ -1,23 +1,19 @@
 //! Counts the entries and bytes to copy while the copy runs. The totals are a hint for progress
 //! display: what cannot be read is left out.
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsStr;
+use std::fs::metadata;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, statat};
-use rustix::io;
+use walkdir::{DirEntry, WalkDir};
 
-use crate::entry::bytes_to_copy;
-use crate::fs::{Buffer, DIRECTORY, FileId, Listing, is_directory, kind};
 use crate::request::{Follow, Make, Options, Request};
 
-/// Directories that are open at once beside the first. The copy needs the other descriptors.
-const OPEN_LEVELS: usize = 6;
+/// Directories that are open at once. The copy needs the other descriptors.
+const OPEN_DIRECTORIES: usize = 7;
 
 /// Entries between two calls of the throttle: they take a tenth of a millisecond.
-const THROTTLE_ENTRIES: u64 = 64;
+const THROTTLE_ENTRIES: usize = 64;
 
 /// The counts so far, which other threads may read at any time.
 #[derive(Debug, Default)]
@@ -43,14 +39,20 @@ impl PreScan {
     /// Counts what `request` names, until all is counted or [`stop`](PreScan::stop) is called.
     /// `throttle` is called every few dozen entries, and may block.
     pub fn run(&self, request: &Request, options: &Options, throttle: &dyn Fn()) {
-        let mut walk = Walk { count: self, options, device: None, levels: Vec::new() };
-        let mut buffer = Buffer::default();
-        for source in &request.sources {
+        let entries = request.sources.iter().flat_map(|source| walk(source, options));
+        for (step, entry) in entries.enumerate() {
+            if step.is_multiple_of(THROTTLE_ENTRIES) {
+                throttle();
+            }
             if self.is_stopped() {
                 return;
             }
-            // What cannot be looked at is not copied either.
-            let _ = walk.operand(source, &mut buffer, throttle);
+            if let Ok(entry) = entry
+                && let Some(bytes) = bytes_of(&entry, options)
+            {
+                self.entries.fetch_add(1, Ordering::Relaxed);
+                self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            }
         }
         self.ended.store(!self.is_stopped(), Ordering::Release);
     }
@@ -73,139 +75,33 @@ impl PreScan {
         let load = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         Totals { entries: load(&self.entries), bytes: load(&self.bytes), all }
     }
-
-    fn add(&self, bytes: u64) {
-        self.entries.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
 }
 
-struct Walk<'c> {
-    count: &'c PreScan,
-    options: &'c Options,
-    /// The only file system to enter.
-    device: Option<u64>,
-    levels: Vec<Level>,
+fn walk(source: &OsStr, options: &Options) -> walkdir::IntoIter {
+    WalkDir::new(source)
+        .follow_links(options.follow == Follow::Always)
+        .follow_root_links(options.follow.follows(true))
+        .same_file_system(options.one_file_system)
+        .max_depth(if options.recursive { usize::MAX } else { 0 })
+        .max_open(OPEN_DIRECTORIES)
+        .into_iter()
 }
 
-/// A directory on the way down.
-struct Level {
-    /// `None` while it is too far above.
-    dir: Option<OwnedFd>,
-    name: CString,
-    id: FileId,
-    listing: Listing,
-}
-
-impl Walk<'_> {
-    fn operand(
-        &mut self,
-        source: &OsStr,
-        buffer: &mut Buffer,
-        throttle: &dyn Fn(),
-    ) -> io::Result<()> {
-        let name = CString::new(source.as_bytes()).map_err(|_| io::Errno::INVAL)?;
-        let stat = look(CWD, &name, self.options.follow.follows(true))?;
-        if !is_directory(&stat) {
-            self.count.add(bytes_to_copy(self.options, &stat));
-            return Ok(());
-        }
-        if !self.options.recursive {
-            return Ok(());
-        }
-        let id = FileId::of(&stat);
-        self.device = self.options.one_file_system.then_some(id.dev);
-        let dir = Some(openat(CWD, &name, DIRECTORY, Mode::empty())?);
-        self.levels = vec![Level { dir, name, id, listing: Listing::default() }];
-        for step in 0_u64.. {
-            if step.is_multiple_of(THROTTLE_ENTRIES) {
-                throttle();
-            }
-            if self.levels.is_empty() || self.count.is_stopped() {
-                break;
-            }
-            self.step(buffer);
-        }
-        Ok(())
+/// Bytes of data of an entry; `None` for a directory and for what cannot be looked at, which is not copied
+/// either.
+fn bytes_of(entry: &DirEntry, options: &Options) -> Option<u64> {
+    let mut kind = entry.file_type();
+    let is_followed = entry.depth() == 0 && kind.is_symlink() && options.follow.follows(true);
+    if is_followed {
+        kind = metadata(entry.path()).ok()?.file_type();
     }
-
-    /// Counts the next name in the lowest directory. A directory that cannot be read is left.
-    fn step(&mut self, buffer: &mut Buffer) {
-        let next = self.reopen().and_then(|()| {
-            let level = self.levels.last_mut().expect("there is a directory to look into");
-            let dir = level.dir.as_ref().expect("it was just reopened");
-            level.listing.next(dir.as_fd(), buffer)
-        });
-        match next {
-            Ok(Some((name, kind))) => {
-                // It may be gone meanwhile.
-                let _ = self.entry(name, kind);
-            }
-            Ok(None) | Err(_) => {
-                self.levels.pop();
-            }
-        }
+    let has_data = kind.is_file() && options.make == Make::Copy;
+    match (kind.is_dir(), has_data, is_followed) {
+        (true, ..) => None,
+        (_, false, _) => Some(0),
+        (_, true, false) => Some(entry.metadata().ok()?.len()),
+        (_, true, true) => Some(metadata(entry.path()).ok()?.len()),
     }
-
-    fn entry(&mut self, name: CString, listed_as: FileType) -> io::Result<()> {
-        let through_links = self.options.follow == Follow::Always;
-        let settled = match listed_as {
-            FileType::Directory | FileType::RegularFile | FileType::Unknown => false,
-            FileType::Symlink => !through_links,
-            _ => true,
-        };
-        if settled || (listed_as == FileType::RegularFile && self.options.make != Make::Copy) {
-            self.count.add(0);
-            return Ok(());
-        }
-        let level = self.levels.last().expect("the name is in it");
-        let dir = level.dir.as_ref().expect("the name was just read").as_fd();
-        let stat = look(dir, &name, through_links)?;
-        if kind(&stat) != FileType::Directory {
-            self.count.add(bytes_to_copy(self.options, &stat));
-            return Ok(());
-        }
-        let id = FileId::of(&stat);
-        let elsewhere = self.device.is_some_and(|device| device != id.dev);
-        if elsewhere || (through_links && self.levels.iter().any(|level| level.id == id)) {
-            return Ok(());
-        }
-        let flags = if through_links { DIRECTORY } else { DIRECTORY | OFlags::NOFOLLOW };
-        let dir = Some(openat(dir, &name, flags, Mode::empty())?);
-        self.levels.push(Level { dir, name, id, listing: Listing::default() });
-        // The first stays open: from there every other can be opened again.
-        let far = self.levels.len().checked_sub(OPEN_LEVELS + 1).filter(|&far| far > 0);
-        if let Some(far) = far.map(|far| &mut self.levels[far]) {
-            far.listing.suspend();
-            far.dir = None;
-        }
-        Ok(())
-    }
-
-    /// Opens the lowest directory again if it was closed, by its path from the first one.
-    fn reopen(&mut self) -> io::Result<()> {
-        let [first, .., last] = &self.levels[..] else { return Ok(()) };
-        if last.dir.is_some() {
-            return Ok(());
-        }
-        let names: Vec<&[u8]> =
-            self.levels[1..].iter().map(|level| level.name.to_bytes()).collect();
-        let dir = openat(
-            first.dir.as_ref().expect("it stays open"),
-            names.join(&b'/'),
-            DIRECTORY,
-            Mode::empty(),
-        )?;
-        let last = self.levels.last_mut().expect("it was just there");
-        last.listing.resume(dir.as_fd())?;
-        last.dir = Some(dir);
-        Ok(())
-    }
-}
-
-fn look(dir: impl AsFd, name: &CStr, follow: bool) -> io::Result<Stat> {
-    let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-    statat(dir, name, flags)
 }
 
 #[cfg(test)]

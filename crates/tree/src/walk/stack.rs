@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::work_pool::{GivenFile, ShareGuard, WorkShare};
+use super::work_pool::{ShareGuard, WorkShare};
 use crate::copy::context::CopyContext;
 use crate::copy::directory::report_failure;
 use crate::copy::directory_pair::DirectoryPair;
@@ -59,7 +59,7 @@ pub(super) struct Stack<'w> {
     /// Levels too far above to stay open, which other workers still have names from.
     unclosed: Vec<usize>,
     /// Large files that other workers copy as soon as there are any.
-    pub(super) given: Vec<GivenFile>,
+    pub(super) given: Vec<WorkShare>,
 }
 
 impl<'w> Stack<'w> {

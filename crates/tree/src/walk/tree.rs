@@ -1,7 +1,7 @@
 //! The walk through a tree: one frame a directory on an explicit stack, so that the depth of the
 //! tree is not the depth of calls.
 //!
-//! One worker starts, and copies a small tree alone ([`super::single_worker`]). Later workers take
+//! One worker starts, and copies a small tree alone ([`super::contexts`]). Later workers take
 //! names from directories that others have open ([`super::work_pool`]). The worker that entered a
 //! directory finishes it and sets its attributes after the last of its entries is copied; until
 //! then it copies entries of others.
@@ -15,17 +15,15 @@ use std::thread::{self, Scope};
 
 use rustix::fs::FileType;
 
-use super::contexts::Worker;
+use super::contexts::SingleWorkerPhase;
 use super::opened_places::OpenedPlaces;
-use super::partner_shares::is_shareable;
-use super::range_shares::InDirectory;
+use super::partner_shares::{InDirectory, is_shareable};
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
-use super::work_pool::{GivenFile, Taken, WorkPool, WorkShare};
+use super::work_pool::{Taken, WorkPool, WorkShare};
 use crate::concurrency::Permit;
-use crate::copy::context::CopyContext;
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::{ListedEntry, is_left_out};
@@ -36,14 +34,13 @@ use crate::request::{Make, Options, Reflink};
 /// Copies everything below `root`.
 pub(crate) fn walk(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     (root, listing): (Arc<DirectoryPair>, Listing),
 ) {
     if cx.partners().exist() {
         return walk_with_partners(cx, worker, Some((root, listing)));
     }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
-    let pool;
     let places = OpenedPlaces::default();
     let gives_files = has_workers(cx.options) && may_give_files(cx.options);
     let single =
@@ -99,21 +96,12 @@ pub(crate) fn walk(
             return stack.assert_done();
         }
     }
-    pool = WorkPool::new(limits, cx.partners().clone());
-    stack.given.drain(..).for_each(|file| pool.give(file.share()));
+    let pool = WorkPool::new(limits, cx.partners().clone());
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
-    thread::scope(|scope| {
-        shared.spawn_workers(scope);
-        // If this worker panics, the others must not wait for it.
-        let _close_guard = CloseOnDrop(&pool);
-        let _busy = pool.processors.busy();
-        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
-        shared.copy_frames(worker, &mut stack, |_| {
-            shared.spawn_workers(scope);
-            true
-        });
-        worker.copy.data.end_sharing();
-    });
+    // The stack may hold shares of the pool.
+    let mut stack = stack;
+    stack.given.drain(..).for_each(|file| pool.give(file));
+    shared.copy_with_others(&pool, worker, &mut stack, true);
     stack.assert_done();
 }
 
@@ -121,7 +109,7 @@ pub(crate) fn walk(
 /// give, until all processes are done.
 pub(super) fn walk_with_partners(
     cx: &CopyContext<'_>,
-    worker: &mut Worker,
+    worker: &mut CopyWorker,
     root: Option<(Arc<DirectoryPair>, Listing)>,
 ) {
     let (limits, resources) = ResourceLimits::for_workers(worker_limits(cx.options), |workers| {
@@ -147,23 +135,7 @@ pub(super) fn walk_with_partners(
     }
     let woken = pool.clone();
     cx.partners().inbox.set_waker(Some(Arc::new(move || woken.wake())));
-    thread::scope(|scope| {
-        let _worker_guard = pool.count_worker();
-        shared.spawn_workers(scope);
-        let _close_guard = CloseOnDrop(&pool);
-        let _busy = pool.processors.busy();
-        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
-        loop {
-            shared.copy_frames(worker, &mut stack, |_| {
-                shared.spawn_workers(scope);
-                true
-            });
-            if has_root || !shared.take_share(worker, &mut stack, || false) {
-                break;
-            }
-        }
-        worker.copy.data.end_sharing();
-    });
+    shared.copy_with_others(&pool, worker, &mut stack, has_root);
     cx.partners().inbox.set_waker(None);
     stack.assert_done();
 }
@@ -194,33 +166,62 @@ impl<'w> TreeWalk<'w> {
         }
     }
 
+    /// Copies with workers that are started as they are wanted: what is on the stack and, unless the worker
+    /// `has_root`, what others give.
+    fn copy_with_others(
+        &self,
+        pool: &WorkPool,
+        worker: &mut CopyWorker,
+        stack: &mut Stack<'w>,
+        has_root: bool,
+    ) {
+        thread::scope(|scope| {
+            let _worker_guard = pool.count_worker();
+            self.spawn_workers(scope);
+            // If this worker panics, the others must not wait for it.
+            let _close_guard = CloseOnDrop(pool);
+            let _busy = pool.processors.busy();
+            worker.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
+            loop {
+                self.copy_frames(worker, stack, |_| {
+                    self.spawn_workers(scope);
+                    true
+                });
+                if has_root || !self.take_share(worker, stack, || false) {
+                    break;
+                }
+            }
+            worker.data.end_sharing();
+        });
+    }
+
     /// Copies names that other workers give, until there are no more.
     fn run_worker<'scope>(&'scope self, pool: &WorkPool, scope: &'scope Scope<'scope, '_>) {
         let _worker_guard = pool.count_worker();
-        let mut worker = Worker::new(self.cx);
+        let mut worker = CopyWorker::new(self.cx);
         let mut stack = Stack::default();
         let _busy = pool.processors.busy();
-        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
+        worker.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
         while self.take_share(&mut worker, &mut stack, || false) {
             self.copy_frames(&mut worker, &mut stack, |_| {
                 self.spawn_workers(scope);
                 true
             });
         }
-        worker.copy.data.permit.release();
-        worker.copy.data.release(self.cx.data);
+        worker.data.permit.release();
+        worker.data.release(self.cx.data);
     }
 
     /// Waits for names of another worker, unless `is_needless` says that none are needed. Returns
     /// whether there are some.
     fn take_share(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         stack: &mut Stack<'w>,
         is_needless: impl Fn() -> bool,
     ) -> bool {
         // A worker with names to give may be waiting for a permit.
-        worker.copy.data.permit.release();
+        worker.data.permit.release();
         let taken = self.pool.and_then(|pool| pool.take(is_needless));
         match taken {
             None => return false,
@@ -239,9 +240,9 @@ impl<'w> TreeWalk<'w> {
     /// worker that does not exist yet.
     fn copy_frames(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         stack: &mut Stack<'w>,
-        may_continue: impl Fn(&Worker) -> bool,
+        may_continue: impl Fn(&CopyWorker) -> bool,
     ) {
         // Leaving a directory whose entries are copied needs no other worker.
         while stack.given.is_empty()
@@ -258,7 +259,7 @@ impl<'w> TreeWalk<'w> {
             if is_left_out(self.cx.options, self.cx.report, &entry) {
                 continue;
             }
-            worker.copy.data.permit.acquire();
+            worker.data.permit.acquire();
             let left = if self.may_batch(worker, &entry) {
                 self.copy_batch(worker, frame, (name, listed_as))
             } else {
@@ -279,7 +280,7 @@ impl<'w> TreeWalk<'w> {
     /// Does what has to be done after an entry of `pair`.
     fn proceed(
         &self,
-        worker: &mut Worker,
+        worker: &mut CopyWorker,
         stack: &mut Stack<'w>,
         pair: &Arc<DirectoryPair>,
         next: Next,
@@ -290,19 +291,23 @@ impl<'w> TreeWalk<'w> {
                 stack.push(Frame::of_directory(pair, listing), self.open_levels);
             }
             Next::Give(name, listed_as) => {
-                let pair = pair.clone();
-                self.give_file(worker, stack, GivenFile { pair, name, listed_as });
+                let (pair, names) = (pair.clone(), Listing::of_names(vec![(name, listed_as)]));
+                self.give_file(worker, stack, WorkShare { pair, names, is_large_file: true });
             }
         }
     }
 
     /// The next name in a directory and its type as listed; `None` when there are no more.
-    fn next_name(&self, worker: &mut Worker, frame: &mut Frame<'_>) -> Option<(CString, FileType)> {
+    fn next_name(
+        &self,
+        worker: &mut CopyWorker,
+        frame: &mut Frame<'_>,
+    ) -> Option<(CString, FileType)> {
         if frame.lost || frame.listing.has_ended() || self.cx.report.interrupted() {
             return None;
         }
         let pair = &frame.pair;
-        frame.listing.next(pair.src.fd(), &mut worker.buffer).unwrap_or_else(|errno| {
+        frame.listing.next(pair.src.fd(), &mut worker.names).unwrap_or_else(|errno| {
             let path = pair.src.dir_path.path();
             let diagnostic = Diagnostic::Failed { action: Action::List, path, errno };
             directory::report_failure(self.cx, &pair.failures, diagnostic);
@@ -311,8 +316,8 @@ impl<'w> TreeWalk<'w> {
     }
 
     /// Gives a large file to another worker, if this one has other names. If not, copies it.
-    fn give_file(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
-        let refused = if self.give_file_to_partner(&file.pair, &file.name, file.listed_as) {
+    fn give_file(&self, worker: &mut CopyWorker, stack: &mut Stack<'w>, file: WorkShare) {
+        let refused = if self.give_file_to_partner(&file) {
             None
         } else if !stack.has_names() || self.clones(&file.pair) {
             Some(file)
@@ -331,8 +336,9 @@ impl<'w> TreeWalk<'w> {
 
     /// Copies a large file that no other worker copies. By now it may be something else, such as a
     /// directory.
-    fn copy_given(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
-        let GivenFile { pair, name, listed_as } = file;
+    fn copy_given(&self, worker: &mut CopyWorker, stack: &mut Stack<'w>, file: WorkShare) {
+        let WorkShare { pair, mut names, .. } = file;
+        let Some((name, listed_as)) = names.next_buffered(|_| true) else { return };
         // It is not given again.
         let place = InDirectory { cx: self.cx, pair: &pair };
         let entry = self.child(&pair, &name, listed_as);
@@ -383,7 +389,7 @@ impl<'w> TreeWalk<'w> {
     /// Leaves the directory on top of the stack and sets its attributes. As long as other workers
     /// have names from it, this worker copies names from directories above, or takes some of
     /// theirs.
-    fn leave_directory(&self, worker: &mut Worker, stack: &mut Stack<'w>) {
+    fn leave_directory(&self, worker: &mut CopyWorker, stack: &mut Stack<'w>) {
         self.pool.inspect(|pool| pool.receive());
         let Some(frame) = stack.frames.last_mut() else { return };
         if frame.share_guard.is_none() && frame.unshared().is_none() {
@@ -409,7 +415,7 @@ impl<'w> TreeWalk<'w> {
         if frame.lost {
             directory::give_up(self.cx, &frame.pair);
         } else {
-            directory::finish(self.cx, &mut worker.copy, &frame.pair);
+            directory::finish(self.cx, worker, &frame.pair);
         }
     }
 }

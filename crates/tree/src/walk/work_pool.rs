@@ -6,11 +6,8 @@
 //! (docs/design/work-sharing.md).
 
 use std::collections::VecDeque;
-use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-
-use rustix::fs::FileType;
 
 use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
@@ -26,20 +23,6 @@ pub(crate) struct WorkShare {
     pub(crate) names: Listing,
     /// The only name is that of a large file, which the next worker copies itself.
     pub(crate) is_large_file: bool,
-}
-
-/// A large file in a directory that is being copied.
-pub(super) struct GivenFile {
-    pub(super) pair: Arc<DirectoryPair>,
-    pub(super) name: CString,
-    pub(super) listed_as: FileType,
-}
-
-impl GivenFile {
-    pub(super) fn share(self) -> WorkShare {
-        let names = Listing::of_name(self.name, self.listed_as);
-        WorkShare { pair: self.pair, names, is_large_file: true }
-    }
 }
 
 /// The shares of the workers of one walk.
@@ -175,12 +158,12 @@ impl WorkPool {
 
     /// Gives a large file, whether a worker waits or not. Returns it if too many shares are
     /// unfinished.
-    pub(super) fn give_file(&self, file: GivenFile) -> Option<GivenFile> {
+    pub(super) fn give_file(&self, file: WorkShare) -> Option<WorkShare> {
         let mut state = lock(&self.state);
         if state.outstanding >= state.outstanding_max {
             return Some(file);
         }
-        self.push(&mut state, file.share());
+        self.push(&mut state, file);
         None
     }
 

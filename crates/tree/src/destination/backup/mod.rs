@@ -1,7 +1,6 @@
 //! Backups of files that are replaced. `numbers.rs` finds the highest number of a file's backups;
 //! [`back_up`] chooses the name.
 
-pub(super) mod created;
 pub(super) mod numbers;
 
 use std::ffi::{CString, OsStr, OsString};
@@ -18,7 +17,8 @@ use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
-    Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, rename_if_absent,
+    Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, lstat,
+    rename_if_absent, split,
 };
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
@@ -62,7 +62,7 @@ impl BackedUp {
             BackupMethod::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name)?,
             BackupMethod::DryRun => {}
             BackupMethod::Link => {
-                let named = |name| statat(dst.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+                let named = |name| lstat(dst.dir, name);
                 let old = FileId::of(&named(&*self.name)?);
                 if named(dst.name).map_or(true, |now| FileId::of(&now) != old) {
                     return Ok(false);
@@ -219,7 +219,7 @@ fn highest_number(
     if kind == BackupKind::Simple {
         return Ok(None);
     }
-    let (parent, base) = split(dst.name.to_bytes());
+    let (parent, base) = split(dst.name);
     let seen = directory_of(dst)?;
     let list = || match open_listed(dst.dir, parent, quiet) {
         Ok(dir) => list_numbers(dir.as_fd()),
@@ -228,7 +228,9 @@ fn highest_number(
         Err(errno) => Err(errno),
     };
     let mut highest = cx.numbers.highest(seen, base, list)?;
-    if highest.is_none() && kind == BackupKind::Existing && has_first(dst) {
+    let first = [dst.name.to_bytes(), b".~1~"].concat();
+    let has_first = || lstat(dst.dir, OsStr::from_bytes(&first)).is_ok();
+    if highest.is_none() && kind == BackupKind::Existing && has_first() {
         // Another process has made a first numbered backup during this run.
         highest = Some(1);
     }
@@ -247,15 +249,9 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     Ok(highest)
 }
 
-/// Whether the backup number 1 of `dst` exists.
-fn has_first(dst: &Place<'_>) -> bool {
-    let first = [dst.name.to_bytes(), b".~1~"].concat();
-    statat(dst.dir, OsStr::from_bytes(&first), AtFlags::SYMLINK_NOFOLLOW).is_ok()
-}
-
 /// The directory of `dst`, and its current ctime.
 fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
-    let (parent, _) = split(dst.name.to_bytes());
+    let (parent, _) = split(dst.name);
     let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
     Ok(Seen { id: FileId::of(&stat), changed: ctime(&stat) })
 }
@@ -280,7 +276,7 @@ pub(crate) fn refresh(cx: &DestinationContext<'_>, dst: &Place<'_>) {
 /// Records that this run created `dst`, which may itself have the name of a backup.
 pub(crate) fn note_created(cx: &DestinationContext<'_>, dst: &Place<'_>) {
     let Some(kind) = numbered(cx, dst) else { return };
-    let (_, name) = split(dst.name.to_bytes());
+    let (_, name) = split(dst.name);
     let number = parse(name);
     if cx.dry_run.is_some() && number.is_some() {
         // A dry run creates no file, so that a later listing would not contain it.
@@ -298,15 +294,6 @@ fn open_listed(dir: BorrowedFd<'_>, parent: &[u8], quiet: bool) -> io::Result<Ow
         let _ = fcntl_setfl(&listed, OFlags::NOATIME);
     }
     Ok(listed)
-}
-
-/// The directory part of a name, and its last component.
-fn split(name: &[u8]) -> (&[u8], &[u8]) {
-    match name.iter().rposition(|&byte| byte == b'/') {
-        None => (b".", name),
-        Some(0) => (b"/", &name[1..]),
-        Some(at) => (&name[..at], &name[at + 1..]),
-    }
 }
 
 /// The path of the backup: that of the destination, with the suffix of `name`.

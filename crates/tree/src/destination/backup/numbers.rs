@@ -1,13 +1,16 @@
 //! The numbers of the backups in a directory, which is listed once and not for every file in it
 //! (docs/design/old-contents.md).
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
 use rustix::io;
 
-use crate::fs::FileId;
-use crate::hash::HashMap;
+use crate::fs::{FileId, Place, lstat};
+use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
+use crate::request::{BackupKind, Options};
 
 /// The highest backup number of each file in a directory.
 pub(super) type Highest = HashMap<Box<[u8]>, u64>;
@@ -97,6 +100,35 @@ pub(super) fn parse(entry: &[u8]) -> Option<(&[u8], u64)> {
     }
     let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
     Some((base, number))
+}
+
+// Files that this run created and that a simple backup must not replace.
+
+/// Copies whose names end in the suffix of simple backups, and simple backups.
+#[derive(Default)]
+pub(crate) struct CreatedFiles(Mutex<HashSet<FileId>>);
+
+impl CreatedFiles {
+    /// Records the copy `id` at `dst`.
+    pub(crate) fn record(&self, options: &Options, dst: &Place<'_>, id: FileId) {
+        if let Some(backup) = &options.backup
+            && backup.kind != BackupKind::Numbered
+            && dst.name.to_bytes().ends_with(backup.suffix.as_bytes())
+        {
+            self.insert(id);
+        }
+    }
+
+    pub(super) fn insert(&self, id: FileId) {
+        lock(&self.0).insert(id);
+    }
+
+    /// Whether the file `name` in the directory of `dst` is one of them.
+    pub(super) fn is_at(&self, dst: &Place<'_>, name: &CString) -> bool {
+        let stat = lstat(dst.dir, &**name);
+        let own = lock(&self.0);
+        stat.is_ok_and(|stat| own.contains(&FileId::of(&stat)))
+    }
 }
 
 #[cfg(test)]

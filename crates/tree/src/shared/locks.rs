@@ -6,13 +6,14 @@
 //! for several new files (docs/design/small-files.md).
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engines::sys::{XfsGeometry, xfs_geometry};
 
 use crate::fs::{FileId, XFS, fs_type_of};
+use crate::hash::HashSet;
 use crate::lock::lock;
 
 /// How long a worker spins before it sleeps. Others hold the lock for a batch of new files, some 100
@@ -50,31 +51,18 @@ impl Default for CreationLock {
 impl CreationLocks {
     /// The lock for the directory `fd`.
     pub(crate) fn of(&self, fd: BorrowedFd<'_>, id: FileId) -> CreationLock {
-        let known = lock(&self.0).iter().find(|(device, _)| *device == id.dev).cloned();
-        let groups = match known {
-            Some((_, groups)) => groups,
-            None => self.query(fd, id.dev),
-        };
-        groups.map_or_else(CreationLock::default, |groups| {
+        let mut known = lock(&self.0);
+        let at = known.iter().position(|(device, _)| *device == id.dev).unwrap_or_else(|| {
+            let is_xfs = fs_type_of(fd) == Some(XFS);
+            let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
+            known.push((id.dev, geometry.map(|geometry| Arc::new(Groups::new(geometry)))));
+            known.len() - 1
+        });
+        known[at].1.clone().map_or_else(CreationLock::default, |groups| {
             let group = usize::try_from(id.ino >> groups.geometry.group_shift);
             let at = group.unwrap_or_default() % groups.locks.len();
             CreationLock::Group { groups, at }
         })
-    }
-
-    /// Asks the file system of `fd`, without holding the lock.
-    fn query(&self, fd: BorrowedFd<'_>, dev: u64) -> Option<Arc<Groups>> {
-        let is_xfs = fs_type_of(fd) == Some(XFS);
-        let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
-        let groups = geometry.map(|geometry| Arc::new(Groups::new(geometry)));
-        let mut known = lock(&self.0);
-        // Another worker may have asked meanwhile.
-        let entered = known.iter().find(|(device, _)| *device == dev).cloned();
-        let (_, groups) = entered.unwrap_or_else(|| {
-            known.push((dev, groups.clone()));
-            (dev, groups)
-        });
-        groups
     }
 }
 
@@ -104,6 +92,55 @@ fn lock_spinning(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
             Err(TryLockError::WouldBlock) if started.elapsed() >= SPIN_TIME => return lock(mutex),
             Err(TryLockError::WouldBlock) => thread::yield_now(),
+        }
+    }
+}
+
+// Locks for existing destinations, so that one worker at a time writes to a file.
+//
+// Two names in a destination tree may be the same file, by a hard or symbolic link. Two workers
+// that wrote to it at once would mix their data.
+
+/// The existing files that are being written to.
+#[derive(Default)]
+pub(crate) struct DestinationLocks {
+    state: Mutex<State>,
+    finished: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    files: HashSet<FileId>,
+    /// Workers that wait for one of them.
+    waiting: usize,
+}
+
+/// The right to write to a file, until it is dropped.
+pub(crate) struct DestinationGuard<'w> {
+    locks: &'w DestinationLocks,
+    file: FileId,
+}
+
+impl DestinationLocks {
+    /// Waits until no other worker writes to `file`.
+    pub(crate) fn lock_file(&self, file: FileId) -> DestinationGuard<'_> {
+        let mut state = lock(&self.state);
+        while !state.files.insert(file) {
+            state.waiting += 1;
+            state = self.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        DestinationGuard { locks: self, file }
+    }
+}
+
+impl Drop for DestinationGuard<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.locks.state);
+        state.files.remove(&self.file);
+        // Notifying without a waiter is a system call too.
+        if state.waiting > 0 {
+            self.locks.finished.notify_all();
         }
     }
 }
@@ -153,5 +190,32 @@ mod tests {
             });
             assert!(creation_locks.iter().all(is_free), "{kind}");
         });
+    }
+}
+
+#[cfg(test)]
+mod destination_locks_tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn one_worker_at_a_time_writes_to_a_file() {
+        let (locks, inside) = (DestinationLocks::default(), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for ino in 0..200 {
+                        let _other = locks.lock_file(FileId { dev: 2, ino });
+                        let _same = locks.lock_file(FileId { dev: 1, ino: 1 });
+                        assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let state = lock(&locks.state);
+        assert!(state.files.is_empty() && state.waiting == 0);
     }
 }
