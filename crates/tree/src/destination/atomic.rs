@@ -41,6 +41,8 @@ pub(crate) struct AtomicFile<'j> {
     resumable: bool,
     /// How much of it is valid, if it is resumable.
     pub(crate) journal: Option<Journal>,
+    /// It was created as a file that nobody may write.
+    is_protected: bool,
     /// The file that has the final name now.
     replaced: Option<FileId>,
     /// The file whose attributes it gets, as if that file were overwritten.
@@ -120,6 +122,7 @@ pub(crate) fn open_atomic<'j>(
     }
     // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
+    atomic.is_protected = !mode.intersects(WRITABLE);
     let (dir, _) = atomic.final_name.parts();
     let fs_type = match atomic.final_name {
         FinalName::AtDestination(_) => fs_type,
@@ -266,6 +269,7 @@ impl<'j> AtomicFile<'j> {
             temp_name: None,
             resumable: false,
             journal: None,
+            is_protected: false,
             replaced,
             old,
         }
@@ -313,7 +317,7 @@ impl<'j> AtomicFile<'j> {
         if !is_written_without_name(fs_type) {
             self.take_temporary_name(cx, entry, fd)?;
         }
-        let protected = protected_mode((fd, fs_type));
+        let protected = protected_mode((fd, fs_type), self.is_protected);
         // After a loss of power the name must not stand for a file whose data was not written.
         write_before_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
         // Some file systems report failed writes on close, which must be known before the rename.
@@ -455,12 +459,17 @@ fn rename_or_link(
 
 /// The mode of a file that its owner may not write, on a file system that a server keeps. It is set again after the
 /// file has got its name: a server of SMB takes the write protection off a file that is renamed, and the client still
-/// reports it.
-fn protected_mode((fd, fs_type): (&OwnedFd, Option<u64>)) -> Option<Mode> {
+/// reports it. Of a file that was created with it, the client reports another mode.
+fn protected_mode((fd, fs_type): (&OwnedFd, Option<u64>), is_created_so: bool) -> Option<Mode> {
     let stat = fs_type.filter(|&fs_type| is_served(fs_type)).and_then(|_| fstat(fd).ok())?;
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
-    (!mode.contains(Mode::WUSR)).then_some(mode)
+    match is_created_so {
+        true => Some(mode & !WRITABLE),
+        false => (!mode.contains(Mode::WUSR)).then_some(mode),
+    }
 }
+
+const WRITABLE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
 /// Sets the times again on a file system that a server keeps. A server of SMB takes the time of a sync for that of the
 /// last modification. Until the file is closed, the client may still report the time that was set.
