@@ -80,11 +80,10 @@ fn ratios(claim: &Claim, view: &View<'_>) -> Vec<Option<Ratio>> {
                 let (cell, other) = (cell(size)?, cell(other)?);
                 match claim.than_size {
                     None => paired(claim, cell, (one, than)),
-                    Some(_) => unpaired(
-                        &cell.runs(one, claim.measure),
-                        &other.runs(than, claim.measure),
-                        ALPHA,
-                    ),
+                    Some(_) => {
+                        unpaired(&cell.runs(one, claim.measure), &other.runs(than, claim.measure))
+                            .map(|ratio| ratio.ratio(ALPHA))
+                    }
                 }
             })());
         }
