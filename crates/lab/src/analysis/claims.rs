@@ -80,10 +80,11 @@ fn ratios(claim: &Claim, view: &View<'_>) -> Vec<Option<Ratio>> {
                 let (cell, other) = (cell(size)?, cell(other)?);
                 match claim.than_size {
                     None => paired(claim, cell, (one, than)),
-                    Some(_) => {
-                        unpaired(&cell.runs(one, claim.measure), &other.runs(than, claim.measure))
-                            .map(|ratio| ratio.ratio(ALPHA))
-                    }
+                    Some(_) => unpaired(
+                        &cell.points(claim.measure).runs(one, true),
+                        &other.points(claim.measure).runs(than, true),
+                    )
+                    .map(|ratio| ratio.ratio(ALPHA)),
                 }
             })());
         }

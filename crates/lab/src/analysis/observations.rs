@@ -112,19 +112,24 @@ impl Observations {
             .collect()
     }
 
-    /// The values of a variant by session and round, with what runs waited for a processor or
-    /// without; `None` for without when it is not known of all runs.
+    /// The values of a variant by session and round. Several of one round are represented by their
+    /// geometric mean. If `undisturbed`, what runs waited for a processor is subtracted, where that
+    /// is known: of several workers or runs at once it is not.
     #[must_use]
-    pub fn runs(&self, variant: usize, undisturbed: bool) -> Option<Runs> {
+    pub fn runs(&self, variant: usize, undisturbed: bool) -> Runs {
         let mut rounds: BTreeMap<(u32, u32), Vec<&Observation>> = BTreeMap::new();
         for observation in self.counted().filter(|observation| observation.variant == variant) {
-            if undisturbed && observation.processor_wait_ns.is_none() {
-                return None;
-            }
             rounds.entry((observation.session, observation.round)).or_default().push(observation);
         }
         let value = |all: Vec<&Observation>| means(&all, undisturbed).map(|(log, _)| log.exp());
-        Some(rounds.into_iter().filter_map(|(round, all)| Some((round, value(all)?))).collect())
+        rounds.into_iter().filter_map(|(round, all)| Some((round, value(all)?))).collect()
+    }
+
+    /// Whether all runs of a variant tell how long they waited for a processor.
+    #[must_use]
+    pub fn tell_waits(&self, variant: usize) -> bool {
+        let mut own = self.counted().filter(|observation| observation.variant == variant);
+        own.all(|observation| observation.processor_wait_ns.is_some())
     }
 
     /// The values of a variant without what a run waited for a processor, as ratios to the median

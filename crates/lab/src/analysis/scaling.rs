@@ -121,8 +121,10 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
             .flat_map(|record| record.measured.each_ns.iter().map(|&ns| ns as f64))
             .collect();
         let more = total_bytes(&cell.cell) / total_bytes(&least.cell);
-        let times =
-            unpaired(&least.runs_as_timed(index, measure), &cell.runs_as_timed(index, measure));
+        let times = unpaired(
+            &least.points(measure).runs(index, false),
+            &cell.points(measure).runs(index, false),
+        );
         let speed_up = (cell.cell.at_once != least.cell.at_once)
             .then_some(times)
             .flatten()

@@ -133,9 +133,9 @@ fn measured(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant
         let samples = run.samples.iter().filter(|sample| sample.cell == id);
         let points = Observations::of(samples, &part.variants, part.measure);
         for (index, variant) in part.variants.iter().enumerate() {
-            let [runs, undisturbed] =
-                [false, true].map(|undisturbed| points.runs(index, undisturbed));
-            if let Some(runs) = runs.filter(|runs| !runs.is_empty()) {
+            let runs = points.runs(index, false);
+            let undisturbed = points.tell_waits(index).then(|| points.runs(index, true));
+            if !runs.is_empty() {
                 let measure = measure_name(part.measure).to_owned();
                 let key = Key { cell: id.clone(), variant: variant.clone(), measure };
                 let plain = described(part, &cell, variant);
