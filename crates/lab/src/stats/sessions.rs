@@ -36,11 +36,12 @@ pub fn unpaired(one: &Runs, other: &Runs) -> Option<Estimate> {
 }
 
 /// The ratio of typical times, times the factor of slow runs if that is shown to be more than chance,
-/// or if the other variant is the faster one with it: then neither is, until that is known.
+/// or if the faster variant is less surely the faster one with it: one slow run may be a mode, and a
+/// difference has to hold whether it is or not.
 fn with_slow_runs(typical: Estimate, slowing: Option<Estimate>, is_shown: bool) -> Estimate {
     let expected = slowing.map_or(typical, |slowing| typical.times(slowing));
-    let turns_around = (expected.log > 0.0) != (typical.log > 0.0);
-    if is_shown || turns_around { expected } else { typical }
+    let sureness = |it: Estimate| it.log * typical.log.signum() / it.standard_error;
+    if is_shown || sureness(expected) < sureness(typical) { expected } else { typical }
 }
 
 /// Log-ratios `ln(time of the one / time of the other)`, one a round in which both ran, grouped by
@@ -59,8 +60,8 @@ fn with_slow_runs(typical: Estimate, slowing: Option<Estimate>, is_shown: bool) 
 /// bisquare weights a round by its log-ratio: the farther it lies from those of the other rounds of
 /// the session, in either direction, the smaller is its weight. Beyond a cutoff it is zero. Rounds
 /// with a slow run ([`super::slow_runs`]) have no weight. Where one variant is shown to have more of
-/// them, or would be the slower one with them, the factor by which they raise its mean multiplies the
-/// ratio. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do not use
+/// them, or is less surely the faster one with them, the factor by which they raise its mean multiplies
+/// the ratio. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do not use
 /// the times of variants. All samples stay in the run directory, and medians and detectors of
 /// artefacts use all of those that count.
 ///
@@ -180,8 +181,8 @@ impl Sessions {
         bisquare::means(&self.log_ratios)
     }
 
-    /// The ratio of typical times, or of expected times where a slow mode is shown or would turn the
-    /// answer around; `None` with fewer than two sessions, which have no error estimate.
+    /// The ratio of typical times, or of expected times where a slow mode is shown or would make the
+    /// answer less sure; `None` with fewer than two sessions, which have no error estimate.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         Some(with_slow_runs(self.typical()?, self.slowing, self.slowing_is_shown))
