@@ -98,6 +98,7 @@ impl Place {
     fn order(&self, variants: &[&str], rounds: usize) -> Order {
         Order {
             cell: self.cell.clone(),
+            session: 1,
             variants: variants.iter().map(|&variant| variant.to_owned()).collect(),
             rounds: vec![(0..variants.len()).collect(); rounds],
             src_dir: self.dirs.src.path().to_owned(),
@@ -235,7 +236,7 @@ fn a_session_tells_of_every_run() {
                 assert!(measured.verified && measured.counted);
                 assert_eq!(measured.calls, Some([25, 1][*variant]));
             }
-            Event::Round { again, .. } => assert!(!again),
+            Event::Round { record } => assert!(!record.again),
             other => panic!("{other:?}"),
         }
     }
@@ -269,7 +270,7 @@ fn single_calls_are_told() {
         let events = events(&place.order(&["64K", "100"], 2));
         let mut told = 0;
         for event in &events {
-            let Event::Calls { variant, round, times, .. } = event else { continue };
+            let Event::Calls { variant, place, times } = event else { continue };
             told += 1;
             let calls = (3_u64 << 20).div_ceil([64 << 10, 100][*variant]);
             assert_eq!(times.read.calls(), calls * u64::from(at_once), "{variant}");
@@ -277,7 +278,7 @@ fn single_calls_are_told() {
             assert!(times.clock_ns > 0);
             let sequence = times.read.sequence_ns.len();
             assert!(sequence <= SEQUENCE_MAX);
-            assert_eq!(sequence > 0, *round == 0, "the first round has it alone");
+            assert_eq!(sequence > 0, place.round == 1, "the first round has it alone");
             assert_eq!(times.read.sequence_step, [1, 4][*variant]);
         }
         assert_eq!(told, 4, "{at_once}: {events:?}");

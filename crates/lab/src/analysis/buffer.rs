@@ -85,9 +85,10 @@ fn sweep(
     buffers: &[(usize, u64)],
 ) -> Option<Sweep> {
     let measure = view.part.measure;
+    let points = cell.points(measure);
     let settings: Vec<Setting> = buffers
         .iter()
-        .map(|&(index, buffer_bytes)| Setting { buffer_bytes, runs: cell.runs(index, measure) })
+        .map(|&(index, buffer_bytes)| Setting { buffer_bytes, runs: points.runs(index, true) })
         .collect();
     let medians: Vec<(u64, f64)> = buffers
         .iter()

@@ -81,10 +81,10 @@ fn ratios(claim: &Claim, view: &View<'_>) -> Vec<Option<Ratio>> {
                 match claim.than_size {
                     None => paired(claim, cell, (one, than)),
                     Some(_) => unpaired(
-                        &cell.runs(one, claim.measure),
-                        &other.runs(than, claim.measure),
-                        ALPHA,
-                    ),
+                        &cell.points(claim.measure).runs(one, true),
+                        &other.points(claim.measure).runs(than, true),
+                    )
+                    .map(|ratio| ratio.ratio(ALPHA)),
                 }
             })());
         }

@@ -31,9 +31,9 @@ pub fn of_family(rounds: Option<u32>, family: usize) -> InterimAnalyses {
     match rounds {
         Some(rounds) => {
             let sessions = rounds.clamp(2, SESSIONS_OF_GIVEN_ROUNDS);
-            InterimAnalyses::with_error(sessions, sessions, error)
+            InterimAnalyses::new(sessions, sessions, error)
         }
-        None => InterimAnalyses::with_error(SESSIONS_MAX, SESSIONS_MIN, error),
+        None => InterimAnalyses::new(SESSIONS_MAX, SESSIONS_MIN, error),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::definition::Measure;
 use crate::sample::measurement::Measurement;
 use crate::sample::record::Record;
-use crate::stats::{Sessions, median};
+use crate::stats::{Runs, Sessions, median};
 
 /// The value of a run that is compared, in nanoseconds, at least 1: the kernel counts processor
 /// time in microseconds, so a short run may have none.
@@ -112,21 +112,24 @@ impl Observations {
             .collect()
     }
 
-    /// The logarithm of a variant's typical value in each session, with what runs waited for a
-    /// processor or without; `None` for without when it is not known of all runs.
+    /// The values of a variant by session and round. Several of one round are represented by their
+    /// geometric mean. If `undisturbed`, what runs waited for a processor is subtracted, where that
+    /// is known: of several workers or runs at once it is not.
     #[must_use]
-    pub fn session_logs(&self, variant: usize, undisturbed: bool) -> Option<Vec<f64>> {
-        let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    pub fn runs(&self, variant: usize, undisturbed: bool) -> Runs {
+        let mut rounds: BTreeMap<(u32, u32), Vec<&Observation>> = BTreeMap::new();
         for observation in self.counted().filter(|observation| observation.variant == variant) {
-            if undisturbed && observation.processor_wait_ns.is_none() {
-                return None;
-            }
-            let value_ns =
-                if undisturbed { observation.undisturbed_ns() } else { observation.value_ns };
-            sessions.entry(observation.session).or_default().push(value_ns.ln());
+            rounds.entry((observation.session, observation.round)).or_default().push(observation);
         }
-        // The estimator that is robust for ratios is robust for times too.
-        Some(Sessions::new(sessions.into_values().collect()).session_log_ratios())
+        let value = |all: Vec<&Observation>| means(&all, undisturbed).map(|(log, _)| log.exp());
+        rounds.into_iter().filter_map(|(round, all)| Some((round, value(all)?))).collect()
+    }
+
+    /// Whether all runs of a variant tell how long they waited for a processor.
+    #[must_use]
+    pub fn tell_waits(&self, variant: usize) -> bool {
+        let mut own = self.counted().filter(|observation| observation.variant == variant);
+        own.all(|observation| observation.processor_wait_ns.is_some())
     }
 
     /// The values of a variant without what a run waited for a processor, as ratios to the median
@@ -164,28 +167,18 @@ impl Observations {
                 }
             }
         }
-        let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for ((session, _), sides) in rounds {
+        let (mut runs, mut probes) = ([Runs::new(), Runs::new()], Runs::new());
+        for (round, sides) in rounds {
             let waits_known = sides.iter().flatten().all(|p| p.processor_wait_ns.is_some());
-            let [one, other] = sides.map(|observations| means(&observations, waits_known));
-            if let (Some(one), Some(other)) = (one, other) {
-                ratios.entry(session).or_default().push(one.0 - other.0);
-                probes.entry(session).or_default().push(one.1 - other.1);
+            let sides = sides.map(|observations| means(&observations, waits_known));
+            for (runs, side) in runs.iter_mut().zip(sides) {
+                runs.extend(side.map(|(log, _)| (round, log.exp())));
+            }
+            if let [Some((_, one)), Some((_, other))] = sides {
+                probes.insert(round, one - other);
             }
         }
-        let probes: Vec<Vec<f64>> = probes.into_values().collect();
-        Sessions::with_covariate(ratios.into_values().collect(), &probes)
-    }
-
-    /// Sessions in which anything was counted.
-    #[must_use]
-    pub fn sessions(&self) -> usize {
-        let mut sessions: Vec<u32> =
-            self.counted().map(|observation| observation.session).collect();
-        sessions.sort_unstable();
-        sessions.dedup();
-        sessions.len()
+        Sessions::of_probed_runs(&runs[0], &runs[1], &probes)
     }
 
     /// The last session in which a variant ran, 0 when it never did: it may leave before others.
@@ -272,7 +265,7 @@ mod tests {
         let ratio = observations.compare(1, 0).ratio(0.05).expect("two sessions");
         assert!((ratio.estimate - 2.0).abs() < 1e-9, "{ratio:?}");
         assert_eq!(observations.values(1), [200.0, 200.0]);
-        assert_eq!((observations.sessions(), observations.not_counted()), (3, 1));
+        assert_eq!(observations.not_counted(), 1);
     }
 
     #[test]

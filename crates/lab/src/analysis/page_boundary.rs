@@ -54,7 +54,11 @@ pub(crate) fn of(view: &View<'_>) -> Option<Page> {
                 let [from, to] = [pair[0], pair[1]];
                 let medians = (from.median_ns(index, measure), to.median_ns(index, measure));
                 let (Some(from_median_ns), Some(to_median_ns)) = medians else { continue };
-                let ratio = unpaired(&to.runs(index, measure), &from.runs(index, measure), ALPHA);
+                let ratio = unpaired(
+                    &to.points(measure).runs(index, true),
+                    &from.points(measure).runs(index, true),
+                );
+                let ratio = ratio.map(|ratio| ratio.ratio(ALPHA));
                 steps.push(Step {
                     variant: variant.clone(),
                     state: from.cell.state,

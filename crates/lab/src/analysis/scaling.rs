@@ -122,14 +122,13 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
             .collect();
         let more = total_bytes(&cell.cell) / total_bytes(&least.cell);
         let times = unpaired(
-            &least.runs_as_timed(index, measure),
-            &cell.runs_as_timed(index, measure),
-            ALPHA,
+            &least.points(measure).runs(index, false),
+            &cell.points(measure).runs(index, false),
         );
         let speed_up = (cell.cell.at_once != least.cell.at_once)
             .then_some(times)
             .flatten()
-            .map(|ratio| Estimated::from(times_as_much(ratio, more)));
+            .map(|times| Estimated::from(times_as_much(times.ratio(ALPHA), more)));
         steps.push(Step {
             of: Of::AtOnce,
             variant: variant.to_owned(),

@@ -10,7 +10,7 @@ use crate::definition::{Definition, Measure, Part, without_label};
 use crate::sample::record::{CallRecord, Record, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::models::Point;
-use crate::stats::{InterimAnalyses, Ratio, Runs, median};
+use crate::stats::{InterimAnalyses, Ratio, median};
 
 /// One part of an experiment and its samples.
 #[derive(Debug)]
@@ -192,30 +192,6 @@ impl<'r> CellView<'r> {
         let (user, system) = (sum(|r| r.measured.user_ns), sum(|r| r.measured.system_ns));
         let in_kernel = system / (user + system).max(1.0);
         Some((processor_ns * (1.0 - in_kernel), processor_ns * in_kernel))
-    }
-
-    /// A variant's values by session and round, without the waiting for a processor where that is
-    /// known. Several of one round are represented by their geometric mean.
-    #[must_use]
-    pub fn runs(&self, variant: usize, measure: Measure) -> Runs {
-        self.runs_of(variant, |record| undisturbed_ns(&record.measured, measure))
-    }
-
-    /// A variant's values by session and round, with the waiting for a processor: of several
-    /// workers or runs at once it is not known.
-    #[must_use]
-    pub fn runs_as_timed(&self, variant: usize, measure: Measure) -> Runs {
-        self.runs_of(variant, |record| value_ns(&record.measured, measure))
-    }
-
-    fn runs_of(&self, variant: usize, value: impl Fn(&Record) -> f64) -> Runs {
-        let mut rounds: BTreeMap<(u32, u32), (f64, f64)> = BTreeMap::new();
-        for record in &self.counted[variant] {
-            let (sum, count) = rounds.entry((record.session, record.round)).or_default();
-            *sum += value(record).ln();
-            *count += 1.0;
-        }
-        rounds.into_iter().map(|(round, (sum, count))| (round, (sum / count).exp())).collect()
     }
 
     /// A variant's values against the bytes of the cell, without the waiting for a processor where

@@ -19,7 +19,7 @@ use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::{DELTA_LEAST, Deltas, LEAST};
 use crate::definition::{Definition, Part};
 use crate::page_cache::state::State;
-use crate::stats::{Answer, Pilot, Share, artefacts, median, quantile};
+use crate::stats::{Answer, Share, artefacts, median, quantile, smallest_effect};
 use crate::verdict::{Comparison, Delta, Verdict};
 use prover_check::{Finding, ProverCheck};
 
@@ -284,12 +284,8 @@ impl Cell {
         let (variant, baseline) = run.compared(part).first().copied()?;
         let sessions = run.points.compare(variant, baseline);
         let seconds = run.spent.as_secs_f64();
-        let pilot = sessions.session_deviation().map(|session_sd| Pilot {
-            session_sd,
-            session_ns: seconds * 1e9 / f64::from(run.sessions.max(1)),
-        });
-        let smallest = pilot.map(|pilot| {
-            let beyond = pilot.smallest_effect(sessions.count() as u64, interim::ERROR);
+        let smallest = sessions.session_deviation().map(|session_sd| {
+            let beyond = smallest_effect(session_sd, sessions.count(), interim::ERROR);
             (1.0 + delta) * (1.0 + beyond) - 1.0
         });
         Some(Cell {

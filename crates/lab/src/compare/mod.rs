@@ -17,7 +17,7 @@ use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure};
 use crate::page_cache::state::State;
 use crate::run_dir::Run;
-use crate::stats::{Answer, Tested, TwoSamples, decide, median};
+use crate::stats::{Answer, Estimate, Runs, Tested, decide, median, unpaired};
 use crate::verdict::answer_ranges::described;
 
 /// Everything that differs between two runs.
@@ -79,11 +79,11 @@ impl Change {
     /// What changed from `first` to `second`.
     #[must_use]
     pub fn of(first: &Run, second: &Run, deltas: Deltas) -> Change {
-        let logs = [first, second].map(|run| session_logs(&run.definition, run));
-        let [first_logs, second_logs] = &logs;
-        let both: Vec<(&Key, [&MeasuredVariant; 2])> = first_logs
+        let measured = [first, second].map(|run| measured(&run.definition, run));
+        let [first_measured, second_measured] = &measured;
+        let both: Vec<(&Key, [&MeasuredVariant; 2])> = first_measured
             .iter()
-            .filter_map(|(key, variant)| Some((key, [variant, second_logs.get(key)?])))
+            .filter_map(|(key, variant)| Some((key, [variant, second_measured.get(key)?])))
             .collect();
         let only = |one: &BTreeMap<Key, MeasuredVariant>,
                     other: &BTreeMap<Key, MeasuredVariant>| {
@@ -94,8 +94,8 @@ impl Change {
             environment: differences(&first.environment, &second.environment),
             probe_ratio: probe_ratio(first, second),
             cells: compared(&both, deltas),
-            only_in_first: only(first_logs, second_logs),
-            only_in_second: only(second_logs, first_logs),
+            only_in_first: only(first_measured, second_measured),
+            only_in_second: only(second_measured, first_measured),
             deltas,
         }
     }
@@ -120,12 +120,12 @@ struct MeasuredVariant {
     state: State,
     /// Cell and variant in plain words.
     plain: String,
-    /// The logarithm of each session's typical time, as timed and without waiting for a processor.
-    logs: Vec<f64>,
-    undisturbed_logs: Option<Vec<f64>>,
+    /// The runs as timed, and without waiting for a processor.
+    runs: Runs,
+    undisturbed: Option<Runs>,
 }
 
-fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant> {
+fn measured(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant> {
     let mut measured = BTreeMap::new();
     for (part, cell) in definition.cells() {
         let part = &definition.parts[part];
@@ -133,14 +133,14 @@ fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVar
         let samples = run.samples.iter().filter(|sample| sample.cell == id);
         let points = Observations::of(samples, &part.variants, part.measure);
         for (index, variant) in part.variants.iter().enumerate() {
-            let [logs, undisturbed_logs] =
-                [false, true].map(|undisturbed| points.session_logs(index, undisturbed));
-            if let Some(logs) = logs.filter(|logs| !logs.is_empty()) {
+            let runs = points.runs(index, false);
+            let undisturbed = points.tell_waits(index).then(|| points.runs(index, true));
+            if !runs.is_empty() {
                 let measure = measure_name(part.measure).to_owned();
                 let key = Key { cell: id.clone(), variant: variant.clone(), measure };
                 let plain = described(part, &cell, variant);
                 let state = cell.state;
-                measured.insert(key, MeasuredVariant { state, plain, logs, undisturbed_logs });
+                measured.insert(key, MeasuredVariant { state, plain, runs, undisturbed });
             }
         }
     }
@@ -156,19 +156,16 @@ fn measure_name(measure: Measure) -> &'static str {
 }
 
 fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellChange> {
-    let samples: Vec<Option<TwoSamples>> =
-        both.iter().map(|(_, [first, second])| ratio_of(first, second)).collect();
-    let tested: Vec<Tested> = both
-        .iter()
-        .zip(&samples)
-        .map(|((_, [first, _]), samples)| tested(samples.as_ref(), deltas.of(first.state)))
-        .collect();
-    let answers = decide(&tested, ERROR);
+    let estimates: Vec<Option<Estimate>> =
+        both.iter().map(|(_, [first, second])| estimate(first, second)).collect();
+    let tested = both.iter().zip(&estimates);
+    let tested = tested.map(|((_, [first, _]), &it)| Tested::new(it, deltas.of(first.state), 1.0));
+    let answers = decide(&tested.collect::<Vec<_>>(), ERROR);
     both.iter()
-        .zip(samples)
+        .zip(estimates)
         .zip(answers)
-        .map(|(((key, of_both), samples), answer)| {
-            let ratio = samples.map(|samples| samples.ratio(ERROR));
+        .map(|(((key, of_both), estimate), answer)| {
+            let ratio = estimate.map(|estimate| estimate.ratio(ERROR));
             CellChange {
                 cell: key.cell.clone(),
                 variant: key.variant.clone(),
@@ -176,30 +173,26 @@ fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellC
                 ratio: ratio.map(|ratio| ratio.estimate),
                 low: ratio.map(|ratio| ratio.interval.low),
                 high: ratio.map(|ratio| ratio.interval.high),
-                sessions: of_both.map(|variant| variant.logs.len()),
+                sessions: of_both.map(MeasuredVariant::sessions),
                 plain: of_both[0].plain.clone(),
             }
         })
         .collect()
 }
 
-/// The second run over the first. Waiting for a processor is left out where both runs tell of it.
-fn ratio_of(first: &MeasuredVariant, second: &MeasuredVariant) -> Option<TwoSamples> {
-    match (&first.undisturbed_logs, &second.undisturbed_logs) {
-        (Some(first), Some(second)) => TwoSamples::new(second, first),
-        _ => TwoSamples::new(&second.logs, &first.logs),
+impl MeasuredVariant {
+    fn sessions(&self) -> usize {
+        let sessions: Vec<u32> = self.runs.keys().map(|(session, _)| *session).collect();
+        sessions.chunk_by(|one, next| one == next).count()
     }
 }
 
-fn tested(samples: Option<&TwoSamples>, delta: f64) -> Tested {
-    let Some(samples) = samples else { return Tested::new(None, delta, |_| 1.0, |_| 1.0) };
-    let estimate = Some(samples.ratio(ERROR).estimate);
-    Tested::new(
-        estimate,
-        delta,
-        |ratio| samples.p_at_most(ratio),
-        |ratio| samples.p_at_least(ratio),
-    )
+/// The second run over the first. Waiting for a processor is left out where both runs tell of it.
+fn estimate(first: &MeasuredVariant, second: &MeasuredVariant) -> Option<Estimate> {
+    match (&first.undisturbed, &second.undisturbed) {
+        (Some(first), Some(second)) => unpaired(second, first),
+        _ => unpaired(&second.runs, &first.runs),
+    }
 }
 
 fn probe_ratio(first: &Run, second: &Run) -> Option<f64> {

@@ -7,7 +7,7 @@ use crate::analysis::observations::Observations;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
 use crate::run_dir::{RefusalRecord, Run, RunDir};
-use crate::sample::record::{self, Place, Record, RoundRecord};
+use crate::sample::record::{self, Record, RoundRecord};
 use crate::session::protocol::Event;
 use crate::stats::rounds_per_session;
 
@@ -142,7 +142,6 @@ impl CellRun {
         part: &Part,
         dir: &mut RunDir,
     ) -> Result<(), ConductError> {
-        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX) + 1;
         match event {
             Event::Refused { variant, why } => {
                 if self.refused[variant].is_none() {
@@ -154,41 +153,19 @@ impl CellRun {
                     self.refused[variant] = Some(why);
                 }
             }
-            Event::Ran { variant, round, repeat, place, probe_ns, mut measured } => {
+            Event::Ran { variant, place, mut measured } => {
                 self.calls.resize(part.variants.len(), None);
                 self.calls[variant] = measured.calls.or(self.calls[variant]);
                 measured.calls = self.calls[variant];
-                let place = Place {
-                    session: self.sessions,
-                    round: number(round),
-                    repeat,
-                    order_in_round: number(place),
-                    probe_ns,
-                };
                 let record = Record::of(&self.cell, &part.variants[variant], place, *measured);
                 dir.add_sample(&record)?;
                 self.points.add(&record, variant, part.measure);
             }
-            Event::Calls { variant, round, repeat, times } => {
-                let place = Place {
-                    session: self.sessions,
-                    round: number(round),
-                    repeat,
-                    order_in_round: 0,
-                    probe_ns: 0,
-                };
+            Event::Calls { variant, place, times } => {
                 let variant = &part.variants[variant];
                 dir.add_calls(&record::of_calls(&self.cell, variant, place, &times))?;
             }
-            Event::Round { round, repeat, gate, again } => {
-                let record = RoundRecord {
-                    cell: self.cell.id(),
-                    session: self.sessions,
-                    round: number(round),
-                    repeat,
-                    again,
-                    gate,
-                };
+            Event::Round { record } => {
                 dir.add_round(&record)?;
                 self.count(&record);
             }

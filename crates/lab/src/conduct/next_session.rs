@@ -87,6 +87,7 @@ impl Conductor<'_> {
         let runs = u32::try_from(works.len()).unwrap_or(u32::MAX);
         protocol::Order {
             cell: run.cell.clone(),
+            session: run.sessions + 1,
             variants: part.variants.clone(),
             rounds,
             src_dir: self.places.src.to_owned(),

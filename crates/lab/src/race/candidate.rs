@@ -148,12 +148,8 @@ impl Candidate {
     pub(super) fn times(&self) -> CandidateTimes {
         let counted =
             self.samples.iter().filter(|sample| sample.is_final() && sample.measured.counted);
-        CandidateTimes {
-            variant: self.variant.to_string(),
-            times_ns: counted
-                .map(|sample| (sample.round, sample.measured.elapsed_ns as f64))
-                .collect(),
-        }
+        let times = counted.map(|sample| (sample.round, sample.measured.elapsed_ns as f64));
+        CandidateTimes::new(self.variant.to_string(), times)
     }
 
     /// The times of its longest runs in this part of the race, or of the elimination rounds before

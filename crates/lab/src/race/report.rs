@@ -11,12 +11,12 @@ use crate::page_cache::state::{Proof, State};
 use crate::sample::{Sample, Stage};
 use crate::search::winner::{self, CandidateTimes, Verdict};
 use crate::source::Load;
-use crate::stats::{RoundTimes, SlowMode};
+use crate::stats::{SlowMode, slow_modes};
 use crate::words;
 
-/// The version of the form. 2: ratios are of expected times, slow modes included; in 1 they were of
-/// typical times.
-const SCHEMA_VERSION: u32 = 2;
+/// The version of the form. 3: ratios are of typical times until a slow mode is shown, as in `bench`;
+/// in 2 they were of expected times, in 1 of typical ones.
+const SCHEMA_VERSION: u32 = 3;
 
 /// Everything about a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]
@@ -241,16 +241,14 @@ impl Race<'_> {
 /// The times of one class in the final, and what follows from them.
 struct Ranking<'t> {
     candidates: &'t [CandidateTimes],
-    times: RoundTimes,
     slow_modes: Vec<Option<SlowMode>>,
     best: usize,
 }
 
 impl<'t> Ranking<'t> {
     fn of(candidates: &'t [CandidateTimes]) -> Option<Ranking<'t>> {
-        let times = winner::round_times(candidates);
-        let (slow_modes, best) = (times.slow_modes(), winner::best(candidates)?);
-        Some(Ranking { candidates, times, slow_modes, best })
+        let slow_modes = slow_modes(&winner::runs(candidates));
+        Some(Ranking { candidates, slow_modes, best: winner::best(candidates)? })
     }
 
     /// `summary` with the ratio and the slow mode of its variant; `None` where that is of another
@@ -263,7 +261,7 @@ impl<'t> Ranking<'t> {
         if index == self.best {
             return Some(Summary { ratio_to_best: Some(1.0), ..summary });
         }
-        Some(summary.with_ratio(self.times.ratio(index, self.best)))
+        Some(summary.with_ratio(self.candidates[index].ratio(&self.candidates[self.best])))
     }
 }
 

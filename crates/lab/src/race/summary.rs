@@ -46,7 +46,7 @@ pub struct Summary {
     pub elapsed_ns_median_high: Option<f64>,
     /// Millions of bytes a second, from the median; none when no bytes were moved.
     pub megabytes_per_second: Option<f64>,
-    /// The variant's expected time over that of the best, slow modes included: the best of those
+    /// The variant's time over that of the best, with a slow mode that is shown: the best of those
     /// that move bytes, or of those that share extents, whichever it does. Of a variant measured in
     /// the elimination rounds only, the time over that of the best there, without interval.
     pub ratio_to_best: Option<f64>,

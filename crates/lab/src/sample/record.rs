@@ -116,7 +116,7 @@ impl Record {
 }
 
 /// Where in a cell's runs one stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// As in [`Record`].
     pub session: u32,

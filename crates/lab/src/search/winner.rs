@@ -1,20 +1,18 @@
 //! Which candidate won, if the rounds can tell: ratios of expected times, slow modes included,
 //! corrected for the number of comparisons.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::admission::ROUNDS_MIN;
-use crate::stats::{Ratio, RoundTimes, holm, median};
+use crate::definition::deltas::DELTA_LEAST as DELTA;
+use crate::stats::{Answer, Ratio, Runs, Sessions, has_slow_runs, holm, median};
 use crate::words;
 
 #[cfg(test)]
 mod tests;
 
-/// δ of races. Smaller differences are no reason to prefer a variant, and the placement of memory
-/// makes two runs of one program differ as much.
-pub const DELTA: f64 = 0.02;
+/// The level of intervals.
+const ALPHA: f64 = 0.05;
 
 /// A candidate is beaten if the chance that it is as good as the best is at most this, for all
 /// candidates together.
@@ -32,13 +30,13 @@ pub const ROUNDS_TO_MEET_A_SLOW_MODE: u32 = 11;
 /// Names that a sentence can hold.
 const NAMED_MAX: usize = 4;
 
-/// The times of one variant, by round.
+/// The times of one variant. A race is one session, whose rounds are the replicates.
 #[derive(Clone, Debug)]
 pub struct CandidateTimes {
     /// The variant.
     pub variant: String,
-    /// Nanoseconds of each counted round.
-    pub times_ns: BTreeMap<u32, f64>,
+    /// Nanoseconds of each counted round, as a session of one.
+    pub times_ns: Runs,
 }
 
 /// What the race has shown.
@@ -77,17 +75,44 @@ pub enum Kind {
 }
 
 impl CandidateTimes {
+    /// The times of `variant` by round.
+    pub fn new(variant: String, rounds: impl IntoIterator<Item = (u32, f64)>) -> CandidateTimes {
+        let times_ns = rounds.into_iter().map(|(round, ns)| ((round, 1), ns)).collect();
+        CandidateTimes { variant, times_ns }
+    }
+
     /// The median of its times.
     #[must_use]
     pub fn median_ns(&self) -> Option<f64> {
         median(&self.times_ns.values().copied().collect::<Vec<_>>())
     }
+
+    /// How much longer this takes than the other.
+    #[must_use]
+    pub fn compare(&self, other: &CandidateTimes) -> Sessions {
+        Sessions::of_runs(&self.times_ns, &other.times_ns)
+    }
+
+    /// The ratio of its time to the other's, with its 95 % interval.
+    #[must_use]
+    pub fn ratio(&self, other: &CandidateTimes) -> Option<Ratio> {
+        self.compare(other).ratio(ALPHA)
+    }
+
+    /// The ratio of their times on average, to choose by.
+    #[must_use]
+    pub fn expected(&self, other: &CandidateTimes) -> Option<f64> {
+        Some(self.compare(other).expected()?.value())
+    }
+
+    fn last_round(&self) -> Option<u32> {
+        self.times_ns.keys().next_back().map(|(round, _)| *round)
+    }
 }
 
-/// The times of `candidates` beside each other.
-#[must_use]
-pub fn round_times(candidates: &[CandidateTimes]) -> RoundTimes {
-    RoundTimes::new(&candidates.iter().map(|candidate| &candidate.times_ns).collect::<Vec<_>>())
+/// The times of each of `candidates`.
+pub fn runs(candidates: &[CandidateTimes]) -> Vec<&Runs> {
+    candidates.iter().map(|candidate| &candidate.times_ns).collect()
 }
 
 /// The index of the candidate with the least expected time among those that stayed to the end: one
@@ -98,22 +123,21 @@ pub fn round_times(candidates: &[CandidateTimes]) -> RoundTimes {
 /// be faster round by round.
 #[must_use]
 pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
-    let last_round = |index: usize| candidates[index].times_ns.keys().next_back().copied();
-    let last = (0..candidates.len()).filter_map(last_round).max()?;
-    let stayed =
-        || (0..candidates.len()).filter(|&i| last_round(i).is_some_and(|own| own + 1 >= last));
+    let last = candidates.iter().filter_map(CandidateTimes::last_round).max()?;
+    let is_there =
+        |&index: &usize| candidates[index].last_round().is_some_and(|own| own + 1 >= last);
+    let stayed = || (0..candidates.len()).filter(is_there);
     let mut best = stayed()
         .filter_map(|index| Some((index, candidates[index].median_ns()?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
         .map(|(index, _)| index)?;
-    let times = round_times(candidates);
     // Ratios from different rounds need not agree on an order, hence an end to the search.
     for _ in 0..candidates.len() {
         let faster = stayed()
             .filter(|&index| index != best)
-            .filter_map(|index| Some((index, times.ratio(index, best)?)))
-            .filter(|(_, ratio)| ratio.estimate < 1.0)
-            .min_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate));
+            .filter_map(|index| Some((index, candidates[index].expected(&candidates[best])?)))
+            .filter(|(_, ratio)| *ratio < 1.0)
+            .min_by(|(_, a), (_, b)| a.total_cmp(b));
         let Some((index, _)) = faster else { break };
         best = index;
     }
@@ -126,10 +150,12 @@ pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
 #[must_use]
 pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
     let Some(best) = best(candidates) else { return Vec::new() };
-    let times = round_times(candidates);
     let others: Vec<usize> = (0..candidates.len()).filter(|&index| index != best).collect();
-    let p_values: Vec<f64> =
-        others.iter().map(|&index| times.p_not_slower(index, best, DELTA)).collect();
+    let p_not_slower = |&index: &usize| {
+        let estimate = candidates[index].compare(&candidates[best]).expected();
+        estimate.map_or(1.0, |estimate| estimate.p_at_most(1.0 + DELTA))
+    };
+    let p_values: Vec<f64> = others.iter().map(p_not_slower).collect();
     let adjusted = holm(&p_values);
     let beaten_at = |level: f64| -> Vec<usize> {
         others.iter().zip(&adjusted).filter(|(_, p)| **p <= level).map(|(&i, _)| i).collect()
@@ -145,12 +171,12 @@ pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
 #[must_use]
 pub fn no_longer_beaten(candidates: &[CandidateTimes], dropped: &[usize]) -> Vec<usize> {
     let Some(best) = best(candidates) else { return Vec::new() };
-    let times = round_times(candidates);
-    if !times.has_slow_runs(best) {
+    if !has_slow_runs(&runs(candidates), best) {
         return Vec::new();
     }
     let is_near = |&index: &usize| {
-        times.ratio(index, best).is_some_and(|ratio| ratio.estimate <= 1.0 + DELTA)
+        let ratio = candidates[index].expected(&candidates[best]);
+        ratio.is_some_and(|ratio| ratio <= 1.0 + DELTA)
     };
     dropped.iter().copied().filter(|&index| index != best).filter(is_near).collect()
 }
@@ -179,16 +205,15 @@ pub fn decide(candidates: &[CandidateTimes]) -> Verdict {
         let sentence = format!("no verdict: {counted} cannot tell chance from difference");
         return Verdict::none(&sentence);
     }
-    let times = round_times(candidates);
     let mut others: Vec<(&CandidateTimes, Option<Ratio>)> = (0..candidates.len())
         .filter(|&index| index != best)
-        .map(|index| (&candidates[index], times.ratio(index, best)))
+        .map(|index| (&candidates[index], candidates[index].ratio(winner)))
         .collect();
     others.sort_by(|(_, a), (_, b)| estimate(*a).total_cmp(&estimate(*b)));
     let close: Vec<_> = others
         .iter()
         .copied()
-        .filter(|(_, ratio)| ratio.is_none_or(|ratio| ratio.interval.low <= 1.0 + DELTA))
+        .filter(|(it, _)| Answer::of(&it.compare(winner), DELTA, ALPHA) != Answer::Slower)
         .collect();
     let (next, next_ratio) = others[0];
     if close.is_empty()
@@ -230,13 +255,14 @@ fn too_close(best: &CandidateTimes, close: &[(&CandidateTimes, Option<Ratio>)]) 
     let mut contenders = vec![best.variant.clone()];
     contenders.extend(close.iter().map(|(candidate, _)| candidate.variant.clone()));
     let named = words::listed(&shortened(&contenders));
-    let equal = close
-        .iter()
-        .all(|(_, ratio)| ratio.is_some_and(|ratio| ratio.interval.high <= 1.0 + DELTA));
+    let is_equal = |(it, _): &(&CandidateTimes, _)| {
+        Answer::of(&it.compare(best), DELTA, ALPHA) == Answer::Equivalent
+    };
+    let equal = close.iter().all(is_equal);
     let apart = close.iter().filter_map(|(_, ratio)| Some(ratio.as_ref()?.estimate));
     let apart = apart.fold(1.0, f64::max);
     let sentence = if equal {
-        format!("too close to call between {named}: within {} %", DELTA * 100.0)
+        format!("{named} are as fast as each other: within {} %", DELTA * 100.0)
     } else if apart < 1.2 {
         let percent = ((apart - 1.0) * 100.0).ceil().max(1.0);
         format!(

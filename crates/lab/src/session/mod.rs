@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::process::report;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
+use crate::sample::record::{Place, RoundRecord};
 use crate::scratch::WorkDir;
 use crate::scratch::inode_reclaim::InodesInUse;
 use crate::trial::Outcome;
@@ -99,30 +100,33 @@ fn carry_out(order: &Order) -> Result<(), Error> {
     let started_ns = now_ns();
     let is_over =
         |limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now_ns() - started_ns > limit_ns);
-    for (round, variants) in order.rounds.iter().enumerate() {
-        if round > 0 && is_over(order.rounds_ns) {
+    for (round, variants) in (1..).zip(&order.rounds) {
+        if round > 1 && is_over(order.rounds_ns) {
             break;
         }
         for repeat in 0..=order.repeats {
             let gates = Gates::open(runner.helpers());
-            for (place, &variant) in variants.iter().enumerate() {
+            for (order_in_round, &variant) in (1..).zip(variants) {
                 let slowed_by = order.slowed_by(variant, &mut rng);
-                let probe_ns = probe.run();
+                let (session, probe_ns) = (order.session, probe.run());
+                let place = Place { session, round, repeat, order_in_round, probe_ns };
                 let run = runner.run_and_clear(&dst, variant, slowed_by)?;
                 let Some(mut measured) = run else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
                 if let Some(mut times) = runner.take_call_times(variant) {
-                    if (round, repeat) != (0, 0) {
+                    if (round, repeat) != (1, 0) {
                         times.forget_sequences();
                     }
-                    report(&Event::Calls { variant, round, repeat, times });
+                    report(&Event::Calls { variant, place, times });
                 }
-                report(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
+                report(&Event::Ran { variant, place, measured });
             }
             let gate = gates.close();
             let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);
             let again = !gate.breach.is_empty() && may_repeat;
-            report(&Event::Round { round, repeat, gate, again });
+            let (cell, session) = (order.cell.id(), order.session);
+            let record = RoundRecord { cell, session, round, repeat, again, gate };
+            report(&Event::Round { record });
             if !again {
                 break;
             }

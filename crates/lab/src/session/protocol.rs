@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::definition::cell::Cell;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
-use crate::sample::record::Gate;
+use crate::sample::record::{Place, RoundRecord};
 
 /// The order of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The cell.
     pub cell: Cell,
+    /// The number of the session in its cell, from 1.
+    pub session: u32,
     /// The variants of the cell.
     pub variants: Vec<String>,
     /// For each round, which variants run and in what order.
@@ -65,14 +67,8 @@ pub enum Event {
     Ran {
         /// The index of the variant.
         variant: usize,
-        /// The index of the round.
-        round: usize,
-        /// How often the round had been run before.
-        repeat: u32,
-        /// The variant's place in the round, from 0.
-        place: usize,
-        /// What the machine's speed probe took just before.
-        probe_ns: u64,
+        /// Where among the runs of the cell.
+        place: Place,
         /// The result.
         measured: Box<Measurement>,
     },
@@ -80,23 +76,15 @@ pub enum Event {
     Calls {
         /// The variant's index.
         variant: usize,
-        /// The index of the round.
-        round: usize,
-        /// How often the round had been run before.
-        repeat: u32,
+        /// Where among the runs of the cell.
+        place: Place,
         /// With the sequences in the first round of a session only.
         times: CallTimes,
     },
     /// A round is complete.
     Round {
-        /// The index of the round.
-        round: usize,
-        /// How often it had been run before.
-        repeat: u32,
-        /// What else the machine did meanwhile.
-        gate: Gate,
-        /// Whether it will be run again.
-        again: bool,
+        /// The round, and what else the machine did meanwhile.
+        record: RoundRecord,
     },
     /// The session cannot go on, in words.
     Failed {

@@ -11,7 +11,6 @@ use super::protocol::{Event, Order};
 use super::start::{dirs, start_variants};
 use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
 use crate::error::Error;
-use crate::page_cache::state::Proof;
 use crate::process::{Group, LabProcess, own_pid, report};
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
@@ -115,7 +114,7 @@ impl WorkerProcesses {
             report(&Event::Refused { variant, why });
             return Ok(None);
         }
-        Ok(Some(Box::new(together(&runs))))
+        Ok(Some(Box::new(Measurement::together(&runs))))
     }
 
     /// The numbers of the processes.
@@ -127,51 +126,6 @@ impl WorkerProcesses {
     pub(crate) fn take_call_times(&mut self) -> Option<CallTimes> {
         self.call_times.take()
     }
-}
-
-/// Runs that went on at once, as one: from the first start to the last end, with all that they
-/// used.
-fn together(runs: &[Measurement]) -> Measurement {
-    let mut sum = runs[0].clone();
-    let all = |field: fn(&Measurement) -> u64| runs.iter().map(field).sum::<u64>();
-    let every =
-        |field: fn(&Measurement) -> Option<u64>| -> Option<u64> { runs.iter().map(field).sum() };
-    sum.started_ns = runs.iter().map(|run| run.started_ns).min().unwrap_or(0);
-    sum.ended_ns = runs.iter().map(|run| run.ended_ns).max().unwrap_or(0);
-    sum.elapsed_ns = sum.ended_ns - sum.started_ns;
-    let durable_end = |run: &Measurement| run.durable_ns.map(|ns| run.started_ns + ns);
-    let durable_ends: Option<Vec<u64>> = runs.iter().map(durable_end).collect();
-    sum.durable_ns = durable_ends.and_then(|ends| Some(ends.iter().max()? - sum.started_ns));
-    sum.each_ns = runs.iter().map(|run| run.elapsed_ns).collect();
-    // Runs at once may wait for each other, and that is no disturbance.
-    sum.processor_wait_ns = None;
-    sum.user_ns = all(|run| run.user_ns);
-    sum.system_ns = all(|run| run.system_ns);
-    sum.minor_faults = all(|run| run.minor_faults);
-    sum.major_faults = all(|run| run.major_faults);
-    sum.voluntary_switches = all(|run| run.voluntary_switches);
-    sum.involuntary_switches = all(|run| run.involuntary_switches);
-    sum.last_resort_bytes = all(|run| run.last_resort_bytes);
-    sum.device_read_bytes = every(|run| run.device_read_bytes);
-    sum.device_written_bytes = every(|run| run.device_written_bytes);
-    sum.src_resident_bytes_before = every(|run| run.src_resident_bytes_before);
-    sum.src_resident_bytes_after = every(|run| run.src_resident_bytes_after);
-    sum.dst_resident_bytes_before = every(|run| run.dst_resident_bytes_before);
-    sum.dst_resident_bytes_after = every(|run| run.dst_resident_bytes_after);
-    sum.cache_misses = every(|run| run.cache_misses);
-    sum.instructions = every(|run| run.instructions);
-    // Every run saw the counters of the whole machine; the run that saw the most saw it all.
-    sum.pages_scanned = runs.iter().filter_map(|run| run.pages_scanned).max();
-    sum.pages_reclaimed = runs.iter().filter_map(|run| run.pages_reclaimed).max();
-    sum.pages_swapped = runs.iter().filter_map(|run| run.pages_swapped).max();
-    if let Some(worst) = runs.iter().find(|run| run.state_proved == Proof::NotReached) {
-        sum.state_proved = worst.state_proved;
-        sum.state_note.clone_from(&worst.state_note);
-    }
-    sum.verified = runs.iter().all(|run| run.verified);
-    sum.counted = runs.iter().all(|run| run.counted);
-    sum.shares_extents = runs.iter().all(|run| run.shares_extents);
-    sum
 }
 
 impl WorkerProcess {

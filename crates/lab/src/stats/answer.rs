@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Sessions, holm};
+use super::{Estimate, Sessions, holm};
 
 /// The power at which [`Sessions::sessions_needed`] predicts: the chance that so many sessions suffice.
 pub const POWER: f64 = 0.8;
@@ -57,31 +57,11 @@ impl Answer {
     }
 }
 
-/// The answers to one question asked of many cells.
-///
-/// `alpha` bounds two chances for all cells together, both by Holm's correction: that any cell
-/// whose variants differ by at most δ is reported as faster or slower, and that any cell whose
-/// variants differ by δ or more is reported as equivalent (two one-sided tests: Schuirmann, Journal
-/// of Pharmacokinetics and Biopharmaceutics 15, 1987). A family of one gets the answer of its
-/// interval, which tests equivalence at half the level.
-///
-/// A cell with several interim analyses has only a share of its level left at the one that ended
-/// it. `levels` holds these shares, 1 for a single analysis.
-///
-/// # Panics
-/// When `delta` is negative, or there are not as many levels as cells.
-#[must_use]
-pub fn decide_family(cells: &[Sessions], levels: &[f64], delta: f64, alpha: f64) -> Vec<Answer> {
-    assert_eq!(cells.len(), levels.len(), "each cell has a level");
-    let tested = cells.iter().zip(levels).map(|(cell, &level)| cell.tested(delta, level, alpha));
-    decide(&tested.collect::<Vec<_>>(), alpha)
-}
-
 /// The tests of one comparison, before the correction for other comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tested {
     /// The ratio; `None` with too few sessions.
-    estimate: Option<f64>,
+    estimate: Option<Estimate>,
     /// The two-sided p value of the hypothesis that the two differ by at most δ.
     differs: f64,
     /// The p value of the hypothesis that they differ by δ or more.
@@ -89,20 +69,17 @@ pub struct Tested {
 }
 
 impl Tested {
-    /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found if
-    /// the true ratio is at most its argument, and `p_at_least` that of one as low if it is at
-    /// least its argument.
+    /// The tests against δ of a comparison that has the share `level` of its level left: 1 for a
+    /// single analysis, less for one that ended at one of several interim analyses.
     ///
     /// # Panics
     /// When `delta` is negative.
-    pub fn new(
-        estimate: Option<f64>,
-        delta: f64,
-        p_at_most: impl Fn(f64) -> f64,
-        p_at_least: impl Fn(f64) -> f64,
-    ) -> Tested {
+    #[must_use]
+    pub fn new(estimate: Option<Estimate>, delta: f64, level: f64) -> Tested {
         assert!(delta >= 0.0, "a difference of {delta} that matters is none");
         let (slower, faster) = (1.0 + delta, 1.0 / (1.0 + delta));
+        let p_at_most = |ratio| estimate.map_or(1.0, |it| it.p_at_most(ratio) / level);
+        let p_at_least = |ratio| estimate.map_or(1.0, |it| it.p_at_least(ratio) / level);
         let two_sided = |p: f64| (2.0 * p).min(1.0);
         Tested {
             estimate,
@@ -112,8 +89,13 @@ impl Tested {
     }
 }
 
-/// The answers to one question asked of many comparisons, by Holm's correction: see
-/// [`decide_family`].
+/// The answers to one question asked of many comparisons.
+///
+/// `alpha` bounds two chances for all of them together, both by Holm's correction: that any whose
+/// variants differ by at most δ is reported as faster or slower, and that any whose variants differ
+/// by δ or more is reported as equivalent (two one-sided tests: Schuirmann, Journal of
+/// Pharmacokinetics and Biopharmaceutics 15, 1987). A single one gets the answer of its interval,
+/// which tests equivalence at half the level.
 #[must_use]
 pub fn decide(tested: &[Tested], alpha: f64) -> Vec<Answer> {
     let adjusted = |p: fn(&Tested) -> f64| holm(&tested.iter().map(p).collect::<Vec<_>>());
@@ -122,7 +104,7 @@ pub fn decide(tested: &[Tested], alpha: f64) -> Vec<Answer> {
         .iter()
         .zip(differs.iter().zip(same))
         .map(|(it, (&differs, same))| match it.estimate {
-            Some(estimate) if differs < alpha && estimate > 1.0 => Answer::Slower,
+            Some(estimate) if differs < alpha && estimate.log > 0.0 => Answer::Slower,
             Some(_) if differs < alpha => Answer::Faster,
             Some(_) if same <= alpha => Answer::Equivalent,
             _ => Answer::Unresolved,
@@ -131,15 +113,6 @@ pub fn decide(tested: &[Tested], alpha: f64) -> Vec<Answer> {
 }
 
 impl Sessions {
-    /// The tests against δ, of which this comparison has the share `level` of the level left: see
-    /// [`decide_family`].
-    #[must_use]
-    pub fn tested(&self, delta: f64, level: f64, alpha: f64) -> Tested {
-        let estimate = self.ratio(alpha).map(|ratio| ratio.estimate);
-        let p_at_most = |ratio| self.p_at_most(ratio) / level;
-        Tested::new(estimate, delta, p_at_most, |ratio| self.p_at_least(ratio) / level)
-    }
-
     /// How many sessions in all would resolve this at δ = `delta`, at the level `alpha` and with a
     /// power of 80 %, if the present estimate is the true ratio and the noise stays the same:
     /// ((z(1 − α/2) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
@@ -167,6 +140,12 @@ mod tests {
     use super::super::simulate::{Machine, Noise};
     use super::*;
 
+    /// The answers to one question asked of `cells`.
+    fn family(cells: &[Sessions]) -> Vec<Answer> {
+        let tested = cells.iter().map(|cell| Tested::new(cell.estimate(), 0.02, 1.0));
+        decide(&tested.collect::<Vec<_>>(), 0.05)
+    }
+
     /// Sessions of one round each around `middle`, some ± `half` apart.
     fn around(middle: f64, half: f64) -> Sessions {
         Sessions::new((0..7).map(|i| vec![middle + half * (f64::from(i) / 3.0 - 1.0)]).collect())
@@ -183,11 +162,11 @@ mod tests {
         ] {
             let cell = around(middle, half);
             assert_eq!(Answer::of(&cell, 0.02, 0.05), expected, "{middle} ± {half}");
-            assert_eq!(decide_family(&[cell], &[1.0], 0.02, 0.05), [expected], "{middle} ± {half}");
+            assert_eq!(family(&[cell]), [expected], "{middle} ± {half}");
         }
         assert_eq!(Answer::of(&Sessions::new(vec![]), 0.02, 0.05), Answer::Unresolved);
         let none = Sessions::new(vec![vec![0.5]]);
-        assert_eq!(decide_family(&[none], &[1.0], 0.02, 0.05), [Answer::Unresolved]);
+        assert_eq!(family(&[none]), [Answer::Unresolved]);
         // All sessions are equal, so the interval is a point, which may be the limit itself.
         assert_eq!(Answer::of(&around(0.5, 0.0), 0.02, 0.05), Answer::Slower);
         assert_eq!(Answer::of(&around(0.0, 0.0), 0.0, 0.05), Answer::Equivalent);
@@ -198,17 +177,10 @@ mod tests {
         let close = around(0.05, 0.045);
         assert_eq!(Answer::of(&close, 0.02, 0.05), Answer::Slower);
         let many: Vec<Sessions> = (0..20).map(|_| close.clone()).collect();
-        assert!(
-            decide_family(&many, &vec![1.0; many.len()], 0.02, 0.05)
-                .iter()
-                .all(|&answer| answer == Answer::Unresolved)
-        );
+        assert!(family(&many).iter().all(|&answer| answer == Answer::Unresolved));
         let mut one_clear = many;
         one_clear[3] = around(0.5, 0.01);
-        assert_eq!(
-            decide_family(&one_clear, &vec![1.0; one_clear.len()], 0.02, 0.05)[3],
-            Answer::Slower
-        );
+        assert_eq!(family(&one_clear)[3], Answer::Slower);
     }
 
     /// In how many of `trials` families of 20 cells, whose true difference is `effect`, any cell is
@@ -220,9 +192,7 @@ mod tests {
         for _ in 0..trials {
             let cells: Vec<Sessions> =
                 (0..20).map(|_| Sessions::new(machine.measure(&mut rng, 8, 3, effect))).collect();
-            any += u32::from(
-                decide_family(&cells, &vec![1.0; cells.len()], 0.02, 0.05).into_iter().any(wrong),
-            );
+            any += u32::from(family(&cells).into_iter().any(wrong));
         }
         f64::from(any) / f64::from(trials)
     }
@@ -241,7 +211,7 @@ mod tests {
     /// sessions, as in an experiment.
     fn families_with_interim_analyses(trials: u32, cells: usize, noise: Noise) -> f64 {
         let error = 0.05 / cells as f64;
-        let analyses = InterimAnalyses::with_error(40, 5, error);
+        let analyses = InterimAnalyses::new(40, 5, error);
         let machine = Machine { noise, run_sd: 0.03, session_sd: 0.02 };
         let mut rng = fastrand::Rng::with_seed(31);
         let mut any = 0;
@@ -255,7 +225,7 @@ mod tests {
                 };
                 let stop = analyses.sessions().find(answered).unwrap_or(40);
                 let alpha = analyses.alpha_at(stop).expect("a look");
-                at(stop).tested(0.0, alpha / error, 0.05)
+                Tested::new(at(stop).estimate(), 0.0, alpha / error)
             });
             let answers = decide(&tested.collect::<Vec<_>>(), 0.05);
             any += u32::from(answers.iter().any(|it| *it != Answer::Unresolved));

@@ -46,22 +46,14 @@ struct InterimAnalysis {
 
 impl InterimAnalyses {
     /// Interim analyses after `first` sessions, after about twice as many each time, and after
-    /// `max_sessions`, which together err in 5 % of comparisons.
+    /// `max_sessions`, which together err in the share `error` of comparisons. Comparisons of one
+    /// family share the error before it is spent.
     ///
     /// # Panics
-    /// When `first` is less than 2: one session has no error estimate.
+    /// When `first` is less than 2, since one session has no error estimate, or `error` not between
+    /// 0 and 1.
     #[must_use]
-    pub fn new(max_sessions: u32, first: u32) -> InterimAnalyses {
-        InterimAnalyses::with_error(max_sessions, first, 0.05)
-    }
-
-    /// Interim analyses with another error than 5 %, for comparisons of one family, which share the
-    /// error before it is spent.
-    ///
-    /// # Panics
-    /// When `first` is less than 2, or `error` not between 0 and 1.
-    #[must_use]
-    pub fn with_error(max_sessions: u32, first: u32, error: f64) -> InterimAnalyses {
+    pub fn new(max_sessions: u32, first: u32, error: f64) -> InterimAnalyses {
         assert!(first >= 2, "{first} sessions show nothing");
         assert!(error > 0.0 && error < 1.0, "an error of {error} is none");
         InterimAnalyses { analyses: levels(&counts(max_sessions, first), error * SPENT_SHARE) }
@@ -217,7 +209,7 @@ mod tests {
     #[test]
     fn looks_double_and_end_with_the_last() {
         let check = |max, first, expected: &[u32]| {
-            let analyses = InterimAnalyses::new(max, first);
+            let analyses = InterimAnalyses::new(max, first, 0.05);
             assert_eq!(analyses.sessions().collect::<Vec<_>>(), expected);
             let spent: Vec<f64> =
                 expected.iter().map(|&n| analyses.alpha_at(n).expect("a look")).collect();
@@ -234,13 +226,13 @@ mod tests {
         check(65, 5, &[5, 10, 20, 40, 65]);
         check(5, 5, &[5]);
         check(3, 5, &[3]);
-        assert_eq!(InterimAnalyses::new(80, 5).alpha_at(6), None);
+        assert_eq!(InterimAnalyses::new(80, 5, 0.05).alpha_at(6), None);
     }
 
     /// The share of simulated experiments that find a difference, at the first interim analysis
     /// that shows it and after `end` sessions at the latest, and the mean number of their sessions.
     fn found(trials: u32, noise: Noise, effect: f64, end: u32) -> (f64, f64) {
-        let analyses = InterimAnalyses::new(80, 5);
+        let analyses = InterimAnalyses::new(80, 5, 0.05);
         let machine = Machine { noise, run_sd: 0.05, session_sd: 0.08 };
         let mut rng = fastrand::Rng::with_seed(3);
         let (mut found, mut total) = (0, 0);

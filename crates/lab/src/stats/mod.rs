@@ -8,11 +8,10 @@ mod bootstrap;
 mod covariate;
 pub mod density;
 mod dip;
-mod expected_time;
+mod estimate;
 mod holm;
 mod interim;
 pub mod models;
-mod paired;
 mod predict;
 mod quantile;
 mod rank_sum;
@@ -20,27 +19,23 @@ mod sessions;
 mod share;
 #[cfg(test)]
 mod simulate;
+mod slow_runs;
 mod theil_sen;
-mod trimmed;
-mod two_samples;
-mod unpaired;
 
-pub use answer::{Answer, POWER, Tested, decide, decide_family};
+pub use answer::{Answer, POWER, Tested, decide};
 pub use bootstrap::median_interval;
-pub use expected_time::{RoundTimes, SlowMode};
+pub use estimate::{Estimate, Ratio, Runs};
 pub use holm::holm;
 pub use interim::InterimAnalyses;
-#[cfg(test)]
-pub(crate) use paired::tests::normal;
-pub use paired::{Paired, Ratio};
-pub use predict::{Deviations, Pilot, Prediction, rounds_per_session};
+pub use predict::{Deviations, rounds_per_session, smallest_effect};
 pub use quantile::{median, quantile};
 pub use rank_sum::rank_sum_p;
-pub use sessions::{Runs, Sessions};
+pub use sessions::{Sessions, unpaired};
 pub use share::Share;
+#[cfg(test)]
+pub(crate) use simulate::normal;
+pub use slow_runs::{SlowMode, has_slow_runs, slow_modes};
 pub use theil_sen::{Line, theil_sen};
-pub use two_samples::TwoSamples;
-pub use unpaired::unpaired;
 
 /// Two ends of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

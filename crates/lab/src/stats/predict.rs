@@ -3,7 +3,7 @@
 //! A session of R rounds has a log-ratio whose variance is between² + within² / R, and finding an
 //! effect takes about (2.8 · deviation / effect)² sessions. To show that it exceeds δ, only the
 //! part beyond δ counts as effect. For a true ratio of 1.05, at the 5 % level with a power of 80 %,
-//! by the formula of [`Pilot::to_find`]:
+//! by the formula of [`smallest_effect`]:
 //!
 //! | deviation of a session | sessions to show a difference | to show more than 2 % |
 //! |---|---|---|
@@ -33,12 +33,7 @@
 //! least four rounds, and more if sessions differ little ([`rounds_per_session`]). Where sessions
 //! differ by 10 %, only more sessions help.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
-use super::{Sessions, median, trimmed::t_quantile};
-
-/// The power: the chance that an existing effect is found.
-const POWER: f64 = 0.8;
+use super::{POWER, Sessions, estimate::t_quantile, median};
 
 /// The median distance between two normal values, in standard deviations: √2 · 0.6745.
 const MEDIAN_DISTANCE_OF_NORMALS: f64 = 0.953_87;
@@ -46,79 +41,22 @@ const MEDIAN_DISTANCE_OF_NORMALS: f64 = 0.953_87;
 /// The fewest rounds of a session in which a disturbed one can be recognised.
 const ROUNDS_MIN: u32 = 4;
 
-/// No experiment has more sessions.
-const SESSIONS_MAX: u64 = 1_000_000_000;
-
-/// The noise and the cost of a session, estimated from a few sessions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pilot {
-    /// The standard deviation of a session's log-ratio: [`super::Sessions::session_deviation`].
-    pub session_sd: f64,
-    /// The time of a session in nanoseconds: its runs and everything between them.
-    pub session_ns: f64,
-}
-
-/// The cost of finding an effect.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
-    /// Sessions in all.
-    pub sessions: u64,
-    /// The time for them.
-    pub elapsed_ns: f64,
-}
-
-impl Pilot {
-    /// The sessions that find a ratio of 1 + `effect`, or its inverse, with a power of 80 % at the
-    /// two-sided level `alpha`. To show that an effect exceeds δ takes as many sessions as an
-    /// effect of (1 + `effect`) / (1 + δ) - 1: pass that one. The count is the least n for which n
-    /// ≥ ((t(1 - α/2) + t(0.8)) · sd / ln(1 + effect))² with n - 1 degrees of freedom, which is
-    /// within one session of the exact answer by the noncentral t. `None` when it is beyond 10⁹.
-    ///
-    /// # Panics
-    /// When `effect` is not positive, or `alpha` not between 0 and 1.
-    #[must_use]
-    pub fn to_find(&self, effect: f64, alpha: f64) -> Option<Prediction> {
-        assert!(effect > 0.0, "an effect of {effect} is none");
-        let suffices = |sessions: u64| self.smallest_log_ratio(sessions, alpha) <= effect.ln_1p();
-        let mut enough = 2;
-        while !suffices(enough) {
-            enough *= 2;
-            if enough > SESSIONS_MAX {
-                return None;
-            }
-        }
-        let mut too_few = enough / 2;
-        while enough - too_few > 1 {
-            let middle = too_few + (enough - too_few) / 2;
-            if suffices(middle) {
-                enough = middle;
-            } else {
-                too_few = middle;
-            }
-        }
-        Some(Prediction { sessions: enough, elapsed_ns: enough as f64 * self.session_ns })
-    }
-
-    /// The smallest effect, as a share, that `sessions` sessions find with a power of 80 %: the
-    /// inverse of [`Pilot::to_find`].
-    ///
-    /// # Panics
-    /// When there are fewer than two sessions, or `alpha` is not between 0 and 1.
-    #[must_use]
-    pub fn smallest_effect(&self, sessions: u64, alpha: f64) -> f64 {
-        assert!(sessions >= 2, "{sessions} sessions find nothing");
-        self.smallest_log_ratio(sessions, alpha).exp_m1()
-    }
-
-    fn smallest_log_ratio(&self, sessions: u64, alpha: f64) -> f64 {
-        assert!(alpha > 0.0 && alpha < 1.0, "a level of {alpha} is none");
-        let freedom = (sessions - 1) as f64;
-        // With so many degrees of freedom Student's t is nearly normal.
-        let quantile = |p| {
-            if freedom > 1e6 { Normal::standard().inverse_cdf(p) } else { t_quantile(p, freedom) }
-        };
-        (quantile(1.0 - alpha / 2.0) + quantile(POWER)) * self.session_sd / (sessions as f64).sqrt()
-    }
+/// The smallest effect, as a share, that `sessions` sessions find with a power of 80 % at the
+/// two-sided level `alpha`, where the log-ratio of a session has the standard deviation
+/// `session_sd` ([`Sessions::session_deviation`]):
+/// exp((t(1 - α/2) + t(0.8)) · sd / √n) - 1 with n - 1 degrees of freedom, which is within one
+/// session of the exact answer by the noncentral t. To show that an effect exceeds δ takes as many
+/// sessions as an effect of (1 + effect) / (1 + δ) - 1.
+///
+/// # Panics
+/// When there are fewer than two sessions, or `alpha` is not between 0 and 1.
+#[must_use]
+pub fn smallest_effect(session_sd: f64, sessions: usize, alpha: f64) -> f64 {
+    assert!(sessions >= 2, "{sessions} sessions find nothing");
+    assert!(alpha > 0.0 && alpha < 1.0, "a level of {alpha} is none");
+    let quantile = |p| t_quantile(p, (sessions - 1) as f64);
+    let scores = quantile(1.0 - alpha / 2.0) + quantile(POWER);
+    (scores * session_sd / (sessions as f64).sqrt()).exp_m1()
 }
 
 /// The number of rounds a session that minimises the error for a given time (Cochran, Sampling
@@ -175,6 +113,12 @@ mod tests {
     use super::super::simulate::{Machine, Noise};
     use super::*;
 
+    /// The fewest sessions that find `effect`.
+    fn sessions_for(session_sd: f64, effect: f64, alpha: f64) -> usize {
+        let finds = |&sessions: &usize| smallest_effect(session_sd, sessions, alpha) <= effect;
+        (2..).find(finds).expect("enough of them do")
+    }
+
     /// Known answers, computed by `known_answers.py` beside this file with scipy's noncentral t.
     #[test]
     fn counts_agree_with_scipy() {
@@ -186,19 +130,10 @@ mod tests {
             (0.05, 0.05, 0.01, 16),
             (0.01, 0.10, 0.05, 3),
         ] {
-            let pilot = Pilot { session_sd, session_ns: 3.0 };
-            let found = pilot.to_find(effect, alpha).expect("a number");
-            assert!(found.sessions.abs_diff(expected) <= 1, "{found:?} for {expected}");
-            assert_eq!(found.elapsed_ns, found.sessions as f64 * 3.0);
-            assert!(pilot.smallest_effect(found.sessions, alpha) <= effect);
-            if found.sessions > 2 {
-                assert!(pilot.smallest_effect(found.sessions - 1, alpha) > effect);
-            }
+            let found = sessions_for(session_sd, effect, alpha);
+            assert!(found.abs_diff(expected) <= 1, "{found} for {expected}");
         }
-        let endless = Pilot { session_sd: 10.0, session_ns: 1.0 };
-        assert_eq!(endless.to_find(1e-6, 0.05), None);
-        let exact = Pilot { session_sd: 0.0, session_ns: 1.0 };
-        assert_eq!(exact.to_find(0.01, 0.05).map(|it| it.sessions), Some(2));
+        assert_eq!(sessions_for(0.0, 0.01, 0.05), 2);
     }
 
     #[test]
@@ -232,8 +167,7 @@ mod tests {
         for (session_sd, any, beyond) in
             [(0.01, 3, 4), (0.02, 4, 6), (0.05, 11, 26), (0.10, 35, 96), (0.18, 109, 305)]
         {
-            let pilot = Pilot { session_sd, session_ns: 1.0 };
-            let sessions = |effect| pilot.to_find(effect, 0.05).expect("a number").sessions;
+            let sessions = |effect| sessions_for(session_sd, effect, 0.05);
             assert_eq!(
                 (sessions(0.05), sessions(1.05 / 1.02 - 1.0)),
                 (any, beyond),

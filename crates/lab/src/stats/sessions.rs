@@ -2,11 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ratio, bisquare, covariate, trimmed};
-use trimmed::{Trimmed, trimmed};
+use super::estimate::{Estimate, Ratio, Runs, trimmed};
+use super::slow_runs::{levels, slow_runs};
+use super::{bisquare, covariate};
 
-/// The times of one variant's runs, by session and round.
-pub type Runs = BTreeMap<(u32, u32), f64>;
+/// The ratio of the times of `one` to those of `other`, where they have no rounds in common:
+/// different sizes, states, or numbers of runs at once, or two runs of one experiment. Value and
+/// error of either are those of [`Sessions`], and the two are independent (Yuen, Biometrika 61,
+/// 1974). Changes of the machine between the two are not cancelled, and the interval does not
+/// include them. `None` when either has fewer than two sessions.
+///
+/// # Panics
+/// When a time is not positive.
+#[must_use]
+pub fn unpaired(one: &Runs, other: &Runs) -> Option<Estimate> {
+    let slow = slow_runs(&[one, other], &Runs::new());
+    let (own, its) = (&slow[0], &slow[1]);
+    let typical = |runs: &Runs, keep: &dyn Fn(&(u32, u32)) -> bool| {
+        let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (round, time) in runs.iter().filter(|(round, _)| keep(round)) {
+            sessions.entry(round.0).or_default().push(time.ln());
+        }
+        Sessions::new(sessions.into_values().collect()).estimate()
+    };
+    let one_fast = typical(one, &|round| !own.rounds.contains(round));
+    let other_fast = typical(other, &|round| !its.rounds.contains(round));
+    let Some((one_fast, other_fast)) = one_fast.zip(other_fast) else {
+        return Some(typical(one, &|_| true)?.over(typical(other, &|_| true)?));
+    };
+    let slowing = (!own.is_as_slow_as(its)).then(|| own.slowing().over(its.slowing()));
+    let is_shown = own.is_shown_beside(its) || its.is_shown_beside(own);
+    Some(with_slow_runs(one_fast.over(other_fast), slowing, is_shown))
+}
+
+/// The ratio of typical times, times the factor of slow runs if that is shown to be more than chance,
+/// or if the faster variant is less surely the faster one with it: one slow run may be a mode, and a
+/// difference has to hold whether it is or not.
+fn with_slow_runs(typical: Estimate, slowing: Option<Estimate>, is_shown: bool) -> Estimate {
+    let expected = slowing.map_or(typical, |slowing| typical.times(slowing));
+    let sureness = |it: Estimate| it.log * typical.log.signum() / it.standard_error;
+    if is_shown || sureness(expected) < sureness(typical) { expected } else { typical }
+}
 
 /// Log-ratios `ln(time of the one / time of the other)`, one a round in which both ran, grouped by
 /// session.
@@ -17,16 +53,17 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 ///
 /// Each session's value is the bisquare mean of its rounds. The scale is pooled over the sessions,
 /// so that three rounds suffice to recognise an outlier. The estimate is the mean of these values
-/// with an eighth trimmed from each end; its error is Yuen's, slightly widened. It is the ratio of
-/// *typical* runs: a mode that has a tenth of a variant's runs does not affect it and needs a
-/// detector of its own ([`super::artefacts`]).
+/// with an eighth trimmed from each end; its error is Yuen's, slightly widened. A race is one
+/// session, whose rounds are the replicates: each counts as a session of one.
 ///
-/// No slow sample is removed. A rule that removes samples by their times favours the variant with
-/// more slow runs. Instead the bisquare weights a round by its log-ratio: the farther it lies from
-/// those of the other rounds of the session, in either direction, the smaller is its weight. Beyond
-/// a cutoff it is zero. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which
-/// do not use the times of variants. All samples stay in the run directory, and medians and
-/// detectors of artefacts use all of those that count.
+/// A rule that removes samples by their times favours the variant with more slow runs. So the
+/// bisquare weights a round by its log-ratio: the farther it lies from those of the other rounds of
+/// the session, in either direction, the smaller is its weight. Beyond a cutoff it is zero. Rounds
+/// with a slow run ([`super::slow_runs`]) have no weight. Where one variant is shown to have more of
+/// them, or is less surely the faster one with them, the factor by which they raise its mean multiplies
+/// the ratio. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do not use
+/// the times of variants. All samples stay in the run directory, and medians and detectors of
+/// artefacts use all of those that count.
 ///
 /// The estimator was chosen by simulation of 360 cases: 5 to 60 sessions of 1 to 20 rounds,
 /// sessions that differ by 0 to 10 %, and undisturbed runs, a tenth of the runs slowed by 20 to
@@ -54,6 +91,11 @@ pub struct Sessions {
     log_ratios: Vec<Vec<f64>>,
     /// Degrees of freedom spent on the slope of a covariate.
     freedom_spent: f64,
+    /// By what factor slow runs raise the mean of the one more than that of the other; `None` where
+    /// both have them alike.
+    slowing: Option<Estimate>,
+    /// Whether chance does not explain that one of them has more.
+    slowing_is_shown: bool,
 }
 
 impl Sessions {
@@ -66,23 +108,47 @@ impl Sessions {
         let finite = log_ratios.iter().flatten().all(|value| value.is_finite());
         assert!(finite, "times are positive, hence the logarithms of their ratios finite");
         let log_ratios = log_ratios.into_iter().filter(|rounds| !rounds.is_empty()).collect();
-        Sessions { log_ratios, freedom_spent: 0.0 }
+        Sessions { log_ratios, freedom_spent: 0.0, slowing: None, slowing_is_shown: false }
     }
 
-    /// Pairs the runs of two variants, each the time of one (session, round), in any unit. Rounds
-    /// in which only one of them ran do not count.
+    /// Pairs the runs of two variants, each the time of one (session, round), in any unit. Rounds in
+    /// which only one of them ran do not count, but for its share of slow runs.
     ///
     /// # Panics
     /// When a time is not positive.
     #[must_use]
     pub fn of_runs(one: &Runs, other: &Runs) -> Sessions {
-        let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for (&(session, round), time) in one {
-            if let Some(other_time) = other.get(&(session, round)) {
-                sessions.entry(session).or_default().push((time / other_time).ln());
+        Sessions::of_probed_runs(one, other, &Runs::new())
+    }
+
+    /// As [`Sessions::of_runs`], adjusted by `probes`: see [`Sessions::with_covariate`].
+    ///
+    /// # Panics
+    /// When a time is not positive.
+    #[must_use]
+    pub fn of_probed_runs(one: &Runs, other: &Runs, probes: &Runs) -> Sessions {
+        let both = [one, other];
+        let slow = slow_runs(&both, &levels(&both));
+        let (own, its) = (&slow[0], &slow[1]);
+        let paired = |keep: &dyn Fn(&(u32, u32)) -> bool| {
+            let mut sessions: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+            for (round, time) in one.iter().filter(|(round, _)| keep(round)) {
+                if let Some(other_time) = other.get(round) {
+                    let (ratios, before) = sessions.entry(round.0).or_default();
+                    ratios.push((time / other_time).ln());
+                    before.push(probes.get(round).copied().unwrap_or(0.0));
+                }
             }
+            let (ratios, before): (Vec<_>, Vec<_>) = sessions.into_values().unzip();
+            Sessions::with_covariate(ratios, &before)
+        };
+        let fast = paired(&|round| !own.rounds.contains(round) && !its.rounds.contains(round));
+        if fast.count() < 2 {
+            return paired(&|_| true);
         }
-        Sessions::new(sessions.into_values().collect())
+        let slowing = (!own.is_as_slow_as(its)).then(|| own.slowing().over(its.slowing()));
+        let is_shown = own.is_shown_beside(its) || its.is_shown_beside(own);
+        Sessions { slowing, slowing_is_shown: is_shown, ..fast }
     }
 
     /// The log-ratios of each session, adjusted by a covariate. `probes` has the shape of
@@ -115,31 +181,29 @@ impl Sessions {
         bisquare::means(&self.log_ratios)
     }
 
+    /// The ratio of typical times, or of expected times where a slow mode is shown or would make the
+    /// answer less sure; `None` with fewer than two sessions, which have no error estimate.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        Some(with_slow_runs(self.typical()?, self.slowing, self.slowing_is_shown))
+    }
+
+    /// The ratio of expected times with every slow run so far, shown or not: to choose by, since a
+    /// choice has to be made, and to drop by, since what is dropped runs no more.
+    #[must_use]
+    pub fn expected(&self) -> Option<Estimate> {
+        Some(with_slow_runs(self.typical()?, self.slowing, true))
+    }
+
+    fn typical(&self) -> Option<Estimate> {
+        let typical = trimmed(&self.session_log_ratios())?;
+        Some(Estimate { freedom: (typical.freedom - self.freedom_spent).max(1.0), ..typical })
+    }
+
     /// The ratio with its interval of confidence 1 - `alpha`. `None` with fewer than two sessions.
     #[must_use]
     pub fn ratio(&self, alpha: f64) -> Option<Ratio> {
-        let mean = self.mean()?;
-        Some(Ratio::of_logs(mean.mean, mean.interval(alpha)))
-    }
-
-    /// The chance of an estimate as high as this, or higher, if the true ratio is at most `ratio`.
-    /// 1 with fewer than two sessions, which have no error estimate.
-    #[must_use]
-    pub fn p_at_most(&self, ratio: f64) -> f64 {
-        self.mean().map_or(1.0, |mean| mean.p_at_most(ratio.ln()))
-    }
-
-    /// The chance of an estimate as low as this, or lower, if the true ratio is at least `ratio`.
-    /// 1 with fewer than two sessions.
-    #[must_use]
-    pub fn p_at_least(&self, ratio: f64) -> f64 {
-        self.mean().map_or(1.0, |mean| mean.p_at_least(ratio.ln()))
-    }
-
-    /// The standard error of the logarithm of the ratio. `None` with fewer than two sessions.
-    #[must_use]
-    pub fn standard_error(&self) -> Option<f64> {
-        self.mean().map(|mean| mean.standard_error)
+        Some(self.estimate()?.ratio(alpha))
     }
 
     /// The effective standard deviation of a single session's log-ratio: the standard error of the
@@ -147,18 +211,13 @@ impl Sessions {
     /// than two sessions.
     #[must_use]
     pub fn session_deviation(&self) -> Option<f64> {
-        Some(self.standard_error()? * (self.count() as f64).sqrt())
+        Some(self.estimate()?.standard_error * (self.count() as f64).sqrt())
     }
 
     /// The log-ratios of each session that has any.
     #[must_use]
     pub fn log_ratios(&self) -> &[Vec<f64>] {
         &self.log_ratios
-    }
-
-    fn mean(&self) -> Option<Trimmed> {
-        let mean = trimmed(&self.session_log_ratios())?.widened();
-        Some(Trimmed { freedom: (mean.freedom - self.freedom_spent).max(1.0), ..mean })
     }
 }
 
@@ -284,7 +343,32 @@ mod tests {
     #[test]
     fn one_session_shows_nothing() {
         let one = Sessions::new(vec![vec![0.1, 0.2, 0.1], vec![]]);
-        assert_eq!((one.count(), one.ratio(0.05), one.standard_error()), (1, None, None));
-        assert!(one.p_at_most(1.0) == 1.0 && one.p_at_least(1.0) == 1.0);
+        assert_eq!((one.count(), one.ratio(0.05), one.estimate()), (1, None, None));
+    }
+
+    fn unpaired_runs(rng: &mut fastrand::Rng, sessions: u32, time: f64) -> Runs {
+        let mut runs = Runs::new();
+        for session in 1..=sessions {
+            let shift = 0.03 * normal(rng);
+            for round in 1..=3 {
+                runs.insert((session, round), time * (shift + 0.02 * normal(rng)).exp());
+            }
+        }
+        runs
+    }
+
+    #[test]
+    fn unpaired_sessions_have_a_wider_interval() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let mut held = 0;
+        for _ in 0..400 {
+            let one = unpaired_runs(&mut rng, 6, 300.0);
+            let other = unpaired_runs(&mut rng, 12, 200.0);
+            let interval = unpaired(&one, &other).expect("sessions").ratio(0.05).interval;
+            held += u32::from(interval.low <= 1.5 && 1.5 <= interval.high);
+        }
+        assert!((368..=396).contains(&held), "{held} of 400");
+        let (one, other) = (unpaired_runs(&mut rng, 1, 300.0), unpaired_runs(&mut rng, 12, 200.0));
+        assert_eq!(unpaired(&one, &other), None, "one session has no interval");
     }
 }

@@ -1,6 +1,10 @@
 //! Simulated sessions of rounds on noisy machines, for tests.
 
-use super::normal;
+/// A draw from the standard normal distribution (Box and Muller).
+pub(crate) fn normal(rng: &mut fastrand::Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.f64()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.f64()).cos()
+}
 
 /// The disturbances of runs, besides a normal deviation of `Machine::run_sd`.
 #[derive(Clone, Copy, Debug, PartialEq)]

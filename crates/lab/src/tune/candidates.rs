@@ -7,8 +7,9 @@ use engines::{ENGINES, Variant};
 
 use super::case::Case;
 use super::heuristics::{BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY};
-use crate::search::winner::{self, CandidateTimes, DELTA, ROUNDS_TO_MEET_A_SLOW_MODE};
-use crate::stats::RoundTimes;
+use crate::definition::deltas::DELTA_LEAST as DELTA;
+use crate::search::winner::{self, CandidateTimes, ROUNDS_TO_MEET_A_SLOW_MODE};
+use crate::stats::Ratio;
 
 #[cfg(test)]
 mod tests;
@@ -91,8 +92,16 @@ impl Candidate {
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     }
 
+    /// The times of its final. A copy that shares extents has none: sharing takes no time, and tells
+    /// nothing of what slowed a round.
     pub(super) fn times(&self) -> CandidateTimes {
-        CandidateTimes { variant: self.name.clone(), times_ns: self.finals_ns.clone() }
+        let moved = self.finals_ns.iter().filter(|_| !self.shares_extents);
+        CandidateTimes::new(self.name.clone(), moved.map(|(&round, &ns)| (round, ns)))
+    }
+
+    /// The ratio of its time to the other's in the final.
+    pub(super) fn ratio(&self, other: &Candidate) -> Option<Ratio> {
+        self.times().ratio(&other.times())
     }
 }
 
@@ -249,9 +258,8 @@ pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     let racing = racing(candidates);
     let times: Vec<CandidateTimes> =
         racing.iter().map(|&index| candidates[index].times()).collect();
-    let all = round_times(candidates);
     let by_much = |place: &usize| {
-        let ratio = all.ratio(racing[*place], best);
+        let ratio = candidates[racing[*place]].ratio(&candidates[best]);
         ratio.is_some_and(|ratio| ratio.estimate > 1.0 + margin)
     };
     let beaten: Vec<usize> = winner::beaten(&times).into_iter().filter(by_much).collect();
@@ -292,9 +300,8 @@ pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
     let Some(best) = best(candidates) else { return false };
     let enough =
         |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_MEET_A_SLOW_MODE as usize;
-    let times = round_times(candidates);
     let settled = |index: usize| {
-        let ratio = times.ratio(index, best);
+        let ratio = candidates[index].ratio(&candidates[best]);
         ratio.is_some_and(|ratio| {
             ratio.interval.low > 1.0 + DELTA || ratio.interval.high <= 1.0 + DELTA
         })
@@ -306,34 +313,25 @@ pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
             .all(|index| enough(&candidates[index]) && settled(index))
 }
 
-/// The times of the final of all candidates beside each other, by their indices. Those that share
-/// extents have none: sharing takes no time, and tells nothing of what slowed a round.
-pub(super) fn round_times(candidates: &[Candidate]) -> RoundTimes {
-    let none = BTreeMap::new();
-    let times = candidates.iter().map(|it| if it.shares_extents { &none } else { &it.finals_ns });
-    RoundTimes::new(&times.collect::<Vec<_>>())
-}
-
 /// The choice: the fastest, unless `preferred` (what a copy does by default) or a simpler variant
 /// is as good. A choice has to gain something over the default.
 pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
     let best = best(candidates)?;
-    let times = round_times(candidates);
+    let expected = |index: usize| {
+        let ratio = || candidates[index].times().expected(&candidates[best].times());
+        if index == best { Some(1.0) } else { ratio() }
+    };
     let as_good = |index: usize| {
-        index == best
-            || times.ratio(index, best).is_some_and(|ratio| {
-                let may_be_noise = ratio.interval.low <= 1.0;
-                let allowed = if may_be_noise { DOUBTFUL } else { DELTA };
-                ratio.estimate <= 1.0 + allowed
-            })
+        let ratio = candidates[index].ratio(&candidates[best]);
+        let may_be_noise = ratio.is_some_and(|ratio| ratio.interval.low <= 1.0);
+        let allowed = if may_be_noise { DOUBTFUL } else { DELTA };
+        expected(index).is_some_and(|ratio| ratio <= 1.0 + allowed)
     };
     let racing = racing(candidates);
     let is_preferred = |&index: &usize| candidates[index].variant == *preferred;
     let preferred = racing.iter().copied().find(is_preferred).filter(|&index| as_good(index));
     // Of the others, one has to be as fast as the best by its estimate.
-    let close = |index: usize| {
-        index == best || times.ratio(index, best).is_some_and(|it| it.estimate <= 1.0 + DELTA)
-    };
+    let close = |index: usize| expected(index).is_some_and(|ratio| ratio <= 1.0 + DELTA);
     let simplest = || {
         let close = racing.iter().copied().filter(|&index| close(index));
         close.min_by_key(|&index| complexity(&candidates[index].variant)).unwrap_or(best)

@@ -16,6 +16,7 @@ use crate::clock::{Barrier, Clock};
 use crate::definition::cell::Destination;
 use crate::error::Error;
 use crate::page_cache::prover::{Prover, read_anew};
+use crate::sample::measurement::Measurement;
 use crate::scratch::files::write_random;
 use crate::scratch::{Scratch, WorkDir};
 use crate::source::{Load, Source};
@@ -43,26 +44,6 @@ pub(super) enum Length {
     Whole,
     /// The start, in the first copy slot alone.
     Short,
-}
-
-/// The result of one run in all copy slots.
-#[derive(Debug)]
-pub(super) enum Run {
-    Measured(Measured),
-    /// The variant does not do this here; why, in words.
-    Refused(String),
-}
-
-/// A run that was timed.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    /// The time of a copy slot, the mean of all.
-    pub(super) elapsed_ns: f64,
-    /// The state was reached in all copy slots.
-    pub(super) counted: bool,
-    /// Why it was not.
-    pub(super) note: String,
-    pub(super) shares_extents: bool,
 }
 
 impl CopySlot {
@@ -179,7 +160,8 @@ impl CopySlot {
     }
 }
 
-/// Runs a variant once, by a runner in each copy slot, all at the same time.
+/// Runs a variant once, by a runner in each copy slot, all at the same time. The time is that of a
+/// copy slot, the mean of all.
 ///
 /// # Errors
 /// When a source cannot be read or has changed, a destination cannot be written, or a copy is
@@ -191,7 +173,7 @@ pub(super) fn run(
     slots: &[CopySlot],
     runners: &mut [Runner],
     length: Length,
-) -> Result<Run, Error> {
+) -> Result<Outcome, Error> {
     let outcomes: Vec<Result<Outcome, Error>> = match (slots, &mut *runners) {
         ([slot, ..], [runner, ..]) if slots.len() == 1 || length == Length::Short => {
             vec![slot.run(case, prover, runner, length, None)]
@@ -203,14 +185,14 @@ pub(super) fn run(
             at_once(case, prover, slots, runners)
         }
     };
-    let mut all = Vec::new();
+    let mut all: Vec<Measurement> = Vec::new();
     for outcome in outcomes {
         match outcome {
-            Ok(Outcome::Measured(measured)) => all.push(measured),
-            Ok(Outcome::Refused(why)) => return Ok(Run::Refused(why)),
+            Ok(Outcome::Measured(measured)) => all.push(*measured),
+            Ok(refused) => return Ok(refused),
             // A full disk says nothing about the variant, which would otherwise count as refused.
             Err(failed @ Error::CopyFailed { errno, .. }) if !is_of_the_disk(errno) => {
-                return Ok(Run::Refused(failed.to_string()));
+                return Ok(Outcome::Refused(failed.to_string()));
             }
             Err(error) => return Err(error),
         }
@@ -221,20 +203,17 @@ pub(super) fn run(
     };
     let instead = all.iter().find(|m| m.last_resort_bytes as f64 > LAST_RESORT_SHARE_MAX * bytes);
     if let Some(measured) = instead {
-        return Ok(Run::Refused(measured.refusals.clone()));
+        return Ok(Outcome::Refused(measured.refusals.clone()));
     }
-    let time = |measured: &crate::sample::measurement::Measurement| match case.situation.no_cache {
+    let time = |measured: &Measurement| match case.situation.no_cache {
         true => measured.durable_ns.unwrap_or(measured.elapsed_ns),
         false => measured.elapsed_ns,
     };
-    let sum: f64 = all.iter().map(|measured| time(measured) as f64).sum();
-    let uncounted = all.iter().find(|measured| !measured.counted);
-    Ok(Run::Measured(Measured {
-        elapsed_ns: (sum / all.len() as f64).max(1.0),
-        counted: uncounted.is_none(),
-        note: uncounted.map(|measured| measured.state_note.clone()).unwrap_or_default(),
-        shares_extents: all.iter().any(|measured| measured.shares_extents),
-    }))
+    let count = all.len() as u64;
+    let mean_ns = (all.iter().map(time).sum::<u64>() / count).max(1);
+    let shares_extents = all.iter().any(|measured| measured.shares_extents);
+    let measured = Measurement::together(&all);
+    Ok(Outcome::Measured(Box::new(Measurement { elapsed_ns: mean_ns, shares_extents, ..measured })))
 }
 
 /// Whether every other variant would have failed too.

@@ -28,13 +28,13 @@ use case::Case;
 use plan::{Plan, Planned};
 use record::{Finding, Record, Refused};
 
+use crate::definition::deltas::DELTA_LEAST;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::scratch::Scratch;
 use crate::search::run_order::RunOrder;
-use crate::search::winner::DELTA;
 use candidates::Status;
 use config::Config;
 use copy_slot::CopySlot;
@@ -133,7 +133,7 @@ pub fn run(
         seconds_allowed: config.time.as_secs_f64(),
         seconds: config.started.elapsed().as_secs_f64(),
         at_once: config.at_once,
-        delta: DELTA,
+        delta: DELTA_LEAST,
         refused: refused(&tuning.searches),
         situations,
     })

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::candidates::{self, Candidate, Role, Status};
 use super::search::Search;
-use crate::stats::{RoundTimes, SlowMode, median};
+use crate::search::winner::{self, CandidateTimes};
+use crate::stats::{SlowMode, median, slow_modes};
 
-/// The number of this form. It changes when a field changes its meaning or goes. 2: ratios are of
-/// expected times, slow modes included; in 1 they were of typical times.
-pub const SCHEMA_VERSION: u32 = 2;
+/// The number of this form. It changes when a field changes its meaning or goes. 3: ratios are of
+/// typical times until a slow mode is shown, as in `bench`; in 2 they were of expected times, in 1 of
+/// typical ones.
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// The oldest version that can be read.
 const SCHEMA_VERSION_MIN: u32 = 1;
@@ -143,7 +145,7 @@ pub struct VariantResult {
     pub file_ns_median: Option<f64>,
     /// Millions of bytes a second in one copy slot, from that.
     pub megabytes_per_second: Option<f64>,
-    /// The variant's expected time over that of the best, slow modes included.
+    /// The variant's time over that of the best; a slow mode that is shown is included.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,
@@ -232,10 +234,9 @@ impl Finding {
         let best = candidates::best(candidates).filter(|_| answered);
         let chosen = candidates::choose(candidates, search.default()).filter(|_| answered);
         let name = |index: Option<usize>| index.map(|index| candidates[index].name.clone());
-        let times = candidates::round_times(candidates);
         let loss = |is_it: &dyn Fn(&Candidate) -> bool| {
             let index = candidates.iter().position(is_it)?;
-            answered.then(|| Loss::of(index, best, candidates, &times))
+            answered.then(|| Loss::of(index, best, candidates))
         };
         let case = search.case;
         let Situation { size, residency, in_flight, no_cache } = case.situation;
@@ -261,7 +262,7 @@ impl Finding {
             copy_file_range_loss: loss(&|candidate| {
                 candidate.name == "copy_file_range" && candidate.role != Role::OtherCopier
             }),
-            variants: variant_results(search, &times, best, chosen),
+            variants: variant_results(search, best, chosen),
             left: BTreeMap::new(),
         }
     }
@@ -349,8 +350,8 @@ impl Finding {
 }
 
 impl Loss {
-    /// The loss of the candidate at `index`, of which `times` has the final rounds.
-    fn of(index: usize, best: Option<usize>, candidates: &[Candidate], times: &RoundTimes) -> Loss {
+    /// The loss of the candidate at `index`.
+    fn of(index: usize, best: Option<usize>, candidates: &[Candidate]) -> Loss {
         let candidate = &candidates[index];
         if matches!(candidate.status, Status::Refused(_)) {
             return Loss::Refused;
@@ -362,7 +363,7 @@ impl Loss {
         if candidate.name == candidates[best].name {
             return Loss::Ratio { ratio: 1.0, low: 1.0, high: 1.0 };
         }
-        times.ratio(index, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
+        candidate.ratio(&candidates[best]).map_or(Loss::Unknown, |ratio| Loss::Ratio {
             ratio: ratio.estimate,
             low: ratio.interval.low,
             high: ratio.interval.high,
@@ -372,19 +373,19 @@ impl Loss {
 
 fn variant_results(
     search: &Search,
-    round_times: &RoundTimes,
     best: Option<usize>,
     chosen: Option<usize>,
 ) -> Vec<VariantResult> {
     let candidates = &search.candidates;
     let files = f64::from(search.case.files);
-    let slow_modes = round_times.slow_modes();
+    let finals: Vec<CandidateTimes> = candidates.iter().map(Candidate::times).collect();
+    let slow_modes = slow_modes(&winner::runs(&finals));
     let mut results: Vec<VariantResult> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let times: Vec<f64> = candidate.finals_ns.values().copied().collect();
         let file_ns_median = median(&times).map(|ns| ns / files);
         let ratio =
-            best.filter(|&best| best != index).and_then(|best| round_times.ratio(index, best));
+            best.filter(|&best| best != index).and_then(|best| finals[index].ratio(&finals[best]));
         let is_best = best == Some(index);
         let one = is_best.then_some(1.0);
         let (outcome, reason) = match &candidate.status {

@@ -243,7 +243,7 @@ impl Sentences<'_> {
             }
             CellAnswer::TooFew => format!("there were too few sessions to compare{place}"),
             CellAnswer::NoneFaster { .. } => {
-                format!("nothing is noticeably faster than {baseline}{place}")
+                format!("{baseline} is as fast as any other{place}")
             }
             CellAnswer::Open { unresolved, of, .. } => format!(
                 "nothing is shown to be faster than {baseline}{place}; {} too close to call",
@@ -292,7 +292,7 @@ impl Sentences<'_> {
                 (String::new(), "there were too few sessions to compare".to_owned())
             }
             CellAnswer::NoneFaster { .. } => {
-                (String::new(), "nothing is noticeably faster".to_owned())
+                (self.baseline.to_owned(), " is as fast as any other".to_owned())
             }
             CellAnswer::Open { unresolved, of, .. } => {
                 let open = unresolved_of(*unresolved, *of);

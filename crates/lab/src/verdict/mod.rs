@@ -239,7 +239,9 @@ impl PartVerdict {
         }
         let tested: Vec<Tested> = compared
             .iter()
-            .map(|(place, _, sessions, level)| sessions.tested(delta_of(*place), *level, ERROR))
+            .map(|(place, _, sessions, level)| {
+                Tested::new(sessions.estimate(), delta_of(*place), *level)
+            })
             .collect();
         let answers = decide(&tested, ERROR);
         // The level at which the first of the unresolved comparisons is resolved.

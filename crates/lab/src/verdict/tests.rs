@@ -105,8 +105,8 @@ fn one_sentence_answers_for_one_size() {
         (
             vec![B, "read_write:64K [again]", "splice"],
             vec![1.0, 1.0, 1.4],
-            "On this machine nothing is noticeably faster than read and write for files of # MiB in \
-             the page cache.",
+            "On this machine read and write is as fast as any other for files of # MiB in the page \
+             cache.",
         ),
         (
             vec![B, "sendfile", "splice"],

@@ -56,7 +56,7 @@ pub(crate) fn of(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
     };
     let outlying = |share: f64, at: &str| {
         format!(
-            "many runs lie far from the others, up to {:.0} % ({at}): ratios are those of typical runs",
+            "many runs lie far from the others, up to {:.0} % ({at}): ratios count those that take twice as long, and others little",
             share * 100.0
         )
     };

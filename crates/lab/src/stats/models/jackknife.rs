@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::curve::{Point, sessions};
-use crate::stats::{Interval, trimmed::t_quantile};
+use crate::stats::{Interval, estimate::t_quantile};
 
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

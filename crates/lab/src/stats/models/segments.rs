@@ -6,7 +6,7 @@ use super::{
     jackknife::{Estimate, jackknife},
     line::{CostLine, Misfit, cost_line},
 };
-use crate::stats::{Interval, trimmed::t_quantile};
+use crate::stats::{Interval, estimate::t_quantile};
 
 /// The fewest sizes on each side of a break: two define a line, and the third tests it.
 const SIDE_SIZES_MIN: usize = 3;

@@ -208,7 +208,7 @@ impl Search {
     ) -> Result<(), Error> {
         let run = self.run(context, index, (Stage::Elimination, narrow(round)))?;
         if let Some(measured) = run.filter(|measured| measured.counted) {
-            self.candidates[index].elimination_ns.push(measured.elapsed_ns);
+            self.candidates[index].elimination_ns.push(measured.elapsed_ns as f64);
         }
         Ok(())
     }

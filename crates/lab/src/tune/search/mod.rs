@@ -87,7 +87,7 @@ impl Search {
             }
             match self.run(context, index, (Stage::WarmUp, run))? {
                 Some(measured) if measured.counted => return Ok(()),
-                Some(measured) => missed = measured.note,
+                Some(measured) => missed = measured.state_note,
                 None => {}
             }
             if self.is_over(context.most, context.started.costs[index]) {
@@ -138,7 +138,7 @@ impl Search {
             for index in context.plan.order(Stage::Final, round, &running) {
                 let run = self.run(context, index, (Stage::Final, round))?;
                 if let Some(measured) = run.filter(|measured| measured.counted) {
-                    self.candidates[index].finals_ns.insert(round, measured.elapsed_ns);
+                    self.candidates[index].finals_ns.insert(round, measured.elapsed_ns as f64);
                 }
             }
             if round >= ROUNDS_MIN {

@@ -8,10 +8,12 @@ use engines::Variant;
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
+use crate::sample::measurement::Measurement;
 use crate::search::run_order::RunOrder;
+use crate::trial::Outcome;
 use crate::tune::candidates::{self, Candidate, Role, Status};
 use crate::tune::case::Case;
-use crate::tune::copy_slot::{self, CopySlot, Length, Measured, Run};
+use crate::tune::copy_slot::{self, CopySlot, Length};
 use crate::tune::heuristics::ROUNDS_MAX;
 use crate::tune::runners::{OtherCopier, StartedRunners};
 
@@ -194,7 +196,7 @@ impl Search {
         context: &mut SearchContext<'_>,
         index: usize,
         place: (Stage, u32),
-    ) -> Result<Option<Measured>, Error> {
+    ) -> Result<Option<Box<Measurement>>, Error> {
         self.run_length(context, index, place, Length::Whole)
     }
 
@@ -204,7 +206,7 @@ impl Search {
         index: usize,
         (stage, round): (Stage, u32),
         length: Length,
-    ) -> Result<Option<Measured>, Error> {
+    ) -> Result<Option<Box<Measurement>>, Error> {
         (context.watch)(self, stage, round);
         let started = Instant::now();
         let run = match context.started.runners(&self.candidates[index], index, context.slots.len())
@@ -212,16 +214,16 @@ impl Search {
             Ok(runners) => {
                 copy_slot::run(&self.case, context.prover, context.slots, runners, length)?
             }
-            Err(why) => Run::Refused(why),
+            Err(why) => Outcome::Refused(why),
         };
         let candidate = &mut self.candidates[index];
         match run {
-            Run::Refused(why) => {
+            Outcome::Refused(why) => {
                 candidate.status = Status::Refused(why);
                 context.started.runners[index] = None;
                 Ok(None)
             }
-            Run::Measured(measured) => {
+            Outcome::Measured(measured) => {
                 context.started.costs[index] = Some(started.elapsed());
                 context.started.misses += u32::from(!measured.counted);
                 candidate.shares_extents = measured.shares_extents;
@@ -243,10 +245,10 @@ impl Search {
         let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
         context.started.misses = 0;
         let Some(measured) = run else { return Ok(None) };
-        let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
+        let own = Duration::from_nanos(measured.elapsed_ns).mul_f64(times);
         // The time outside the timed part grows less than the timed part.
         context.started.costs[index] = known.or(Some(own + started.elapsed()));
-        Ok(Some(measured.elapsed_ns))
+        Ok(Some(measured.elapsed_ns as f64))
     }
 }
 
