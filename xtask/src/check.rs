@@ -1,7 +1,6 @@
 //! Runs every check that a change has to pass.
 
 use std::ffi::OsString;
-use std::num::NonZero;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -46,11 +45,6 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
         // An ext4 without a journal, as images of virtual machines often have, makes new files slowly for
         // some minutes after others were removed, as tests do (METHODOLOGY.md).
         command.envs(file_systems.dir("ext4").ok().map(|dir| ("TMPDIR", dir)));
-        // Many tests wait: for the medium, for a time limit, for another process.
-        if std::env::var_os("RUST_TEST_THREADS").is_none() {
-            let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-            command.env("RUST_TEST_THREADS", (2 * processors).to_string());
-        }
         // The variants of a copy must not depend on the profile of this machine.
         command.env("HAULAGE_SKIPS", skips.path()).env("HAULAGE_PROFILE", "");
         status = exit_code(command.status().context(shown.clone())?);

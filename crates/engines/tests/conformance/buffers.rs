@@ -119,21 +119,25 @@ fn waiting(
             copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span)
         });
         let task = std::path::Path::new("/proc").join(told.recv().unwrap());
-        let call = waited_in(&task.join("syscall"));
+        let call = waited_in(&task);
         release();
         (call, copying.join().unwrap())
     })
 }
 
-/// The call in which a thread stays blocked. A running thread has none, and a thread that blocks
-/// briefly leaves its call.
-fn waited_in(path: &std::path::Path) -> Call {
+/// The call in which the thread with the directory `task` stays blocked. A running thread has none, one that blocks
+/// briefly leaves its call, and one that waits for a processor does not sleep.
+fn waited_in(task: &std::path::Path) -> Call {
+    let read =
+        |name| std::fs::read_to_string(task.join(name)).expect("the copy waits and has not ended");
     let begun = Instant::now();
     let mut before = String::new();
     let mut times = 0;
     while begun.elapsed() < Duration::from_secs(30) {
-        let line = std::fs::read_to_string(path).expect("the copy waits and has not ended");
-        times = if line == before { times + 1 } else { 0 };
+        let line = read("syscall");
+        // The name before the state is in parentheses, proc_pid_stat(5).
+        let sleeps = read("stat").rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
+        times = if sleeps && line == before { times + 1 } else { 0 };
         if times == 5
             && let Some(call) = parse(&line)
         {
