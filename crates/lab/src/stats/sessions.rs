@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::estimate::{Estimate, Ratio, Runs, trimmed};
-use super::slow_runs::{levels, slow_runs};
+use super::slow_runs::{Slowing, levels, slow_runs};
 use super::{bisquare, covariate};
 
 /// The ratio of the times of `one` to those of `other`, where they have no rounds in common:
@@ -30,18 +30,7 @@ pub fn unpaired(one: &Runs, other: &Runs) -> Option<Estimate> {
     let Some((one_fast, other_fast)) = one_fast.zip(other_fast) else {
         return Some(typical(one, &|_| true)?.over(typical(other, &|_| true)?));
     };
-    let slowing = (!own.is_as_slow_as(its)).then(|| own.slowing().over(its.slowing()));
-    let is_shown = own.is_shown_beside(its) || its.is_shown_beside(own);
-    Some(with_slow_runs(one_fast.over(other_fast), slowing, is_shown))
-}
-
-/// The ratio of typical times, times the factor of slow runs if that is shown to be more than chance,
-/// or if the faster variant is less surely the faster one with it: one slow run may be a mode, and a
-/// difference has to hold whether it is or not.
-fn with_slow_runs(typical: Estimate, slowing: Option<Estimate>, is_shown: bool) -> Estimate {
-    let expected = slowing.map_or(typical, |slowing| typical.times(slowing));
-    let sureness = |it: Estimate| it.log * typical.log.signum() / it.standard_error;
-    if is_shown || sureness(expected) < sureness(typical) { expected } else { typical }
+    Some(own.beside(its).count(one_fast.over(other_fast)))
 }
 
 /// Log-ratios `ln(time of the one / time of the other)`, one a round in which both ran, grouped by
@@ -91,11 +80,7 @@ pub struct Sessions {
     log_ratios: Vec<Vec<f64>>,
     /// Degrees of freedom spent on the slope of a covariate.
     freedom_spent: f64,
-    /// By what factor slow runs raise the mean of the one more than that of the other; `None` where
-    /// both have them alike.
-    slowing: Option<Estimate>,
-    /// Whether chance does not explain that one of them has more.
-    slowing_is_shown: bool,
+    slowing: Slowing,
 }
 
 impl Sessions {
@@ -108,7 +93,7 @@ impl Sessions {
         let finite = log_ratios.iter().flatten().all(|value| value.is_finite());
         assert!(finite, "times are positive, hence the logarithms of their ratios finite");
         let log_ratios = log_ratios.into_iter().filter(|rounds| !rounds.is_empty()).collect();
-        Sessions { log_ratios, freedom_spent: 0.0, slowing: None, slowing_is_shown: false }
+        Sessions { log_ratios, freedom_spent: 0.0, slowing: Slowing::default() }
     }
 
     /// Pairs the runs of two variants, each the time of one (session, round), in any unit. Rounds in
@@ -146,9 +131,7 @@ impl Sessions {
         if fast.count() < 2 {
             return paired(&|_| true);
         }
-        let slowing = (!own.is_as_slow_as(its)).then(|| own.slowing().over(its.slowing()));
-        let is_shown = own.is_shown_beside(its) || its.is_shown_beside(own);
-        Sessions { slowing, slowing_is_shown: is_shown, ..fast }
+        Sessions { slowing: own.beside(its), ..fast }
     }
 
     /// The log-ratios of each session, adjusted by a covariate. `probes` has the shape of
@@ -185,14 +168,14 @@ impl Sessions {
     /// answer less sure; `None` with fewer than two sessions, which have no error estimate.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
-        Some(with_slow_runs(self.typical()?, self.slowing, self.slowing_is_shown))
+        Some(self.slowing.count(self.typical()?))
     }
 
     /// The ratio of expected times with every slow run so far, shown or not: to choose by, since a
     /// choice has to be made, and to drop by, since what is dropped runs no more.
     #[must_use]
     pub fn expected(&self) -> Option<Estimate> {
-        Some(with_slow_runs(self.typical()?, self.slowing, true))
+        Some(self.slowing.count_all(self.typical()?))
     }
 
     fn typical(&self) -> Option<Estimate> {

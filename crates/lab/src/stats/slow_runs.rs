@@ -199,8 +199,16 @@ impl SlowRuns {
         self.added_mean * self.runs as f64 / self.rounds.len().max(1) as f64
     }
 
+    /// What the slow runs of both do to the ratio of their times.
+    pub(super) fn beside(&self, other: &SlowRuns) -> Slowing {
+        Slowing {
+            factor: (!self.is_as_slow_as(other)).then(|| self.slowing().over(other.slowing())),
+            is_shown: self.is_shown_beside(other) || other.is_shown_beside(self),
+        }
+    }
+
     /// The factor by which slow runs raise the mean (delta method).
-    pub(super) fn slowing(&self) -> Estimate {
+    fn slowing(&self) -> Estimate {
         let raised = 1.0 + self.added_mean;
         Estimate {
             log: raised.ln(),
@@ -210,7 +218,7 @@ impl SlowRuns {
     }
 
     /// Whether neither has more or much costlier slow runs than chance explains.
-    pub(super) fn is_as_slow_as(&self, other: &SlowRuns) -> bool {
+    fn is_as_slow_as(&self, other: &SlowRuns) -> bool {
         let (own, its) = (self.counts(), other.counts());
         let p = chance_of_as_many(own, its).min(chance_of_as_many(its, own));
         let least = ALIKE_P.min(ALIKE_P_OF_RUNS / (own.1 + its.1) as f64);
@@ -220,11 +228,38 @@ impl SlowRuns {
     }
 
     /// Whether this has a slow mode that the other has not.
-    pub(super) fn is_shown_beside(&self, other: &SlowRuns) -> bool {
+    fn is_shown_beside(&self, other: &SlowRuns) -> bool {
         let (slow, runs) = (self.rounds.len(), self.runs);
         slow >= MODE_RUNS_MIN
             && runs - slow >= MODE_RUNS_MIN
             && chance_of_as_many(self.counts(), other.counts()) <= SHOWN_P_MAX
+    }
+}
+
+/// What slow runs do to the ratio of the times of two variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slowing {
+    /// By what factor they raise the mean of the one more than that of the other; `None` where both have
+    /// them alike.
+    factor: Option<Estimate>,
+    /// Whether chance does not explain that one of them has more.
+    is_shown: bool,
+}
+
+impl Slowing {
+    /// The ratio of typical times, times the factor if that is shown to be more than chance, or if the
+    /// faster variant is less surely the faster one with it: one slow run may be a mode, and a difference
+    /// has to hold whether it is or not.
+    pub(super) fn count(self, typical: Estimate) -> Estimate {
+        let expected = self.count_all(typical);
+        let sureness = |it: Estimate| it.log * typical.log.signum() / it.standard_error;
+        let is_counted = self.is_shown || sureness(expected) < sureness(typical);
+        if is_counted { expected } else { typical }
+    }
+
+    /// The ratio of typical times, times the factor.
+    pub(super) fn count_all(self, typical: Estimate) -> Estimate {
+        self.factor.map_or(typical, |factor| typical.times(factor))
     }
 }
 

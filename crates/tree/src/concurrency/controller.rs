@@ -4,7 +4,7 @@
 //! workers are faster, because more entries wait at once. Where entries change a structure that all
 //! files of a file system share, such as the one tree of a btrfs subvolume, workers wait for its
 //! lock, and fewer may be faster. Both look alike, as processors that idle. So the controller
-//! measures some entries with more workers and some with fewer ([`super::monitor`]), and the fastest
+//! measures some entries with more workers and some with fewer ([`super::search`]), and the fastest
 //! number runs until the next trial. Workers over that number wait between two entries
 //! (docs/design/concurrency.md).
 
@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use super::monitor::{
-    ENTRY_UNITS, FIRST_CHECK_ENTRIES, Monitor, Reading, SLICE_ENTRIES, UNIT_BYTES,
-    WINDOW_FILE_BYTES_MAX, WorkerLimits,
+use super::limits::WorkerLimits;
+use super::limits::{
+    ENTRY_UNITS, FIRST_CHECK_ENTRIES, SLICE_ENTRIES, UNIT_BYTES, WINDOW_FILE_BYTES_MAX,
 };
+use super::monitor::{Monitor, Reading};
 use crate::lock::lock;
 
 /// The stack of a worker. The walk of a tree does not recurse. The default of 2 MiB would let fewer
@@ -284,8 +285,8 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::concurrency::monitor::CHECK_EVERY_ENTRIES;
-    use crate::concurrency::monitor::limits_tests::limits;
+    use crate::concurrency::limits::CHECK_EVERY_ENTRIES;
+    use crate::concurrency::limits::tests::limits;
 
     #[test]
     fn no_more_than_admitted_run_and_all_are_admitted_in_turn() {

@@ -2,15 +2,19 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | when the second worker starts | `walk/contexts.rs` |
+//! | when the second worker starts | `walk/single_worker.rs` |
 //! | when the number changes later | `controller.rs`; what is measured: `monitor.rs` |
-//! | which numbers are compared, thresholds, bounds | `monitor.rs` |
+//! | which numbers are compared | `search.rs` |
+//! | thresholds | `heuristics.rs` |
+//! | bounds | `limits.rs` |
 //! | how many workers share one large file | `processor_use.rs` |
 
 mod controller;
+mod limits;
 mod monitor;
 mod processor_use;
+mod search;
 
 pub(crate) use controller::{ConcurrencyController, EntryCost, OpenOnDrop, Permit};
-pub(crate) use monitor::WorkerLimits;
+pub(crate) use limits::WorkerLimits;
 pub(crate) use processor_use::{Helpers, ProcessorUse};
