@@ -2,11 +2,13 @@
 //! display: what cannot be read is left out.
 
 use std::ffi::OsStr;
-use std::fs::metadata;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rustix::fs::{AtFlags, CWD, statat};
 use walkdir::{DirEntry, WalkDir};
 
+use crate::entry::bytes_to_copy;
+use crate::fs::is_directory;
 use crate::request::{Follow, Make, Options, Request};
 
 /// Directories that are open at once. The copy needs the other descriptors.
@@ -90,18 +92,19 @@ fn walk(source: &OsStr, options: &Options) -> walkdir::IntoIter {
 /// Bytes of data of an entry; `None` for a directory and for what cannot be looked at, which is not copied
 /// either.
 fn bytes_of(entry: &DirEntry, options: &Options) -> Option<u64> {
-    let mut kind = entry.file_type();
-    let is_followed = entry.depth() == 0 && kind.is_symlink() && options.follow.follows(true);
-    if is_followed {
-        kind = metadata(entry.path()).ok()?.file_type();
+    let (kind, follow) = (entry.file_type(), options.follow.follows(entry.depth() == 0));
+    // walkdir has the type of a link's target unless the link is an operand.
+    if !(follow && kind.is_symlink()) {
+        if kind.is_dir() {
+            return None;
+        }
+        if !kind.is_file() || options.make != Make::Copy {
+            return Some(0);
+        }
     }
-    let has_data = kind.is_file() && options.make == Make::Copy;
-    match (kind.is_dir(), has_data, is_followed) {
-        (true, ..) => None,
-        (_, false, _) => Some(0),
-        (_, true, false) => Some(entry.metadata().ok()?.len()),
-        (_, true, true) => Some(metadata(entry.path()).ok()?.len()),
-    }
+    let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    let stat = statat(CWD, entry.path(), flags).ok()?;
+    (!is_directory(&stat)).then(|| bytes_to_copy(options, &stat))
 }
 
 #[cfg(test)]
