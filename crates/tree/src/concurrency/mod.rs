@@ -5,8 +5,7 @@
 //! | when the second worker starts | `walk/single_worker.rs` |
 //! | when the number changes later | `controller.rs`; what is measured: `monitor.rs` |
 //! | which numbers are compared | `search.rs` |
-//! | thresholds | `heuristics.rs` |
-//! | bounds | `limits.rs` |
+//! | thresholds, bounds | `limits.rs` |
 //! | how many workers share one large file | `processor_use.rs` |
 
 mod controller;

@@ -90,7 +90,9 @@ impl Monitor {
                 if self.limits.only_while_waiting && self.settled == 1 && is_busy {
                     return (self.settled, CHECK_EVERY_ENTRIES);
                 }
-                let is_idle = !starved && !self.are_busy(since, now);
+                // The processors that the workers can use.
+                let processors = self.limits.processors.min(self.limits.workers);
+                let is_idle = !starved && !self.is_busy(processors, since, now);
                 self.idle_checks = if is_idle { self.idle_checks + 1 } else { 0 };
                 let is_usual = self.settled == self.limits.workers;
                 if !starved && !is_idle && is_usual && self.may_try_fewer(now) {
@@ -159,11 +161,6 @@ impl Monitor {
         self.tried_fewer.is_none_or(|last| {
             now.at >= last.at + TRIAL_EVERY_TIME && now.units >= last.units + TRIAL_EVERY_UNITS
         })
-    }
-
-    /// Whether the processors that the workers can use were in use.
-    fn are_busy(&self, since: Reading, now: Reading) -> bool {
-        self.is_busy(self.limits.processors.min(self.limits.workers), since, now)
     }
 
     /// Whether as many `processors` were in use.

@@ -17,7 +17,7 @@ use super::page_cache::{Footprint, residency};
 use super::sync::Backlog;
 use super::worker::{CloneOverPolicy, DataWorker, FsPair};
 use crate::concurrency::{Helpers, Permit};
-use crate::fs::fs_type::has_dirty_pages;
+use crate::fs::dirty_pages::has_dirty_pages;
 use crate::fs::{
     BTRFS, EXT4, Endpoints, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
     is_reliable,

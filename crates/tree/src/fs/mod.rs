@@ -1,11 +1,13 @@
 //! One kernel subject a file, without any policy of copying.
 
 pub(crate) mod dir;
+pub(crate) mod dirty_pages;
 pub(crate) mod fs_type;
 pub(crate) mod open;
 pub(crate) mod place;
 pub(crate) mod process;
 pub(crate) mod readdir;
+mod spelling;
 pub(crate) mod stat;
 pub(crate) mod xattr;
 
@@ -24,10 +26,8 @@ pub(crate) use place::{
     last_component_verbatim, split, trim_slashes,
 };
 pub(crate) use process::Caller;
-pub(crate) use readdir::{
-    Buffer, Listing, each_name, is_component, lists_all, may_be_one_name, may_have_spellings,
-    names_like,
-};
+pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
+pub(crate) use spelling::{lists_all, may_be_one_name, may_have_spellings, names_like};
 pub(crate) use stat::{
     FileId, are_one_file, atime, ctime, data_bytes, file_bytes, is_directory, is_file, is_one_file,
     is_regular, is_symlink, keeps_number, kind, lstat, mtime,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use engines::Meter;
 use serde::{Deserialize, Serialize};
 
-use crate::fs::fs_type::{device_bytes, dirty_bytes};
+use crate::fs::dirty_pages::{device_bytes, dirty_bytes};
 use crate::fs::{DirPath, DisplayPath, Place, join};
 use crate::lock::{lock, lock_soon};
 use crate::request::Options;

@@ -5,7 +5,7 @@
 //! | what a call of the library does first | `run.rs`; the contexts of the layers: `contexts.rs` |
 //! | which name a source operand gets | `operands.rs` |
 //! | which directory operand `--resume` continues | `run.rs` |
-//! | when a second worker starts | `contexts.rs` |
+//! | when a second worker starts | `single_worker.rs` |
 //! | how workers divide a tree | `work_pool.rs`, `tree.rs` |
 //! | how names, and ranges of large files, pass to partners | `partner_shares.rs`, `opened_places.rs` |
 //! | how many directories stay open | `resource_limits.rs`, `stack.rs` |
@@ -18,6 +18,7 @@ mod partner_shares;
 pub(crate) mod pre_scan;
 mod resource_limits;
 pub(crate) mod run;
+mod single_worker;
 mod stack;
 mod tree;
 mod tree_walk;

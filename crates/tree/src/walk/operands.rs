@@ -13,9 +13,10 @@ use std::time::Instant;
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, statat};
 use rustix::io::Errno;
 
-use super::contexts::{SingleWorkerPhase, with_context};
+use super::contexts::with_context;
 use super::partner_shares::OfOperand;
 use super::resource_limits::{ResourceLimits, worker_limits};
+use super::single_worker::SingleWorkerPhase;
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
 use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};

@@ -1,7 +1,7 @@
 //! The walk through a tree: one frame a directory on an explicit stack, so that the depth of the
 //! tree is not the depth of calls.
 //!
-//! One worker starts, and copies a small tree alone ([`super::contexts`]). Later workers take
+//! One worker starts, and copies a small tree alone ([`super::single_worker`]). Later workers take
 //! names from directories that others have open ([`super::work_pool`]). The worker that entered a
 //! directory finishes it and sets its attributes after the last of its entries is copied; until
 //! then it copies entries of others.
@@ -15,10 +15,10 @@ use std::thread::{self, Scope};
 
 use rustix::fs::FileType;
 
-use super::contexts::SingleWorkerPhase;
 use super::opened_places::OpenedPlaces;
 use super::partner_shares::{InDirectory, is_shareable};
 use super::resource_limits::{ResourceLimits, worker_limits};
+use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Taken, WorkPool, WorkShare};

@@ -1,0 +1,86 @@
+//! Directories that take several spellings for one name: they ignore case, or the form of Unicode.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::BorrowedFd;
+
+use rustix::io;
+
+use super::lstat;
+use super::readdir::each_name;
+
+/// Whether there may be a directory that takes both for one name.
+pub(crate) fn may_be_one_name(a: &[u8], b: &[u8]) -> bool {
+    a.eq_ignore_ascii_case(b) || !a.is_ascii() || !b.is_ascii()
+}
+
+/// Whether `dir` lists each of `names`. If not, one of them is another spelling of a name that is listed.
+pub(crate) fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bool> {
+    let mut listed = [false; 2];
+    each_name(dir, |name, _kind| {
+        for (listed, wanted) in listed.iter_mut().zip(names) {
+            *listed |= name.to_bytes() == wanted;
+        }
+    })?;
+    Ok(listed == [true; 2])
+}
+
+/// Whether `name` in `dir` may have other spellings. In most directories another case is another name, and does not
+/// exist.
+pub(crate) fn may_have_spellings(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    match in_other_case(name) {
+        Some(other) => lstat(dir, &*other).is_ok(),
+        None => !name.to_bytes().is_ascii(),
+    }
+}
+
+/// The names that `dir` lists besides `name` and that some directory may take for the same.
+pub(crate) fn names_like(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Vec<CString>> {
+    let mut found = Vec::new();
+    each_name(dir, |listed, _kind| {
+        if listed != name && may_be_one_name(listed.to_bytes(), name.to_bytes()) {
+            found.push(listed.to_owned());
+        }
+    })?;
+    Ok(found)
+}
+
+/// `name` with upper case for lower case and the reverse; `None` if it has no ASCII letters.
+fn in_other_case(name: &CStr) -> Option<CString> {
+    const CASE: u8 = b'a' ^ b'A';
+    let name = name.to_bytes();
+    let change = |&byte: &u8| if byte.is_ascii_alphabetic() { byte ^ CASE } else { byte };
+    let other: Vec<u8> = name.iter().map(change).collect();
+    (other != name).then(|| CString::new(other).expect("no letter becomes a zero byte"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn names_that_a_directory_distinguishes_are_listed_and_may_be_alike() {
+        let home = tempfile::tempdir().expect("a directory");
+        let dir = std::fs::File::open(home.path()).expect("a directory");
+        for name in ["File", "file", "other", "7"] {
+            std::fs::write(home.path().join(name), "content").expect("a file");
+        }
+        assert_eq!(names_like(dir.as_fd(), c"file"), Ok(vec![c"File".to_owned()]));
+        for (name, may) in [(c"File", false), (c"other", false), (c"7", false), (c"\xc3\xa9", true)]
+        {
+            assert_eq!(may_have_spellings(dir.as_fd(), name), may, "{name:?}");
+        }
+        for (names, listed) in [(["File", "7"], true), (["7", "FILE"], false)] {
+            let found = lists_all(dir.as_fd(), names.map(str::as_bytes));
+            assert_eq!(found, Ok(listed), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn only_letters_have_another_case() {
+        for (name, other) in [(c"aB-1", Some(c"Ab-1")), (c"1-@[`{", None), (c"\xc3\xa9", None)] {
+            assert_eq!(in_other_case(name).as_deref(), other);
+        }
+    }
+}
