@@ -205,8 +205,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "journal-without-hash",
         wrong: "--resume believes a chunk whose bytes do not have its hash.",
         file: "crates/tree/src/data/journal.rs",
-        old: "        Ok((hash_of(partial, self.at, end)?.to_le_bytes() == hash).then_some(end))",
-        new: "        Ok((hash_of(partial, self.at, end)?.to_le_bytes() == hash || true).then_some(end))",
+        old: "        Ok((hash_of(partial, self.at..end, &holes)?.to_le_bytes() == hash).then_some(end))",
+        new: "        Ok((hash_of(partial, self.at..end, &holes)?.to_le_bytes() == hash || true).then_some(end))",
         noticed_by: TREE,
     },
     Mutant {

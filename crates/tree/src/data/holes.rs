@@ -134,7 +134,8 @@ fn run_of_blocks(bytes: &[u8], first: usize, block_bytes: usize, zeros: bool) ->
     end
 }
 
-fn is_zeros(bytes: &[u8]) -> bool {
+/// Whether all `bytes` are zeros.
+pub(super) fn is_zeros(bytes: &[u8]) -> bool {
     let chunks = bytes.chunks_exact(16);
     let tail = chunks.remainder();
     let mut chunks = chunks;

@@ -1,9 +1,10 @@
 //! `--resume`: the journal records how much of a partial file is valid (docs/design/resume.md).
 //!
 //! It starts with the identity of the source. For each chunk it holds the offset of its end and the
-//! hash of its data. A chunk is valid if its data still has that hash. So the order of writes does
+//! hash of its blocks that are not zeros. A chunk is valid if its data still has that hash. So the order of writes does
 //! not matter, and data that a power failure damaged is copied again.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::Buffer;
@@ -12,8 +13,9 @@ use rustix::fs::{Stat, ftruncate};
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::holes::{self, Extent, is_zeros};
 use crate::fs::stat::{coarsest_resolution, elapsed_since};
-use crate::fs::{FileId, ctime, file_bytes, mtime};
+use crate::fs::{FileId, ctime, file_bytes, fs_type_of, is_reliable, mtime};
 use crate::shared::messages::ChunkRecord;
 
 /// A shorter file gets no journal: it is copied again in milliseconds.
@@ -31,10 +33,13 @@ fn chunk_bytes(size: u64) -> u64 {
 }
 
 /// The first bytes of a journal.
-pub(crate) const MAGIC: &[u8; 8] = b"haulage1";
+pub(crate) const MAGIC: &[u8; 8] = b"haulage2";
 pub(crate) const HEADER_BYTES: usize = 8 * 9;
 pub(crate) const RECORD_BYTES: usize = 8 + 16;
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// What is hashed at a time, or left out if it is zeros. Boundaries are those of the file.
+const BLOCK_BYTES: u64 = 4096;
 
 /// How much of a partial file is valid.
 pub(crate) struct Journal {
@@ -42,7 +47,7 @@ pub(crate) struct Journal {
     /// Valid up to this offset.
     pub(crate) at: u64,
     records: u64,
-    pub(crate) chunk_bytes: u64,
+    chunk_bytes: u64,
     /// Nothing more is recorded, as after a write that failed.
     broken: bool,
 }
@@ -112,7 +117,8 @@ impl Journal {
         if end <= self.at || end > size {
             return Ok(None);
         }
-        Ok((hash_of(partial, self.at, end)?.to_le_bytes() == hash).then_some(end))
+        let holes = holes_of(partial, self.at, end);
+        Ok((hash_of(partial, self.at..end, &holes)?.to_le_bytes() == hash).then_some(end))
     }
 
     fn end(&self) -> u64 {
@@ -136,12 +142,17 @@ impl Journal {
         Ok(())
     }
 
-    /// Records that the partial file is valid up to `at`, if that is a chunk more.
-    pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64) {
+    /// The bytes between two records; `None` if there are no more.
+    pub(crate) fn chunk_bytes(&self) -> Option<u64> {
+        (!self.broken).then_some(self.chunk_bytes)
+    }
+
+    /// Records that the partial file is valid up to `at`, if that is a chunk more. Nothing was written to `holes`.
+    pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, holes: &[Range<u64>]) {
         if self.broken || at < self.at + self.chunk_bytes {
             return;
         }
-        let written = hash_of(partial, self.at, at).and_then(|hash| self.write(at, hash));
+        let written = hash_of(partial, self.at..at, holes).and_then(|hash| self.write(at, hash));
         // After an error the copy continues without a journal; the next run would copy more.
         self.broken = written.is_err();
     }
@@ -152,7 +163,7 @@ impl Journal {
 pub(super) struct RangeRecords {
     at: u64,
     /// 0 without a journal.
-    pub(super) chunk_bytes: u64,
+    chunk_bytes: u64,
     records: Vec<ChunkRecord>,
     /// The records before this offset were taken.
     taken_to: u64,
@@ -165,19 +176,30 @@ impl RangeRecords {
         RangeRecords { at, chunk_bytes, records: Vec::new(), taken_to: at, broken: false }
     }
 
-    /// The range is copied up to `at`, to its end if `is_last`.
-    pub(super) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, is_last: bool) {
+    /// The range is copied up to `at`, to its end if `is_last`. Nothing was written to `holes`.
+    pub(super) fn record(
+        &mut self,
+        partial: BorrowedFd<'_>,
+        at: u64,
+        holes: &[Range<u64>],
+        is_last: bool,
+    ) {
         let is_due = at > self.at && (is_last || at >= self.at + self.chunk_bytes);
         if self.chunk_bytes == 0 || self.broken || !is_due {
             return;
         }
-        match hash_of(partial, self.at, at) {
+        match hash_of(partial, self.at..at, holes) {
             Ok(hash) => {
                 self.records.push((at, hash));
                 self.at = at;
             }
             Err(_) => self.broken = true,
         }
+    }
+
+    /// The bytes between two records; `None` if there are no more.
+    pub(super) fn chunk_bytes(&self) -> Option<u64> {
+        (self.chunk_bytes > 0 && !self.broken).then_some(self.chunk_bytes)
     }
 
     /// Whether the records that were not taken follow the offset `at`.
@@ -197,17 +219,52 @@ impl RangeRecords {
     }
 }
 
-/// The hash of a chunk. Bytes after the end of the file count as zeros, since they become a hole.
-fn hash_of(partial: BorrowedFd<'_>, from: u64, to: u64) -> io::Result<u128> {
+/// The holes of a chunk, where the file system is trusted with them.
+fn holes_of(partial: BorrowedFd<'_>, from: u64, to: u64) -> Vec<Range<u64>> {
+    let (mut at, mut holes) = (from, Vec::new());
+    if !fs_type_of(partial).is_some_and(is_reliable) {
+        return holes;
+    }
+    while at < to {
+        let Ok(next) = holes::next_data(partial, at, to) else { break };
+        let Extent { at: data, len } = next.unwrap_or(Extent { at: to, len: 0 });
+        holes.push(at..data);
+        at = (data + len).max(at + 1);
+    }
+    holes
+}
+
+/// The hash of the offsets and contents of a chunk's blocks that are not zeros. Of the `holes`, in order, no whole
+/// block is read. Bytes after the end of the file count as zeros, since they become a hole.
+fn hash_of(partial: BorrowedFd<'_>, chunk: Range<u64>, holes: &[Range<u64>]) -> io::Result<u128> {
     let mut buffer = Buffer::page_aligned(BUFFER_BYTES).map_err(|_| Errno::NOMEM)?;
     let buffer = buffer.as_mut_slice();
-    let (mut at, mut hash) = (from, Xxh3::new());
-    while at < to {
-        let len = usize::try_from(to - at).unwrap_or(usize::MAX).min(BUFFER_BYTES);
+    let (mut at, mut hash) = (chunk.start, Xxh3::new());
+    let whole_blocks = |hole: &Range<u64>| {
+        hole.start.next_multiple_of(BLOCK_BYTES)..hole.end / BLOCK_BYTES * BLOCK_BYTES
+    };
+    let mut holes = holes.iter().map(whole_blocks).filter(|hole| hole.end > chunk.start).peekable();
+    while at < chunk.end {
+        while holes.next_if(|hole| hole.is_empty() || hole.end <= at).is_some() {}
+        if let Some(hole) = holes.next_if(|hole| hole.start <= at) {
+            at = hole.end.min(chunk.end);
+            continue;
+        }
+        let end = holes.peek().map_or(chunk.end, |hole| hole.start.min(chunk.end));
+        let len = usize::try_from(end - at).unwrap_or(usize::MAX).min(BUFFER_BYTES);
         let got = pread_full(partial, &mut buffer[..len], at)?;
         buffer[got..len].fill(0);
-        hash.update(&buffer[..len]);
-        at += len as u64;
+        let mut rest = &buffer[..len];
+        while !rest.is_empty() {
+            let to_boundary = usize::try_from(BLOCK_BYTES - at % BLOCK_BYTES).expect("a block");
+            let (block, after) = rest.split_at(to_boundary.min(rest.len()));
+            if !is_zeros(block) {
+                hash.update(&at.to_le_bytes());
+                hash.update(block);
+            }
+            at += block.len() as u64;
+            rest = after;
+        }
     }
     Ok(hash.digest128())
 }
@@ -219,6 +276,23 @@ mod tests {
     use rustix::fs::fstat;
 
     use super::*;
+
+    #[test]
+    fn a_hole_is_hashed_as_the_zeros_that_it_reads_as_and_is_not_read() {
+        let file = tempfile::tempfile().expect("a file");
+        // Neither end is that of a block.
+        let (hole, end) = (5000..(4 << 20) + 300, (4 << 20) + 9000);
+        pwrite_all(file.as_fd(), &[1; 5000], 0).1.expect("written");
+        pwrite_all(file.as_fd(), &[2; 8700], hole.end).1.expect("written");
+        let hash = |holes: &[Range<u64>]| hash_of(file.as_fd(), 0..end, holes).expect("a hash");
+        let recorded = hash(std::slice::from_ref(&hole));
+        assert_eq!(recorded, hash(&[]));
+        assert_eq!(recorded, hash(&holes_of(file.as_fd(), 0, end)));
+        pwrite_all(file.as_fd(), &[3], 1 << 20).1.expect("written");
+        assert_eq!(recorded, hash(std::slice::from_ref(&hole)), "the hole was read");
+        assert_ne!(recorded, hash(&[]));
+        assert_ne!(recorded, hash(&holes_of(file.as_fd(), 0, end)));
+    }
 
     #[test]
     fn a_source_with_coarse_times_may_change_unseen_until_they_differ() {

@@ -206,6 +206,7 @@ impl DataCopy<'_, '_, '_> {
     fn skip_to(&mut self, offset: u64) -> Result<()> {
         if self.cx.options.sparse != Sparse::Never {
             self.report.hole_bytes += offset - self.position.at;
+            self.records.skip(self.position.at..offset);
             self.position.advance(offset - self.position.at);
             return Ok(());
         }

@@ -439,7 +439,7 @@ mod tests {
             let end = chunk * CHUNK_BYTES;
             let bytes = vec![u8::try_from(chunk).expect("small"); chunk_bytes];
             pwrite_all(partial.fd.as_fd(), &bytes, end - CHUNK_BYTES).1.expect("written");
-            partial.journal.record(partial.fd.as_fd(), end);
+            partial.journal.record(partial.fd.as_fd(), end, &[]);
         }
         assert!(resume_or_create(&stat).is_none(), "one at a time");
         drop(partial);
