@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use testfs::{Costs, Lies, SlowFs, names_in, random_bytes};
 
@@ -37,9 +38,13 @@ const NEITHER: &str = "neither flags of renames nor links";
 
 /// Runs `test` in an empty file system with each set of abilities. What it copies from is elsewhere.
 fn each_server(costs: Costs, test: impl Fn(&str, &SlowFs)) {
-    for (what, no_rename_flags, no_hard_links) in
-        [(ALL, false, false), ("no flags of renames", true, false), (NEITHER, true, true)]
-    {
+    for (what, no_rename_flags, no_hard_links) in [
+        (ALL, false, None),
+        ("no flags of renames", true, None),
+        (NEITHER, true, Some(Errno::PERM)),
+        // As rclone says it.
+        (NEITHER, true, Some(Errno::IO)),
+    ] {
         let costs = Costs { no_rename_flags, no_hard_links, ..costs };
         let Some(served) = SlowFs::mount(costs) else { return };
         test(what, &served);

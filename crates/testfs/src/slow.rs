@@ -40,8 +40,8 @@ pub struct Costs {
     /// Before the first such rename fails, a file with the new name is created, as by another
     /// process. It contains its name.
     pub rename_loses_race: bool,
-    /// Hard links fail with EPERM.
-    pub no_hard_links: bool,
+    /// Hard links fail with this error.
+    pub no_hard_links: Option<rustix::io::Errno>,
     /// Names that differ in case are one name.
     pub ignores_case: bool,
     /// How long the kernel trusts names and attributes that it has seen, and that a name is missing.
@@ -403,8 +403,8 @@ impl Filesystem for Slow {
     ) {
         self.travel();
         let mut nodes = self.nodes();
-        if self.costs.no_hard_links {
-            return reply.error(Errno::EPERM);
+        if let Some(errno) = self.costs.no_hard_links {
+            return reply.error(Errno::from_i32(errno.raw_os_error()));
         }
         match nodes.link(ino, newparent, newname) {
             Ok(()) => {

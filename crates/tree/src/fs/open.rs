@@ -200,9 +200,10 @@ pub(crate) fn rename_if_absent(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> i
 }
 
 /// Whether the error of linkat(2) means that the file gets no more names there: the file system has no hard links, or
-/// another one below it would have to hold the link.
+/// another one below it would have to hold the link. FUSE file systems of rclone and others that link nothing say EIO.
 pub(crate) fn cannot_be_linked(errno: Errno) -> bool {
-    matches!(errno, Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::XDEV | Errno::MLINK)
+    use Errno as E;
+    matches!(errno, E::PERM | E::OPNOTSUPP | E::NOSYS | E::XDEV | E::MLINK | E::IO)
 }
 
 /// The path of `name` in an open directory: that of the directory as the kernel knows it, where /proc tells it.
