@@ -35,7 +35,7 @@ use crate::metadata::{
 };
 use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, Result, failed};
 use crate::request::{Make, Reflink};
-use crate::shared::DestinationGuard;
+use crate::shared::FileGuard;
 
 /// A copied file.
 pub(crate) struct FileCopied {
@@ -129,7 +129,7 @@ fn open_or_create<'c, 'j>(
     entry: &'j Entry<'_>,
     state: &mut DestinationState,
     new: NewFile<'_>,
-) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
+) -> Result<(Option<FileGuard<'c>>, Opened<'j>)> {
     if let Some(fd) = state.created.take() {
         return Ok((None, look_at_created(&entry.dst, fd, new.src)?));
     }

@@ -11,7 +11,7 @@ pub(crate) mod shared_file;
 
 pub(crate) use copied_inodes::FirstCopy;
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
-pub(crate) use locks::{CreationLock, CreationLocks, DestinationGuard, DestinationLocks};
+pub(crate) use locks::{CreationLock, CreationLocks, FileGuard, FileLocks};
 pub(crate) use operands::Operands;
 pub(crate) use partners::{
     Event, LOCAL, Load, Offered, PartnerContext, ReceivedShare, Sender, ShareEnd, Surplus, open_top,
