@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, readlinkat, statx};
 use rustix::io::Errno;
 
-use super::backup::{self, BackedUp, BackupError, BackupMethod};
+use super::backup::{self, BackedUp, BackupMethod};
 use super::context::DestinationContext;
 use super::decide::Decision;
 use super::dry_run::DryRun;
@@ -15,7 +15,7 @@ use super::found::Found;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink};
 use crate::metadata::NewMode;
-use crate::report::{Action, Announcement, Result, failed};
+use crate::report::{Action, Announcement, Diagnostic, Result, failed};
 use crate::request::Make;
 
 /// The destination when the copy starts, after backups were made and files removed.
@@ -126,8 +126,8 @@ fn back_up(
     let backup = match backup::back_up(cx, (&entry.src, &entry.dst), id, options, method) {
         Ok(backup) => Some(backup),
         // Another process has removed the file. The error may be of the directory's listing as well.
-        Err(BackupError::Errno(Errno::NOENT)) if is_gone(&entry.dst) => None,
-        Err(error) => return Err(error.diagnostic(&entry.dst)),
+        Err(Diagnostic::Failed { errno: Errno::NOENT, .. }) if is_gone(&entry.dst) => None,
+        Err(diagnostic) => return Err(diagnostic),
     };
     let is_replaced = keeps_name && backup.as_ref().is_some_and(BackedUp::keeps_name);
     let found = is_replaced.then(|| without_target(found));
@@ -140,8 +140,7 @@ fn back_up_copy(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option
     let Some(backup) = &cx.options.backup else { return Ok(None) };
     // The identity of the file matters for simple backups only.
     let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
-    let backup = backup::back_up(cx, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun);
-    backup.map(Some).map_err(|error| error.diagnostic(&entry.dst))
+    backup::back_up(cx, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun).map(Some)
 }
 
 /// Whether the destination has no file any more. A server is asked again, whatever is known from before.
