@@ -1,7 +1,7 @@
 //! Destinations that are extended before the copy.
 
-use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs_types::{TMPFS, fs_type_of};
 use crate::{Moved, Pair, Side, is_refusal};
@@ -59,26 +59,18 @@ impl Presized {
 
     fn grow(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
         let presized = Presized::as_it_is(pair, dst_at, len)?;
-        if presized.allocate(pair, dst_at, len)? == Allocated::No {
-            presized.set_length(pair, dst_at + len)?;
+        let allocate = || fallocate(pair.dst, FallocateFlags::empty(), dst_at, len);
+        match retry_on_intr(allocate) {
+            Ok(()) => {}
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+                // Part of the bytes may be allocated.
+                presized.shrink_after(pair, 0);
+                return Err(errno);
+            }
+            // The file system cannot allocate ahead.
+            Err(_) => presized.set_length(pair, dst_at + len)?,
         }
         Ok(presized)
-    }
-
-    /// Allocates `len` bytes from `at`. If there is no space for them, the file has its previous length.
-    fn allocate(&self, pair: Pair<'_>, at: u64, len: u64) -> rustix::io::Result<Allocated> {
-        loop {
-            match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), at, len) {
-                Ok(()) => return Ok(Allocated::Yes),
-                Err(Errno::INTR) => {}
-                Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
-                    self.shrink_after(pair, 0);
-                    return Err(errno);
-                }
-                // The file system cannot allocate ahead.
-                Err(_) => return Ok(Allocated::No),
-            }
-        }
     }
 
     /// Sets the length of a destination whose space is not allocated ahead. That helps workers as well: no
@@ -111,13 +103,6 @@ impl Presized {
 pub(crate) fn src_bytes_from(pair: Pair<'_>, src_at: u64) -> rustix::io::Result<u64> {
     let src_bytes = rustix::fs::fstat(pair.src)?.st_size;
     Ok(u64::try_from(src_bytes).unwrap_or(0).saturating_sub(src_at))
-}
-
-/// Whether the file system has allocated what it was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Allocated {
-    Yes,
-    No,
 }
 
 /// The outcome of a copy that ends before its first byte.
