@@ -17,7 +17,7 @@ const LAST_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
 /// # Errors
 /// The failure; `Diagnostic::Incomplete`, after the failure was reported, if the destination is
 /// left with part of the data. If receipts are kept, `worker.failed_data` then has what was copied
-/// before the failure, so that `copy/entry.rs` can add it to the receipt of the failed entry.
+/// before the failure, which `add_failure` puts into the receipt of the entry.
 pub(crate) fn copy_data(
     cx: &DataContext<'_>,
     worker: &mut DataWorker,

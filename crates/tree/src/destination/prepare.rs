@@ -37,28 +37,10 @@ pub(crate) struct DestinationState {
     pub(crate) created: Option<OwnedFd>,
 }
 
-/// What exists at the name of a new entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameState {
-    Vacant,
-    /// A file that is replaced only with some options.
-    Occupied,
-    /// A file that is replaced.
-    Replaceable,
-}
-
 impl DestinationState {
     /// A state with an existing file, and nothing else.
     pub(crate) fn existing(found: Box<Found>) -> DestinationState {
         DestinationState { found: Some(found), ..DestinationState::default() }
-    }
-
-    pub(crate) fn old(&self) -> NameState {
-        match (&self.found, self.replace) {
-            (None, _) => NameState::Vacant,
-            (Some(_), false) => NameState::Occupied,
-            (Some(_), true) => NameState::Replaceable,
-        }
     }
 }
 
