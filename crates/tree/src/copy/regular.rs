@@ -17,7 +17,7 @@ use crate::data::copy::copy_data;
 use crate::data::journal::Journal;
 use crate::data::ranges::verify_ranges;
 use crate::data::verify::verify;
-use crate::destination::atomic::{self, is_atomic, open_atomic};
+use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
@@ -337,7 +337,7 @@ pub(crate) fn dry_run_file(
     }
     let atomic = is_atomic(cx.destination, entry, &state);
     if atomic {
-        atomic::check(cx.destination, entry, &state)?;
+        find_final_name(cx.destination, entry, &state)?;
     }
     if state.replace && !atomic {
         remove(cx.destination, entry)?;

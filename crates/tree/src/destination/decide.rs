@@ -10,7 +10,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 use super::backup;
 use super::context::DestinationContext;
 use super::dry_run::DryRun;
-use super::found::{Found, Lookup, SameFile, check_same_file, look_up};
+use super::found::{Found, SameFile, check_same_file, look_up};
 use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
@@ -52,9 +52,9 @@ pub(crate) fn decide(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<D
     }
     backup::refresh(cx, &entry.dst);
     match look_up(cx, entry)? {
-        Lookup::Found(found) => decide_about(cx, entry, found),
-        Lookup::DanglingSymlink => Ok(Decision::CreateAtTarget),
-        Lookup::Absent => Ok(earlier.unwrap_or(Decision::Create)),
+        Some(found) if found.is_dangling() => Ok(Decision::CreateAtTarget),
+        Some(found) => decide_about(cx, entry, found),
+        None => Ok(earlier.unwrap_or(Decision::Create)),
     }
 }
 
