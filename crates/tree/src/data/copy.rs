@@ -1,9 +1,9 @@
 //! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
 use super::context::{DataContext, Files};
-use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position};
+use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position, Records};
 use super::engine_choice::choice::READ_WRITE;
-use super::journal::Journal;
+use super::journal::{Journal, RangeRecords};
 use super::transfer::Ended;
 use super::worker::{DataWorker, FailedData};
 use crate::fs::{file_bytes, is_regular, mtime};
@@ -40,8 +40,11 @@ fn copy_with_engines(
     let may_clone = copy.engines.chains.clone.is_some();
     copy.old_contents =
         files.truncate_or_keep(cx.options, copy.facts.ends, may_clone, copy.clone_over)?;
-    copy.position.at = journal.as_ref().map_or(0, |journal| journal.at);
-    copy.records.journal = journal;
+    if let Some(journal) = journal {
+        copy.position.at = journal.at;
+        let range = RangeRecords::new(journal.at, journal.chunk_bytes);
+        copy.records = Records { journal: Some(journal), range };
+    }
     if !copy.facts.reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
     }

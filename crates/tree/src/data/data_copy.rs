@@ -120,8 +120,8 @@ pub(super) struct Position<'c> {
 /// What `--resume` is told of the copy.
 pub(super) struct Records<'c> {
     pub(super) journal: Option<&'c mut Journal>,
-    /// Records what is copied of a range of a file that several processes copy.
-    pub(super) range: Option<RangeRecords>,
+    /// Of what is copied now, which may be a range of a file that several processes copy.
+    pub(super) range: RangeRecords,
 }
 
 /// What the copy waits for and leaves in the page cache.
@@ -173,7 +173,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
                     .progress()
                     .is_some_and(ProgressTracker::is_fine_grained),
             },
-            records: Records { journal: None, range: None },
+            records: Records { journal: None, range: RangeRecords::default() },
             medium: Medium {
                 footprint: cx.options.no_cache.then(|| Footprint::of(files)),
                 backlog: waits.then(|| Backlog::new(regular_dst)),
@@ -281,22 +281,20 @@ impl<'c> Position<'c> {
 impl Records<'_> {
     /// Records that the copy into `dst` is complete up to the offset `at`.
     pub(super) fn record(&mut self, dst: BorrowedFd<'_>, at: u64) {
-        let Some(range) = &mut self.range else {
-            return self.journal.iter_mut().for_each(|journal| journal.record(dst, at));
-        };
-        range.record(dst, at, false);
+        if self.journal.as_ref().is_some_and(|journal| journal.is_broken()) {
+            return;
+        }
+        self.range.record(dst, at, false);
         if let Some(journal) = &mut self.journal
-            && range.follows(journal.at)
+            && self.range.follows(journal.at)
         {
-            journal.append(&range.take());
+            journal.append(&self.range.take());
         }
     }
 
     /// The most bytes between two records; `None` for any number.
     pub(super) fn chunk_bytes(&self) -> Option<u64> {
-        let journal = self.journal.as_ref().map(|journal| journal.chunk_bytes);
-        let range = self.range.as_ref().map(|range| range.chunk_bytes).filter(|&bytes| bytes > 0);
-        journal.into_iter().chain(range).min()
+        Some(self.range.chunk_bytes).filter(|&bytes| bytes > 0)
     }
 }
 

@@ -122,10 +122,7 @@ impl Journal {
     /// Adds records of chunks that follow what is recorded, and that partners may have written.
     pub(crate) fn append(&mut self, records: &[ChunkRecord]) {
         for &(at, hash) in records {
-            if !self.broken {
-                let written = self.write(at, hash);
-                self.broken = written.is_err();
-            }
+            self.broken = self.broken || self.write(at, hash).is_err();
         }
     }
 
@@ -136,20 +133,16 @@ impl Journal {
         Ok(())
     }
 
-    /// Records that the partial file is valid up to `at`, if that is a chunk more.
-    pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64) {
-        if self.broken || at < self.at + self.chunk_bytes {
-            return;
-        }
-        let written = hash_of(partial, self.at, at).and_then(|hash| self.write(at, hash));
-        // After an error the copy continues without a journal; the next run would copy more.
-        self.broken = written.is_err();
+    /// Whether nothing more is recorded. After an error the copy continues; the next run would copy more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
     }
 }
 
-/// What a journal will record of a range that one of several processes copies.
+/// What a journal will record of what is copied: of the whole file, or of a range that one of several processes
+/// copies.
 #[derive(Debug, Default)]
-pub(super) struct RangeRecords {
+pub(crate) struct RangeRecords {
     at: u64,
     /// 0 without a journal.
     pub(super) chunk_bytes: u64,
@@ -161,12 +154,12 @@ pub(super) struct RangeRecords {
 
 impl RangeRecords {
     /// For a range from `at`; `chunk_bytes` are those of the journal, 0 if there is none.
-    pub(super) fn new(at: u64, chunk_bytes: u64) -> RangeRecords {
+    pub(crate) fn new(at: u64, chunk_bytes: u64) -> RangeRecords {
         RangeRecords { at, chunk_bytes, records: Vec::new(), taken_to: at, broken: false }
     }
 
     /// The range is copied up to `at`, to its end if `is_last`.
-    pub(super) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, is_last: bool) {
+    pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, is_last: bool) {
         let is_due = at > self.at && (is_last || at >= self.at + self.chunk_bytes);
         if self.chunk_bytes == 0 || self.broken || !is_due {
             return;
@@ -191,7 +184,7 @@ impl RangeRecords {
     }
 
     /// The records since the last call.
-    pub(super) fn take(&mut self) -> Vec<ChunkRecord> {
+    pub(crate) fn take(&mut self) -> Vec<ChunkRecord> {
         self.taken_to = self.at;
         std::mem::take(&mut self.records)
     }

@@ -90,10 +90,10 @@ impl DataCopy<'_, '_, '_> {
 
     fn copy_range(&mut self, range: ByteRange, chunk_bytes: u64) -> Result<CopiedRange> {
         self.position.go_to(range.start);
-        self.records.range = Some(RangeRecords::new(range.start, chunk_bytes));
+        self.records.range = RangeRecords::new(range.start, chunk_bytes);
         let (data_before, holes_before) = (self.report.data_bytes, self.report.hole_bytes);
         let copied = self.copy_by_options(range.end);
-        let mut records = self.records.range.take().unwrap_or_default();
+        let mut records = std::mem::take(&mut self.records.range);
         copied?;
         records.record(self.files.dst, self.position.at, true);
         let recorded_to = records.recorded_to();

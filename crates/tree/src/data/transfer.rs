@@ -90,7 +90,7 @@ impl DataCopy<'_, '_, '_> {
             return line;
         }
         // A range is a part of a large file, of which this process may copy further ranges.
-        let is_range = self.records.range.is_some() && !self.facts.is_sparse();
+        let is_range = self.files.shared.is_some() && !self.facts.is_sparse();
         let bytes = if is_range { self.facts.bytes() } else { bytes };
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
@@ -344,7 +344,7 @@ impl DataCopy<'_, '_, '_> {
         let waited = self.medium.wait(self.position.at, self.files.dst);
         let written_bytes = waited.map_err(failed(Action::Write, self.files.dst_place))?;
         // Of a file that several processes copy, others may have written the range.
-        if self.records.range.is_none() && self.files.shared.is_none() {
+        if self.files.shared.is_none() {
             self.position.counters.iter().for_each(|counters| counters.wrote(written_bytes));
         }
         Ok(self.medium.backlog.as_ref().map(Backlog::range_bytes))
