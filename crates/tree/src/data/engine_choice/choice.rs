@@ -108,15 +108,12 @@ impl<'r> EngineContext<'r> {
     fn read_user(&self) -> Option<Vec<PairChoices>> {
         let location = &self.options.profile;
         let path = location.path()?.to_owned();
-        let read = Profile::read(&path);
-        let parsed = match read {
+        let parsed = match Profile::read(&path) {
             Ok(None) if !matches!(location, Location::Named(_)) => return None,
-            Ok(Some(parsed)) => parsed,
-            Ok(None) => {
-                let problem = Problem::Errno(engines::Errno::NOENT);
-                self.report.report(Diagnostic::ProfileUnusable { path, problem });
-                return None;
-            }
+            read => read.and_then(|read| read.ok_or(Problem::Errno(engines::Errno::NOENT))),
+        };
+        let parsed = match parsed {
+            Ok(parsed) => parsed,
             Err(problem) => {
                 self.report.report(Diagnostic::ProfileUnusable { path, problem });
                 return None;
