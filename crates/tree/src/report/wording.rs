@@ -144,17 +144,7 @@ fn words_of(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
         }
         Diagnostic::Target { path, named: true, .. } => fill(name, "target directory {}", &[path]),
         Diagnostic::Target { path, named: false, .. } => fill(name, "target {}", &[path]),
-        Diagnostic::ProfileUnusable { .. }
-        | Diagnostic::ProfileLine { .. }
-        | Diagnostic::ProfileForeign { .. }
-        | Diagnostic::ProfileStale { .. } => words_of_profile(diagnostic, name),
-        other => words_of_refusal(other, name),
-    }
-}
-
-/// The messages about the profile.
-fn words_of_profile(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
-    match diagnostic {
+        // The profile.
         Diagnostic::ProfileUnusable { path, problem } => {
             let why = match problem {
                 Problem::Errno(errno) => describe(*errno),
@@ -173,13 +163,7 @@ fn words_of_profile(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
             let changes = changes.join("; ");
             format!("the profile is of another time: {changes}").into_bytes()
         }
-        other => unreachable!("{other:?} has words elsewhere"),
-    }
-}
-
-/// The messages about entries that were refused before a system call was tried.
-fn words_of_refusal(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
-    match diagnostic {
+        // Entries that were refused before a system call was tried.
         Diagnostic::OmittingDirectory { src } => {
             fill(name, "-r not specified; omitting directory {}", &[src])
         }
@@ -248,7 +232,6 @@ fn words_of_refusal(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
         Diagnostic::ParentNotDirectory { path } => {
             fill(name, "{} exists but is not a directory", &[path])
         }
-        other => unreachable!("{other:?} has words elsewhere"),
     }
 }
 
