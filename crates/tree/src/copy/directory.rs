@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
+use rustix::io::fcntl_dupfd_cloexec;
 
 use super::context::{CopyContext, CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
@@ -339,11 +340,8 @@ fn ends_in_parent(name: &CStr) -> bool {
 
 /// Keeps the directory open for the whole run.
 fn hold(entry: &Entry<'_>, dst: &OpenDirectory) -> Result<Anchor> {
-    let held = dst.fd.try_clone().map_err(|error| {
-        let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
-        failed(Action::EnterDestination, &entry.dst)(errno)
-    })?;
-    Ok(Anchor::Held(held.into()))
+    let held = fcntl_dupfd_cloexec(&dst.fd, 0);
+    Ok(Anchor::Held(held.map_err(failed(Action::EnterDestination, &entry.dst))?.into()))
 }
 
 /// Sets the attributes of a directory, after the last entry in it was copied.
