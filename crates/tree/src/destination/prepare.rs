@@ -37,13 +37,6 @@ pub(crate) struct DestinationState {
     pub(crate) created: Option<OwnedFd>,
 }
 
-impl DestinationState {
-    /// A state with an existing file, and nothing else.
-    pub(crate) fn existing(found: Box<Found>) -> DestinationState {
-        DestinationState { found: Some(found), ..DestinationState::default() }
-    }
-}
-
 /// The new file of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct NewFile<'s> {
@@ -71,7 +64,9 @@ pub(crate) fn prepare(
         Decision::CreateAtTarget => {
             DestinationState { dangling: true, ..DestinationState::default() }
         }
-        Decision::Enter(found) | Decision::Overwrite(found) => DestinationState::existing(found),
+        Decision::Enter(found) | Decision::Overwrite(found) => {
+            DestinationState { found: Some(found), ..DestinationState::default() }
+        }
         Decision::Replace(found) => {
             let source_read = read_source_first(cx, entry)?;
             // A directory is not renamed over a file.
@@ -139,40 +134,29 @@ fn without_target(found: Box<Found>) -> Box<Found> {
     Box::new(Found { through_link: false, ..*found })
 }
 
-/// Opens or reads the source before the destination is changed. The state has nothing but that.
+/// Opens or reads the source before the destination is changed: if the source cannot be read, the destination must
+/// stay, and the path of a symbolic link may lead through one at the destination. The state has nothing but that.
 fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<DestinationState> {
-    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
-    Ok(DestinationState { source, link_text, ..DestinationState::default() })
-}
-
-/// Opens a source whose data is copied, before the destination is changed: if the source cannot be
-/// read, the destination must stay.
-fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<Box<OpenSource>>> {
-    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    if !copies || !copies_data(cx.options, &entry.src_stat) {
-        return Ok(None);
+    let mut state = DestinationState::default();
+    if !matches!(cx.options.make, Make::Copy | Make::AttributesOnly) {
+        return Ok(state);
     }
-    // Opening a device or a fifo has effects.
-    if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
-        return Ok(None);
+    let is_dry_run = cx.dry_run.is_some();
+    if copies_data(cx.options, &entry.src_stat) {
+        // Opening a device or a fifo has effects.
+        if !is_dry_run || is_regular(&entry.src_stat) {
+            let opened = open_source(None, entry).inspect_err(|_| {
+                // GNU cp announces the copy of every file before its error.
+                let (src, dst) = (entry.src.path(), entry.dst.path());
+                cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
+            })?;
+            state.source = Some(Box::new(opened));
+        }
+    } else if is_symlink(&entry.src_stat) && !is_dry_run {
+        // Reading a link sets its access time.
+        state.link_text = Some(read_link(entry)?);
     }
-    let opened = open_source(None, entry).inspect_err(|_| {
-        // GNU cp announces the copy of every file before its error.
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
-    })?;
-    Ok(Some(Box::new(opened)))
-}
-
-/// The target of a symbolic link that is copied, before the destination is changed. The path of the source may
-/// lead through a link at the destination.
-fn read_link_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<CString>> {
-    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    // Reading a link sets its access time.
-    if !copies || !is_symlink(&entry.src_stat) || cx.dry_run.is_some() {
-        return Ok(None);
-    }
-    read_link(entry).map(Some)
+    Ok(state)
 }
 
 /// The target of the source, which is a symbolic link.
