@@ -28,7 +28,6 @@ use crate::report::{
 };
 use crate::request::Follow;
 use crate::security::open_through_symlink;
-use crate::shared::CreationLock;
 
 /// What the walk has to do after an entry.
 #[must_use]
@@ -87,10 +86,7 @@ pub(crate) fn enter_directory(
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
     let private = found.is_none() && is_private(cx, entry, &dst);
-    let creation_lock = match private {
-        true => cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat)),
-        false => CreationLock::default(),
-    };
+    let creation_lock = cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat), private);
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {

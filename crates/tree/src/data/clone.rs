@@ -19,8 +19,42 @@ use crate::report::{Action, Chosen, ChosenBy, Offload, Result, SparseDetection, 
 use crate::request::{Options, Reflink, Sparse};
 
 impl DataCopy<'_, '_, '_> {
+    /// Clones the whole file, if that is wanted and possible. Afterwards old contents are replaced
+    /// or truncated.
+    pub(super) fn clone_all(&mut self, size: u64) -> Result<bool> {
+        if self.old_contents == OldContents::Gone {
+            return self.try_clone_all(size);
+        }
+        let started = Instant::now();
+        let is_cloned = self.try_clone_all(size)?;
+        self.clone_over.record(size, started.elapsed());
+        if self.position.at < size {
+            // The source has become shorter, or not all of it was cloned.
+            retry_on_intr(|| ftruncate(self.files.dst, self.position.at))
+                .map_err(failed(Action::Truncate, self.files.dst_place))?;
+        }
+        self.old_contents = OldContents::Gone;
+        Ok(is_cloned)
+    }
+
+    /// Cuts what is left of old contents behind those that were written. If nothing was, they stay.
+    pub(super) fn cut_old_contents(&mut self, copied: Result<()>) -> Result<()> {
+        let is_untouched = copied.is_err() && self.position.at == 0;
+        if self.old_contents != OldContents::UntilWritten || is_untouched {
+            return copied;
+        }
+        if file_bytes(self.files.dst_stat) > self.position.at {
+            let cut = retry_on_intr(|| ftruncate(self.files.dst, self.position.at));
+            if copied.is_ok() {
+                cut.map_err(failed(Action::Truncate, self.files.dst_place))?;
+            }
+        }
+        self.old_contents = OldContents::Gone;
+        copied
+    }
+
     /// Clones the whole file, if that is wanted and possible.
-    pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool> {
+    fn try_clone_all(&mut self, size: u64) -> Result<bool> {
         let Some(clone) = &mut self.engines.chains.clone else {
             self.test_clone_for_debug();
             return Ok(false);
@@ -183,41 +217,5 @@ impl Files<'_> {
     fn have_same_extents(&self, sync: bool) -> bool {
         let shared = fiemap(self.src, sync).ok().filter(Fiemap::is_shared);
         shared.is_some_and(|src| fiemap(self.dst, sync).is_ok_and(|dst| dst == src))
-    }
-}
-
-impl DataCopy<'_, '_, '_> {
-    /// Clones the whole file, if that is wanted and possible. Afterwards old contents are replaced
-    /// or truncated.
-    pub(super) fn clone_all(&mut self, size: u64) -> Result<bool> {
-        if self.old_contents == OldContents::Gone {
-            return self.try_clone_all(size);
-        }
-        let started = Instant::now();
-        let is_cloned = self.try_clone_all(size)?;
-        self.clone_over.record(size, started.elapsed());
-        if self.position.at < size {
-            // The source has become shorter, or not all of it was cloned.
-            retry_on_intr(|| ftruncate(self.files.dst, self.position.at))
-                .map_err(failed(Action::Truncate, self.files.dst_place))?;
-        }
-        self.old_contents = OldContents::Gone;
-        Ok(is_cloned)
-    }
-
-    /// Cuts what is left of old contents behind those that were written. If nothing was, they stay.
-    pub(super) fn cut_old_contents(&mut self, copied: Result<()>) -> Result<()> {
-        let is_untouched = copied.is_err() && self.position.at == 0;
-        if self.old_contents != OldContents::UntilWritten || is_untouched {
-            return copied;
-        }
-        if file_bytes(self.files.dst_stat) > self.position.at {
-            let cut = retry_on_intr(|| ftruncate(self.files.dst, self.position.at));
-            if copied.is_ok() {
-                cut.map_err(failed(Action::Truncate, self.files.dst_place))?;
-            }
-        }
-        self.old_contents = OldContents::Gone;
-        copied
     }
 }

@@ -123,9 +123,7 @@ impl DataCopy<'_, '_, '_> {
         let Some(backlog) = self.medium.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
         backlog.start(self.position.at).map_err(failed(Action::Write, self.files.dst_place))
     }
-}
 
-impl DataCopy<'_, '_, '_> {
     /// Checks the source again, and reads past the length that it had at first if there may be more
     /// data.
     pub(super) fn complete(&mut self, size: u64) -> Result<()> {

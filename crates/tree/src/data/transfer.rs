@@ -167,11 +167,15 @@ impl DataCopy<'_, '_, '_> {
     /// Copies the extents that lseek(2) reports as data. Holes are skipped, or filled with zeros
     /// with `--sparse=never`.
     pub(super) fn copy_extents(&mut self, size: u64) -> Result<()> {
+        let sparse = self.cx.options.sparse;
         while self.position.at < size {
             let extent = match holes::next_data(self.files.src, self.position.at, size) {
                 Ok(extent) => extent,
                 // The file system does not support SEEK_DATA.
-                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.without_extents(size),
+                Err(Errno::INVAL | Errno::OPNOTSUPP) if sparse == Sparse::Never => {
+                    return self.copy_data_to(size);
+                }
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.copy_nonzero_to(size),
                 Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
             };
             let Some(extent) = extent else {
@@ -182,7 +186,7 @@ impl DataCopy<'_, '_, '_> {
             };
             self.skip_to(extent.at)?;
             let end = extent.at + extent.len;
-            if self.cx.options.sparse == Sparse::Always {
+            if sparse == Sparse::Always {
                 self.report.offload.sparse = SparseDetection::SeekHoleAndZeros;
                 self.copy_nonzero_to(end)?;
             } else {
@@ -193,13 +197,6 @@ impl DataCopy<'_, '_, '_> {
             }
         }
         Ok(())
-    }
-
-    fn without_extents(&mut self, size: u64) -> Result<()> {
-        match self.cx.options.sparse {
-            Sparse::Never => self.copy_data_to(size),
-            Sparse::Auto | Sparse::Always => self.copy_nonzero_to(size),
-        }
     }
 
     /// Continues after a hole.
@@ -321,7 +318,9 @@ impl DataCopy<'_, '_, '_> {
             rate_limit.wait(|| self.cx.report.interrupted());
             piece_bytes = piece_bytes.min(rate_limit.piece_bytes());
         }
-        self.check_interrupt()?;
+        if self.cx.report.interrupted() {
+            return Err(self.interrupted());
+        }
         if let Some(shared) = &self.files.shared {
             (shared.look)();
         }
@@ -358,13 +357,6 @@ impl DataCopy<'_, '_, '_> {
         if let Some(rate_limit) = &self.cx.rate_limit {
             rate_limit.charge(bytes);
         }
-    }
-
-    fn check_interrupt(&self) -> Result<()> {
-        if self.cx.report.interrupted() {
-            return Err(self.interrupted());
-        }
-        Ok(())
     }
 
     /// The run was interrupted, with the copy complete up to here.

@@ -49,8 +49,11 @@ impl Default for CreationLock {
 }
 
 impl CreationLocks {
-    /// The lock for the directory `fd`.
-    pub(crate) fn of(&self, fd: BorrowedFd<'_>, id: FileId) -> CreationLock {
+    /// The lock for the directory `fd`. Only in one that `is_private` files are created in batches.
+    pub(crate) fn of(&self, fd: BorrowedFd<'_>, id: FileId, is_private: bool) -> CreationLock {
+        if !is_private {
+            return CreationLock::default();
+        }
         let mut known = lock(&self.0);
         let at = known.iter().position(|(device, _)| *device == id.dev).unwrap_or_else(|| {
             let is_xfs = fs_type_of(fd) == Some(XFS);
@@ -165,7 +168,7 @@ mod tests {
                 create_dir(&path).expect("a directory");
                 let (fd, stat) = (File::open(&path).expect("it opens"), path.metadata());
                 let stat = stat.expect("its inode");
-                creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() })
+                creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() }, true)
             };
             let creation_locks: Vec<_> = (0..40).map(lock_of).collect();
             let first = creation_locks[0].lock_creation();

@@ -242,10 +242,6 @@ impl Inbox {
         }
     }
 
-    pub(crate) fn take(&self) -> Option<Event> {
-        lock(&self.events).pop_front()
-    }
-
     /// Takes the first event that `is_wanted`.
     pub(crate) fn take_if(&self, is_wanted: impl Fn(&Event) -> bool) -> Option<Event> {
         let mut events = lock(&self.events);
@@ -291,7 +287,8 @@ pub(crate) struct PartnerContext {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) devices: Devices,
     pub(crate) boot_id: Vec<u8>,
-    exist: bool,
+    /// Whether other processes copy the same tree. The walk alone asks that.
+    pub(crate) exist: bool,
     /// Destinations of operands and the directory that they are in, by their paths, for hard links to
     /// files below them. One of them is open.
     tops: Mutex<HashMap<Box<[u8]>, DirPath>>,
@@ -336,11 +333,6 @@ impl PartnerContext {
         let (inbox, boot_id) = (Arc::default(), Vec::new());
         let alone = Partnership { number: 0, partners: Arc::new(Alone), inbox, boot_id };
         PartnerContext { exist: false, ..PartnerContext::new(alone) }
-    }
-
-    /// Whether other processes copy the same tree. The walk alone asks that.
-    pub(crate) fn exist(&self) -> bool {
-        self.exist
     }
 
     /// Counts an attempt to open an operand that failed in a way that may pass. Returns how many
