@@ -2,7 +2,7 @@
 
 use super::context::{DataContext, Files};
 use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position, Records};
-use super::engine_choice::choice::READ_WRITE;
+use super::engine_choice::chains::READ_WRITE;
 use super::journal::{Journal, RangeRecords};
 use super::transfer::Ended;
 use super::worker::{DataWorker, FailedData};

@@ -11,7 +11,7 @@ use rustix::fs::Stat;
 use rustix::io;
 
 use super::context::{DataContext, Files};
-use super::engine_choice::choice::{ChainId, File, VariantChains};
+use super::engine_choice::chains::{ChainId, File, VariantChains};
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
 use super::sync::Backlog;

@@ -7,7 +7,8 @@ use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
-use super::engine_choice::choice::{ChainId, EngineContext, READ_WRITE};
+use super::engine_choice::chains::{ChainId, READ_WRITE};
+use super::engine_choice::profile::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
 use super::holes::{self, copy_without_zeros};
 use super::sync::Backlog;

@@ -9,7 +9,7 @@ use rustix::fs::{Stat, fstat, fstatfs};
 use rustix::io::fcntl_dupfd_cloexec;
 
 use super::context::DataContext;
-use super::engine_choice::choice::VariantChains;
+use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;
 use super::sync::{BacklogLimit, LocalFs, PendingSyncs, RANGE_BYTES_MAX, Written};

@@ -13,7 +13,7 @@ use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
 use super::locks::{FileGuard, FileLocks};
-use super::partners::PartnerContext;
+use super::partner_context::PartnerContext;
 use crate::fs::{DirPath, FileId, Place, give_name, hold, is_file, lstat, split};
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
