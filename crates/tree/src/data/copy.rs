@@ -24,22 +24,9 @@ pub(crate) fn copy_data(
     files: &Files<'_>,
     journal: Option<&mut Journal>,
 ) -> Result<DataReport> {
-    let copied = copy_with_engines(cx, worker, files, journal);
-    worker.end_data();
-    copied
-}
-
-fn copy_with_engines(
-    cx: &DataContext<'_>,
-    worker: &mut DataWorker,
-    files: &Files<'_>,
-    journal: Option<&mut Journal>,
-) -> Result<DataReport> {
     let counters = worker.progress.counters();
     let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
-    let may_clone = copy.engines.chains.clone.is_some();
-    copy.old_contents =
-        files.truncate_or_keep(cx.options, copy.facts.ends, may_clone, copy.clone_over)?;
+    copy.old_contents = copy.truncate_or_keep()?;
     if let Some(journal) = journal {
         copy.position.at = journal.at;
         let range = RangeRecords::new(journal.at, journal.chunk_bytes);
@@ -56,6 +43,7 @@ fn copy_with_engines(
     let DataCopy { report, medium, position: Position { at, .. }, old_contents, by_others, .. } =
         copy;
     let Medium { footprint, backlog } = medium;
+    worker.end_data();
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {
         let written_to = backlog.map_or(0, |backlog| backlog.written_to());
