@@ -244,9 +244,8 @@ fn facts(diagnostic: &Diagnostic) -> (Operation, Option<&Path>, Errno) {
         | Diagnostic::InterruptedBefore { dst } => (Op::Finish, dst, Errno::CANCELED),
         Diagnostic::Differs { dst, .. } => (Op::Verify, dst, Errno::IO),
         Diagnostic::Unverifiable { path } => (Op::Verify, path, Errno::SPIPE),
-        Diagnostic::NotTakenOver { dst, errno, .. } | Diagnostic::Xattr { dst, errno, .. } => {
-            (Op::SetAttribute, dst, *errno)
-        }
+        Diagnostic::NotTakenOver { lost, dst } => (Op::SetAttribute, dst, lost.errno()),
+        Diagnostic::Xattr { dst, errno, .. } => (Op::SetAttribute, dst, *errno),
         Diagnostic::LeftOver { path, errno } => (Op::Remove, path, *errno),
         Diagnostic::SourceReplaced { src: path }
         | Diagnostic::DestinationReplaced { dst: path }

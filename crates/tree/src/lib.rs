@@ -23,16 +23,17 @@ mod security;
 mod shared;
 mod walk;
 
-pub use data::engine_choice::choice::{PlannedFile, Predictor};
+pub use data::engine_choice::prediction::{PlannedFile, Predictor};
 pub use data::engine_choice::rule::{RULE, Row};
 pub use engines::{Errno, words_of_error};
 pub use fs::stat::FileId;
-pub use report::diagnostic::{Action, Diagnostic, OldAttribute, Severity};
+pub use report::attribute::{Attribute, Loss};
+pub use report::diagnostic::{Action, Diagnostic, Severity};
+pub use report::observer::{Announcement, DirectoryStage, Observer, Question};
 pub use report::progress::{CurrentFile, Progress, ProgressTracker};
 pub use report::receipt::{
-    Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
+    Attempt, Chosen, ChosenBy, Method, Offload, Receipt, SparseDetection, Verified,
 };
-pub use report::reporter::{Announcement, DirectoryStage, Observer, Question};
 pub use report::wording::fill;
 pub use request::filter::{BadGlob, Filter, IgnoreFile, Rule};
 pub use request::options::{

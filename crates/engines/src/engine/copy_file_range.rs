@@ -7,10 +7,10 @@
 
 use std::io;
 
-use rustix::fs::fstatfs;
 use rustix::io::Errno;
 
 use crate::contract::{Copier, Engine, Facts, Kind};
+use crate::fs_types::fs_type_of;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::until_done::{Errors, Step, until_done};
@@ -72,8 +72,7 @@ impl Copier for CopyFileRange {
 /// Whether the two files might share extents after the call. Between file systems of two types the
 /// kernel copies. A server's file system is unknown.
 fn might_share(pair: Pair<'_>) -> bool {
-    let fs_type = |fd| fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff);
-    let (src, dst) = (fs_type(pair.src), fs_type(pair.dst));
+    let (src, dst) = (fs_type_of(pair.src), fs_type_of(pair.dst));
     src == dst && !src.is_some_and(|fs_type| UNSHARED.contains(&fs_type))
 }
 

@@ -8,11 +8,12 @@
 
 use std::io;
 
-use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, statx};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, statx};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 
 use crate::contract::{Copier, Engine, Facts, Kind, StatusFlags, Verdict};
+use crate::fs_types::{BTRFS, TMPFS, fs_type_of};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::until_done::{
@@ -37,10 +38,6 @@ pub(crate) static DIRECT: Engine = Engine {
     kind: Kind::Copier { probe, start },
 };
 
-/// `statfs` magic numbers of linux/magic.h.
-const BTRFS_MAGIC: u64 = 0x9123_683e;
-const TMPFS_MAGIC: u64 = 0x0102_1994;
-
 struct Direct {
     buffer: Buffer,
 }
@@ -57,16 +54,12 @@ impl Direct {
 
 fn probe(pair: Pair<'_>) -> Verdict {
     let verdict = probe_by_copy(&DIRECT, pair);
-    let on = |magic| {
-        [pair.src, pair.dst]
-            .iter()
-            .any(|fd| fstatfs(fd).is_ok_and(|stat| u64::try_from(stat.f_type) == Ok(magic)))
-    };
+    let on = |fs_type| [pair.src, pair.dst].into_iter().any(|fd| fs_type_of(fd) == Some(fs_type));
     match verdict {
-        Verdict::Yes if on(TMPFS_MAGIC) => Verdict::Maybe(
+        Verdict::Yes if on(TMPFS) => Verdict::Maybe(
             "it copies rightly, but tmpfs is memory: there is no cache to go past".to_owned(),
         ),
-        Verdict::Yes if on(BTRFS_MAGIC) => Verdict::Maybe(
+        Verdict::Yes if on(BTRFS) => Verdict::Maybe(
             "it copies rightly, but btrfs buffers direct writes of checksummed files since Linux 6.14"
                 .to_owned(),
         ),

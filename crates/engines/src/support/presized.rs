@@ -1,7 +1,7 @@
 //! Destinations that are extended before the copy.
 
-use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs_types::{TMPFS, fs_type_of};
 use crate::{Moved, Pair, Side, is_refusal};
@@ -24,7 +24,7 @@ impl Presized {
     /// The outcome of a copy that ends here: ENOSPC and the like are failures, and a destination
     /// without a length, such as a device, is refused. The file then has its previous length.
     pub(crate) fn new(pair: Pair<'_>, dst_at: u64, len: u64) -> Result<Presized, Moved> {
-        Presized::grow(pair, dst_at, len).map_err(stopped)
+        Presized::grow(pair, dst_at, len, true).map_err(stopped)
     }
 
     /// Extends the destination for a copy that writes all of the `len` bytes from `dst_at`. On tmpfs only the
@@ -35,15 +35,8 @@ impl Presized {
     /// # Errors
     /// Those of [`Presized::new`].
     pub(crate) fn for_writes(pair: Pair<'_>, dst_at: u64, len: u64) -> Result<Presized, Moved> {
-        if fs_type_of(pair.dst) != Some(TMPFS) {
-            return Presized::new(pair, dst_at, len);
-        }
-        let set = || {
-            let presized = Presized::as_it_is(pair, dst_at, len)?;
-            presized.set_length(pair, dst_at + len)?;
-            Ok(presized)
-        };
-        set().map_err(stopped)
+        let allocates = fs_type_of(pair.dst) != Some(TMPFS);
+        Presized::grow(pair, dst_at, len, allocates).map_err(stopped)
     }
 
     /// The destination unchanged, about to be written out of order. It is still truncated if the
@@ -57,28 +50,25 @@ impl Presized {
         Ok(Presized { dst_at, bytes_before, grown: dst_at.saturating_add(len) > bytes_before })
     }
 
-    fn grow(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
+    fn grow(
+        pair: Pair<'_>,
+        dst_at: u64,
+        len: u64,
+        allocates: bool,
+    ) -> rustix::io::Result<Presized> {
         let presized = Presized::as_it_is(pair, dst_at, len)?;
-        if presized.allocate(pair, dst_at, len)? == Allocated::No {
-            presized.set_length(pair, dst_at + len)?;
+        let allocate = || fallocate(pair.dst, FallocateFlags::empty(), dst_at, len);
+        match if allocates { retry_on_intr(allocate) } else { Err(Errno::OPNOTSUPP) } {
+            Ok(()) => {}
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+                // Part of the bytes may be allocated.
+                presized.shrink_after(pair, 0);
+                return Err(errno);
+            }
+            // The file system cannot allocate ahead, or is not asked to.
+            Err(_) => presized.set_length(pair, dst_at + len)?,
         }
         Ok(presized)
-    }
-
-    /// Allocates `len` bytes from `at`. If there is no space for them, the file has its previous length.
-    fn allocate(&self, pair: Pair<'_>, at: u64, len: u64) -> rustix::io::Result<Allocated> {
-        loop {
-            match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), at, len) {
-                Ok(()) => return Ok(Allocated::Yes),
-                Err(Errno::INTR) => {}
-                Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
-                    self.shrink_after(pair, 0);
-                    return Err(errno);
-                }
-                // The file system cannot allocate ahead.
-                Err(_) => return Ok(Allocated::No),
-            }
-        }
     }
 
     /// Sets the length of a destination whose space is not allocated ahead. That helps workers as well: no
@@ -111,13 +101,6 @@ impl Presized {
 pub(crate) fn src_bytes_from(pair: Pair<'_>, src_at: u64) -> rustix::io::Result<u64> {
     let src_bytes = rustix::fs::fstat(pair.src)?.st_size;
     Ok(u64::try_from(src_bytes).unwrap_or(0).saturating_sub(src_at))
-}
-
-/// Whether the file system has allocated what it was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Allocated {
-    Yes,
-    No,
 }
 
 /// The outcome of a copy that ends before its first byte.

@@ -10,7 +10,7 @@ use super::limits::{
     SETTLING_ENTRIES_PER_WORKER, TRIAL_EVERY_ENTRIES, TRIAL_EVERY_TIME, TRIAL_EVERY_UNITS,
     WINDOW_ENTRIES, WINDOW_ENTRIES_PER_WORKER, WINDOW_TIME,
 };
-use super::search::{Search, Step};
+use super::search::Search;
 
 /// The state of the measurement.
 #[derive(Debug)]
@@ -126,12 +126,12 @@ impl Monitor {
 
     /// Continues or ends a trial.
     fn search(&mut self, search: Search, now: Reading) -> (usize, u64) {
-        match search.next() {
-            Step::Measure(number) => {
+        match search.settle() {
+            Err(number) => {
                 self.phase = Phase::Settling(search, number);
                 (number, SETTLING_ENTRIES_PER_WORKER * number as u64)
             }
-            Step::Settled(number) => {
+            Ok(number) => {
                 let is_confirmed = self.found.replace(number) == Some(number);
                 self.settled = number;
                 self.phase = Phase::Steady(now);

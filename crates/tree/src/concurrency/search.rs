@@ -27,15 +27,6 @@ pub(super) struct Search {
     times: BTreeMap<usize, Vec<f64>>,
 }
 
-/// The next step of a search.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step {
-    /// Measure a window with this number of workers.
-    Measure(usize),
-    /// This number is the fastest.
-    Settled(usize),
-}
-
 impl Search {
     /// A search that starts from `current` workers, where `busy` tells whether each keeps a
     /// processor in use.
@@ -58,13 +49,11 @@ impl Search {
         self.times.entry(number).or_default().push(unit_secs);
     }
 
-    /// The step that follows from the windows so far.
-    pub(super) fn next(&self) -> Step {
-        self.settle().map_or_else(Step::Measure, Step::Settled)
-    }
-
-    /// The fastest number; or the one that has to be measured first.
-    fn settle(&self) -> Result<usize, usize> {
+    /// The fastest number by the windows so far.
+    ///
+    /// # Errors
+    /// The number of which one more window has to be measured first.
+    pub(super) fn settle(&self) -> Result<usize, usize> {
         let (current, above) = (self.current, self.current * 2);
         let threshold = match (current < self.default, self.busy) {
             (true, true) => MORE_UNDER_CONTENTION,
@@ -148,9 +137,9 @@ mod tests {
     fn search(current: usize, most: usize, time: impl Fn(usize, usize) -> f64) -> (usize, usize) {
         let mut search = Search::new(current, current, most, false);
         for windows in 0..100 {
-            match search.next() {
-                Step::Settled(number) => return (number, windows),
-                Step::Measure(number) => {
+            match search.settle() {
+                Ok(number) => return (number, windows),
+                Err(number) => {
                     let round = search.times.get(&number).map_or(0, Vec::len);
                     search.record(number, time(round, number));
                 }
@@ -178,17 +167,17 @@ mod tests {
     #[test]
     fn extra_workers_stop_when_they_do_not_help() {
         let mut search = Search::new(16, 2, 16, false);
-        while let Step::Measure(number) = search.next() {
+        while let Err(number) = search.settle() {
             search.record(number, if number < 2 { 2.0 } else { 1.0 });
         }
-        assert_eq!(search.next(), Step::Settled(2));
+        assert_eq!(search.settle(), Ok(2));
     }
 
     #[test]
     fn windows_of_two_numbers_take_turns() {
         let mut search = Search::new(2, 2, 4, false);
         let mut order = Vec::new();
-        while let Step::Measure(number) = search.next() {
+        while let Err(number) = search.settle() {
             order.push(number);
             search.record(number, 1.0 / number as f64);
         }
@@ -200,16 +189,16 @@ mod tests {
         let windows = |busy, share| {
             let mut search = Search::new(1, 2, 16, busy);
             let mut windows = 0;
-            while let Step::Measure(number) = search.next() {
+            while let Err(number) = search.settle() {
                 windows += 1;
                 search.record(number, if number == 1 { 1.0 } else { share });
             }
-            (windows, search.next())
+            (windows, search.settle())
         };
-        assert_eq!(windows(true, 1.2), (2, Step::Settled(1)));
-        assert_eq!(windows(true, 0.9), (6, Step::Settled(1)));
-        assert!(matches!(windows(true, 0.7), (6.., Step::Settled(2))));
-        assert_eq!(windows(false, 1.2), (6, Step::Settled(1)), "a medium may have been slow");
+        assert_eq!(windows(true, 1.2), (2, Ok(1)));
+        assert_eq!(windows(true, 0.9), (6, Ok(1)));
+        assert!(matches!(windows(true, 0.7), (6.., Ok(2))));
+        assert_eq!(windows(false, 1.2), (6, Ok(1)), "a medium may have been slow");
     }
 
     #[test]
@@ -218,11 +207,11 @@ mod tests {
         // processor at first.
         let windows = [[22.1, 34.1], [22.6, 26.6], [20.9, 9.5]];
         let mut search = Search::for_fewer(2);
-        while let Step::Measure(number) = search.next() {
+        while let Err(number) = search.settle() {
             let round = search.times.get(&number).map_or(0, Vec::len);
             search.record(number, windows[round][number - 1]);
         }
-        assert_eq!(search.next(), Step::Settled(2));
+        assert_eq!(search.settle(), Ok(2));
     }
 
     #[test]

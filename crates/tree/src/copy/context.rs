@@ -16,7 +16,7 @@ use crate::metadata::MetadataContext;
 use crate::report::{Method, Receipt, Reporter, Verified};
 use crate::request::Options;
 use crate::security::{LastReopened, Security};
-use crate::shared::{CreationLocks, DestinationLocks, PartnerContext};
+use crate::shared::{CreationLocks, FileLocks, PartnerContext};
 
 /// Shared by reference among all workers.
 pub(crate) struct CopyContext<'r> {
@@ -25,7 +25,7 @@ pub(crate) struct CopyContext<'r> {
     pub(crate) data: &'r DataContext<'r>,
     pub(crate) destination: &'r DestinationContext<'r>,
     pub(crate) umask: Mode,
-    pub(crate) destination_locks: DestinationLocks,
+    pub(crate) destination_locks: FileLocks,
     pub(crate) creation_locks: CreationLocks,
 }
 
@@ -40,7 +40,7 @@ impl<'r> CopyContext<'r> {
             data,
             destination,
             umask: umask(),
-            destination_locks: DestinationLocks::default(),
+            destination_locks: FileLocks::default(),
             creation_locks: CreationLocks::default(),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
+use rustix::io::fcntl_dupfd_cloexec;
 
 use super::context::{CopyContext, CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
@@ -27,7 +28,6 @@ use crate::report::{
 };
 use crate::request::Follow;
 use crate::security::open_through_symlink;
-use crate::shared::CreationLock;
 
 /// What the walk has to do after an entry.
 #[must_use]
@@ -86,10 +86,7 @@ pub(crate) fn enter_directory(
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
     let private = found.is_none() && is_private(cx, entry, &dst);
-    let creation_lock = match private {
-        true => cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat)),
-        false => CreationLock::default(),
-    };
+    let creation_lock = cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat), private);
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {
@@ -339,11 +336,8 @@ fn ends_in_parent(name: &CStr) -> bool {
 
 /// Keeps the directory open for the whole run.
 fn hold(entry: &Entry<'_>, dst: &OpenDirectory) -> Result<Anchor> {
-    let held = dst.fd.try_clone().map_err(|error| {
-        let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
-        failed(Action::EnterDestination, &entry.dst)(errno)
-    })?;
-    Ok(Anchor::Held(held.into()))
+    let held = fcntl_dupfd_cloexec(&dst.fd, 0);
+    Ok(Anchor::Held(held.map_err(failed(Action::EnterDestination, &entry.dst))?.into()))
 }
 
 /// Sets the attributes of a directory, after the last entry in it was copied.

@@ -9,7 +9,6 @@ use super::context::{CopyContext, CopyWorker, remember, skipped};
 use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
 use super::special::{self, LinkOrCopy, link_or_claim, link_up_to_date};
-use crate::data::worker::FailedData;
 use crate::destination::backup::{self, BackedUp};
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
@@ -41,8 +40,7 @@ pub(crate) fn copy_entry(
     next
 }
 
-/// Reports the failure. The receipt of the entry has also what was copied before it: `copy_data`
-/// (data/copy.rs) returns only the error, and leaves the rest in `worker.data.failed_data`.
+/// Reports the failure. The receipt of the entry has also what was copied before it.
 fn report_failed_entry(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
@@ -54,14 +52,7 @@ fn report_failed_entry(
     if cx.report.keeps_receipts() {
         let kind = entry.src.stat(entry.src_through_link).map_or(FileType::Unknown, |s| kind(&s));
         let mut receipt = entry.receipt(kind, Method::Failed);
-        if let Some(FailedData { data, diagnostic: first }) = worker.data.failed_data.take() {
-            receipt.add_data(data);
-            // An incomplete file has the error that was reported before as its reason.
-            if first != diagnostic {
-                receipt.failures.push(first);
-            }
-        }
-        receipt.failures.push(diagnostic.clone());
+        worker.data.add_failure(&mut receipt, &diagnostic);
         entry.finish(cx.report, receipt);
     }
     if !is_repeated {
@@ -189,10 +180,10 @@ fn make(
     entry: &Entry<'_>,
     state: DestinationState,
 ) -> Result<()> {
+    let exists = state.found.is_some();
     let linked = state.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
-    let old = state.old();
-    let LinkOrCopy::Copy { claimant, lost: link_lost } = link_or_claim(cx, worker, entry, old)?
+    let LinkOrCopy::Copy { claimant, lost: link_lost } = link_or_claim(cx, worker, entry, exists)?
     else {
         return Ok(());
     };
@@ -201,18 +192,18 @@ fn make(
     let dst = match cx.options.make {
         Make::HardLink => {
             method = Method::Linked;
-            Some(special::link_source(cx, entry, old)?)
+            Some(special::link_source(cx, entry, &state)?)
         }
         Make::SymbolicLink => {
             method = Method::SymbolicLink;
-            special::link_to_name(cx, entry, old)?
+            special::link_to_name(cx, entry, &state)?
         }
         Make::Copy | Make::AttributesOnly if !copies_data(cx.options, &entry.src_stat) => {
             let dst;
             (dst, lost) = if is_symlink(&entry.src_stat) {
-                special::copy_symlink(cx, entry, (old, state.link_text))?
+                special::copy_symlink(cx, entry, &state)?
             } else {
-                special::copy_node(cx, entry, old)?
+                special::copy_node(cx, entry, &state)?
             };
             dst
         }

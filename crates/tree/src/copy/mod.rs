@@ -7,7 +7,7 @@
 //! | which large files partners help with | `range_owner.rs` |
 //! | when the attributes of a directory are set | `directory.rs` |
 //! | where `--parents` creates directories | `parents.rs` |
-//! | where a receipt is made | `entry.rs`; `finish.rs` for skipped entries, `directory.rs` for directories |
+//! | where a receipt is made | `entry.rs`; `context.rs` for skipped entries, `directory.rs` for directories |
 
 pub(crate) mod context;
 pub(crate) mod directory;

@@ -194,13 +194,7 @@ pub(crate) fn copy_open_files(
                 receipt.lost.clone_from(lost);
                 data.iter().for_each(|data| receipt.add_data(data.clone()));
             }
-            Err(diagnostic) => {
-                if let Some(failed) = worker.failed_data.take() {
-                    receipt.add_data(failed.data);
-                    receipt = receipt.failed_by(vec![failed.diagnostic]);
-                }
-                receipt = receipt.failed_by(vec![diagnostic.clone()]);
-            }
+            Err(diagnostic) => worker.add_failure(&mut receipt, diagnostic),
         }
         receipt.elapsed_ns = elapsed_ns(started);
         cx.report.observer.finished(receipt);

@@ -42,7 +42,6 @@ struct Level {
     src_stat: Stat,
     dst: Arc<OwnedFd>,
     dst_stat: Stat,
-    dst_path: PathBuf,
     /// The file of this name in the directory above: the directory, or a symbolic link to it.
     named: FileId,
     dir_path: DirPath,
@@ -129,14 +128,6 @@ fn path_of(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
 
-/// What exists at the name of a directory.
-enum Existing {
-    Absent,
-    DanglingSymlink,
-    /// The open directory, and the file that has its name.
-    Directory(OwnedFd, Stat, FileId),
-}
-
 fn enter_or_create(
     cx: &CopyContext<'_>,
     (above, above_is_new): (TargetDir<'_>, bool),
@@ -148,31 +139,27 @@ fn enter_or_create(
     let inherits_acl = sets_attributes_later(cx.options) && has_default_acl(cx.options, above.fd);
     let existing = match place.stat(false) {
         // In a dry run a new directory above does not exist.
-        Err(Errno::NOTDIR) if above_is_new && cx.options.dry_run => Existing::Absent,
-        Ok(stat) if is_symlink(&stat) && place.stat(true).is_err() => Existing::DanglingSymlink,
-        Ok(stat) => {
-            let (fd, dst_stat) = enter_existing(cx, &place, &stat)?;
-            Existing::Directory(fd, dst_stat, FileId::of(&stat))
-        }
-        Err(Errno::NOENT) => Existing::Absent,
+        Err(Errno::NOTDIR) if above_is_new && cx.options.dry_run => Ok(None),
+        // The name of a dangling link is taken.
+        Ok(stat) if is_symlink(&stat) && place.stat(true).is_err() => Err(Errno::EXIST),
+        Ok(stat) => Ok(Some((enter_existing(cx, &place, &stat)?, FileId::of(&stat)))),
+        Err(Errno::NOENT) => Ok(None),
         Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
     };
     // An error is about the source's directory if that is needed to create one, else about the
     // operand.
     let (action, shown) = match existing {
-        Existing::Directory(..) => (Action::Stat, operand),
+        Ok(Some(_)) => (Action::Stat, operand),
         _ => (Action::ParentAttributes, src_path),
     };
     let src = c_name(src_path.as_os_str().as_bytes())
         .and_then(|src_name| open_for_search(CWD, &src_name))
         .map_err(failed_at(action, shown))?;
     let src_stat = fstat(&src).map_err(failed_at(action, shown))?;
+    let existing = existing.map_err(failed(Action::CreateParent, &place))?;
     let (new, dst, dst_stat, named, mode) = match existing {
-        Existing::DanglingSymlink => {
-            return Err(failed(Action::CreateParent, &place)(Errno::EXIST));
-        }
-        Existing::Directory(fd, stat, named) => (false, fd, stat, named, None),
-        Existing::Absent => {
+        Some(((fd, stat), named)) => (false, fd, stat, named, None),
+        None => {
             let OpenDirectory { fd, stat, mode } =
                 create(cx, &place, above_is_new, src_path, &src_stat)?;
             (true, fd, stat, FileId::of(&stat), mode)
@@ -191,7 +178,6 @@ fn enter_or_create(
         dir_path: DirPath::top(&dst_path, Some(anchor), None),
         dst,
         dst_stat,
-        dst_path,
         named,
         new,
         reused: false,
@@ -282,12 +268,12 @@ pub(crate) fn finish(cx: &CopyContext<'_>, parents: &Parents) {
         parents.0.iter().rev().for_each(|level| set_attributes(cx, level));
     }
     for level in &parents.0 {
-        cx.data.syncer.sync_directory(level.dst.as_fd(), || level.dst_path.clone());
+        cx.data.syncer.sync_directory(level.dst.as_fd(), || level.dir_path.path());
     }
 }
 
 fn set_attributes(cx: &CopyContext<'_>, level: &Level) {
-    let shown = DisplayPath::Operand(&level.dst_path);
+    let shown = DisplayPath::Directory(&level.dir_path);
     let place = Place::new(level.dst.as_fd(), c".", shown, Trust::PreExisting);
     let (src_stat, dst_stat) = match level.stats() {
         Ok(stats) => stats,

@@ -102,7 +102,7 @@ impl<'o> OwnedFile<'o> {
         let bytes = file_bytes(src);
         let range_bytes = partners.others.range_bytes(bytes, stripe_bytes)?;
         let (from, chunk_bytes) =
-            journal.map_or((0, 0), |it| (it.at, it.chunk_bytes().unwrap_or(0)));
+            journal.map_or((0, 0), |journal| (journal.at, journal.chunk_bytes));
         let cut = Cut { from, file_bytes: bytes, range_bytes, verifies: cx.options.verify };
         let allocates = cx.options.sparse != Sparse::Always
             && data_bytes(src) >= bytes

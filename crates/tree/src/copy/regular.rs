@@ -17,7 +17,7 @@ use crate::data::copy::copy_data;
 use crate::data::journal::Journal;
 use crate::data::ranges::verify_ranges;
 use crate::data::verify::verify;
-use crate::destination::atomic::{self, is_atomic, open_atomic};
+use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
@@ -35,7 +35,7 @@ use crate::metadata::{
 };
 use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, Result, failed};
 use crate::request::{Make, Reflink};
-use crate::shared::DestinationGuard;
+use crate::shared::FileGuard;
 
 /// A copied file.
 pub(crate) struct FileCopied {
@@ -129,7 +129,7 @@ fn open_or_create<'c, 'j>(
     entry: &'j Entry<'_>,
     state: &mut DestinationState,
     new: NewFile<'_>,
-) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
+) -> Result<(Option<FileGuard<'c>>, Opened<'j>)> {
     if let Some(fd) = state.created.take() {
         return Ok((None, look_at_created(&entry.dst, fd, new.src)?));
     }
@@ -337,7 +337,7 @@ pub(crate) fn dry_run_file(
     }
     let atomic = is_atomic(cx.destination, entry, &state);
     if atomic {
-        atomic::check(cx.destination, entry, &state)?;
+        find_final_name(cx.destination, entry, &state)?;
     }
     if state.replace && !atomic {
         remove(cx.destination, entry)?;

@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker, remember, skipped};
 use crate::destination::dry_run::{may_create, may_have_another_name};
-use crate::destination::prepare::{NameState, read_link, remove};
+use crate::destination::prepare::{DestinationState, read_link, remove};
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{
@@ -25,20 +25,19 @@ use crate::request::{Context, Keep, ModeRule, Options};
 use crate::shared::hard_links::link_known;
 use crate::shared::{Claim, Claimant, FirstCopy};
 
-/// Creates a symbolic link with the same target, which is `text` if it was read already. Returns the new file
-/// where it matters.
+/// Creates a symbolic link with the same target. Returns the new file where it matters.
 pub(crate) fn copy_symlink(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    (old, text): (NameState, Option<CString>),
+    state: &DestinationState,
 ) -> Result<(Option<FileId>, Vec<Loss>)> {
     // Reading a link sets its access time.
-    let text = match (text, cx.dry_run()) {
-        (Some(text), _) => text,
+    let text = match (&state.link_text, cx.dry_run()) {
+        (Some(text), _) => text.clone(),
         (None, None) => read_link(entry)?,
         (None, Some(_)) => CString::default(),
     };
-    create_or_replace(cx, entry, old, |name| symlinkat(&*text, entry.dst.dir, name))
+    create_or_replace(cx, entry, state, |name| symlinkat(&*text, entry.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &entry.dst))?;
     finish_like_source(cx, entry, None)
 }
@@ -47,7 +46,7 @@ pub(crate) fn copy_symlink(
 pub(crate) fn copy_node(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    old: NameState,
+    state: &DestinationState,
 ) -> Result<(Option<FileId>, Vec<Loss>)> {
     let kind = kind(&entry.src_stat);
     let action = match kind {
@@ -64,7 +63,7 @@ pub(crate) fn copy_node(
         _ => 0,
     };
     let make = |name: &CStr| mknodat(entry.dst.dir, name, kind, mode.initial, device);
-    create_or_replace(cx, entry, old, make).map_err(failed(action, &entry.dst))?;
+    create_or_replace(cx, entry, state, make).map_err(failed(action, &entry.dst))?;
     let later = is_created_private(cx.options, entry.inherits_acl);
     finish_like_source(cx, entry, later.then_some(mode.wanted))
 }
@@ -73,7 +72,7 @@ pub(crate) fn copy_node(
 pub(crate) fn link_source(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    old: NameState,
+    state: &DestinationState,
 ) -> Result<FileId> {
     let error =
         |errno| Diagnostic::HardLink { src: entry.src.path(), dst: entry.dst.path(), errno };
@@ -88,9 +87,9 @@ pub(crate) fn link_source(
     };
     let before = match cx.dry_run() {
         None => cx.options.verbose && entry.dst.stat(false).is_ok(),
-        Some(_) => old != NameState::Vacant,
+        Some(_) => state.found.is_some(),
     };
-    create_or_replace(cx, entry, old, link).map_err(|errno| match errno {
+    create_or_replace(cx, entry, state, link).map_err(|errno| match errno {
         // The name of the source was given to another file meanwhile.
         Errno::STALE => Diagnostic::SourceReplaced { src: entry.src.path() },
         errno => error(errno),
@@ -120,14 +119,14 @@ pub(crate) fn link_source(
 pub(crate) fn link_to_name(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    old: NameState,
+    state: &DestinationState,
 ) -> Result<Option<FileId>> {
     let text = entry.src.path();
     if !text.has_root() && !is_working_directory(&entry.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: entry.dst.path() });
     }
     let make = |name: &CStr| symlinkat(text.as_os_str().as_bytes(), entry.dst.dir, name);
-    create_or_replace(cx, entry, old, make).map_err(|errno| Diagnostic::SymbolicLink {
+    create_or_replace(cx, entry, state, make).map_err(|errno| Diagnostic::SymbolicLink {
         src: text.clone(),
         dst: entry.dst.path(),
         errno,
@@ -142,15 +141,15 @@ pub(crate) fn link_to_name(
 fn create_or_replace(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    old: NameState,
+    state: &DestinationState,
     make: impl Fn(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
-    let may_replace = old == NameState::Replaceable || cx.options.force || cx.options.ask;
+    let may_replace = state.replace || cx.options.force || cx.options.ask;
     if cx.options.dry_run {
-        return match old {
-            NameState::Vacant => may_create(&entry.dst, Some(Errno::NOENT)),
-            NameState::Occupied if !may_replace => Err(Errno::EXIST),
-            NameState::Occupied | NameState::Replaceable => Ok(()),
+        return match state.found {
+            None => may_create(&entry.dst, Some(Errno::NOENT)),
+            Some(_) if may_replace => Ok(()),
+            Some(_) => Err(Errno::EXIST),
         };
     }
     match make(entry.dst.name) {
@@ -273,7 +272,7 @@ pub(super) fn link_or_claim<'r>(
     cx: &'r CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    old: NameState,
+    exists: bool,
 ) -> Result<LinkOrCopy<'r>> {
     if !entry.may_have_links(cx.options, &entry.src_stat) {
         return Ok(LinkOrCopy::Copy { claimant: None, lost: None });
@@ -286,7 +285,7 @@ pub(super) fn link_or_claim<'r>(
             }
             Claim::Copied(made) => {
                 worker.last_was_linked = true;
-                lost = link_to_earlier(cx, worker, entry, &made, old)?;
+                lost = link_to_earlier(cx, worker, entry, &made, exists)?;
                 if lost.is_none() {
                     return Ok(LinkOrCopy::Linked);
                 }
@@ -303,7 +302,7 @@ fn link_to_earlier(
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
     made: &FirstCopy,
-    old: NameState,
+    exists: bool,
 ) -> Result<Option<Loss>> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: entry.dst.path(), errno };
     let same = entry.dst_dir.is_some_and(|dst_dir| dst_dir.is(&made.dir));
@@ -312,7 +311,7 @@ fn link_to_earlier(
     } else {
         worker.last_reopened.open(cx.security(), &made.dir).map_err(error)?
     };
-    let linked = match link_to_copy(cx, entry, (made, from), old) {
+    let linked = match link_to_copy(cx, entry, (made, from), exists) {
         Err(Errno::EXIST) => replace_by_link(cx, entry, (made, from))?,
         linked => linked,
     };
@@ -371,12 +370,12 @@ fn link_to_copy(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
     (made, from): (&FirstCopy, BorrowedFd<'_>),
-    old: NameState,
+    exists: bool,
 ) -> io::Result<()> {
-    match (cx.options.dry_run, old) {
+    match (cx.options.dry_run, exists) {
         (false, _) => made.link_to(cx.report, &entry.dst, from),
-        (true, NameState::Vacant) => Ok(()),
-        (true, NameState::Occupied | NameState::Replaceable) => Err(Errno::EXIST),
+        (true, false) => Ok(()),
+        (true, true) => Err(Errno::EXIST),
     }
 }
 
@@ -393,8 +392,7 @@ pub(super) fn link_up_to_date(
         return Ok(());
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(cx, worker, entry, NameState::Occupied)?
-    else {
+    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(cx, worker, entry, true)? else {
         return Ok(());
     };
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)

@@ -6,7 +6,7 @@ use engines::Pair;
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-use super::engine_choice::choice::EngineContext;
+use super::engine_choice::profile::EngineContext;
 use super::sync::Syncer;
 use crate::fs::Place;
 use crate::report::{Diagnostic, Reporter};

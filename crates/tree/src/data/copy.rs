@@ -1,9 +1,9 @@
 //! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
 use super::context::{DataContext, Files};
-use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position};
-use super::engine_choice::choice::READ_WRITE;
-use super::journal::Journal;
+use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position, Records};
+use super::engine_choice::chains::READ_WRITE;
+use super::journal::{Journal, RangeRecords};
 use super::transfer::Ended;
 use super::worker::{DataWorker, FailedData};
 use crate::fs::{file_bytes, is_regular, mtime};
@@ -17,19 +17,8 @@ const LAST_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
 /// # Errors
 /// The failure; `Diagnostic::Incomplete`, after the failure was reported, if the destination is
 /// left with part of the data. If receipts are kept, `worker.failed_data` then has what was copied
-/// before the failure, so that `copy/entry.rs` can add it to the receipt of the failed entry.
+/// before the failure, which `add_failure` puts into the receipt of the entry.
 pub(crate) fn copy_data(
-    cx: &DataContext<'_>,
-    worker: &mut DataWorker,
-    files: &Files<'_>,
-    journal: Option<&mut Journal>,
-) -> Result<DataReport> {
-    let copied = copy_with_engines(cx, worker, files, journal);
-    worker.end_data();
-    copied
-}
-
-fn copy_with_engines(
     cx: &DataContext<'_>,
     worker: &mut DataWorker,
     files: &Files<'_>,
@@ -37,11 +26,12 @@ fn copy_with_engines(
 ) -> Result<DataReport> {
     let counters = worker.progress.counters();
     let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
-    let may_clone = copy.engines.chains.clone.is_some();
-    copy.old_contents =
-        files.truncate_or_keep(cx.options, copy.facts.ends, may_clone, copy.clone_over)?;
-    copy.position.at = journal.as_ref().map_or(0, |journal| journal.at);
-    copy.records.journal = journal;
+    copy.old_contents = copy.truncate_or_keep()?;
+    if let Some(journal) = journal {
+        copy.position.at = journal.at;
+        let range = RangeRecords::new(journal.at, journal.chunk_bytes);
+        copy.records = Records { journal: Some(journal), range };
+    }
     if !copy.facts.reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
     }
@@ -53,6 +43,7 @@ fn copy_with_engines(
     let DataCopy { report, medium, position: Position { at, .. }, old_contents, by_others, .. } =
         copy;
     let Medium { footprint, backlog } = medium;
+    worker.end_data();
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {
         let written_to = backlog.map_or(0, |backlog| backlog.written_to());
@@ -120,9 +111,7 @@ impl DataCopy<'_, '_, '_> {
         let Some(backlog) = self.medium.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
         backlog.start(self.position.at).map_err(failed(Action::Write, self.files.dst_place))
     }
-}
 
-impl DataCopy<'_, '_, '_> {
     /// Checks the source again, and reads past the length that it had at first if there may be more
     /// data.
     pub(super) fn complete(&mut self, size: u64) -> Result<()> {

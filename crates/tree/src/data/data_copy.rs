@@ -1,7 +1,6 @@
 //! The state of one file while its data is copied, and what follows from its attributes.
 
 use std::cell::OnceCell;
-use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use rustix::fs::Stat;
 use rustix::io;
 
 use super::context::{DataContext, Files};
-use super::engine_choice::choice::{ChainId, File, VariantChains};
+use super::engine_choice::chains::{ChainId, File, VariantChains};
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
 use super::sync::Backlog;
@@ -121,10 +120,8 @@ pub(super) struct Position<'c> {
 /// What `--resume` is told of the copy.
 pub(super) struct Records<'c> {
     pub(super) journal: Option<&'c mut Journal>,
-    /// Records what is copied of a range of a file that several processes copy.
-    pub(super) range: Option<RangeRecords>,
-    /// What was skipped since the last record, in order.
-    pub(super) holes: Vec<Range<u64>>,
+    /// Of what is copied now, which may be a range of a file that several processes copy.
+    pub(super) range: RangeRecords,
 }
 
 /// What the copy waits for and leaves in the page cache.
@@ -176,7 +173,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
                     .progress()
                     .is_some_and(ProgressTracker::is_fine_grained),
             },
-            records: Records { journal: None, range: None, holes: Vec::new() },
+            records: Records { journal: None, range: RangeRecords::default() },
             medium: Medium {
                 footprint: cx.options.no_cache.then(|| Footprint::of(files)),
                 backlog: waits.then(|| Backlog::new(regular_dst)),
@@ -284,38 +281,15 @@ impl<'c> Position<'c> {
 impl Records<'_> {
     /// Records that the copy into `dst` is complete up to the offset `at`.
     pub(super) fn record(&mut self, dst: BorrowedFd<'_>, at: u64) {
-        let recorded_to = match (&mut self.range, &mut self.journal) {
-            (None, None) => return,
-            (None, Some(journal)) => {
-                journal.record(dst, at, &self.holes);
-                journal.at
-            }
-            (Some(range), journal) => {
-                range.record(dst, at, &self.holes, false);
-                if let Some(journal) = journal.as_mut().filter(|journal| range.follows(journal.at))
-                {
-                    journal.append(&range.take());
-                }
-                range.recorded_to()
-            }
-        };
-        if recorded_to == at {
-            self.holes.clear();
+        if self.journal.as_ref().is_some_and(|journal| journal.is_broken()) {
+            self.range = RangeRecords::default();
         }
-    }
-
-    /// The copy goes on behind `hole`, to which it wrote nothing.
-    pub(super) fn skip(&mut self, hole: Range<u64>) {
-        if self.chunk_bytes().is_some() {
-            self.holes.push(hole);
+        self.range.record(dst, at, false);
+        if let Some(journal) = &mut self.journal
+            && self.range.follows(journal.at)
+        {
+            journal.append(&self.range.take());
         }
-    }
-
-    /// The most bytes between two records; `None` if there are no more.
-    pub(super) fn chunk_bytes(&self) -> Option<u64> {
-        let journal = self.journal.as_ref().and_then(|journal| journal.chunk_bytes());
-        let range = self.range.as_ref().and_then(RangeRecords::chunk_bytes);
-        journal.into_iter().chain(range).min()
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Journal {
     /// Valid up to this offset.
     pub(crate) at: u64,
     records: u64,
-    chunk_bytes: u64,
+    pub(crate) chunk_bytes: u64,
     /// Nothing more is recorded, as after a write that failed.
     broken: bool,
 }
@@ -128,10 +128,7 @@ impl Journal {
     /// Adds records of chunks that follow what is recorded, and that partners may have written.
     pub(crate) fn append(&mut self, records: &[ChunkRecord]) {
         for &(at, hash) in records {
-            if !self.broken {
-                let written = self.write(at, hash);
-                self.broken = written.is_err();
-            }
+            self.broken = self.broken || self.write(at, hash).is_err();
         }
     }
 
@@ -142,55 +139,50 @@ impl Journal {
         Ok(())
     }
 
-    /// The bytes between two records; `None` if there are no more.
-    pub(crate) fn chunk_bytes(&self) -> Option<u64> {
-        (!self.broken).then_some(self.chunk_bytes)
-    }
-
-    /// Records that the partial file is valid up to `at`, if that is a chunk more. Nothing was written to `holes`.
-    pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, holes: &[Range<u64>]) {
-        if self.broken || at < self.at + self.chunk_bytes {
-            return;
-        }
-        let written = hash_of(partial, self.at..at, holes).and_then(|hash| self.write(at, hash));
-        // After an error the copy continues without a journal; the next run would copy more.
-        self.broken = written.is_err();
+    /// Whether nothing more is recorded. After an error the copy continues; the next run would copy more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
     }
 }
 
-/// What a journal will record of a range that one of several processes copies.
+/// What a journal will record of what is copied: of the whole file, or of a range that one of several processes
+/// copies.
 #[derive(Debug, Default)]
-pub(super) struct RangeRecords {
+pub(crate) struct RangeRecords {
     at: u64,
     /// 0 without a journal.
     chunk_bytes: u64,
     records: Vec<ChunkRecord>,
     /// The records before this offset were taken.
     taken_to: u64,
+    /// What was skipped since the last record, in order.
+    holes: Vec<Range<u64>>,
     broken: bool,
 }
 
 impl RangeRecords {
     /// For a range from `at`; `chunk_bytes` are those of the journal, 0 if there is none.
-    pub(super) fn new(at: u64, chunk_bytes: u64) -> RangeRecords {
-        RangeRecords { at, chunk_bytes, records: Vec::new(), taken_to: at, broken: false }
+    pub(crate) fn new(at: u64, chunk_bytes: u64) -> RangeRecords {
+        RangeRecords { at, chunk_bytes, taken_to: at, ..RangeRecords::default() }
     }
 
-    /// The range is copied up to `at`, to its end if `is_last`. Nothing was written to `holes`.
-    pub(super) fn record(
-        &mut self,
-        partial: BorrowedFd<'_>,
-        at: u64,
-        holes: &[Range<u64>],
-        is_last: bool,
-    ) {
+    /// The copy goes on behind `hole`, to which it wrote nothing.
+    pub(super) fn skip(&mut self, hole: Range<u64>) {
+        if self.chunk_bytes().is_some() {
+            self.holes.push(hole);
+        }
+    }
+
+    /// The range is copied up to `at`, to its end if `is_last`.
+    pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64, is_last: bool) {
         let is_due = at > self.at && (is_last || at >= self.at + self.chunk_bytes);
-        if self.chunk_bytes == 0 || self.broken || !is_due {
+        if self.chunk_bytes().is_none() || !is_due {
             return;
         }
-        match hash_of(partial, self.at..at, holes) {
+        match hash_of(partial, self.at..at, &self.holes) {
             Ok(hash) => {
                 self.records.push((at, hash));
+                self.holes.clear();
                 self.at = at;
             }
             Err(_) => self.broken = true,
@@ -213,7 +205,7 @@ impl RangeRecords {
     }
 
     /// The records since the last call.
-    pub(super) fn take(&mut self) -> Vec<ChunkRecord> {
+    pub(crate) fn take(&mut self) -> Vec<ChunkRecord> {
         self.taken_to = self.at;
         std::mem::take(&mut self.records)
     }

@@ -28,7 +28,7 @@ const WAIT: Duration = Duration::from_millis(5);
 impl DataCopy<'_, '_, '_> {
     /// Copies the file of which partners copy ranges as well. Afterwards none of them is at one.
     pub(super) fn copy_ranges(&mut self, file: &SharedFile) -> Result<()> {
-        let chunk_bytes = self.records.chunk_bytes().unwrap_or(0);
+        let chunk_bytes = self.records.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
         let (mut failure, mut begun) = (None, None);
         // The first range is shorter if others help.
         self.files.shared.iter().for_each(|shared| (shared.look)());
@@ -90,13 +90,12 @@ impl DataCopy<'_, '_, '_> {
 
     fn copy_range(&mut self, range: ByteRange, chunk_bytes: u64) -> Result<CopiedRange> {
         self.position.go_to(range.start);
-        self.records.range = Some(RangeRecords::new(range.start, chunk_bytes));
-        self.records.holes.clear();
+        self.records.range = RangeRecords::new(range.start, chunk_bytes);
         let (data_before, holes_before) = (self.report.data_bytes, self.report.hole_bytes);
         let copied = self.copy_by_options(range.end);
-        let mut records = self.records.range.take().unwrap_or_default();
+        let mut records = std::mem::take(&mut self.records.range);
         copied?;
-        records.record(self.files.dst, self.position.at, &self.records.holes, true);
+        records.record(self.files.dst, self.position.at, true);
         let recorded_to = records.recorded_to();
         Ok(CopiedRange {
             range,

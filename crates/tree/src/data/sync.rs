@@ -253,11 +253,7 @@ impl Written {
             (true, true) => Ok(()),
             (true, false) => sync_directory(fd),
             (false, false) => sync_file(fd),
-            (false, true) => match wait_for_writeback(fd) {
-                // The call is not available, and has consumed no error.
-                Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
-                result => result,
-            },
+            (false, true) => or_sync_file(fd, wait_for_writeback(fd)),
         }
     }
 }
@@ -267,6 +263,14 @@ pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
     match retry_on_intr(|| fsync(fd)) {
         // Pipes and terminals cannot be synced.
         Err(Errno::INVAL) if !is_regular(&fstat(fd)?) => Ok(()),
+        result => result,
+    }
+}
+
+/// `written`, or the result of fsync(2) if the call is not available, which has consumed no error then.
+fn or_sync_file(fd: BorrowedFd<'_>, written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
         result => result,
     }
 }
@@ -294,11 +298,7 @@ pub(crate) fn write_before_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io:
     match fs_type {
         // No file survives.
         Some(TMPFS) => Ok(()),
-        Some(EXT4 | XFS) => match retry_on_intr(|| write_back(fd, 0, 0)) {
-            // The call is not available, and has consumed no error.
-            Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
-            result => result,
-        },
+        Some(EXT4 | XFS) => or_sync_file(fd, retry_on_intr(|| write_back(fd, 0, 0))),
         _ => sync_file(fd),
     }
 }
@@ -399,10 +399,7 @@ impl<'r> Syncer<'r> {
 /// after it. No error if the call is not available, or the file has no pages: then later calls do
 /// all the work.
 pub(super) fn start_writeback(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
-    match begin_writing_back(fd, range.start, range.end - range.start) {
-        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => Ok(()),
-        result => result,
-    }
+    if_available(begin_writing_back(fd, range.start, range.end - range.start))
 }
 
 /// Waits for the writeback of a range of bytes, and starts it where it was not.
@@ -410,7 +407,12 @@ pub(super) fn start_writeback(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Resu
 /// # Errors
 /// Errors of the writeback, which no later call returns.
 fn wait_for_range(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
-    match write_back(fd, range.start, range.end - range.start) {
+    if_available(write_back(fd, range.start, range.end - range.start))
+}
+
+/// `written`, or nothing if the call is not available, or not for this file.
+fn if_available(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => Ok(()),
         result => result,
     }

@@ -7,7 +7,8 @@ use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
-use super::engine_choice::choice::{ChainId, EngineContext, READ_WRITE};
+use super::engine_choice::chains::{ChainId, READ_WRITE};
+use super::engine_choice::profile::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
 use super::holes::{self, copy_without_zeros};
 use super::sync::Backlog;
@@ -90,7 +91,7 @@ impl DataCopy<'_, '_, '_> {
             return line;
         }
         // A range is a part of a large file, of which this process may copy further ranges.
-        let is_range = self.records.range.is_some() && !self.facts.is_sparse();
+        let is_range = self.files.shared.is_some() && !self.facts.is_sparse();
         let bytes = if is_range { self.facts.bytes() } else { bytes };
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
@@ -167,11 +168,15 @@ impl DataCopy<'_, '_, '_> {
     /// Copies the extents that lseek(2) reports as data. Holes are skipped, or filled with zeros
     /// with `--sparse=never`.
     pub(super) fn copy_extents(&mut self, size: u64) -> Result<()> {
+        let sparse = self.cx.options.sparse;
         while self.position.at < size {
             let extent = match holes::next_data(self.files.src, self.position.at, size) {
                 Ok(extent) => extent,
                 // The file system does not support SEEK_DATA.
-                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.without_extents(size),
+                Err(Errno::INVAL | Errno::OPNOTSUPP) if sparse == Sparse::Never => {
+                    return self.copy_data_to(size);
+                }
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.copy_nonzero_to(size),
                 Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
             };
             let Some(extent) = extent else {
@@ -182,7 +187,7 @@ impl DataCopy<'_, '_, '_> {
             };
             self.skip_to(extent.at)?;
             let end = extent.at + extent.len;
-            if self.cx.options.sparse == Sparse::Always {
+            if sparse == Sparse::Always {
                 self.report.offload.sparse = SparseDetection::SeekHoleAndZeros;
                 self.copy_nonzero_to(end)?;
             } else {
@@ -195,18 +200,11 @@ impl DataCopy<'_, '_, '_> {
         Ok(())
     }
 
-    fn without_extents(&mut self, size: u64) -> Result<()> {
-        match self.cx.options.sparse {
-            Sparse::Never => self.copy_data_to(size),
-            Sparse::Auto | Sparse::Always => self.copy_nonzero_to(size),
-        }
-    }
-
     /// Continues after a hole.
     fn skip_to(&mut self, offset: u64) -> Result<()> {
         if self.cx.options.sparse != Sparse::Never {
             self.report.hole_bytes += offset - self.position.at;
-            self.records.skip(self.position.at..offset);
+            self.records.range.skip(self.position.at..offset);
             self.position.advance(offset - self.position.at);
             return Ok(());
         }
@@ -322,11 +320,13 @@ impl DataCopy<'_, '_, '_> {
             rate_limit.wait(|| self.cx.report.interrupted());
             piece_bytes = piece_bytes.min(rate_limit.piece_bytes());
         }
-        self.check_interrupt()?;
+        if self.cx.report.interrupted() {
+            return Err(self.interrupted());
+        }
         if let Some(shared) = &self.files.shared {
             (shared.look)();
         }
-        if let Some(chunk_bytes) = self.records.chunk_bytes() {
+        if let Some(chunk_bytes) = self.records.range.chunk_bytes() {
             piece_bytes = piece_bytes.min(chunk_bytes);
         }
         let mut len = (end - self.position.at).min(piece_bytes);
@@ -345,7 +345,7 @@ impl DataCopy<'_, '_, '_> {
         let waited = self.medium.wait(self.position.at, self.files.dst);
         let written_bytes = waited.map_err(failed(Action::Write, self.files.dst_place))?;
         // Of a file that several processes copy, others may have written the range.
-        if self.records.range.is_none() && self.files.shared.is_none() {
+        if self.files.shared.is_none() {
             self.position.counters.iter().for_each(|counters| counters.wrote(written_bytes));
         }
         Ok(self.medium.backlog.as_ref().map(Backlog::range_bytes))
@@ -359,13 +359,6 @@ impl DataCopy<'_, '_, '_> {
         if let Some(rate_limit) = &self.cx.rate_limit {
             rate_limit.charge(bytes);
         }
-    }
-
-    fn check_interrupt(&self) -> Result<()> {
-        if self.cx.report.interrupted() {
-            return Err(self.interrupted());
-        }
-        Ok(())
     }
 
     /// The run was interrupted, with the copy complete up to here.

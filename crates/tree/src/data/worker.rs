@@ -9,7 +9,7 @@ use rustix::fs::{Stat, fstat, fstatfs};
 use rustix::io::fcntl_dupfd_cloexec;
 
 use super::context::DataContext;
-use super::engine_choice::choice::VariantChains;
+use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;
 use super::sync::{BacklogLimit, LocalFs, PendingSyncs, RANGE_BYTES_MAX, Written};
@@ -17,14 +17,16 @@ use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{
     Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
 };
-use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
+use crate::report::{
+    Action, DataReport, Diagnostic, Method, Receipt, Result, WorkerProgress, failed,
+};
 use crate::request::Options;
 
 /// The data of a file whose copy failed, for its receipt.
 #[derive(Debug)]
-pub(crate) struct FailedData {
-    pub(crate) data: DataReport,
-    pub(crate) diagnostic: Diagnostic,
+pub(super) struct FailedData {
+    pub(super) data: DataReport,
+    pub(super) diagnostic: Diagnostic,
 }
 
 /// The state for one pair of file systems.
@@ -62,8 +64,8 @@ pub(crate) struct DataWorker {
     /// Bytes of data that were moved so far, not shared.
     pub(crate) moved_bytes: u64,
     /// Of the current file, if its data failed and receipts are kept: what was copied and why it
-    /// ended, which the error that `copy_data` returns does not hold. `copy/entry.rs` takes it.
-    pub(crate) failed_data: Option<FailedData>,
+    /// ended.
+    pub(super) failed_data: Option<FailedData>,
     pub(crate) progress: WorkerProgress,
 }
 
@@ -215,6 +217,18 @@ impl DataWorker {
         if cx.options.no_cache && !cx.options.durable {
             self.progress.release_held();
         }
+    }
+
+    /// Makes `receipt` that of the current entry, which has failed, with what was copied before: `copy_data` returns
+    /// only the error.
+    pub(crate) fn add_failure(&mut self, receipt: &mut Receipt, diagnostic: &Diagnostic) {
+        receipt.method = Method::Failed;
+        if let Some(FailedData { data, diagnostic: first }) = self.failed_data.take() {
+            receipt.add_data(data);
+            // An incomplete file has the error that was reported before as its reason.
+            receipt.failures.extend((first != *diagnostic).then_some(first));
+        }
+        receipt.failures.push(diagnostic.clone());
     }
 
     /// The current entry is finished.

@@ -152,18 +152,13 @@ pub(crate) fn open_atomic<'j>(
     Ok((fd, atomic))
 }
 
-/// Checks whether [`open_atomic`] may replace the existing file.
-pub(crate) fn check(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-) -> Result<()> {
-    find_final_name(cx, entry, state).map(drop)
-}
-
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-fn find_final_name<'j>(
+/// The file that gets its name later, before it is created.
+///
+/// # Errors
+/// The existing file may not be replaced.
+pub(crate) fn find_final_name<'j>(
     cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
@@ -365,15 +360,16 @@ impl<'j> AtomicFile<'j> {
         let Some(temp_name) = self.temp_name.as_deref() else {
             return give_name(fd.as_fd(), dir, name);
         };
-        let named = match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE) {
+        let keeps_temporary = match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE)
+        {
             // Network file systems have no RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 rename_or_link(cx.options, dir, (temp_name, name))
             }
             Err(errno) => return Err(errno),
-            Ok(()) => Ok(Named::ByRename),
+            Ok(()) => Ok(false),
         };
-        if let Named::ByLink = named? {
+        if keeps_temporary? {
             self.report_left_over(remove_own(dir, temp_name));
         }
         self.temp_name = None;
@@ -429,14 +425,8 @@ impl Drop for AtomicFile<'_> {
     }
 }
 
-/// How a file got its final name.
-enum Named {
-    ByRename,
-    /// A hard link gave the file its final name; the temporary name is still there.
-    ByLink,
-}
-
-/// Gives the file `temp_name` the name `name`, which must be unused, without RENAME_NOREPLACE.
+/// Gives the file `temp_name` the name `name`, which must be unused, without RENAME_NOREPLACE. Returns whether the
+/// temporary name is still there.
 ///
 /// Another process may create the name just before a rename, which replaces that file. A hard link replaces
 /// nothing, but other programs see a file with two names, and some clients and servers forget its times. So it
@@ -445,16 +435,16 @@ fn rename_or_link(
     options: &Options,
     dir: BorrowedFd<'_>,
     (temp_name, name): (&CStr, &CStr),
-) -> io::Result<Named> {
+) -> io::Result<bool> {
     let replaces =
         options.existing == Existing::Replace && !options.ask && options.backup.is_none();
     if !replaces {
         match linkat(dir, temp_name, dir, name, AtFlags::empty()) {
             Err(errno) if cannot_be_linked(errno) => {}
-            linked => return linked.map(|()| Named::ByLink),
+            linked => return linked.map(|()| true),
         }
     }
-    rename_if_absent(dir, temp_name, name).map(|()| Named::ByRename)
+    rename_if_absent(dir, temp_name, name).map(|()| false)
 }
 
 /// The mode of a file that its owner may not write, on a file system that a server keeps. It is set again after the

@@ -10,7 +10,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 use super::backup;
 use super::context::DestinationContext;
 use super::dry_run::DryRun;
-use super::found::{Found, Lookup, SameFile, check_same_file, look_up};
+use super::found::{Found, SameFile, check_same_file, look_up};
 use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
@@ -52,9 +52,9 @@ pub(crate) fn decide(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<D
     }
     backup::refresh(cx, &entry.dst);
     match look_up(cx, entry)? {
-        Lookup::Found(found) => decide_about(cx, entry, found),
-        Lookup::DanglingSymlink => Ok(Decision::CreateAtTarget),
-        Lookup::Absent => Ok(earlier.unwrap_or(Decision::Create)),
+        Some(found) if found.is_dangling() => Ok(Decision::CreateAtTarget),
+        Some(found) => decide_about(cx, entry, found),
+        None => Ok(earlier.unwrap_or(Decision::Create)),
     }
 }
 
@@ -161,7 +161,11 @@ fn check_update_options(
     };
     if cx.options.resume
         && is_complete(cx, entry, found)?
-        && let Some(verified) = verify_existing(cx, entry, found)?
+        // A file that differs, or cannot be compared, has to be copied again.
+        && let Some(verified) = match cx.options.verify {
+            true => compare_data(cx, entry, found)?,
+            false => Some(None),
+        }
     {
         skipped();
         return Ok(Some(up_to_date(verified)));
@@ -211,19 +215,6 @@ fn has_source_time(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found
     let known = cx.dry_run.is_none().then_some(&cx.resolutions);
     let older = Older { entry, dst: found.effective(), through_link: found.through_link };
     time_resolution::has_source_time(known, &older, differs)
-}
-
-/// Compares the data with `--verify`. The outer `None` means that the file has to be copied again:
-/// it differs, or cannot be compared.
-fn verify_existing(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<Option<Option<Verified>>> {
-    match cx.options.verify {
-        true => compare_data(cx, entry, found),
-        false => Ok(Some(None)),
-    }
 }
 
 /// Compares the data. The outer `None` means that it differs, or cannot be compared.

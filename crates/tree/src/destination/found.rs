@@ -28,6 +28,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Whether a file would be written through a dangling symbolic link.
+    pub(crate) fn is_dangling(&self) -> bool {
+        self.through_link && self.target.is_none()
+    }
+
     /// The file that the copy would replace.
     pub(crate) fn effective(&self) -> &Stat {
         match &self.target {
@@ -37,30 +42,25 @@ impl Found {
     }
 }
 
-/// The result of a look at a destination.
-pub(crate) enum Lookup {
-    Absent,
-    /// A dangling symbolic link through which a file would be written.
-    DanglingSymlink,
-    Found(Box<Found>),
-}
-
-/// Looks at the destination of `entry`.
-pub(crate) fn look_up(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Lookup> {
+/// Looks at the destination of `entry`; `None` if nothing has its name.
+pub(crate) fn look_up(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+) -> Result<Option<Box<Found>>> {
     let options = cx.options;
     if entry.dst.trust == Trust::Created {
         // A directory that this run created holds only entries of this run. If a name exists after
         // all, creating the entry fails.
-        return Ok(Lookup::Absent);
+        return Ok(None);
     }
     let link = match entry.dst.stat(false) {
         Ok(link) => link,
-        Err(Errno::NOENT) => return Ok(Lookup::Absent),
+        Err(Errno::NOENT) => return Ok(None),
         Err(errno) => return Err(failed(Action::Stat, &entry.dst)(errno)),
     };
+    let found = |target, through_link| Ok(Some(Box::new(Found { link, target, through_link })));
     if !is_symlink(&link) {
-        let found = Found { link, target: Some(link), through_link: false };
-        return Ok(Lookup::Found(Box::new(found)));
+        return found(Some(link), false);
     }
     let stays = options.backup.is_none() && !options.remove_destination;
     let through_link = stays
@@ -73,18 +73,18 @@ pub(crate) fn look_up(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<
     let is_kept = options.existing == Existing::Skip;
     let compares = stays && is_directory(&entry.src_stat) && !is_kept;
     if !through_link && !compares {
-        return Ok(Lookup::Found(Box::new(Found { link, target: None, through_link: false })));
+        return found(None, false);
     }
     match entry.dst.stat(true) {
         Ok(target) => {
             // A directory is not copied through a link to something else.
             let through_link =
                 through_link && (!is_directory(&entry.src_stat) || is_directory(&target));
-            Ok(Lookup::Found(Box::new(Found { link, target: Some(target), through_link })))
+            found(Some(target), through_link)
         }
         Err(Errno::NOENT) if through_link && !is_directory(&entry.src_stat) => {
             refuse_just_created_link(cx, entry, &link)?;
-            Ok(Lookup::DanglingSymlink)
+            found(None, true)
         }
         // With `--force` a loop of links is removed, and needs no target.
         Err(errno)
@@ -94,7 +94,7 @@ pub(crate) fn look_up(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<
         {
             Err(failed(Action::Stat, &entry.dst)(errno))
         }
-        Err(_) => Ok(Lookup::Found(Box::new(Found { link, target: None, through_link: false }))),
+        Err(_) => found(None, false),
     }
 }
 

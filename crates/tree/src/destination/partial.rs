@@ -407,6 +407,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::data::journal::RangeRecords;
     use crate::data::journal::{CHUNK_BYTES_MIN, HEADER_BYTES, RECORD_BYTES};
     use crate::fs::{DisplayPath, Place};
 
@@ -435,11 +436,13 @@ mod tests {
         let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("it fits into memory");
         let mut partial = resume_or_create(&stat).expect("no other run uses it");
         assert_eq!(partial.journal.at, 0, "{what}");
+        let mut records = RangeRecords::new(0, partial.journal.chunk_bytes);
         for chunk in 1..=3 {
             let end = chunk * CHUNK_BYTES;
             let bytes = vec![u8::try_from(chunk).expect("small"); chunk_bytes];
             pwrite_all(partial.fd.as_fd(), &bytes, end - CHUNK_BYTES).1.expect("written");
-            partial.journal.record(partial.fd.as_fd(), end, &[]);
+            records.record(partial.fd.as_fd(), end, false);
+            partial.journal.append(&records.take());
         }
         assert!(resume_or_create(&stat).is_none(), "one at a time");
         drop(partial);

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, readlinkat, statx};
 use rustix::io::Errno;
 
-use super::backup::{self, BackedUp, BackupError, BackupMethod};
+use super::backup::{self, BackedUp, BackupMethod};
 use super::context::DestinationContext;
 use super::decide::Decision;
 use super::dry_run::DryRun;
@@ -15,7 +15,7 @@ use super::found::Found;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink};
 use crate::metadata::NewMode;
-use crate::report::{Action, Announcement, Result, failed};
+use crate::report::{Action, Announcement, Diagnostic, Result, failed};
 use crate::request::Make;
 
 /// The destination when the copy starts, after backups were made and files removed.
@@ -35,31 +35,6 @@ pub(crate) struct DestinationState {
     pub(crate) link_text: Option<CString>,
     /// The new file, if a batch has created it.
     pub(crate) created: Option<OwnedFd>,
-}
-
-/// What exists at the name of a new entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameState {
-    Vacant,
-    /// A file that is replaced only with some options.
-    Occupied,
-    /// A file that is replaced.
-    Replaceable,
-}
-
-impl DestinationState {
-    /// A state with an existing file, and nothing else.
-    pub(crate) fn existing(found: Box<Found>) -> DestinationState {
-        DestinationState { found: Some(found), ..DestinationState::default() }
-    }
-
-    pub(crate) fn old(&self) -> NameState {
-        match (&self.found, self.replace) {
-            (None, _) => NameState::Vacant,
-            (Some(_), false) => NameState::Occupied,
-            (Some(_), true) => NameState::Replaceable,
-        }
-    }
 }
 
 /// The new file of a copy.
@@ -89,7 +64,9 @@ pub(crate) fn prepare(
         Decision::CreateAtTarget => {
             DestinationState { dangling: true, ..DestinationState::default() }
         }
-        Decision::Enter(found) | Decision::Overwrite(found) => DestinationState::existing(found),
+        Decision::Enter(found) | Decision::Overwrite(found) => {
+            DestinationState { found: Some(found), ..DestinationState::default() }
+        }
         Decision::Replace(found) => {
             let source_read = read_source_first(cx, entry)?;
             // A directory is not renamed over a file.
@@ -126,8 +103,8 @@ fn back_up(
     let backup = match backup::back_up(cx, (&entry.src, &entry.dst), id, options, method) {
         Ok(backup) => Some(backup),
         // Another process has removed the file. The error may be of the directory's listing as well.
-        Err(BackupError::Errno(Errno::NOENT)) if is_gone(&entry.dst) => None,
-        Err(error) => return Err(error.diagnostic(&entry.dst)),
+        Err(Diagnostic::Failed { errno: Errno::NOENT, .. }) if is_gone(&entry.dst) => None,
+        Err(diagnostic) => return Err(diagnostic),
     };
     let is_replaced = keeps_name && backup.as_ref().is_some_and(BackedUp::keeps_name);
     let found = is_replaced.then(|| without_target(found));
@@ -140,8 +117,7 @@ fn back_up_copy(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option
     let Some(backup) = &cx.options.backup else { return Ok(None) };
     // The identity of the file matters for simple backups only.
     let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
-    let backup = backup::back_up(cx, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun);
-    backup.map(Some).map_err(|error| error.diagnostic(&entry.dst))
+    backup::back_up(cx, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun).map(Some)
 }
 
 /// Whether the destination has no file any more. A server is asked again, whatever is known from before.
@@ -158,40 +134,29 @@ fn without_target(found: Box<Found>) -> Box<Found> {
     Box::new(Found { through_link: false, ..*found })
 }
 
-/// Opens or reads the source before the destination is changed. The state has nothing but that.
+/// Opens or reads the source before the destination is changed: if the source cannot be read, the destination must
+/// stay, and the path of a symbolic link may lead through one at the destination. The state has nothing but that.
 fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<DestinationState> {
-    let (source, link_text) = (open_first(cx, entry)?, read_link_first(cx, entry)?);
-    Ok(DestinationState { source, link_text, ..DestinationState::default() })
-}
-
-/// Opens a source whose data is copied, before the destination is changed: if the source cannot be
-/// read, the destination must stay.
-fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<Box<OpenSource>>> {
-    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    if !copies || !copies_data(cx.options, &entry.src_stat) {
-        return Ok(None);
+    let mut state = DestinationState::default();
+    if !matches!(cx.options.make, Make::Copy | Make::AttributesOnly) {
+        return Ok(state);
     }
-    // Opening a device or a fifo has effects.
-    if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
-        return Ok(None);
+    let is_dry_run = cx.dry_run.is_some();
+    if copies_data(cx.options, &entry.src_stat) {
+        // Opening a device or a fifo has effects.
+        if !is_dry_run || is_regular(&entry.src_stat) {
+            let opened = open_source(None, entry).inspect_err(|_| {
+                // GNU cp announces the copy of every file before its error.
+                let (src, dst) = (entry.src.path(), entry.dst.path());
+                cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
+            })?;
+            state.source = Some(Box::new(opened));
+        }
+    } else if is_symlink(&entry.src_stat) && !is_dry_run {
+        // Reading a link sets its access time.
+        state.link_text = Some(read_link(entry)?);
     }
-    let opened = open_source(None, entry).inspect_err(|_| {
-        // GNU cp announces the copy of every file before its error.
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
-    })?;
-    Ok(Some(Box::new(opened)))
-}
-
-/// The target of a symbolic link that is copied, before the destination is changed. The path of the source may
-/// lead through a link at the destination.
-fn read_link_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<CString>> {
-    let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    // Reading a link sets its access time.
-    if !copies || !is_symlink(&entry.src_stat) || cx.dry_run.is_some() {
-        return Ok(None);
-    }
-    read_link(entry).map(Some)
+    Ok(state)
 }
 
 /// The target of the source, which is a symbolic link.

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
-use super::place::{DirPath, c_name};
+use super::dir_path::DirPath;
+use super::place::c_name;
 use super::stat::{FileId, is_file};
 use super::xattr::Handle;
 

@@ -1,6 +1,7 @@
 //! One kernel subject a file, without any policy of copying.
 
 pub(crate) mod dir;
+mod dir_path;
 pub(crate) mod dirty_pages;
 pub(crate) mod fs_type;
 pub(crate) mod open;
@@ -15,6 +16,7 @@ pub(crate) use dir::{
     DIRECTORY, Dir, SEARCH, enter, enter_destination, enter_for_search, is_within,
     open_destination, open_for_search, open_operand, placeholder_dir,
 };
+pub(crate) use dir_path::{Anchor, DirPath, join};
 pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, VFAT, XFS, fs_type_of};
 pub(crate) use fs_type::{Endpoint, Endpoints, FsTypes, is_pseudo, is_reliable, is_served};
 pub(crate) use open::{
@@ -22,8 +24,7 @@ pub(crate) use open::{
     open_to_write, path_in, path_of, rename_if_absent, stat_new,
 };
 pub(crate) use place::{
-    Anchor, DirPath, DisplayPath, Place, Trust, c_name, join, last_component,
-    last_component_verbatim, split, trim_slashes,
+    DisplayPath, Place, Trust, c_name, last_component, last_component_verbatim, split, trim_slashes,
 };
 pub(crate) use process::Caller;
 pub(crate) use readdir::{Buffer, Listing, each_name, is_component};

@@ -18,7 +18,7 @@ use crate::fs::{
     ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_directory, is_mode_as_nfs4_acl,
     is_regular, kind,
 };
-use crate::report::{Action, Attribute, Diagnostic, Loss, OldAttribute, failed};
+use crate::report::{Action, Attribute, Diagnostic, Loss, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
 
 /// Sets every attribute of `source` that the options ask for. Returns those that could not be set,
@@ -316,7 +316,7 @@ pub(crate) fn apply_replaced(
             group_kept = old.stat.st_gid == target.stat.st_gid
                 || change_owner(target.handle, None, Some(gid)).is_ok();
             mode.remove(SPECIAL_BITS);
-            report_loss(&mut losses, OldAttribute::Ownership, errno);
+            report_loss(&mut losses, Loss::Ownership(errno));
         }
     }
     if !group_kept {
@@ -327,7 +327,7 @@ pub(crate) fn apply_replaced(
     }
     apply_xattrs(&mut losses, old, group_kept);
     if let Err(errno) = set_permissions(target.handle, mode) {
-        report_loss(&mut losses, OldAttribute::Permissions, errno);
+        report_loss(&mut losses, Loss::Permissions(errno));
     }
     losses.list
 }
@@ -341,7 +341,7 @@ fn apply_xattrs(losses: &mut Losses<'_>, old: Source<'_>, group_kept: bool) {
     let names = match handle.list() {
         Ok(names) => names,
         Err(Errno::OPNOTSUPP) => Vec::new(),
-        Err(errno) => return report_loss(losses, OldAttribute::Xattr(Vec::new()), errno),
+        Err(errno) => return report_loss(losses, Loss::Xattr(Vec::new(), errno)),
     };
     for name in &names {
         let class = Class::of(name);
@@ -354,23 +354,19 @@ fn apply_xattrs(losses: &mut Losses<'_>, old: Source<'_>, group_kept: bool) {
             _ => handle.get(name),
         };
         if let Err(errno) = value.and_then(|value| target.handle.set(name, &value)) {
-            report_loss(losses, OldAttribute::Xattr(name.to_bytes().to_vec()), errno);
+            report_loss(losses, Loss::Xattr(name.to_bytes().to_vec(), errno));
         }
     }
     // The new file may have inherited a list that the old one does not have.
     if !names.iter().any(|name| **name == *ACL_ACCESS)
         && let Err(errno) = target.handle.remove(ACL_ACCESS)
     {
-        report_loss(losses, OldAttribute::Permissions, errno);
+        report_loss(losses, Loss::Permissions(errno));
     }
 }
 
-fn report_loss(losses: &mut Losses<'_>, what: OldAttribute, errno: Errno) {
-    losses.list.push(match &what {
-        OldAttribute::Ownership => Loss::Ownership(errno),
-        OldAttribute::Permissions => Loss::Permissions(errno),
-        OldAttribute::Xattr(name) => Loss::Xattr(name.clone(), errno),
-    });
+fn report_loss(losses: &mut Losses<'_>, lost: Loss) {
+    losses.list.push(lost.clone());
     let dst = losses.target.place.path();
-    losses.cx.report.report(Diagnostic::NotTakenOver { what, dst, errno });
+    losses.cx.report.report(Diagnostic::NotTakenOver { lost, dst });
 }

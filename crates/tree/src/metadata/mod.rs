@@ -1,7 +1,7 @@
 //! Attributes of a copy: owner, extended attributes and access control lists, mode, times.
 //!
 //! `apply.rs` sets them, in this order. [`apply_replaced`] sets those of the file that a new one
-//! replaces with `--atomic`. `mode.rs` has the mode that a new file is created with.
+//! replaces with `--atomic`. `set.rs` has the mode that a new file is created with.
 
 mod apply;
 mod set;

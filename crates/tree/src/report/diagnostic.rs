@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use engines::Errno;
 use engines::profile::{Mistake, Problem};
 
+use super::attribute::Loss;
 use crate::fs::Place;
 
 /// The result of a step in the copy of an entry.
@@ -50,8 +51,8 @@ pub enum Diagnostic {
     InterruptedBefore { dst: PathBuf },
     /// The target of the symbolic link `dst` has no name that a new file could take, as in /proc.
     NameUnknown { dst: PathBuf },
-    /// A file was replaced by one without the attribute `what`.
-    NotTakenOver { what: OldAttribute, dst: PathBuf, errno: Errno },
+    /// A file was replaced by one without an attribute of the old file, which is `lost`.
+    NotTakenOver { lost: Loss, dst: PathBuf },
     /// The file `path`, which this run or a killed one created beside a destination, could not be
     /// removed.
     LeftOver { path: PathBuf, errno: Errno },
@@ -122,17 +123,6 @@ pub enum Diagnostic {
     /// A line of the profile is used although the system has changed since it was measured.
     /// `changes` says how, in words.
     ProfileStale { changes: Vec<String> },
-}
-
-/// An attribute that a new file gets from the file that it replaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OldAttribute {
-    /// Owner, group or both.
-    Ownership,
-    /// Permissions.
-    Permissions,
-    /// An extended attribute or access control list, by its name.
-    Xattr(Vec<u8>),
 }
 
 /// Whether a diagnostic makes the run fail.

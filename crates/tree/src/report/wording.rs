@@ -8,7 +8,8 @@ use std::path::Path;
 use engines::profile::Problem;
 use engines::{Errno, describe};
 
-use super::diagnostic::{Action, Diagnostic, OldAttribute};
+use super::attribute::Loss;
+use super::diagnostic::{Action, Diagnostic};
 
 /// Puts a name between quotation marks.
 type Quote<'q> = &'q dyn Fn(&Path) -> Vec<u8>;
@@ -36,9 +37,9 @@ impl Diagnostic {
             | Diagnostic::Copy { errno, .. }
             | Diagnostic::Clone { errno, .. }
             | Diagnostic::Xattr { errno, .. }
-            | Diagnostic::NotTakenOver { errno, .. }
             | Diagnostic::LeftOver { errno, .. }
             | Diagnostic::Target { errno, .. } => Some(*errno),
+            Diagnostic::NotTakenOver { lost, .. } => Some(lost.errno()),
             _ => None,
         }
     }
@@ -107,18 +108,16 @@ fn words_of(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
         Diagnostic::InterruptedBefore { dst } => {
             fill(name, "interrupted: {} is as it was before", &[dst])
         }
-        Diagnostic::NotTakenOver { what, dst, .. } => match what {
-            OldAttribute::Ownership => fill(name, "the new {} is not its old owner's", &[dst]),
-            OldAttribute::Permissions => {
-                fill(name, "the new {} has not its old permissions", &[dst])
-            }
-            OldAttribute::Xattr(attribute) if attribute.is_empty() => {
+        Diagnostic::NotTakenOver { lost, dst } => match lost {
+            Loss::Ownership(_) => fill(name, "the new {} is not its old owner's", &[dst]),
+            Loss::Xattr(attribute, _) if attribute.is_empty() => {
                 fill(name, "the new {} may lack attributes that it had", &[dst])
             }
-            OldAttribute::Xattr(attribute) => {
+            Loss::Xattr(attribute, _) => {
                 let attribute = OsStr::from_bytes(attribute);
                 fill(name, "the new {} lacks its old attribute {}", &[dst, attribute.as_ref()])
             }
+            _ => fill(name, "the new {} has not its old permissions", &[dst]),
         },
         Diagnostic::LeftOver { path, .. } => {
             fill(name, "cannot remove {}, which is left over", &[path])
@@ -145,17 +144,7 @@ fn words_of(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
         }
         Diagnostic::Target { path, named: true, .. } => fill(name, "target directory {}", &[path]),
         Diagnostic::Target { path, named: false, .. } => fill(name, "target {}", &[path]),
-        Diagnostic::ProfileUnusable { .. }
-        | Diagnostic::ProfileLine { .. }
-        | Diagnostic::ProfileForeign { .. }
-        | Diagnostic::ProfileStale { .. } => words_of_profile(diagnostic, name),
-        other => words_of_refusal(other, name),
-    }
-}
-
-/// The messages about the profile.
-fn words_of_profile(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
-    match diagnostic {
+        // The profile.
         Diagnostic::ProfileUnusable { path, problem } => {
             let why = match problem {
                 Problem::Errno(errno) => describe(*errno),
@@ -174,13 +163,7 @@ fn words_of_profile(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
             let changes = changes.join("; ");
             format!("the profile is of another time: {changes}").into_bytes()
         }
-        other => unreachable!("{other:?} has words elsewhere"),
-    }
-}
-
-/// The messages about entries that were refused before a system call was tried.
-fn words_of_refusal(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
-    match diagnostic {
+        // Entries that were refused before a system call was tried.
         Diagnostic::OmittingDirectory { src } => {
             fill(name, "-r not specified; omitting directory {}", &[src])
         }
@@ -249,7 +232,6 @@ fn words_of_refusal(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
         Diagnostic::ParentNotDirectory { path } => {
             fill(name, "{} exists but is not a directory", &[path])
         }
-        other => unreachable!("{other:?} has words elsewhere"),
     }
 }
 

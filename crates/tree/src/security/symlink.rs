@@ -124,29 +124,18 @@ fn follow(
             if links > LINKS_MAX {
                 return Err(Errno::LOOP.into());
             }
-            // No text gives the target of a link of /proc, and no user can exchange it.
-            if fs_type_of(held.as_fd()).is_some_and(is_pseudo) {
-                if rest.is_empty() {
-                    return Ok(Resolved {
-                        dir: at,
-                        name: component,
-                        held,
-                        stat,
-                        is_proc_link: true,
-                    });
-                }
-                at = open_for_search(at.as_fd(), &component)?;
-                path = without_slashes(&rest);
-            } else {
-                let text = readlinkat(&held, c"", Vec::new())?;
-                path = [text.as_bytes(), &rest].concat();
-            }
+        }
+        // No text gives the target of a link of /proc, and no user can exchange it.
+        let is_proc_link = is_symlink(&stat) && fs_type_of(held.as_fd()).is_some_and(is_pseudo);
+        if is_symlink(&stat) && !is_proc_link {
+            let text = readlinkat(&held, c"", Vec::new())?;
+            path = [text.as_bytes(), &rest].concat();
             continue;
         }
         if rest.is_empty() {
-            return Ok(Resolved { dir: at, name: component, held, stat, is_proc_link: false });
+            return Ok(Resolved { dir: at, name: component, held, stat, is_proc_link });
         }
-        at = held;
+        at = if is_proc_link { open_for_search(at.as_fd(), &component)? } else { held };
         path = without_slashes(&rest);
     }
 }

@@ -4,6 +4,9 @@
 use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as Slot;
+
 use crate::fs::{DirPath, FileId};
 use crate::hash::Seeded;
 
@@ -16,16 +19,16 @@ pub(crate) struct FirstCopy {
     pub(crate) id: FileId,
 }
 
-/// A hash table by source. A source takes an [`Entry`], the name of its copy, and 5 to 11 bytes of
+/// A hash table by source. A source takes an [`Entry`], the name of its copy, and 6 to 12 bytes of
 /// the index.
+#[derive(Default)]
 pub(crate) struct CopiedInodes {
     entries: Vec<Entry>,
     directories: Vec<Directory>,
     /// Each ends in a zero byte.
     names: Vec<u8>,
-    /// Positions in `entries`, counted from one, by linear probing from the hash of the source. The
-    /// length is a power of two.
-    slots: Vec<u32>,
+    /// Positions in `entries`, by the hash of the source.
+    index: HashTable<u32>,
     hasher: Seeded,
 }
 
@@ -51,22 +54,12 @@ struct Directory {
 /// directory of its own.
 const RECENT_DIRECTORIES: usize = 16;
 
-impl Default for CopiedInodes {
-    fn default() -> CopiedInodes {
-        CopiedInodes {
-            entries: Vec::new(),
-            directories: Vec::new(),
-            names: Vec::new(),
-            slots: vec![0; 16],
-            hasher: Seeded::default(),
-        }
-    }
-}
-
 impl CopiedInodes {
     /// The copy of `src`.
     pub(crate) fn get(&self, src: FileId) -> Option<FirstCopy> {
-        let entry = &self.entries[self.find(src).ok()?];
+        let is_of = |&position: &u32| source(&self.entries, &self.directories, position) == src;
+        let position = *self.index.find(self.hasher.hash_one(src), is_of)?;
+        let entry = &self.entries[position as usize];
         let directory = &self.directories[entry.directory as usize];
         let name = &self.names[directory.names_start + entry.name as usize..];
         let name = CStr::from_bytes_until_nul(name).expect("each name ends in a zero byte");
@@ -77,18 +70,18 @@ impl CopiedInodes {
     /// Records the copy of `src`, and forgets an earlier one.
     pub(crate) fn insert(&mut self, src: FileId, dir: &DirPath, name: &CStr, copy: FileId) {
         // Beyond 2^32 sources, further hard links become separate files.
-        let Ok(position) = u32::try_from(self.entries.len() + 1) else { return };
+        let Ok(position) = u32::try_from(self.entries.len()) else { return };
         let Some((directory, start)) = self.directory(dir, src.dev, copy.dev) else { return };
-        if (self.entries.len() + 1) * 4 > self.slots.len() * 3 {
-            self.double();
-        }
         self.names.extend_from_slice(name.to_bytes_with_nul());
         let entry = Entry { src_ino: src.ino, dst_ino: copy.ino, directory, name: start };
-        match self.find(src) {
-            Ok(known) => self.entries[known] = entry,
-            Err(free) => {
-                self.slots[free] = position;
-                self.entries.push(entry);
+        let CopiedInodes { entries, directories, index, hasher, .. } = self;
+        let source = |&position: &u32| source(entries, directories, position);
+        let hash = |position: &u32| hasher.hash_one(source(position));
+        match index.entry(hasher.hash_one(src), |position| source(position) == src, hash) {
+            Slot::Occupied(known) => entries[*known.get() as usize] = entry,
+            Slot::Vacant(free) => {
+                free.insert(position);
+                entries.push(entry);
             }
         }
     }
@@ -112,40 +105,12 @@ impl CopiedInodes {
         self.directories.push(Directory { dir_path, src_dev, dst_dev, names_start: names_end });
         Some((at, 0))
     }
+}
 
-    /// The index of `src` in `entries`, or the free slot for it.
-    fn find(&self, src: FileId) -> Result<usize, usize> {
-        let mask = self.slots.len() - 1;
-        let mut slot = self.slot(src);
-        loop {
-            let Some(position) = self.slots[slot].checked_sub(1) else { return Err(slot) };
-            let position = position as usize;
-            if self.source(position) == src {
-                return Ok(position);
-            }
-            slot = (slot + 1) & mask;
-        }
-    }
-
-    /// The slot where the search for `src` starts.
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits of a hash are a hash")]
-    fn slot(&self, src: FileId) -> usize {
-        self.hasher.hash_one(src) as usize & (self.slots.len() - 1)
-    }
-
-    fn source(&self, position: usize) -> FileId {
-        let entry = &self.entries[position];
-        FileId { dev: self.directories[entry.directory as usize].src_dev, ino: entry.src_ino }
-    }
-
-    fn double(&mut self) {
-        self.slots = vec![0; self.slots.len() * 2];
-        for position in 0..self.entries.len() {
-            if let Err(free) = self.find(self.source(position)) {
-                self.slots[free] = u32::try_from(position + 1).expect("it was inserted as one");
-            }
-        }
-    }
+/// The source of the entry at `position`.
+fn source(entries: &[Entry], directories: &[Directory], position: u32) -> FileId {
+    let entry = &entries[position as usize];
+    FileId { dev: directories[entry.directory as usize].src_dev, ino: entry.src_ino }
 }
 
 #[cfg(test)]
@@ -192,7 +157,7 @@ mod tests {
         assert_eq!(copies.directories.len(), 1);
         let bytes = copies.entries.len() * size_of::<Entry>()
             + copies.names.len()
-            + copies.slots.len() * size_of::<u32>();
-        assert!(bytes < 42_000_000, "{bytes}");
+            + copies.index.allocation_size();
+        assert!(bytes < 44_000_000, "{bytes}");
     }
 }

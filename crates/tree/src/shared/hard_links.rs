@@ -6,31 +6,25 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, Stat, fstat, linkat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
-use super::partners::PartnerContext;
+use super::locks::{FileGuard, FileLocks};
+use super::partner_context::PartnerContext;
 use crate::fs::{DirPath, FileId, Place, give_name, hold, is_file, lstat, split};
-use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
 
 /// The sources with several hard links. The first worker that finds one claims and copies it. A
 /// worker that finds it later waits for that copy and links to it.
 pub(crate) struct HardLinks {
-    table: Mutex<Table>,
-    published: Condvar,
-    partners: Arc<PartnerContext>,
-}
-
-#[derive(Default)]
-struct Table {
+    copies: Mutex<CopiedInodes>,
     /// Sources that a worker is copying, or asks the partners about.
-    claimed: HashSet<FileId>,
-    copies: CopiedInodes,
+    claimed: FileLocks,
+    partners: Arc<PartnerContext>,
 }
 
 /// The result of [`HardLinks::claim`].
@@ -46,32 +40,34 @@ pub(crate) enum Claim<'l> {
 pub(crate) struct Claimant<'l> {
     links: &'l HardLinks,
     id: FileId,
+    #[expect(dead_code, reason = "it is kept, and dropped")]
+    guard: FileGuard<'l>,
     /// Partners link their names to the copy, or copy the source if this process cannot.
     is_for_all: bool,
 }
 
 impl HardLinks {
     pub(crate) fn new(partners: Arc<PartnerContext>) -> HardLinks {
-        HardLinks { table: Mutex::default(), published: Condvar::new(), partners }
+        HardLinks { copies: Mutex::default(), claimed: FileLocks::default(), partners }
     }
 
     /// Claims the source `id`, or waits for the worker that has claimed it. The copy `lost` does
     /// not count: its name belongs to another file now.
     pub(crate) fn claim(&self, id: FileId, lost: Option<&FirstCopy>) -> Claim<'_> {
-        let mut table = lock(&self.table);
-        loop {
-            let made = table.copies.get(id);
-            if let Some(made) = made.filter(|made| lost.is_none_or(|lost| !lost.is(made))) {
-                return Claim::Copied(made);
-            }
-            if table.claimed.insert(id) {
-                break;
-            }
-            table = self.published.wait(table).unwrap_or_else(PoisonError::into_inner);
+        let made = || {
+            let made = lock(&self.copies).get(id);
+            made.filter(|made| lost.is_none_or(|lost| !lost.is(made)))
+        };
+        if let Some(made) = made() {
+            return Claim::Copied(made);
         }
-        drop(table);
+        let guard = self.claimed.lock_file(id);
+        // Another worker may have copied it meanwhile.
+        if let Some(made) = made() {
+            return Claim::Copied(made);
+        }
         // Of a copy that has lost its name no partner is told.
-        let mut claimant = Claimant { links: self, id, is_for_all: false };
+        let mut claimant = Claimant { links: self, id, guard, is_for_all: false };
         if lost.is_some() {
             return Claim::First(claimant);
         }
@@ -91,14 +87,14 @@ impl HardLinks {
 
     /// Whether `id` is the copy of the source `src`.
     pub(crate) fn is_copy(&self, src: FileId, id: FileId) -> bool {
-        lock(&self.table).copies.get(src).is_some_and(|made| made.id == id)
+        lock(&self.copies).get(src).is_some_and(|made| made.id == id)
     }
 }
 
 impl Claimant<'_> {
     /// Records the copy `name` in the directory `dir`.
     pub(crate) fn publish(mut self, dir: &DirPath, name: &CStr, id: FileId) {
-        lock(&self.links.table).copies.insert(self.id, dir, name, id);
+        lock(&self.links.copies).insert(self.id, dir, name, id);
         let partners = &self.links.partners;
         self.tell(&|| partners.encode_copy(dir, name, id));
     }
@@ -115,8 +111,6 @@ impl Claimant<'_> {
 impl Drop for Claimant<'_> {
     fn drop(&mut self) {
         self.tell(&|| None);
-        lock(&self.links.table).claimed.remove(&self.id);
-        self.links.published.notify_all();
     }
 }
 

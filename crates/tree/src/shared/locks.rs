@@ -1,4 +1,4 @@
-//! Locks that workers take before those of the kernel, for creating files.
+//! Locks that workers take before those of the kernel, for creating files, and locks for single files.
 //!
 //! The kernel creates the files of a directory one at a time. On XFS it also locks the allocation
 //! group, since a file gets an inode from the group of its directory. Workers that wait in the kernel
@@ -49,8 +49,11 @@ impl Default for CreationLock {
 }
 
 impl CreationLocks {
-    /// The lock for the directory `fd`.
-    pub(crate) fn of(&self, fd: BorrowedFd<'_>, id: FileId) -> CreationLock {
+    /// The lock for the directory `fd`. Only in one that `is_private` files are created in batches.
+    pub(crate) fn of(&self, fd: BorrowedFd<'_>, id: FileId, is_private: bool) -> CreationLock {
+        if !is_private {
+            return CreationLock::default();
+        }
         let mut known = lock(&self.0);
         let at = known.iter().position(|(device, _)| *device == id.dev).unwrap_or_else(|| {
             let is_xfs = fs_type_of(fd) == Some(XFS);
@@ -96,14 +99,14 @@ fn lock_spinning(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
     }
 }
 
-// Locks for existing destinations, so that one worker at a time writes to a file.
+// Locks for files, of which one worker at a time writes to one, or makes its first copy.
 //
 // Two names in a destination tree may be the same file, by a hard or symbolic link. Two workers
 // that wrote to it at once would mix their data.
 
-/// The existing files that are being written to.
+/// The files that workers have locked.
 #[derive(Default)]
-pub(crate) struct DestinationLocks {
+pub(crate) struct FileLocks {
     state: Mutex<State>,
     finished: Condvar,
 }
@@ -115,26 +118,26 @@ struct State {
     waiting: usize,
 }
 
-/// The right to write to a file, until it is dropped.
-pub(crate) struct DestinationGuard<'w> {
-    locks: &'w DestinationLocks,
+/// Keeps a file locked until it is dropped.
+pub(crate) struct FileGuard<'w> {
+    locks: &'w FileLocks,
     file: FileId,
 }
 
-impl DestinationLocks {
-    /// Waits until no other worker writes to `file`.
-    pub(crate) fn lock_file(&self, file: FileId) -> DestinationGuard<'_> {
+impl FileLocks {
+    /// Waits until no other worker has locked `file`.
+    pub(crate) fn lock_file(&self, file: FileId) -> FileGuard<'_> {
         let mut state = lock(&self.state);
         while !state.files.insert(file) {
             state.waiting += 1;
             state = self.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        DestinationGuard { locks: self, file }
+        FileGuard { locks: self, file }
     }
 }
 
-impl Drop for DestinationGuard<'_> {
+impl Drop for FileGuard<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.locks.state);
         state.files.remove(&self.file);
@@ -165,7 +168,7 @@ mod tests {
                 create_dir(&path).expect("a directory");
                 let (fd, stat) = (File::open(&path).expect("it opens"), path.metadata());
                 let stat = stat.expect("its inode");
-                creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() })
+                creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() }, true)
             };
             let creation_locks: Vec<_> = (0..40).map(lock_of).collect();
             let first = creation_locks[0].lock_creation();
@@ -194,14 +197,14 @@ mod tests {
 }
 
 #[cfg(test)]
-mod destination_locks_tests {
+mod file_locks_tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
     #[test]
     fn one_worker_at_a_time_writes_to_a_file() {
-        let (locks, inside) = (DestinationLocks::default(), AtomicUsize::new(0));
+        let (locks, inside) = (FileLocks::default(), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

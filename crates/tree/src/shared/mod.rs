@@ -5,16 +5,16 @@ pub(crate) mod hard_links;
 pub(crate) mod locks;
 pub(crate) mod messages;
 pub(crate) mod operands;
+mod partner_context;
 pub(crate) mod partners;
 pub(crate) mod rate_limit;
 pub(crate) mod shared_file;
 
 pub(crate) use copied_inodes::FirstCopy;
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
-pub(crate) use locks::{CreationLock, CreationLocks, DestinationGuard, DestinationLocks};
+pub(crate) use locks::{CreationLock, CreationLocks, FileGuard, FileLocks};
 pub(crate) use operands::Operands;
-pub(crate) use partners::{
-    Event, LOCAL, Load, Offered, PartnerContext, ReceivedShare, Sender, ShareEnd, Surplus, open_top,
-};
+pub(crate) use partner_context::{LOCAL, Offered, PartnerContext, Sender, open_top};
+pub(crate) use partners::{Event, Load, ReceivedShare, ShareEnd, Surplus};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use shared_file::SharedFile;

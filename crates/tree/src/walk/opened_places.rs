@@ -26,7 +26,7 @@ use crate::fs::{
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
 use crate::shared::messages::{DirectoryMessage, Facts, Names, OperandMessage};
-use crate::shared::{CreationLock, LOCAL, ReceivedShare, Sender, open_top};
+use crate::shared::{LOCAL, ReceivedShare, Sender, open_top};
 
 /// Directories that stay open for further names of them.
 const KEPT_OPEN: usize = 8;
@@ -268,10 +268,8 @@ impl OpenedPlace {
     ) -> DirectoryPair {
         let Facts { new, private, children_inherit_acl, one_file_system } = self.message.facts;
         let src_id = FileId::of(&self.src_stat);
-        let creation_lock = match private {
-            true => cx.creation_locks.of(dst.as_fd(), FileId::of(&self.dst_stat)),
-            false => CreationLock::default(),
-        };
+        let dst_id = FileId::of(&self.dst_stat);
+        let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, private);
         DirectoryPair {
             src: Dir::new(Some(src), &self.src_stat, src_path, false),
             dst: Dir::new(Some(dst), &self.dst_stat, dst_path, false),

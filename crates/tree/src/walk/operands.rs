@@ -33,7 +33,7 @@ use crate::fs::{
 use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::metadata::has_default_acl;
-use crate::report::{Action, Diagnostic};
+use crate::report::{Action, Diagnostic, failed_at};
 use crate::request::{Options, Request};
 
 /// Copies every source into the directory that the user called `dir`.
@@ -251,12 +251,8 @@ impl OperandEntry<'_> {
         });
         // Arguments of a process hold no zero bytes, but those of a library call may.
         let (Ok(src_name), Ok(dst_name)) = (c_name(self.source), c_name(self.name)) else {
-            let (action, errno) = (Action::Stat, Errno::INVAL);
-            return cx.report.report(Diagnostic::Failed {
-                action,
-                path: operand.src.clone(),
-                errno,
-            });
+            let failure = failed_at(Action::Stat, &operand.src)(Errno::INVAL);
+            return cx.report.report(failure);
         };
         let src_shown = DisplayPath::Operand(&operand.src);
         let dst_shown = DisplayPath::Operand(&operand.dst);

@@ -9,7 +9,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::tree_walk::BATCH_FILES;
 use super::work_pool::SHARES_PER_WORKER;
 use crate::concurrency::WorkerLimits;
-use crate::data::engine_choice::choice::processors;
+use crate::data::engine_choice::profile::processors;
 use crate::data::page_cache::HELD_FILES_MAX;
 use crate::data::sync::files_kept;
 use crate::data::worker::ENGINE_DESCRIPTORS;

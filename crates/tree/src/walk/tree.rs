@@ -37,7 +37,7 @@ pub(crate) fn walk(
     worker: &mut CopyWorker,
     (root, listing): (Arc<DirectoryPair>, Listing),
 ) {
-    if cx.partners().exist() {
+    if cx.partners().exist {
         return walk_with_partners(cx, worker, Some((root, listing)));
     }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;

@@ -112,7 +112,7 @@ impl WorkPool {
     }
 
     fn receive_locked(&self, state: &mut State) {
-        while let Some(event) = self.partners.inbox.take() {
+        while let Some(event) = self.partners.inbox.take_if(|_| true) {
             if self.partners.is_about_offer(&event) {
                 self.changed.notify_all();
                 continue;

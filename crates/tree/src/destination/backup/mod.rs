@@ -20,7 +20,7 @@ use crate::fs::{
     Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, lstat,
     rename_if_absent, split,
 };
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Backup, BackupKind};
 
 /// A destination that has the name of its backup.
@@ -97,85 +97,60 @@ pub(crate) fn next_path(
     .into())
 }
 
-/// Why no backup was made.
-pub(crate) enum BackupError {
-    /// The backup would have replaced a file that this run created, at this path.
-    ReplacesCreated(PathBuf),
-    Errno(Errno),
-}
-
-impl BackupError {
-    /// The diagnostic for the destination `dst`.
-    pub(crate) fn diagnostic(self, dst: &Place<'_>) -> Diagnostic {
-        match self {
-            BackupError::ReplacesCreated(backup) => {
-                Diagnostic::BackupDestroysCopy { dst: dst.path(), backup }
-            }
-            BackupError::Errno(errno) => failed(Action::Backup, dst)(errno),
-        }
-    }
-}
-
-impl From<Errno> for BackupError {
-    fn from(errno: Errno) -> BackupError {
-        BackupError::Errno(errno)
-    }
-}
-
 /// Makes a backup of the file `id` at `dst`, which becomes a copy of `src`. Where the file system has no hard links,
 /// the file is renamed.
+///
+/// # Errors
+/// Those of the calls, and a file of this run that the backup would replace.
 pub(crate) fn back_up(
     cx: &DestinationContext<'_>,
     (src, dst): (&Place<'_>, &Place<'_>),
     id: FileId,
     backup: &Backup,
     method: BackupMethod,
-) -> Result<BackedUp, BackupError> {
-    match back_up_by(cx, (src, dst), id, backup, method) {
-        Err(BackupError::Errno(errno))
-            if method == BackupMethod::Link && cannot_be_linked(errno) =>
-        {
-            back_up_by(cx, (src, dst), id, backup, BackupMethod::Rename)
+) -> Result<BackedUp> {
+    let failure = || failed(Action::Backup, dst);
+    let highest = highest_number(cx, dst, backup.kind, method == BackupMethod::DryRun);
+    let (highest, name) = (highest.map_err(failure())?, simple_name(dst.name.to_bytes(), backup));
+    if highest.is_none() && cx.created.is_at(dst, &name) {
+        let backup = backup_path(dst, &name);
+        return Err(Diagnostic::BackupDestroysCopy { dst: dst.path(), backup });
+    }
+    let back_up_by = |method| match highest {
+        None => back_up_simple(cx, (src, dst), c_name(&name)?, method),
+        Some(highest) => back_up_numbered(dst, highest, method),
+    };
+    let backed_up = match back_up_by(method) {
+        Err(errno) if method == BackupMethod::Link && cannot_be_linked(errno) => {
+            back_up_by(BackupMethod::Rename)
         }
         backed_up => backed_up,
+    };
+    let backed_up = backed_up.map_err(failure())?;
+    if highest.is_none() {
+        cx.created.insert(id);
     }
+    note_created(cx, &Place { name: &backed_up.name, ..*dst });
+    Ok(backed_up)
 }
 
-fn back_up_by(
+fn back_up_simple(
     cx: &DestinationContext<'_>,
     (src, dst): (&Place<'_>, &Place<'_>),
-    id: FileId,
-    backup: &Backup,
+    name: CString,
     method: BackupMethod,
-) -> Result<BackedUp, BackupError> {
-    match highest_number(cx, dst, backup.kind, method == BackupMethod::DryRun)? {
-        None => {
-            let name = c_name(&simple_name(dst.name.to_bytes(), backup))?;
-            if cx.created.is_at(dst, &name) {
-                return Err(BackupError::ReplacesCreated(backup_path(dst, &name)));
-            }
-            match method {
-                BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
-                BackupMethod::DryRun => {}
-                BackupMethod::Link => {
-                    replace_by(
-                        (&cx.security, cx.report),
-                        src,
-                        &Place { name: &name, ..*dst },
-                        |temp| linkat(dst.dir, dst.name, dst.dir, temp.name, AtFlags::empty()),
-                    )?;
-                }
-            }
-            cx.created.insert(id);
-            note_created(cx, &Place { name: &name, ..*dst });
-            Ok(BackedUp { path: backup_path(dst, &name), name, method })
-        }
-        Some(highest) => {
-            let backed_up = back_up_numbered(dst, highest, method)?;
-            note_created(cx, &Place { name: &backed_up.name, ..*dst });
-            Ok(backed_up)
+) -> io::Result<BackedUp> {
+    match method {
+        BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
+        BackupMethod::DryRun => {}
+        BackupMethod::Link => {
+            let new = Place { name: &name, ..*dst };
+            replace_by((&cx.security, cx.report), src, &new, |temp| {
+                linkat(dst.dir, dst.name, dst.dir, temp.name, AtFlags::empty())
+            })?;
         }
     }
+    Ok(BackedUp { path: backup_path(dst, name.to_bytes()), name, method })
 }
 
 /// Takes the first free number above `highest`. Another process may make backups too, and none may
@@ -193,7 +168,10 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
         match named {
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
-            Ok(()) => return Ok(BackedUp { path: backup_path(dst, &name), name, method }),
+            Ok(()) => {
+                let path = backup_path(dst, name.to_bytes());
+                return Ok(BackedUp { path, name, method });
+            }
         }
     }
     Err(Errno::EXIST)
@@ -297,8 +275,8 @@ fn open_listed(dir: BorrowedFd<'_>, parent: &[u8], quiet: bool) -> io::Result<Ow
 }
 
 /// The path of the backup: that of the destination, with the suffix of `name`.
-fn backup_path(dst: &Place<'_>, name: &CString) -> PathBuf {
-    let suffix = &name.to_bytes()[dst.name.to_bytes().len()..];
+fn backup_path(dst: &Place<'_>, name: &[u8]) -> PathBuf {
+    let suffix = &name[dst.name.to_bytes().len()..];
     let path = [dst.path().as_os_str().as_bytes(), suffix].concat();
     OsString::from_vec(path).into()
 }

@@ -1,7 +1,6 @@
 //! The numbers of the backups in a directory, which is listed once and not for every file in it
 //! (docs/design/old-contents.md).
 
-use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
@@ -124,8 +123,8 @@ impl CreatedFiles {
     }
 
     /// Whether the file `name` in the directory of `dst` is one of them.
-    pub(super) fn is_at(&self, dst: &Place<'_>, name: &CString) -> bool {
-        let stat = lstat(dst.dir, &**name);
+    pub(super) fn is_at(&self, dst: &Place<'_>, name: &[u8]) -> bool {
+        let stat = lstat(dst.dir, name);
         let own = lock(&self.0);
         stat.is_ok_and(|stat| own.contains(&FileId::of(&stat)))
     }
