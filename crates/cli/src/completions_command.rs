@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 
 use crate::docs::completions::Shell;
 use crate::terminal::{command, output};
@@ -21,7 +21,7 @@ use crate::terminal::{command, output};
         haulage completions zsh > ~/.zfunc/_haulage\n  \
         haulage completions fish > ~/.config/fish/completions/haulage.fish"
 )]
-struct Args {
+pub(crate) struct Args {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: ShellName,
@@ -45,9 +45,4 @@ pub(crate) fn main(arguments: Vec<OsString>, script: fn(Shell) -> String) -> Exi
         output::print(&script(shell))?;
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// The arguments of `completions`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }

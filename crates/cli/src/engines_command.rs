@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::anyhow;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ use crate::terminal::{command, output};
 /// tried. "no": the engine does not work here. "floor": a measurement that copies no file, to compare
 /// with.
 #[derive(Parser, Debug)]
-struct Args {
+pub(crate) struct Args {
     /// The directory to copy within; or the source, a file or directory, and the destination directory
     /// [default: the current directory]
     #[arg(value_name = "PATH", num_args = 0..=2)]
@@ -49,11 +49,6 @@ struct Row {
 /// Runs the command. Exit status 1 if nothing could be tried, 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("engines", arguments, run)
-}
-
-/// The arguments of `engines`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {

@@ -4,6 +4,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 mod bench;
 mod certify;
 mod compare;
@@ -55,37 +57,37 @@ static COMMANDS: &[Command] = &[
         name: "race",
         about: "measure all variants on one file or directory; name the fastest",
         main: race::main,
-        arguments: Some(race::arguments),
+        arguments: Some(race::Args::command),
     },
     Command {
         name: "bench",
         about: "run an experiment and keep every sample",
         main: bench::main,
-        arguments: Some(bench::arguments),
+        arguments: Some(bench::Args::command),
     },
     Command {
         name: "certify",
         about: "test whether measurements on this machine can be trusted",
         main: certify::main,
-        arguments: Some(certify::arguments),
+        arguments: Some(certify::Args::command),
     },
     Command {
         name: "compare",
         about: "report what changed between two runs of an experiment",
         main: compare::main,
-        arguments: Some(compare::arguments),
+        arguments: Some(compare::Args::command),
     },
     Command {
         name: "report",
         about: "show runs as a page, as figures or as text",
         main: report::main,
-        arguments: Some(report::arguments),
+        arguments: Some(report::Args::command),
     },
     Command {
         name: "tune",
         about: "find the fastest variants between directories, for later copies",
         main: tune::main,
-        arguments: Some(tune::arguments),
+        arguments: Some(tune::Args::command),
     },
     Command {
         name: "cp",
@@ -97,25 +99,25 @@ static COMMANDS: &[Command] = &[
         name: "engines",
         about: "list the engines, and whether each works here",
         main: engines_command::main,
-        arguments: Some(engines_command::arguments),
+        arguments: Some(engines_command::Args::command),
     },
     Command {
         name: "doctor",
         about: "show what this machine has for copies, and what would be better",
         main: doctor::main,
-        arguments: Some(doctor::arguments),
+        arguments: Some(doctor::Args::command),
     },
     Command {
         name: "man",
         about: "print a manual page, or write all of them",
         main: |arguments| man_command::main(arguments, pages),
-        arguments: Some(man_command::arguments),
+        arguments: Some(man_command::Args::command),
     },
     Command {
         name: "completions",
         about: "print the completion script for a shell",
         main: |arguments| completions_command::main(arguments, completion_script),
-        arguments: Some(completions_command::arguments),
+        arguments: Some(completions_command::Args::command),
     },
 ];
 

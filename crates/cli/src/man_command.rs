@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use crate::terminal::command::{self, usage_error};
 use crate::terminal::output;
@@ -29,7 +29,7 @@ pub(crate) struct Page {
         haulage man cp | man -l -\n  \
         haulage man --all ~/.local/share/man/man1"
 )]
-struct Args {
+pub(crate) struct Args {
     /// The command whose page is printed
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
@@ -48,11 +48,6 @@ pub(crate) fn main(arguments: Vec<OsString>, pages: fn() -> Vec<Page>) -> ExitCo
         }
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// The arguments of `man`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn page_of(pages: Vec<Page>, command: Option<&str>) -> anyhow::Result<String> {

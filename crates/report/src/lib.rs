@@ -5,7 +5,6 @@
 //! [`plot`]. [`drawing`] makes SVG of that data, which the [`page`] contains, and [`text`] draws it
 //! for a terminal, so they agree.
 
-pub mod certificate;
 pub mod drawing;
 mod escape;
 pub mod figure;

@@ -40,7 +40,7 @@ impl<'s> Report<'s> {
             sources.iter().map(|source| Summary::of(source, label(source), epsilon)).collect();
         let mut figures: Vec<Figure> = figure::ALL.iter().filter_map(|of| of(&summaries)).collect();
         let answering = answering(sources);
-        if let Some(place) = figures.iter().position(|figure| figure.id == answering) {
+        if let Some(place) = figures.iter().position(|figure| figure.about.id == answering) {
             let first = figures.remove(place);
             figures.insert(0, first);
         }

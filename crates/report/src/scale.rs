@@ -213,8 +213,9 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
                 let value = [dot.x, dot.y][side];
                 values.push(value);
                 if along(*of) == side {
-                    values.extend(dot.low.map(|low| low.max(value / INTERVAL_REACH)));
-                    values.extend(dot.high.map(|high| high.min(value * INTERVAL_REACH)));
+                    let Some((low, high)) = dot.interval else { continue };
+                    values.push(low.max(value / INTERVAL_REACH));
+                    values.push(high.min(value * INTERVAL_REACH));
                 }
             }
         }
@@ -225,7 +226,6 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
             }
             few => few.to_vec(),
         }),
-        Shape::Histogram { ends, .. } if side == 0 => values.extend(ends),
         Shape::Rule { at, text, .. } if side == 0 && !text.is_empty() => values.push(*at),
         Shape::Recommended { epsilon, call_ns, byte_ns, .. } if side == 0 => {
             values.push(call_ns / (epsilon * byte_ns));
@@ -238,12 +238,10 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
 fn longest_bar(panel: &Panel) -> Option<f64> {
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for mark in &panel.marks {
-        let Shape::Bars { bars, .. } = &mark.shape else { continue };
-        for [row, length] in bars {
-            match ends.iter_mut().find(|(of, _)| of == row) {
-                Some((_, end)) => *end += length,
-                None => ends.push((*row, *length)),
-            }
+        let Shape::Bar { row, length, .. } = &mark.shape else { continue };
+        match ends.iter_mut().find(|(of, _)| of == row) {
+            Some((_, end)) => *end += length,
+            None => ends.push((*row, *length)),
         }
     }
     ends.into_iter().map(|(_, end)| end).reduce(f64::max)

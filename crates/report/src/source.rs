@@ -77,6 +77,12 @@ impl Source {
         machine::file_systems(&self.run.environment)
     }
 
+    /// How far the run can be trusted, by the certificate in its directory, its kernel and its version.
+    #[must_use]
+    pub fn badge(&self) -> Badge {
+        badge(&self.run, self.certificate.as_ref())
+    }
+
     /// Machine, kernel and file system in a line.
     #[must_use]
     pub fn machine(&self) -> String {
@@ -88,15 +94,18 @@ fn verdict_of(run: &Run) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
     // δ is that of the certificate that the run started with.
     let kept = StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE));
-    let badge = kept.map_or_else(Badge::none, |kept| {
-        kept.badge(run.environment["kernel"].as_str().unwrap_or(""), &run.how.haulage_version)
-    });
+    let badge = badge(run, kept.as_ref());
     let delta = Delta { shares: badge.deltas, from: badge.delta_from };
     let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
     let mut verdict = verdict.analysed(&run.definition, run.samples(), run.how.rounds);
     verdict.certificate = badge.words;
     verdict.notes.push("the run ended before it wrote its verdict".to_owned());
     verdict
+}
+
+fn badge(run: &Run, kept: Option<&StoredCertificate>) -> Badge {
+    let kernel = run.environment["kernel"].as_str().unwrap_or_default();
+    kept.map_or_else(Badge::none, |kept| kept.badge(kernel, &run.how.haulage_version))
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ReadError> {

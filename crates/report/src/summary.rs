@@ -10,8 +10,9 @@ use lab::page_cache::state::State;
 use lab::sample::measurement::Measurement;
 use lab::sample::record::{Record, RoundRecord};
 use lab::stats::{Interval, median, median_interval};
-use lab::verdict::{CellVerdict, Comparison};
+use lab::verdict::CellVerdict;
 
+use crate::in_order::gathered;
 use crate::plot::{Entry, Facets};
 use crate::source::Source;
 
@@ -43,8 +44,6 @@ pub struct CellSummary<'s> {
     pub verdict: Option<&'s CellVerdict>,
     /// Its variants in the order of the experiment, without those that were refused or did not run.
     pub variants: Vec<VariantSummary<'s>>,
-    /// Variants that were refused, and why.
-    pub refused: Vec<(&'s str, &'s str)>,
     /// Its rounds.
     pub rounds: Vec<&'s RoundRecord>,
     /// The file system.
@@ -96,6 +95,15 @@ impl<'s> Summary<'s> {
         })
     }
 
+    /// The cells of a part that differ in the size only, ascending.
+    #[must_use]
+    pub fn series(&self, part: &Part) -> Vec<Vec<&CellSummary<'s>>> {
+        let cells = self.cells.iter().filter(|cell| cell.part.name == part.name);
+        let mut series = gathered(cells, |cell| cell.circumstances());
+        series.iter_mut().for_each(|(_, cells)| cells.sort_by_key(|cell| cell.cell.file_bytes));
+        series.into_iter().map(|(_, cells)| cells).collect()
+    }
+
     /// The cell with this id.
     #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellSummary<'s>> {
@@ -105,7 +113,7 @@ impl<'s> Summary<'s> {
     /// What the filters of the page look at, for a panel of one state.
     #[must_use]
     pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
-        let state = Some(state_words(state));
+        let state = Some(state.name());
         Facets { file_bytes, state, file_system: Some(self.source.file_system()) }
     }
 
@@ -133,12 +141,10 @@ impl<'s> CellSummary<'s> {
             VariantSummary::of(variant, all, counted, part.measure)
         });
         let verdict = source.verdict.parts.iter().flat_map(|part| &part.cells);
-        let refusals = source.run.refusals.iter().filter(|refusal| refusal.cell == id);
         CellSummary {
             variants: variants.collect(),
             part,
             verdict: verdict.into_iter().find(|verdict| verdict.cell == id),
-            refused: refusals.map(|it| (it.variant.as_str(), it.refusals.as_str())).collect(),
             rounds: source.run.rounds.iter().filter(|round| round.cell == id).collect(),
             file_system: source.file_system(),
             cell,
@@ -151,22 +157,10 @@ impl<'s> CellSummary<'s> {
         self.variants.iter().find(|variant| variant.variant == name)
     }
 
-    /// The comparison of a variant with the baseline.
-    #[must_use]
-    pub fn comparison(&self, variant: &str) -> Option<&'s Comparison> {
-        self.verdict?.comparisons.iter().find(|comparison| comparison.variant == variant)
-    }
-
-    /// The share up to which differences do not matter, for its state.
-    #[must_use]
-    pub fn delta(&self, source: &Source) -> f64 {
-        source.deltas().of(self.cell.state)
-    }
-
     /// The size and the number of files.
     #[must_use]
     pub fn size_words(&self) -> String {
-        let bytes = size_words(self.cell.file_bytes);
+        let bytes = lab::words::file_size(self.cell.file_bytes);
         match self.cell.shape {
             Shape::File => bytes,
             shape => {
@@ -186,7 +180,7 @@ impl<'s> CellSummary<'s> {
     /// How it differs from other cells of its part, except for the size.
     #[must_use]
     pub fn circumstances(&self) -> String {
-        let mut words = vec![state_words(self.cell.state).to_owned()];
+        let mut words = vec![self.cell.state.name().to_owned()];
         if self.cell.destination == Destination::Overwritten {
             words.push("destination overwritten".to_owned());
         } else if self.part.destinations.len() > 1 {
@@ -216,7 +210,7 @@ impl<'s> CellSummary<'s> {
     pub fn facets(&self) -> Facets {
         Facets {
             file_bytes: Some(self.cell.file_bytes),
-            state: Some(state_words(self.cell.state)),
+            state: Some(self.cell.state.name()),
             file_system: Some(self.file_system.clone()),
         }
     }
@@ -254,12 +248,6 @@ impl<'s> VariantSummary<'s> {
     }
 }
 
-/// A file size: in bytes if a unit would round it.
-#[must_use]
-pub fn size_words(bytes: u64) -> String {
-    lab::words::file_size(bytes)
-}
-
 /// The compared quantity, in words.
 #[must_use]
 pub fn measure_words(measure: Measure) -> &'static str {
@@ -267,16 +255,6 @@ pub fn measure_words(measure: Measure) -> &'static str {
         Measure::Elapsed => "time",
         Measure::Durable => "time until on the medium",
         Measure::Processor => "processor time",
-    }
-}
-
-/// A state in words.
-#[must_use]
-pub fn state_words(state: State) -> &'static str {
-    match state {
-        State::Warm => "warm",
-        State::Cold => "cold",
-        State::AsItComes => "as it comes",
     }
 }
 

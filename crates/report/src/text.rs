@@ -6,7 +6,6 @@ use lab::verdict::conclusion::Conclusion;
 use lab::verdict::resolve;
 use unicode_width::UnicodeWidthStr;
 
-use crate::certificate::Badge;
 use crate::headline;
 use crate::palette::{ROWS, Style};
 use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
@@ -49,7 +48,6 @@ pub fn render(report: &Report<'_>, columns: usize) -> String {
 
 fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     let source = summary.source;
-    let badge = Badge::of(source);
     let definition = &source.run.definition;
     paragraph(text, &format!("{}: {}", definition.title, definition.question), columns);
     text.push('\n');
@@ -76,7 +74,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     }
     text.push('\n');
     paragraph(text, &source.machine(), columns);
-    paragraph(text, &badge.words, columns);
+    paragraph(text, &source.badge().words, columns);
     for note in &source.verdict.notes {
         paragraph(text, &format!("Note: {note}"), columns);
     }
@@ -95,8 +93,8 @@ fn rows(text: &mut String, answer: &Conclusion, columns: usize) {
 }
 
 fn of_figure(text: &mut String, figure: &Figure, report: &Report<'_>, columns: usize) {
-    let _ = writeln!(text, "\x1b[1m{}\x1b[0m", figure.title);
-    let _ = writeln!(text, "{}", "─".repeat(figure.title.width()));
+    let title = figure.about.title;
+    let _ = writeln!(text, "\x1b[1m{title}\x1b[0m\n{}", "─".repeat(title.width()));
     let before = text.len();
     for group in &figure.groups {
         of_group(text, group, report, columns);
@@ -177,10 +175,8 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
                     dots.extend(of.iter().filter(|dot| here(dot.y)).map(|dot| (dot, *hollow)));
                 }
                 // Bars with names are left to the table, which has room for the names.
-                Shape::Bars { bars: of, strength, named: false, .. } => {
-                    bars.extend(
-                        of.iter().filter(|bar| here(bar[0])).map(|bar| (bar[1], *strength)),
-                    );
+                Shape::Bar { row, length, strength, named: false, .. } if here(*row) => {
+                    bars.push((*length, *strength));
                 }
                 _ => {}
             }
@@ -189,11 +185,11 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
         let show = |value: f64| crate::scale::shown(unit, value);
         let (drawn, value) = match (dots.as_slice(), bars.is_empty()) {
             ([(dot, hollow)], _) => {
-                let value = match (dot.low, dot.high) {
-                    (Some(low), Some(high)) => {
+                let value = match dot.interval {
+                    Some((low, high)) => {
                         format!("{} ({}-{})", show(dot.x), show(low), show(high))
                     }
-                    _ => show(dot.x),
+                    None => show(dot.x),
                 };
                 (Drawn::Interval { dot, hollow: *hollow }, value)
             }
@@ -248,7 +244,7 @@ impl Row<'_> {
                 if self.range.low < 1.0 && self.range.high > 1.0 {
                     cells[at(1.0)] = '│';
                 }
-                if let (Some(low), Some(high)) = (dot.low, dot.high) {
+                if let Some((low, high)) = dot.interval {
                     let (from, to) = (at(low), at(high));
                     // A file that was edited may have its ends the wrong way round.
                     cells[from.min(to)..=from.max(to)].fill('─');

@@ -44,8 +44,8 @@ fn each_figure_is_drawn_as_svg_and_png() {
     let report = Report::of(&*SMALL, EPSILON);
     let drawings = drawing::drawings(&report);
     for figure in &report.figures {
-        let of_it = drawings.iter().filter(|it| it.name.starts_with(figure.id)).count();
-        assert_eq!(of_it, figure.groups.len(), "{}", figure.id);
+        let of_it = drawings.iter().filter(|it| it.name.starts_with(figure.about.id)).count();
+        assert_eq!(of_it, figure.groups.len(), "{}", figure.about.id);
     }
     for drawing in &drawings {
         let png = drawing.png(0.5).unwrap_or_else(|why| {
@@ -138,7 +138,7 @@ fn a_record_without_losses_has_no_figure_of_them() {
         finding.copy_file_range_loss = None;
     }
     let report = Report::of_tuning(records.pairs);
-    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id).collect();
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
     assert_eq!(figures, ["best-variants"]);
     assert!(page::render(&report, Path::new(".")).contains("id=\"best-variants\""));
 }
@@ -154,7 +154,7 @@ fn the_page_of_200_000_samples_stays_small() {
     let report = Report::of(&sources, EPSILON);
     let page = page::render(&report, home.path());
     assert!(page.len() < PAGE_BYTES_MAX, "{} bytes", page.len());
-    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id).collect();
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
     assert_eq!(figures, ["ratio", "size", "split", "drift"], "what such a run has figures of");
     let thinned = report.figures.iter().flat_map(|figure| &figure.notes);
     let said = thinned.filter(|note| note.contains("of 200,000 runs are drawn")).count();

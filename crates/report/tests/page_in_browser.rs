@@ -136,7 +136,7 @@ fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
     std::fs::create_dir_all(&out).expect("a directory for the page");
     let file = out.join("page.html");
     std::fs::write(&file, page::render(report, &out)).expect("the page is written");
-    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id).collect();
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
     let wanted = json!({
         "page": file,
         "chromium": chromium,

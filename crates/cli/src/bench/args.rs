@@ -26,7 +26,7 @@ use crate::terminal::command::{positive, random_seed, seconds};
         haulage bench closson-2007 --on /ssd --on /backup --scale 0.1 --dry-run\n  \
         haulage bench --resume runs/20260131T120000Z-host-engines"
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// A built-in experiment, or a file
     #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["list", "resume", "claim"])]
     pub(super) experiment: Option<String>,

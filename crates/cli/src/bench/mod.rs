@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::CommandFactory;
 use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct::Conductor;
 use lab::definition::Definition;
@@ -26,7 +25,8 @@ use lab::verdict::{Delta, Verdict};
 use crate::scratch::ScratchGuard;
 use crate::terminal::{command, output};
 use crate::version::VERSION;
-use args::{Args, Listed};
+pub(crate) use args::Args;
+use args::Listed;
 use experiment::{Purpose, Start};
 use progress_view::ProgressView;
 
@@ -45,11 +45,6 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         output::print(&text)?;
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// The arguments of `bench`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 /// One session of an experiment, or one copier of several at once: `bench` starts this program for it.

@@ -25,7 +25,7 @@ use crate::terminal::command::{random_seed, seconds};
         haulage certify --on /data\n  \
         haulage certify --on /ssd --on /backup --time 1800"
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     pub(super) dirs: MeasuredDirs,
 

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use clap::CommandFactory;
 use engines::profile::may_be_changed;
 use lab::certificate::Certificate;
 use lab::certificate::known_comparisons::{self, Choice};
@@ -23,7 +22,7 @@ use crate::bench::experiment::{self, Purpose, Start};
 use crate::scratch::ScratchGuard;
 use crate::terminal::{command, output};
 use crate::version::VERSION;
-use args::Args;
+pub(crate) use args::Args;
 
 /// Runs the command. Exit status 1 if the machine is not certified or nothing could be measured, 2 for
 /// bad usage.
@@ -33,11 +32,6 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         output::print(&text)?;
         Ok(if kept.certificate.passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
-}
-
-/// The arguments of `certify`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertificate, String)> {

@@ -20,7 +20,7 @@ use clap::{Parser, ValueEnum};
         haulage compare runs/20260131T120000Z-* runs/20260207T120000Z-*\n  \
         haulage compare before after --fail-on slower --delta 5"
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The run directory of the earlier run
     #[arg(value_name = "FIRST")]
     pub(super) first: PathBuf,

@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use lab::certificate::store::StoredCertificate;
 use lab::compare::Change;
 use lab::definition::deltas::{Deltas, LEAST};
@@ -15,17 +14,13 @@ use lab::run_dir::{Run, files};
 
 use crate::terminal::steps::Steps;
 use crate::terminal::{command, output};
-use args::{Args, FailOn};
+pub(crate) use args::Args;
+use args::FailOn;
 
 /// Runs the command. Exit status 1 if a run cannot be read; with `--fail-on slower` also if something
 /// is slower or nothing was compared. 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("compare", arguments, compare)
-}
-
-/// The arguments of `compare`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn compare(args: &Args) -> anyhow::Result<ExitCode> {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use crate::terminal::{command, output};
 
@@ -30,7 +30,7 @@ mod text;
         haulage doctor /data /mnt/backup\n  \
         haulage doctor --json | jq .advice"
 )]
-struct Args {
+pub(crate) struct Args {
     /// The directory to copy within; or that of the source, and that of the destination
     /// [default: the current directory]
     #[arg(value_name = "DIR", num_args = 0..=2)]
@@ -60,9 +60,4 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         output::print(&text)?;
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// The arguments of `doctor`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }

@@ -33,7 +33,7 @@ const TIME: Duration = Duration::from_secs(20);
         Exit status: 0; 1 if the race could not be run, a copy was wrong, or no run had the state of \
         --state; 2 for bad usage."
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The file to copy, or a directory whose regular files are copied one after another [default:
     /// a file of 256 MiB of random bytes, which is removed at the end]
     #[arg(value_name = "SRC")]

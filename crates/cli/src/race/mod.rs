@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use clap::CommandFactory;
 use lab::race::config::Config;
 use lab::race::report::Report;
 use lab::sample::csv_rows::Rows;
@@ -22,7 +21,8 @@ use crate::scratch::{ScratchGuard, random_source, report_abandoned};
 use crate::terminal::command;
 use crate::terminal::output::{self, ResultFile};
 use crate::version::COMMIT;
-use args::{Args, Operands};
+pub(crate) use args::Args;
+use args::Operands;
 use progress_view::ProgressView;
 
 /// Bytes of the source that is made if the user names none.
@@ -36,11 +36,6 @@ const METADATA_BYTES: u64 = 16 << 20;
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let started = Instant::now();
     command::run("race", arguments, |args| run(args, started))
-}
-
-/// The arguments of `race`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn run(args: &Args, started: Instant) -> anyhow::Result<ExitCode> {

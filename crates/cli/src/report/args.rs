@@ -20,7 +20,7 @@ use clap::Parser;
         haulage report RUN --svg figures --png figures\n  \
         haulage report --compare BEFORE AFTER -o change.html"
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// A run directory, or a file of 'haulage tune --json'
     #[arg(value_name = "RUN", required_unless_present = "compare")]
     pub(super) runs: Vec<PathBuf>,

@@ -7,23 +7,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::CommandFactory;
 use lab::tune::record::{Record, Records};
 use report::drawing;
 use report::{Report, Source};
 
 use crate::terminal::steps::Steps;
 use crate::terminal::{command, output};
-use args::Args;
+pub(crate) use args::Args;
 
 /// Runs the command. Exit status 1 if a run cannot be read or a file cannot be written, 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
-}
-
-/// The arguments of `report`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {

@@ -33,7 +33,7 @@ use crate::terminal::output::is_stream;
         haulage tune --show                    the stored results\n  \
         haulage tune --forget /mnt/usb         remove results for /mnt/usb"
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The source directory, then the destination directories [default: copies within the first]
     #[arg(value_name = "DIR")]
     dirs: Vec<PathBuf>,

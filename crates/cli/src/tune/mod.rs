@@ -14,7 +14,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use engines::profile::Profile;
 use lab::tune::Event;
 use lab::tune::plan::Plan;
@@ -24,7 +23,8 @@ use crate::scratch::{ScratchGuard, report_abandoned};
 use crate::terminal::command;
 use crate::terminal::output::{ResultFile, columns, json, print};
 use crate::version::COMMIT;
-use args::{Args, Request};
+pub(crate) use args::Args;
+use args::Request;
 use directory_pair::DirectoryPair;
 use profile_file::ProfileFile;
 pub(crate) use profile_file::why_there_is_none;
@@ -44,11 +44,6 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         .map(|()| ExitCode::SUCCESS)
     })
-}
-
-/// The arguments of `tune`, for the manual and completions.
-pub(crate) fn arguments() -> clap::Command {
-    Args::command()
 }
 
 fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {

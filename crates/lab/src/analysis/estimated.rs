@@ -17,7 +17,7 @@ pub struct Estimated {
 
 impl Estimated {
     /// In words that `word` finds for a value: `1.2 (1.1 to 1.3)`.
-    pub(crate) fn in_words(&self, word: impl Fn(f64) -> String) -> String {
+    pub fn in_words(&self, word: impl Fn(f64) -> String) -> String {
         match (self.low, self.high) {
             (Some(low), Some(high)) => {
                 format!("{} ({} to {})", word(self.value), word(low), word(high))

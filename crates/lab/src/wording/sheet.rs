@@ -110,7 +110,8 @@ pub(crate) fn plain_percent(share: f64) -> String {
 }
 
 /// δ in percent, or one for each state.
-pub(crate) fn in_both_states(deltas: Deltas) -> String {
+#[must_use]
+pub fn in_both_states(deltas: Deltas) -> String {
     let [warm, cold] = [deltas.warm, deltas.cold].map(plain_percent);
     match warm == cold {
         true => format!("{warm} %"),
@@ -119,7 +120,8 @@ pub(crate) fn in_both_states(deltas: Deltas) -> String {
 }
 
 /// What tells a group of cells from others: the state, and how many at once where that is several.
-pub(crate) fn circumstances(state: State, at_once: u32) -> String {
+#[must_use]
+pub fn circumstances(state: State, at_once: u32) -> String {
     match at_once {
         1 => state.name().to_owned(),
         many => format!("{}, {many} at once", state.name()),

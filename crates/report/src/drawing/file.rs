@@ -48,8 +48,8 @@ pub fn drawings(report: &Report<'_>) -> Vec<Drawing> {
 fn of_figure(figure: &Figure, styles: &Styles) -> Vec<Drawing> {
     let single = figure.groups.len() == 1;
     let drawing = |(index, group): (usize, &Group)| {
-        let name =
-            if single { figure.id.to_owned() } else { format!("{}-{}", figure.id, index + 1) };
+        let id = figure.about.id;
+        let name = if single { id.to_owned() } else { format!("{id}-{}", index + 1) };
         Drawing { name, svg: of_group(figure, group, styles) }
     };
     figure.groups.iter().enumerate().map(drawing).collect()
@@ -62,7 +62,7 @@ fn of_group(figure: &Figure, group: &Group, styles: &Styles) -> String {
     let [wide, tall] = plan.size;
     let line_height = plan.head + tall + plan.foot;
     let high = top + group.panels.len().div_ceil(plan.columns) as f64 * line_height;
-    let title = in_xml(&format!("{}. {}", figure.title, group.title));
+    let title = in_xml(&format!("{}. {}", figure.about.title, group.title));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{PAPER_MM}mm\" height=\"{:.1}mm\" viewBox=\"0 0 {WIDTH} \
          {high:.0}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" role=\"img\">\n<title>{title}</title>\n\
@@ -89,8 +89,8 @@ fn of_group(figure: &Figure, group: &Group, styles: &Styles) -> String {
 
 /// The legend, and where it ends.
 fn legend_above(figure: &Figure, group: &Group, styles: &Styles) -> (String, f64) {
-    let keys = figure.keys.iter().filter(|key| legend::concerns(key.look, group));
-    let keys = keys.map(|key| (legend::picture(key.look), key.text.as_str()));
+    let keys = figure.about.keys.iter().filter(|(look, _)| legend::concerns(*look, group));
+    let keys = keys.map(|(look, text)| (legend::picture(*look), *text));
     let shown = legend::entries(group).into_iter().filter(|(_, shown)| *shown);
     let variants = shown.filter_map(|(name, _)| {
         let (_, style) = numbered(styles, Some(name))?;

@@ -60,9 +60,9 @@ pub(super) fn concerns(look: Look, group: &Group) -> bool {
     marks.any(|mark| match (look, &mark.shape) {
         (Look::Full, Shape::Dots { hollow, .. }) => !hollow,
         (Look::Hollow, Shape::Dots { hollow, .. }) => *hollow,
-        (Look::Strong, Shape::Bars { strength, .. }) => *strength >= 0.8,
-        (Look::Medium, Shape::Bars { strength, .. }) => (0.3..0.8).contains(strength),
-        (Look::Pale, Shape::Bars { strength, .. }) => *strength < 0.3,
+        (Look::Strong, Shape::Bar { strength, .. }) => *strength >= 0.8,
+        (Look::Medium, Shape::Bar { strength, .. }) => (0.3..0.8).contains(strength),
+        (Look::Pale, Shape::Bar { strength, .. }) => *strength < 0.3,
         (Look::Band, Shape::Band { warning, .. }) => !warning,
         (Look::Warning, Shape::Band { warning, .. }) => *warning,
         (Look::Line, Shape::Line { stroke, .. }) => *stroke != Stroke::Fit,

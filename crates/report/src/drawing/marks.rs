@@ -29,7 +29,7 @@ pub(super) fn draw(panel: &Panel, frame: &Frame, styles: &Styles) -> Layers {
         let style = numbered.map(|(_, style)| style);
         let mut pen = Pen { panel, frame, mark, style, own: Layers::default() };
         pen.draw(&rooms, &mut ends, styles);
-        let bar = if matches!(mark.shape, Shape::Bars { .. }) { " bar" } else { "" };
+        let bar = if matches!(mark.shape, Shape::Bar { .. }) { " bar" } else { "" };
         let variant = numbered.map_or("\"".to_owned(), |(number, style)| {
             format!(" e{}\" data-v=\"{number}\"", style.row)
         });
@@ -94,23 +94,20 @@ impl Pen<'_> {
                 }
                 let _ = write!(self.own.stretched, "<path class=\"cloud\" d=\"{}\"/>", path.text);
             }
-            Shape::Bars { bars, texts, strength, named } => {
-                for ([row, length], text) in bars.iter().zip(texts) {
-                    let from = match ends.iter_mut().find(|(of, _)| of == row) {
-                        Some((_, end)) => std::mem::replace(end, *end + length),
-                        None => {
-                            ends.push((*row, *length));
-                            0.0
-                        }
-                    };
-                    self.bar(*row, [from, from + length], text, *strength);
-                    if *named {
-                        self.name(*row);
+            Shape::Bar { row, length, text, strength, named } => {
+                let from = match ends.iter_mut().find(|(of, _)| of == row) {
+                    Some((_, end)) => std::mem::replace(end, *end + length),
+                    None => {
+                        ends.push((*row, *length));
+                        0.0
                     }
+                };
+                self.bar(*row, [from, from + length], text, *strength);
+                if *named {
+                    self.name(*row);
                 }
             }
             Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label, styles),
-            Shape::Histogram { row, ends, shares } => self.histogram(*row, *ends, shares),
             Shape::Rule { at, text, stroke } => {
                 let class = if text.is_empty() { "faint" } else { "rule" };
                 let dash = if *stroke == Stroke::Own { self.dash() } else { String::new() };
@@ -222,7 +219,7 @@ impl Pen<'_> {
 
     fn dot(&mut self, dot: &Dot, along: Along, hollow: bool) {
         let (x, y) = (self.frame.x(dot.x), units(self.frame.y(dot.y)));
-        if let (Some(low), Some(high)) = (dot.low, dot.high) {
+        if let Some((low, high)) = dot.interval {
             let (x1, x2, y1, y2) = match along {
                 Along::X => (self.frame.x(low), self.frame.x(high), y.clone(), y.clone()),
                 Along::Y => {
@@ -309,26 +306,6 @@ impl Pen<'_> {
             }
             self.own.back.push_str("</g>");
         }
-    }
-
-    fn histogram(&mut self, row: f64, ends: [f64; 2], shares: &[f64]) {
-        let [first, last] = ends.map(|value| self.frame.share(value) * self.frame.width);
-        let step = (last - first) / shares.len() as f64;
-        let [top, bottom] = [row - 0.44, row + 0.44].map(|row| self.frame.y(row));
-        let mut path = format!("M{} {}", units(first), units(bottom));
-        for (index, share) in shares.iter().enumerate() {
-            let _ = write!(
-                path,
-                "V{}H{}",
-                units(bottom - share * (bottom - top)),
-                units(first + (index + 1) as f64 * step)
-            );
-        }
-        let _ = write!(
-            self.own.stretched,
-            "<path class=\"histogram\" d=\"{path}V{}z\"/>",
-            units(bottom)
-        );
     }
 
     /// A line across the panel.

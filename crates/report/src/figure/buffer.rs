@@ -5,56 +5,52 @@ use lab::analysis::Finding;
 use lab::analysis::buffer::{Buffer, Sweep};
 use lab::analysis::view::buffer_of;
 use lab::definition::deltas::Deltas;
+use lab::wording::sheet::{circumstances, in_both_states};
 use lab::words::{bytes, nanoseconds};
 
-use super::content::Content;
+use super::content;
 use crate::in_order::gathered;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
-    Unit,
+    About, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
 };
-use crate::summary::{Summary, state_words};
+use crate::summary::Summary;
+
+const ABOUT: About = About {
+    id: "buffer",
+    title: "How large a buffer has to be",
+    reading: "Each tile is a buffer at a file size. The stronger its colour, the longer the median compared \
+              with the best buffer for that size; from four times on the colour is the same. The curve is \
+              for the largest file: dots are medians with 95 % intervals. In the shaded range, the plateau, \
+              every buffer is shown to be as fast as the best, or slower by too little to matter. From the \
+              thin line on no buffer is shown to be slower by more than that. The plateau begins between \
+              the two.",
+    keys: &[
+        (Look::Tiles, "the best to 4 × as long"),
+        (Look::Full, "median, 95 % interval"),
+        (Look::Band, "plateau"),
+        (Look::Rule, "the plateau may begin here"),
+    ],
+};
 
 /// The figure. `None` if no part is a sweep over buffers.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut epsilons = Vec::new();
-    let Content { groups, tables, .. } =
-        Content::of_findings(summaries, |content, summary, part, finding| {
-            let Finding::Buffer(buffer) = finding else { return };
-            let deltas = Deltas { warm: buffer.epsilon, cold: buffer.epsilon_cold };
-            epsilons.extend(buffer.sweeps.iter().map(|sweep| deltas.of(sweep.state)));
-            for sweeps in families(buffer) {
-                let title = summary.titled(&format!("{}: {}", part.name, of(&sweeps)));
-                if sweeps.len() > 1 {
-                    content.groups.push(tiles(summary, &title, &sweeps));
-                }
-                content.groups.extend(curve(summary, &title, &sweeps));
+    content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
+        let Finding::Buffer(buffer) = finding else { return };
+        for sweeps in families(buffer) {
+            let Sweep { family, state, at_once, .. } = sweeps[0];
+            let kind = format!("{}: {family}, {}", part.name, circumstances(*state, *at_once));
+            let title = summary.titled(&kind);
+            if sweeps.len() > 1 {
+                figure.groups.push(tiles(summary, &title, &sweeps));
             }
-            content.tables.push(table(&summary.titled(&part.name), buffer));
-        })?;
-    let epsilon = epsilons.into_iter().fold(0.0, f64::max) * 100.0;
-    Some(Figure {
-        id: "buffer",
-        title: "How large a buffer has to be".to_owned(),
-        reading: format!(
-            "Each tile is a buffer at a file size. The stronger its colour, the longer the median \
-             compared with the best buffer for that size; from four times on the colour is the \
-             same. The curve is for the largest file: dots are medians with 95 % intervals. In \
-             the shaded range, the plateau, every buffer is shown to be within {} % of the best. \
-             From the thin line on no buffer is shown to be slower by more than that. The plateau \
-             begins between the two.",
-            crate::scale::shown(Unit::Ratio, epsilon)
-        ),
-        keys: vec![
-            Key::new(Look::Tiles, "the best to 4 × as long"),
-            Key::new(Look::Full, "median, 95 % interval"),
-            Key::new(Look::Band, "plateau"),
-            Key::new(Look::Rule, "the plateau may begin here"),
-        ],
-        groups,
-        notes: Vec::new(),
-        tables,
+            figure.groups.extend(curve(summary, &title, &sweeps));
+        }
+        let part = summary.titled(&part.name);
+        figure.tables.push(table(&part, buffer));
+        let deltas = Deltas { warm: buffer.epsilon, cold: buffer.epsilon_cold };
+        let little = in_both_states(deltas);
+        figure.notes.push(format!("{part}: differences up to {little} are too small to matter"));
     })
 }
 
@@ -66,15 +62,6 @@ fn families<'b>(buffer: &'b Buffer) -> Vec<Vec<&'b Sweep>> {
         sweeps
     };
     gathered(&buffer.sweeps, common).into_iter().map(ascending).collect()
-}
-
-fn of(sweeps: &[&Sweep]) -> String {
-    let first = sweeps[0];
-    let at_once = match first.at_once {
-        1 => String::new(),
-        count => format!(", {count} at once"),
-    };
-    format!("{}, {}{at_once}", first.family, state_words(first.state))
 }
 
 fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
@@ -113,10 +100,7 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     let cell = summary.cell(&sweep.cell)?;
     let mut marks = Vec::new();
     if let (Some(from), Some(to)) = (sweep.plateau_shown_from_bytes, sweep.best_bytes) {
-        let (from, to) = (from as f64, to as f64);
-        let text = String::new();
-        let band = Shape::Band { from, to, text, warning: false };
-        marks.push(Mark::neutral("plateau", band));
+        marks.push(Mark::neutral("plateau", Shape::band(from as f64, to as f64)));
     }
     if let Some(at) = sweep.plateau_possible_from_bytes {
         let text = format!("from {} on", bytes(at));
@@ -130,17 +114,14 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
             continue;
         }
         let text = format!("{}: median {}", variant.variant, nanoseconds(variant.median_ns));
-        let (low, high) = (Some(variant.interval.low), Some(variant.interval.high));
-        let dot = Dot { x: buffer_bytes as f64, y: variant.median_ns, low, high, text };
+        let dot = Dot::at(buffer_bytes as f64, variant.median_ns, text);
+        let dot = dot.within(variant.interval.low, variant.interval.high);
         dots.push((variant.variant, dot));
     }
     dots.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
-    let (first, _) = dots.first()?;
-    let points = dots.iter().map(|(_, dot)| [dot.x, dot.y]).collect();
-    marks.push(Mark::of(first, Shape::Line { points, stroke: Stroke::Thin }).unlisted());
-    let engine = (*first).to_owned();
+    let first = dots.first()?.0;
     let dots = dots.into_iter().map(|(_, dot)| dot).collect();
-    marks.push(Mark::of(&engine, Shape::Dots { dots, along: Along::Y, hollow: false }).unlisted());
+    marks.extend(Mark::joined(first, dots, Stroke::Thin).map(Mark::unlisted));
     let size = bytes(sweep.file_bytes);
     let panel = Panel {
         title: String::new(),
@@ -164,33 +145,20 @@ fn words(sweep: &Sweep) -> String {
 }
 
 fn table(title: &str, buffer: &Buffer) -> Table {
-    let mut table = Table::new(
-        &format!("{title}: buffers"),
-        &[
-            "sweep",
-            "state",
-            "file size",
-            "buffer",
-            "median",
-            "time / best",
-            "the best",
-            "plateau from",
-        ],
-    );
     let optional = |value: Option<u64>| Entry::bytes(value.map(|value| value as f64));
-    for sweep in &buffer.sweeps {
-        for heat in &sweep.buffers {
-            table.rows.push(vec![
-                Entry::words(&sweep.family),
-                Entry::words(state_words(sweep.state)),
-                Entry::bytes(Some(sweep.file_bytes as f64)),
-                Entry::bytes(Some(heat.buffer_bytes as f64)),
-                Entry::ns(Some(heat.median_ns)),
-                Entry::digits(Some(heat.ratio_to_best)),
-                optional(sweep.best_bytes),
-                optional(sweep.plateau_shown_from_bytes),
-            ]);
-        }
-    }
-    table
+    let sweeps = buffer.sweeps.iter();
+    Table::of(
+        &format!("{title}: buffers"),
+        sweeps.flat_map(|sweep| sweep.buffers.iter().map(move |heat| (sweep, heat))),
+        &[
+            ("sweep", &|(sweep, _)| Entry::words(&sweep.family)),
+            ("state", &|(sweep, _)| Entry::words(sweep.state.name())),
+            ("file size", &|(sweep, _)| Entry::bytes(sweep.file_bytes as f64)),
+            ("buffer", &|(_, heat)| Entry::bytes(heat.buffer_bytes as f64)),
+            ("median", &|(_, heat)| Entry::ns(heat.median_ns)),
+            ("time / best", &|(_, heat)| Entry::digits(heat.ratio_to_best)),
+            ("the best", &|(sweep, _)| optional(sweep.best_bytes)),
+            ("plateau from", &|(sweep, _)| optional(sweep.plateau_shown_from_bytes)),
+        ],
+    )
 }

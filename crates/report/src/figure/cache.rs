@@ -7,133 +7,157 @@ use lab::page_cache::state::State;
 use lab::stats::median;
 use lab::words::nanoseconds;
 
-use super::content::Content;
 use super::size::elsewhere;
-use super::split::ranked;
-use crate::plot::{
-    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table, Unit,
-};
+use super::{content, rows};
+use crate::plot::{About, Axis, Dot, Entry, Facets, Figure, Group, Look, Mark, Panel, Table, Unit};
 use crate::summary::{CellSummary, Summary, VariantSummary};
+
+const ABOUT: About = About {
+    id: "cache",
+    title: "The page cache: cold, durable, resident after a run",
+    reading: "A line joins two medians of one variant. The hollow symbol is the time with the source in the \
+              page cache (warm), or until the last call returned. The full symbol is the time with the \
+              source on the device only (cold), or until all of the copy is on the medium (durable). Time \
+              axes are logarithmic. Bars show how many bytes of source (full colour) and copy (pale) are in \
+              the page cache after a run.",
+    keys: &[
+        (Look::Hollow, "warm, or returned"),
+        (Look::Full, "cold, or durable"),
+        (Look::Strong, "source in the cache"),
+        (Look::Medium, "copy in the cache"),
+    ],
+};
 
 /// The figure. `None` if there is no pair of states, no durable time, and no count of resident
 /// pages.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let Content { groups, tables, .. } = Content::of_runs(summaries, |content, summary| {
-        states(summary, content);
-        durable(summary, content);
-        resident_after(summary, content);
-    })?;
-    Some(Figure {
-        id: "cache",
-        title: "The page cache: cold, durable, resident after a run".to_owned(),
-        reading: "A line joins two medians of one variant. The hollow symbol is the time with the \
-                  source in the page cache (warm), or until the last call returned. The full \
-                  symbol is the time with the source on the device only (cold), or until all of \
-                  the copy is on the medium (durable). Time axes are logarithmic. Bars show how \
-                  many bytes of source (full colour) and copy (pale) are in the page cache after \
-                  a run."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Hollow, "warm, or returned"),
-            Key::new(Look::Full, "cold, or durable"),
-            Key::new(Look::Strong, "source in the cache"),
-            Key::new(Look::Medium, "copy in the cache"),
-        ],
-        groups,
-        notes: Vec::new(),
-        tables,
+    content::of_runs(&ABOUT, summaries, |figure, summary| {
+        states(summary, figure);
+        durable(summary, figure);
+        resident_after(summary, figure);
     })
 }
 
-/// Two times of a variant: warm and cold, or returned and durable.
-struct Pair<'s> {
+/// Two times of a variant in a cell: warm and cold, or returned and durable.
+struct Pair<'a, 's> {
+    cell: &'a CellSummary<'s>,
     variant: &'s str,
     first_ns: f64,
     second_ns: f64,
 }
 
 /// Warm and cold cells that are otherwise equal, of any part.
-fn states(summary: &Summary<'_>, content: &mut Content) {
-    let key = |cell: &Cell| {
-        (
-            cell.workload.clone(),
-            cell.file_bytes,
-            cell.files,
-            cell.shape,
-            cell.destination,
-            cell.at_once,
-        )
+fn states(summary: &Summary<'_>, figure: &mut Figure) {
+    let key = |cell: &Cell| Cell {
+        part: String::new(),
+        state: State::Warm,
+        durable: false,
+        ..cell.clone()
     };
     let elapsed = |variant: &VariantSummary<'_>| {
-        let values: Vec<f64> = variant
-            .counted
-            .iter()
-            .map(|record| value_ns(&record.measured, Measure::Elapsed))
-            .collect();
-        median(&values)
+        let runs = variant.counted.iter();
+        median(&runs.map(|it| value_ns(&it.measured, Measure::Elapsed)).collect::<Vec<_>>())
     };
-    let mut panels = Vec::new();
-    let mut table = table(&summary.titled("Cold against warm"), ["warm", "cold", "cold / warm"]);
     let mut cold: Vec<&CellSummary<'_>> =
         summary.cells.iter().filter(|cell| cell.cell.state == State::Cold).collect();
     cold.retain(|cell| !elsewhere(cell.part));
     cold.sort_by_key(|cell| cell.cell.file_bytes);
-    let rows = ranked(&cold);
-    for cold in cold {
-        let warm = summary
-            .cells
-            .iter()
-            .find(|it| it.cell.state == State::Warm && key(&it.cell) == key(&cold.cell));
-        let Some(warm) = warm else { continue };
-        let pairs: Vec<Pair<'_>> = cold
-            .variants
-            .iter()
-            .filter_map(|variant| {
-                let first_ns = elapsed(warm.variant(variant.variant)?)?;
-                Some(Pair { variant: variant.variant, first_ns, second_ns: elapsed(variant)? })
-            })
-            .collect();
-        add_rows(&mut table, cold, &pairs);
-        panels.push(dumbbells(cold, &rows, &pairs, "time", ["warm", "cold"]));
-    }
-    add(summary, "cold against warm", panels, table, content);
+    let rows = rows::ranked(&cold);
+    let warm = |cold: &CellSummary<'_>| {
+        let mut warm = summary.cells.iter().filter(|it| it.cell.state == State::Warm);
+        warm.find(|it| key(&it.cell) == key(&cold.cell))
+    };
+    let cells = cold.into_iter().filter_map(|cold| {
+        let warm = warm(cold)?;
+        let pair = |variant: &VariantSummary<'_>| {
+            Some((elapsed(warm.variant(variant.variant)?)?, elapsed(variant)?))
+        };
+        Some((cold, pairs(cold, pair)))
+    });
+    add(figure, summary, "cold against warm", ["warm", "cold"], &rows, cells.collect());
 }
 
 /// Cells whose runs were synced: until the last call returned, and until fsync returned.
-fn durable(summary: &Summary<'_>, content: &mut Content) {
-    let mut panels = Vec::new();
-    let mut table = table(
-        &summary.titled("Until return and until durable"),
-        ["returned", "durable", "durable / returned"],
-    );
-    let has = |cell: &&CellSummary<'_>| {
-        cell.variants.iter().any(|it| it.median_of(|measured| measured.durable_ns).is_some())
-    };
+fn durable(summary: &Summary<'_>, figure: &mut Figure) {
+    let durable = |it: &VariantSummary<'_>| it.median_of(|measured| measured.durable_ns);
+    let has = |cell: &&CellSummary<'_>| cell.variants.iter().any(|it| durable(it).is_some());
     let cells: Vec<&CellSummary<'_>> = summary.cells.iter().filter(has).collect();
-    let rows = ranked(&cells);
-    for cell in cells {
-        let pairs: Vec<Pair<'_>> = cell
-            .variants
-            .iter()
-            .filter_map(|variant| {
-                let first_ns = variant.median_of(|measured| Some(measured.elapsed_ns))?;
-                let second_ns = variant.median_of(|measured| measured.durable_ns)?;
-                Some(Pair { variant: variant.variant, first_ns, second_ns })
-            })
-            .collect();
-        add_rows(&mut table, cell, &pairs);
-        panels.push(dumbbells(cell, &rows, &pairs, "time", ["returned", "durable"]));
-    }
-    add(summary, "until return and until durable", panels, table, content);
+    let rows = rows::ranked(&cells);
+    let pair = |variant: &VariantSummary<'_>| {
+        Some((variant.median_of(|measured| Some(measured.elapsed_ns))?, durable(variant)?))
+    };
+    let cells = cells.into_iter().map(|cell| (cell, pairs(cell, pair))).collect();
+    let title = "until return and until durable";
+    add(figure, summary, title, ["returned", "durable"], &rows, cells);
 }
 
-/// Resident bytes after a run, at the largest size of each state.
-fn resident_after(summary: &Summary<'_>, content: &mut Content) {
-    let mut table = Table::new(
-        &summary.titled("Resident in the page cache after a run"),
-        &["variant", "file size", "state", "source", "copy"],
-    );
+fn pairs<'a, 's>(
+    cell: &'a CellSummary<'s>,
+    times: impl Fn(&VariantSummary<'_>) -> Option<(f64, f64)>,
+) -> Vec<Pair<'a, 's>> {
+    let pair = |of: &VariantSummary<'s>| {
+        let (first_ns, second_ns) = times(of)?;
+        Some(Pair { cell, variant: of.variant, first_ns, second_ns })
+    };
+    cell.variants.iter().filter_map(pair).collect()
+}
+
+/// A panel for each cell, and a table of all.
+fn add(
+    figure: &mut Figure,
+    summary: &Summary<'_>,
+    title: &str,
+    names: [&str; 2],
+    rows: &[&str],
+    cells: Vec<(&CellSummary<'_>, Vec<Pair<'_, '_>>)>,
+) {
+    let panels = cells.iter().map(|(cell, pairs)| dumbbells(cell, rows, pairs, names)).collect();
+    let Some(group) = Group::of_rows(summary.titled(title), panels) else { return };
+    figure.groups.push(group);
+    let [first, second] = names;
+    figure.tables.push(Table::of(
+        &summary.titled(title),
+        cells.into_iter().flat_map(|(_, pairs)| pairs),
+        &[
+            ("variant", &|pair| Entry::words(pair.variant)),
+            ("part", &|pair| Entry::words(&pair.cell.part.name)),
+            ("file size", &|pair| pair.cell.size_entry()),
+            (first, &|pair| Entry::ns(pair.first_ns)),
+            (second, &|pair| Entry::ns(pair.second_ns)),
+            (&format!("{second} / {first}"), &|pair| Entry::digits(pair.second_ns / pair.first_ns)),
+        ],
+    ));
+}
+
+fn dumbbells(
+    cell: &CellSummary<'_>,
+    rows: &[&str],
+    pairs: &[Pair<'_, '_>],
+    [first, second]: [&str; 2],
+) -> Panel {
+    let mut marks = Vec::new();
+    for pair in pairs {
+        let dot = |ns: f64, name: &str| {
+            let text = format!("{}, {name}: {}", pair.variant, nanoseconds(ns));
+            Dot::at(ns, rows::row_of(rows, pair.variant), text)
+        };
+        let dots = (dot(pair.first_ns, first), dot(pair.second_ns, second));
+        marks.extend(Mark::pair(pair.variant, dots.0, dots.1));
+    }
+    let alt = format!("{first} and {second} times of each variant at {}.", cell.size_words());
+    let panel = rows::panel(cell, alt, Axis::time("time"), rows, marks);
+    // The panel has both states, so the filter of states does not hide it.
+    Panel { title: titled(cell), facets: Facets { state: None, ..cell.facets() }, ..panel }
+}
+
+/// Panels of several parts are side by side.
+fn titled(cell: &CellSummary<'_>) -> String {
+    format!("{}: {}", cell.part.name, cell.size_words())
+}
+
+/// Resident bytes after a run, at the largest size of each part.
+fn resident_after(summary: &Summary<'_>, figure: &mut Figure) {
     let mut largest: Vec<&CellSummary<'_>> = Vec::new();
     for cell in summary.cells.iter().filter(|cell| !elsewhere(cell.part)) {
         match largest.iter_mut().find(|of| of.cell.part == cell.cell.part) {
@@ -142,119 +166,47 @@ fn resident_after(summary: &Summary<'_>, content: &mut Content) {
             None => largest.push(cell),
         }
     }
-    let mut panels = Vec::new();
-    let known = |name: &&str| {
-        let variants = largest.iter().filter_map(|cell| cell.variant(name));
-        variants.into_iter().any(|it| it.median_of(|of| of.dst_resident_bytes_after).is_some())
+    let resident = |it: &VariantSummary<'_>| {
+        let src = it.median_of(|of| of.src_resident_bytes_after)?;
+        Some((src, it.median_of(|of| of.dst_resident_bytes_after)?))
     };
-    let rows: Vec<&str> = ranked(&largest).into_iter().filter(known).collect();
+    let known = |name: &&str| {
+        largest.iter().filter_map(|cell| cell.variant(name)).any(|it| resident(it).is_some())
+    };
+    let rows: Vec<&str> = rows::ranked(&largest).into_iter().filter(known).collect();
+    let mut found = Vec::new();
+    let mut panels = Vec::new();
     for cell in largest {
         let mut marks = Vec::new();
         for variant in &cell.variants {
-            let src = variant.median_of(|it| it.src_resident_bytes_after);
-            let dst = variant.median_of(|it| it.dst_resident_bytes_after);
-            let (Some(src), Some(dst)) = (src, dst) else { continue };
-            let Some(row) = rows.iter().position(|name| *name == variant.variant) else { continue };
-            let row = row as f64;
+            let Some((src, dst)) = resident(variant) else { continue };
+            let (name, row) = (variant.variant, rows::row_of(&rows, variant.variant));
             for (what, bytes, strength) in [("source", src, 1.0), ("copy", dst, 0.45)] {
-                let text =
-                    format!("{}: {what} {}", variant.variant, Entry::bytes(Some(bytes)).shown());
-                let bars = Shape::Bars {
-                    bars: vec![[row, bytes]],
-                    texts: vec![text],
-                    strength,
-                    named: false,
-                };
-                marks.push(Mark::of(variant.variant, bars).unlisted());
+                let text = format!("{name}: {what} {}", Entry::bytes(bytes).shown());
+                marks.push(Mark::bar(name, row, bytes, strength, text));
             }
-            table.rows.push(vec![
-                Entry::words(variant.variant),
-                cell.size_entry(),
-                Entry::words(&cell.circumstances()),
-                Entry::bytes(Some(src)),
-                Entry::bytes(Some(dst)),
-            ]);
+            found.push((cell, name, src, dst));
         }
-        if marks.is_empty() {
-            continue;
+        let alt = format!("Bytes in the page cache after a run at {}.", cell.words());
+        let x = Axis::amount("in the page cache", Unit::Bytes);
+        if !marks.is_empty() {
+            let panel = rows::panel(cell, alt, x, &rows, marks);
+            panels.push(Panel { title: titled(cell), ..panel });
         }
-        panels.push(Panel {
-            title: format!("{}: {}", cell.part.name, cell.size_words()),
-            alt: format!("Bytes in the page cache after a run at {}.", cell.words()),
-            facets: cell.facets(),
-            x: Axis {
-                label: "in the page cache".to_owned(),
-                unit: Unit::Bytes,
-                reach: Some(0.0),
-                ..Axis::default()
-            },
-            y: Axis::variants(rows.iter().copied()),
-            marks,
-        });
     }
-    add(summary, "resident in the page cache after a run", panels, table, content);
-}
-
-fn dumbbells(
-    cell: &CellSummary<'_>,
-    rows: &[&str],
-    pairs: &[Pair<'_>],
-    label: &str,
-    names: [&str; 2],
-) -> Panel {
-    let mut marks = Vec::new();
-    for pair in pairs {
-        let row = rows.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
-        let dot = |ns: f64, name: &str| {
-            let text = format!("{}, {name}: {}", pair.variant, nanoseconds(ns));
-            Dot { x: ns, y: row, low: None, high: None, text }
-        };
-        let (first, second) = (dot(pair.first_ns, names[0]), dot(pair.second_ns, names[1]));
-        marks.extend(Mark::pair(pair.variant, first, second));
-    }
-    Panel {
-        title: format!("{}: {}", cell.part.name, cell.size_words()),
-        alt: format!(
-            "{} and {} times of each variant at {}.",
-            names[0],
-            names[1],
-            cell.size_words()
-        ),
-        // The panel has both states, so the filter of states does not hide it.
-        facets: crate::plot::Facets { state: None, ..cell.facets() },
-        x: Axis::time(label),
-        y: Axis::variants(rows.iter().copied()),
-        marks,
-    }
-}
-
-fn table(title: &str, columns: [&str; 3]) -> Table {
-    let [first, second, ratio] = columns;
-    Table::new(title, &["variant", "part", "file size", first, second, ratio])
-}
-
-fn add_rows(table: &mut Table, cell: &CellSummary<'_>, pairs: &[Pair<'_>]) {
-    for pair in pairs {
-        table.rows.push(vec![
-            Entry::words(pair.variant),
-            Entry::words(&cell.part.name),
-            cell.size_entry(),
-            Entry::ns(Some(pair.first_ns)),
-            Entry::ns(Some(pair.second_ns)),
-            Entry::digits(Some(pair.second_ns / pair.first_ns)),
-        ]);
-    }
-}
-
-fn add(
-    summary: &Summary<'_>,
-    title: &str,
-    panels: Vec<Panel>,
-    table: Table,
-    content: &mut Content,
-) {
-    if !panels.is_empty() {
-        content.groups.push(Group { title: summary.titled(title), panels, height: Height::Rows });
-        content.tables.push(table);
-    }
+    let title = summary.titled("resident in the page cache after a run");
+    figure.tables.extend((!panels.is_empty()).then(|| {
+        Table::of(
+            &title,
+            found,
+            &[
+                ("variant", &|(_, name, ..)| Entry::words(name)),
+                ("file size", &|(cell, ..)| cell.size_entry()),
+                ("state", &|(cell, ..)| Entry::words(&cell.circumstances())),
+                ("source", &|(_, _, src, _)| Entry::bytes(*src)),
+                ("copy", &|(_, _, _, dst)| Entry::bytes(*dst)),
+            ],
+        )
+    }));
+    figure.groups.extend(Group::of_rows(title, panels));
 }

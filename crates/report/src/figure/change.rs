@@ -1,125 +1,79 @@
 //! What changed between two runs: the time in the second divided by that in the first, by cell.
 
 use lab::compare::{CellChange, Change};
-use lab::stats::Answer;
-use lab::words::three_digits;
 
-use super::ratio::answer_words;
-use crate::in_order::{distinct, gathered};
-use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table};
+use super::ratio::{KEYS, Ratio};
+use super::rows;
+use crate::in_order::distinct;
+use crate::plot::{About, Axis, Entry, Facets, Figure, Group, Mark, Panel, Shape, Table};
 use crate::summary::{CellSummary, Summary};
+
+const ABOUT: About = About {
+    id: "change",
+    title: "The second run's time over the first's",
+    reading: "Each dot is a variant's time in the second run divided by its time in the first: right of 1 \
+              it became slower. Bars are 95 % intervals over the sessions of both. The runs were not \
+              interleaved, so every other change of the machine is in the ratio too. The sentence about \
+              the fixed piece of work says how much the machine itself changed. The shaded range is ±δ, \
+              and hollow symbols are unresolved. The axis is logarithmic.",
+    keys: KEYS,
+};
 
 /// The figure. `None` if the runs have no cell in common. `summaries` are those of the two runs.
 #[must_use]
 pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
-    let summary = summaries.first()?;
-    let mut groups = Vec::new();
-    for part in &summary.source.run.definition.parts {
-        for (title, cells) in gathered(summary.of_part(part), |cell| cell.titled_part()) {
-            groups.extend(group(change, title, &cells));
+    super::content::of_runs(&ABOUT, &summaries[..1], |figure, summary| {
+        for part in &summary.source.run.definition.parts {
+            let groups = summary.series(part).into_iter().filter_map(|cells| group(change, &cells));
+            figure.groups.extend(groups);
         }
-    }
-    if groups.is_empty() {
-        return None;
-    }
-    Some(Figure {
-        id: "change",
-        title: "The second run's time over the first's".to_owned(),
-        reading: "Each dot is a variant's time in the second run divided by its time in the \
-                  first: right of 1 it became slower. Bars are 95 % intervals over the sessions \
-                  of both. The runs were not interleaved, so every other change of the machine is \
-                  in the ratio too. The sentence about the fixed piece of work says how much the \
-                  machine itself changed. The shaded range is ±δ, and hollow symbols are \
-                  unresolved. The axis is logarithmic."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Full, "resolved: faster (left of 1), slower or equivalent"),
-            Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "a difference too small to matter (±δ)"),
-        ],
-        groups,
-        notes: Vec::new(),
-        tables: vec![table(change)],
+        figure.tables.push(table(change));
     })
 }
 
-fn of_cell<'c>(change: &'c Change, cell: &CellSummary<'_>) -> Vec<(&'c CellChange, f64)> {
+fn of_cell<'c>(change: &'c Change, cell: &CellSummary<'_>) -> Vec<Ratio<'c>> {
     let id = cell.cell.id();
-    let cells = change.cells.iter().filter(|of| of.cell == id);
-    cells.filter_map(|of| Some((of, of.ratio?))).collect()
+    change.cells.iter().filter(|of| of.cell == id).filter_map(ratio).collect()
 }
 
-fn group(change: &Change, title: String, cells: &[&CellSummary<'_>]) -> Option<Group> {
-    let compared = cells.iter().flat_map(|cell| of_cell(change, cell));
-    let variants = distinct(compared.map(|(of, _)| of.variant.as_str()));
-    let panels: Vec<Panel> = cells
-        .iter()
-        .filter(|cell| !of_cell(change, cell).is_empty())
-        .map(|cell| panel(change, cell, &variants))
-        .collect();
-    (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
+fn ratio(of: &CellChange) -> Option<Ratio<'_>> {
+    let CellChange { variant, low, high, answer, .. } = of;
+    Some(Ratio { variant, ratio: of.ratio?, low: *low, high: *high, answer: *answer })
 }
 
-fn panel(change: &Change, cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
-    let delta = change.deltas.of(cell.cell.state);
+fn group(change: &Change, cells: &[&CellSummary<'_>]) -> Option<Group> {
+    let ratios: Vec<_> = cells.iter().map(|cell| (*cell, of_cell(change, cell))).collect();
+    let variants = distinct(ratios.iter().flat_map(|(_, of)| of).map(|of| of.variant));
+    let panels = ratios.iter().filter(|(_, of)| !of.is_empty());
+    let panels = panels.map(|(cell, of)| panel(change, cell, &variants, of)).collect();
+    Group::of_rows(cells[0].titled_part(), panels)
+}
+
+fn panel(change: &Change, cell: &CellSummary<'_>, rows: &[&str], ratios: &[Ratio<'_>]) -> Panel {
     let mut marks = vec![
-        Mark::neutral("±δ", Shape::delta_band(delta)),
+        Mark::neutral("±δ", Shape::delta_band(change.deltas.of(cell.cell.state))),
         Mark::neutral("as before", Shape::ratio_one()),
     ];
-    for (of, ratio) in of_cell(change, cell) {
-        let Some(row) = variants.iter().position(|name| *name == of.variant) else { continue };
-        let dot = Dot { x: ratio, y: row as f64, low: of.low, high: of.high, text: words(of) };
-        let hollow = of.answer == Answer::Unresolved;
-        marks.push(Mark::dot(&of.variant, dot, hollow));
-    }
-    Panel {
-        title: cell.size_words(),
-        alt: format!("What changed at {}.", cell.words()),
-        // The panel has both runs, whose file systems may differ.
-        facets: crate::plot::Facets { file_system: None, ..cell.facets() },
-        x: Axis::ratio("second run / first run"),
-        y: Axis::variants(variants.iter().copied()),
-        marks,
-    }
-}
-
-fn words(of: &CellChange) -> String {
-    let three = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), three_digits);
-    format!(
-        "{}: {} × (95 % {} to {}), {}",
-        of.variant,
-        three(of.ratio),
-        three(of.low),
-        three(of.high),
-        answer_words(of.answer)
-    )
+    marks.extend(ratios.iter().map(|of| of.mark(rows)));
+    let alt = format!("What changed at {}.", cell.words());
+    let panel = rows::panel(cell, alt, Axis::ratio("second run / first run"), rows, marks);
+    // The panel has both runs, whose file systems may differ.
+    Panel { facets: Facets { file_system: None, ..cell.facets() }, ..panel }
 }
 
 fn table(change: &Change) -> Table {
-    let mut table = Table::new(
+    Table::of(
         "Every variant in every cell of both runs",
+        &change.cells,
         &[
-            "cell",
-            "variant",
-            "second / first",
-            "95 % from",
-            "to",
-            "answer",
-            "sessions, first",
-            "second",
+            ("cell", &|of| Entry::words(&of.cell)),
+            ("variant", &|of| Entry::words(&of.variant)),
+            ("second / first", &|of| Entry::digits(of.ratio)),
+            ("95 % from", &|of| Entry::digits(of.low)),
+            ("to", &|of| Entry::digits(of.high)),
+            ("answer", &|of| Entry::words(of.answer.word())),
+            ("sessions, first", &|of| Entry::count(of.sessions[0] as f64)),
+            ("second", &|of| Entry::count(of.sessions[1] as f64)),
         ],
-    );
-    for of in &change.cells {
-        table.rows.push(vec![
-            Entry::words(&of.cell),
-            Entry::words(&of.variant),
-            Entry::digits(of.ratio),
-            Entry::digits(of.low),
-            Entry::digits(of.high),
-            Entry::words(answer_words(of.answer)),
-            Entry::count(Some(of.sessions[0] as f64)),
-            Entry::count(Some(of.sessions[1] as f64)),
-        ]);
-    }
-    table
+    )
 }

@@ -4,46 +4,40 @@ use lab::analysis::Finding;
 use lab::analysis::scaling::{Of, Scaling, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
-use super::content::Content;
+use super::content;
 use crate::in_order::{distinct, gathered};
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
-    Unit,
+    About, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table, Unit,
 };
-use crate::summary::{Summary, state_words};
+use crate::summary::Summary;
+
+const ABOUT: About = About {
+    id: "concurrency",
+    title: "Several at once",
+    reading: "Left: the median time until all are done, against their number. Each of several copies moves \
+              its own file, so a level line means that they do not slow each other. Workers share one \
+              file, so a falling line is a gain. Right: the bytes per second of all together, divided by \
+              those of one alone, with 95 % intervals. On the dotted line each is as fast as one alone.",
+    keys: &[(Look::Fit, "each as fast as one alone")],
+};
 
 /// The figure. `None` if no part has an analysis of scaling.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let Content { groups, tables, .. } =
-        Content::of_findings(summaries, |content, summary, part, finding| {
-            let Finding::Scaling(scaling) = finding else { return };
-            for (title, steps) in kinds(scaling) {
-                let title = summary.titled(&format!("{}: {title}", part.name));
-                content.groups.push(group(summary, &title, &steps));
-            }
-            content.tables.push(table(&summary.titled(&part.name), scaling));
-        })?;
-    Some(Figure {
-        id: "concurrency",
-        title: "Several at once".to_owned(),
-        reading: "Left: the median time until all are done, against their number. Each of several \
-                  copies moves its own file, so a level line means that they do not slow each \
-                  other. Workers share one file, so a falling line is a gain. Right: the bytes \
-                  per second of all together, divided by those of one alone, with 95 % intervals. \
-                  On the dotted line each is as fast as one alone."
-            .to_owned(),
-        keys: vec![Key::new(Look::Fit, "each as fast as one alone")],
-        groups,
-        notes: Vec::new(),
-        tables,
+    content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
+        let Finding::Scaling(scaling) = finding else { return };
+        for (title, steps) in kinds(scaling) {
+            let title = summary.titled(&format!("{}: {title}", part.name));
+            figure.groups.push(group(summary, &title, &steps));
+        }
+        figure.tables.push(table(&summary.titled(&part.name), scaling));
     })
 }
 
 /// Steps that differ in the variant and the number only.
 fn kinds(scaling: &Scaling) -> Vec<(String, Vec<&Step>)> {
     gathered(&scaling.steps, |step| {
-        format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), state_words(step.state))
+        format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), step.state.name())
     })
 }
 
@@ -68,40 +62,24 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
         // Shifted a little, so that no interval hides another.
         let aside = 0.012 * f64::from(most) * (index as f64 - last / 2.0);
         let of: Vec<&&Step> = steps.iter().filter(|step| step.variant == variant).collect();
-        let time = |step: &&&Step| Dot {
-            x: f64::from(step.count) + aside,
-            y: step.elapsed_ns,
-            low: None,
-            high: None,
-            text: format!(
-                "{variant}, {}: {} until all are done, {} each",
-                step.count,
-                nanoseconds(step.elapsed_ns),
-                nanoseconds(step.each_ns)
-            ),
+        let time = |step: &&&Step| {
+            let [all, each] = [step.elapsed_ns, step.each_ns].map(nanoseconds);
+            let text = format!("{variant}, {}: {all} until all are done, {each} each", step.count);
+            Dot::at(f64::from(step.count) + aside, step.elapsed_ns, text)
         };
-        times.extend(joined(variant, of.iter().map(time).collect(), true));
+        times.extend(Mark::joined(variant, of.iter().map(time).collect(), Stroke::Own));
         let rate = |step: &&&Step| {
-            let alone = Dot {
-                x: f64::from(step.count) + aside,
-                y: 1.0,
-                low: None,
-                high: None,
-                text: format!("{variant}, {}", step.count),
-            };
+            let (x, text) = (f64::from(step.count) + aside, format!("{variant}, {}", step.count));
             match step.speed_up {
-                None if step.count == 1 => Some(alone),
-                None => None,
-                Some(ratio) => Some(Dot {
-                    y: ratio.value,
-                    low: ratio.low,
-                    high: ratio.high,
-                    text: format!("{variant}, {}: {} ×", step.count, three_digits(ratio.value)),
-                    ..alone
-                }),
+                None => (step.count == 1).then(|| Dot::at(x, 1.0, text)),
+                Some(ratio) => {
+                    let text = format!("{text}: {} ×", three_digits(ratio.value));
+                    Some(Dot::at(x, ratio.value, text).within(ratio.low, ratio.high))
+                }
             }
         };
-        rates.extend(joined(variant, of.iter().filter_map(rate).collect(), false));
+        let dots = of.iter().filter_map(rate).collect();
+        rates.extend(Mark::joined(variant, dots, Stroke::Own).map(Mark::unlisted));
     }
     let panel = |title: &str, y: Axis, marks: Vec<Mark>| Panel {
         title: title.to_owned(),
@@ -124,46 +102,22 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     Group { title: title.to_owned(), panels, height: Height::Plot }
 }
 
-/// Dots and the line that joins them.
-fn joined(variant: &str, dots: Vec<Dot>, legend: bool) -> Vec<Mark> {
-    let points = dots.iter().map(|dot| [dot.x, dot.y]).collect();
-    let mut line = Mark::of(variant, Shape::Line { points, stroke: Stroke::Own });
-    line.legend = legend;
-    let dots = Shape::Dots { dots, along: Along::Y, hollow: false };
-    vec![line, Mark::of(variant, dots).unlisted()]
-}
-
 fn table(title: &str, scaling: &Scaling) -> Table {
-    let mut table = Table::new(
+    Table::of(
         &format!("{title}: several at once"),
+        &scaling.steps,
         &[
-            "what",
-            "variant",
-            "file size",
-            "state",
-            "number",
-            "until all are done",
-            "each",
-            "MB/s together",
-            "speed-up",
-            "95 % from",
-            "to",
+            ("what", &|step| Entry::words(of(step.of))),
+            ("variant", &|step| Entry::words(&step.variant)),
+            ("file size", &|step| Entry::bytes(step.file_bytes as f64)),
+            ("state", &|step| Entry::words(step.state.name())),
+            ("number", &|step| Entry::count(f64::from(step.count))),
+            ("until all are done", &|step| Entry::ns(step.elapsed_ns)),
+            ("each", &|step| Entry::ns(step.each_ns)),
+            ("MB/s together", &|step| Entry::digits(step.bytes_per_second / 1e6)),
+            ("speed-up", &|step| Entry::digits(step.speed_up.map(|it| it.value))),
+            ("95 % from", &|step| Entry::digits(step.speed_up.and_then(|it| it.low))),
+            ("to", &|step| Entry::digits(step.speed_up.and_then(|it| it.high))),
         ],
-    );
-    for step in &scaling.steps {
-        table.rows.push(vec![
-            Entry::words(of(step.of)),
-            Entry::words(&step.variant),
-            Entry::bytes(Some(step.file_bytes as f64)),
-            Entry::words(state_words(step.state)),
-            Entry::count(Some(f64::from(step.count))),
-            Entry::ns(Some(step.elapsed_ns)),
-            Entry::ns(Some(step.each_ns)),
-            Entry::digits(Some(step.bytes_per_second / 1e6)),
-            Entry::digits(step.speed_up.map(|it| it.value)),
-            Entry::digits(step.speed_up.and_then(|it| it.low)),
-            Entry::digits(step.speed_up.and_then(|it| it.high)),
-        ]);
-    }
-    table
+    )
 }

@@ -1,48 +1,41 @@
-//! Collects the parts of a figure from the runs of a report.
+//! Collects a figure from the runs of a report.
 
 use lab::analysis::Finding;
 use lab::definition::Part;
 
-use crate::plot::{Group, Table};
+use crate::plot::{About, Figure};
 use crate::summary::Summary;
 
-/// The parts of a figure that depend on samples. The rest is constant text.
-#[derive(Debug, Default)]
-pub(super) struct Content {
-    pub(super) groups: Vec<Group>,
-    pub(super) tables: Vec<Table>,
-    pub(super) notes: Vec<String>,
+/// What `add` adds for each run. `None` if it adds no group of panels.
+pub(super) fn of_runs(
+    about: &'static About,
+    summaries: &[Summary<'_>],
+    mut add: impl FnMut(&mut Figure, &Summary<'_>),
+) -> Option<Figure> {
+    let mut figure = Figure { about, groups: Vec::new(), notes: Vec::new(), tables: Vec::new() };
+    summaries.iter().for_each(|summary| add(&mut figure, summary));
+    (!figure.groups.is_empty()).then_some(figure)
 }
 
-impl Content {
-    /// What `add` adds for each run. `None` if it adds no group of panels.
-    pub(super) fn of_runs(
-        summaries: &[Summary<'_>],
-        mut add: impl FnMut(&mut Content, &Summary<'_>),
-    ) -> Option<Content> {
-        let mut content = Content::default();
-        summaries.iter().for_each(|summary| add(&mut content, summary));
-        (!content.groups.is_empty()).then_some(content)
-    }
+/// What `add` adds for each part of each run.
+pub(super) fn of_parts(
+    about: &'static About,
+    summaries: &[Summary<'_>],
+    mut add: impl FnMut(&mut Figure, &Summary<'_>, &Part),
+) -> Option<Figure> {
+    of_runs(about, summaries, |figure, summary| {
+        let parts = &summary.source.run.definition.parts;
+        parts.iter().for_each(|part| add(figure, summary, part));
+    })
+}
 
-    /// What `add` adds for each part of each run.
-    pub(super) fn of_parts(
-        summaries: &[Summary<'_>],
-        mut add: impl FnMut(&mut Content, &Summary<'_>, &Part),
-    ) -> Option<Content> {
-        Content::of_runs(summaries, |content, summary| {
-            let parts = &summary.source.run.definition.parts;
-            parts.iter().for_each(|part| add(content, summary, part));
-        })
-    }
-
-    /// What `add` adds for each finding of each part of each run.
-    pub(super) fn of_findings(
-        summaries: &[Summary<'_>],
-        mut add: impl FnMut(&mut Content, &Summary<'_>, &Part, &Finding),
-    ) -> Option<Content> {
-        Content::of_runs(summaries, |content, summary| {
-            summary.findings().for_each(|(part, finding)| add(content, summary, part, finding));
-        })
-    }
+/// What `add` adds for each finding of each part of each run.
+pub(super) fn of_findings(
+    about: &'static About,
+    summaries: &[Summary<'_>],
+    mut add: impl FnMut(&mut Figure, &Summary<'_>, &Part, &Finding),
+) -> Option<Figure> {
+    of_runs(about, summaries, |figure, summary| {
+        summary.findings().for_each(|(part, finding)| add(figure, summary, part, finding));
+    })
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use lab::analysis::observations::value_ns;
 use lab::stats::median;
+use lab::verdict::CellVerdict;
+use lab::words::{grouped, three_digits};
 
-use super::content::Content;
+use super::content;
 use crate::plot::{
-    Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    About, Axis, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary};
 
@@ -21,71 +23,54 @@ const SESSIONS_MAX: usize = 60;
 /// A panel with fewer points than this shows all of them.
 const POINTS_MIN: usize = 120;
 
+const ABOUT: About = About {
+    id: "drift",
+    title: "Drift: runs in their order",
+    reading: "Each point is a run: its time divided by the median of its variant. If the machine did not \
+              change, the points are level around 1. A round is from one whole number to the next; in it \
+              each variant ran once, in shuffled order. Vertical lines are the beginnings of sessions. A \
+              session is a process of its own with files of its own; more than 60 in a panel are not drawn. \
+              Rounds that the gates found disturbed are shaded; the tooltip names the cause. The grey line \
+              is the speed probe that runs before each sample, divided by its median. The vertical axis is \
+              logarithmic.",
+    keys: &[
+        (Look::Rule, "a session begins"),
+        (Look::Warning, "disturbed rounds"),
+        (Look::Line, "speed probe"),
+    ],
+};
+
 /// The figure. `None` if nothing was measured.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let cells: usize = summaries.iter().map(|summary| summary.cells.len()).sum();
     let points_max = (POINTS_MAX / cells.max(1)).max(POINTS_MIN);
     let (mut all, mut drawn) = (0, 0);
-    let Content { groups, tables, .. } = Content::of_runs(summaries, |content, summary| {
-        let mut table = Table::new(
-            &summary.titled("Rounds and what disturbed them"),
-            &[
-                "cell",
-                "sessions",
-                "rounds",
-                "run again",
-                "disturbed every time",
-                "runs not counted",
-                "last third / first",
-            ],
-        );
+    let mut figure = content::of_runs(&ABOUT, summaries, |figure, summary| {
         for cell in &summary.cells {
             let (panel, counts) = panel(cell, points_max);
             all += counts.all;
             drawn += counts.drawn;
             let title = summary.titled(&cell.part.name);
-            match content.groups.last_mut().filter(|group| group.title == title) {
+            match figure.groups.last_mut().filter(|group| group.title == title) {
                 Some(group) => group.panels.push(panel),
                 None => {
                     let panels = vec![panel];
-                    content.groups.push(Group { title, panels, height: Height::Strip });
+                    figure.groups.push(Group { title, panels, height: Height::Strip });
                 }
             }
-            table.rows.push(row(cell));
         }
-        content.tables.push(table);
+        figure.tables.push(table(summary));
     })?;
-    let mut notes = Vec::new();
     if drawn < all {
-        notes.push(format!(
-            "{} of {} runs are drawn: the shortest and the longest of each group of consecutive \
-             runs of a variant. samples.csv has all",
-            lab::words::grouped(&drawn.to_string()),
-            lab::words::grouped(&all.to_string())
+        figure.notes.push(format!(
+            "{} of {} runs are drawn: the shortest and the longest of each group of consecutive runs of a \
+             variant. samples.csv has all",
+            grouped(&drawn.to_string()),
+            grouped(&all.to_string())
         ));
     }
-    Some(Figure {
-        id: "drift",
-        title: "Drift: runs in their order".to_owned(),
-        reading: "Each point is a run: its time divided by the median of its variant. If the \
-                  machine did not change, the points are level around 1. A round is from one \
-                  whole number to the next; in it each variant ran once, in shuffled order. \
-                  Vertical lines are the beginnings of sessions. A session is a process of its \
-                  own with files of its own; more than 60 in a panel are not drawn. Rounds that \
-                  the gates found disturbed are shaded; the tooltip names the cause. The grey \
-                  line is the speed probe that runs before each sample, divided by its median. \
-                  The vertical axis is logarithmic."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Rule, "a session begins"),
-            Key::new(Look::Warning, "disturbed rounds"),
-            Key::new(Look::Line, "speed probe"),
-        ],
-        groups,
-        notes,
-        tables,
-    })
+    Some(figure)
 }
 
 /// How many runs there are and how many are drawn.
@@ -268,27 +253,31 @@ fn drift(cell: &CellSummary<'_>) -> Option<f64> {
 
 fn drift_words(cell: &CellSummary<'_>) -> String {
     match drift(cell) {
-        Some(ratio) => format!(
-            "The last third took {} × the time of the first.",
-            lab::words::three_digits(ratio)
-        ),
+        Some(ratio) => {
+            format!("The last third took {} × the time of the first.", three_digits(ratio))
+        }
         None => "Too few runs for an estimate of drift.".to_owned(),
     }
 }
 
-fn row(cell: &CellSummary<'_>) -> Vec<Entry> {
-    let count = |field: fn(&lab::verdict::CellVerdict) -> u32| {
-        Entry::count(cell.verdict.map(|verdict| f64::from(field(verdict))))
+fn table(summary: &Summary<'_>) -> Table {
+    let count = |cell: &CellSummary<'_>, of: fn(&CellVerdict) -> u32| {
+        Entry::count(cell.verdict.map(|verdict| f64::from(of(verdict))))
     };
-    vec![
-        Entry::words(&format!("{}: {}", cell.part.name, cell.words())),
-        count(|verdict| verdict.sessions),
-        count(|verdict| verdict.rounds),
-        count(|verdict| verdict.rounds_again),
-        count(|verdict| verdict.rounds_disturbed),
-        Entry::count(cell.verdict.map(|verdict| verdict.runs_not_counted as f64)),
-        Entry::digits(drift(cell)),
-    ]
+    let not_counted = |verdict: &CellVerdict| verdict.runs_not_counted as f64;
+    Table::of(
+        &summary.titled("Rounds and what disturbed them"),
+        &summary.cells,
+        &[
+            ("cell", &|it| Entry::words(&format!("{}: {}", it.part.name, it.words()))),
+            ("sessions", &|it| count(it, |verdict| verdict.sessions)),
+            ("rounds", &|it| count(it, |verdict| verdict.rounds)),
+            ("run again", &|it| count(it, |verdict| verdict.rounds_again)),
+            ("disturbed every time", &|it| count(it, |verdict| verdict.rounds_disturbed)),
+            ("runs not counted", &|it| Entry::count(it.verdict.map(not_counted))),
+            ("last third / first", &|it| Entry::digits(drift(it))),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -6,53 +6,46 @@ use lab::analysis::run_order::{Off, OrderOfRuns, Unproved};
 use lab::definition::Part;
 use lab::words::{nanoseconds, three_digits};
 
-use super::content::Content;
-use crate::in_order::{distinct, gathered};
+use super::{content, rows};
+use crate::in_order::distinct;
 use crate::plot::{
-    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary, measure_words};
+
+const ABOUT: About = About {
+    id: "order",
+    title: "Results by the order of runs",
+    reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow symbols are the \
+              ratios that a shortcut gives on the same machine: the first run of each variant only; the \
+              first half of a variant's runs against the second half of the baseline's, as if one was \
+              measured after the other; or runs that were really made one after another. A line joins the \
+              two. If it is longer than the interval, the shortcut caused the difference. For runs with an \
+              unproved page cache state, hollow symbols are the medians of the proved states. Axes are \
+              logarithmic.",
+    keys: &[
+        (Look::Full, "interleaved rounds; an unproved page cache state"),
+        (Look::Hollow, "a shortcut; a proved state"),
+    ],
+};
 
 /// The figure. `None` if no part has this analysis.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let Content { groups, tables, notes } =
-        Content::of_findings(summaries, |content, summary, part, finding| {
-            let Finding::Order(order) = finding else { return };
-            let mut table = table(&summary.titled(&part.name));
-            for (kind, pairs) in kinds(order) {
-                content.groups.extend(groups_of(summary, part, kind, &pairs));
-                table.rows.extend(pairs.iter().map(|pair| row(kind, pair)));
-            }
-            content.groups.extend(unproved(summary, part, &order.unproved));
-            if !table.rows.is_empty() {
-                content.tables.push(table);
-            }
-            let sentences = finding.sheet().sentences.into_iter();
-            let note = |words: String| {
-                format!("{}: {}", summary.titled(&part.name), words.trim_end_matches('.'))
-            };
-            content.notes.extend(sentences.map(note));
-        })?;
-    Some(Figure {
-        id: "order",
-        title: "Results by the order of runs".to_owned(),
-        reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow \
-                  symbols are the ratios that a shortcut gives on the same machine: the first run \
-                  of each variant only; the first half of a variant's runs against the second \
-                  half of the baseline's, as if one was measured after the other; or runs that \
-                  were really made one after another. A line joins the two. If it is longer than \
-                  the interval, the shortcut caused the difference. For runs with an unproved \
-                  page cache state, hollow symbols are the medians of the proved states. Axes are \
-                  logarithmic."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Full, "interleaved rounds; an unproved page cache state"),
-            Key::new(Look::Hollow, "a shortcut; a proved state"),
-        ],
-        groups,
-        notes,
-        tables,
+    content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
+        let Finding::Order(order) = finding else { return };
+        let kinds = kinds(order);
+        for (kind, pairs) in &kinds {
+            figure.groups.extend(groups_of(summary, part, kind, pairs));
+        }
+        figure.groups.extend(unproved(summary, part, &order.unproved));
+        let title = summary.titled(&part.name);
+        let pairs = kinds.iter().flat_map(|(kind, pairs)| pairs.iter().map(move |it| (*kind, it)));
+        let table = table(&title, pairs);
+        figure.tables.extend((!kinds.is_empty()).then_some(table));
+        let sentences = finding.sheet().sentences.into_iter();
+        let note = |words: String| format!("{title}: {}", words.trim_end_matches('.'));
+        figure.notes.extend(sentences.map(note));
     })
 }
 
@@ -81,57 +74,45 @@ fn kinds(order: &OrderOfRuns) -> Vec<(&'static str, Vec<Pair<'_>>)> {
 }
 
 fn pair(off: &Off) -> Pair<'_> {
-    Pair {
-        cell: &off.cell,
-        variant: &off.variant,
-        shortcut: off.ratio,
-        interleaved: off.interleaved,
-    }
+    let Off { cell, variant, .. } = off;
+    Pair { cell, variant, shortcut: off.ratio, interleaved: off.interleaved }
 }
 
-/// Cells that differ in the size only are side by side.
 fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>]) -> Vec<Group> {
     let variants = distinct(pairs.iter().map(|pair| pair.variant));
-    let of_cell = |cell: &CellSummary<'_>| -> Vec<&Pair<'_>> {
+    let panel = |cell: &&CellSummary<'_>| {
         let id = cell.cell.id();
-        pairs.iter().filter(|pair| pair.cell == id).collect()
+        let of_cell: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.cell == id).collect();
+        (!of_cell.is_empty()).then(|| panel(part, cell, kind, &variants, &of_cell))
     };
-    let cells = summary.of_part(part).filter(|cell| !of_cell(cell).is_empty());
-    let group = |(title, cells): (String, Vec<&CellSummary<'_>>)| {
-        let panels = cells.iter().map(|cell| panel(part, cell, kind, &variants, &of_cell(cell)));
+    let group = |cells: Vec<&CellSummary<'_>>| {
+        let title = cells[0].titled_part();
         let title = summary.titled(&format!("{title}; {kind}, as a ratio to {}", part.baseline));
-        Group { title, panels: panels.collect(), height: Height::Rows }
+        Group::of_rows(title, cells.iter().filter_map(panel).collect())
     };
-    gathered(cells, |cell| cell.titled_part()).into_iter().map(group).collect()
+    summary.series(part).into_iter().filter_map(group).collect()
 }
 
 fn panel(
     part: &Part,
     cell: &CellSummary<'_>,
     kind: &str,
-    variants: &[&str],
+    rows: &[&str],
     pairs: &[&Pair<'_>],
 ) -> Panel {
     let mut marks = vec![Mark::neutral(&part.baseline, Shape::ratio_one())];
-    for pair in pairs {
-        let row = variants.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
-        let Pair { variant, shortcut, interleaved, .. } = pair;
-        let dot = |x: f64, [low, high]: [Option<f64>; 2], what: &str| {
+    for Pair { variant, shortcut, interleaved, .. } in pairs {
+        let dot = |x: f64, what: &str| {
             let text = format!("{variant}, {what}: {} ×", three_digits(x));
-            Dot { x, y: row, low, high, text }
+            Dot::at(x, rows::row_of(rows, variant), text)
         };
-        let hollow = dot(*shortcut, [None, None], kind);
-        let full = dot(interleaved.value, [interleaved.low, interleaved.high], "interleaved");
-        marks.extend(Mark::pair(variant, hollow, full));
+        let Estimated { value, low, high } = *interleaved;
+        let full = dot(value, "interleaved").within(low, high);
+        marks.extend(Mark::pair(variant, dot(*shortcut, kind), full));
     }
-    Panel {
-        title: cell.size_words(),
-        alt: format!("Ratios at {} by interleaved rounds, and by {kind}.", cell.words()),
-        facets: cell.facets(),
-        x: Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline)),
-        y: Axis::variants(variants.iter().copied()),
-        marks,
-    }
+    let alt = format!("Ratios at {} by interleaved rounds, and by {kind}.", cell.words());
+    let x = Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline));
+    rows::panel(cell, alt, x, rows, marks)
 }
 
 /// Times with an unproved page cache state, beside those of proved states.
@@ -141,7 +122,7 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
         let id = cell.cell.id();
         let mut marks = Vec::new();
         for of in all.iter().filter(|of| of.cell == id) {
-            let row = variants.iter().position(|name| *name == of.variant).unwrap_or(0) as f64;
+            let row = rows::row_of(&variants, &of.variant);
             let proved = [("warm", of.warm_median_ns), ("cold", of.cold_median_ns)];
             let proved = proved.into_iter().filter_map(|(state, ns)| Some((state, ns?)));
             let times = || proved.clone().map(|(_, ns)| ns).chain([of.median_ns]);
@@ -151,40 +132,31 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
             marks.push(Mark::of(&of.variant, line).unlisted());
             let dots = |x: f64, what: &str, hollow: bool| {
                 let text = format!("{}, {what}: {}", of.variant, nanoseconds(x));
-                Mark::dot(&of.variant, Dot { x, y: row, low: None, high: None, text }, hollow)
+                Mark::dot(&of.variant, Dot::at(x, row, text), hollow)
             };
             marks.extend(proved.clone().map(|(state, ns)| dots(ns, state, true)));
             marks.push(dots(of.median_ns, "unproved", false));
         }
-        (!marks.is_empty()).then(|| Panel {
-            title: cell.size_words(),
-            alt: format!("Times with an unproved page cache state, at {}.", cell.words()),
-            facets: cell.facets(),
-            x: Axis::time(measure_words(part.measure)),
-            y: Axis::variants(variants.iter().copied()),
-            marks,
-        })
+        let alt = format!("Times with an unproved page cache state, at {}.", cell.words());
+        let x = Axis::time(measure_words(part.measure));
+        (!marks.is_empty()).then(|| rows::panel(cell, alt, x, &variants, marks))
     };
-    let panels: Vec<Panel> = summary.of_part(part).filter_map(panel).collect();
     let title = summary.titled(&format!("{}: unproved page cache state", part.name));
-    (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
+    Group::of_rows(title, summary.of_part(part).filter_map(panel).collect())
 }
 
-fn table(title: &str) -> Table {
-    Table::new(
+fn table<'p>(title: &str, pairs: impl Iterator<Item = (&'p str, &'p Pair<'p>)>) -> Table {
+    Table::of(
         &format!("{title}: ratios by other orders of runs"),
-        &["order", "cell", "variant", "ratio", "interleaved", "95 % from", "to"],
+        pairs,
+        &[
+            ("order", &|(kind, _)| Entry::words(kind)),
+            ("cell", &|(_, pair)| Entry::words(pair.cell)),
+            ("variant", &|(_, pair)| Entry::words(pair.variant)),
+            ("ratio", &|(_, pair)| Entry::digits(pair.shortcut)),
+            ("interleaved", &|(_, pair)| Entry::digits(pair.interleaved.value)),
+            ("95 % from", &|(_, pair)| Entry::digits(pair.interleaved.low)),
+            ("to", &|(_, pair)| Entry::digits(pair.interleaved.high)),
+        ],
     )
-}
-
-fn row(kind: &str, pair: &Pair<'_>) -> Vec<Entry> {
-    vec![
-        Entry::words(kind),
-        Entry::words(pair.cell),
-        Entry::words(pair.variant),
-        Entry::digits(Some(pair.shortcut)),
-        Entry::digits(Some(pair.interleaved.value)),
-        Entry::digits(pair.interleaved.low),
-        Entry::digits(pair.interleaved.high),
-    ]
 }

@@ -5,14 +5,16 @@ use lab::analysis::Finding;
 use lab::analysis::estimated::Estimated;
 use lab::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::sample::record::SequenceRecord;
+use lab::wording::sheet::circumstances;
 use lab::words::{bytes, nanoseconds};
 
-use super::content::Content;
+use super::content;
+use super::estimate::{signed_ns, whole_bytes};
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    About, Along, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
     Unit,
 };
-use crate::summary::{Summary, state_words};
+use crate::summary::Summary;
 
 /// For this many buffers the reads are drawn in their order.
 const SEQUENCES: usize = 3;
@@ -20,59 +22,46 @@ const SEQUENCES: usize = 3;
 /// Calls of each sequence that are drawn.
 const SEQUENCE_POINTS: usize = 600;
 
+const ABOUT: About = About {
+    id: "per-call",
+    title: "What one call costs",
+    reading: "Dots are medians of single calls. Their bars are not intervals of the median: they extend from \
+              the 5 % to the 95 % quantile of all calls, and a bar that reaches the edge of the panel \
+              continues beyond it. Small points are modes of the distribution. Reads that wait for a device \
+              or for readahead are a mode of their own, which the reads drawn in their order show. The \
+              dotted line is the fit c + f·n through the means. The strong line is the smallest buffer with \
+              which a read and a write add at most the share ε to the cost of their bytes, (c_r + c_w) / (ε \
+              (f_r + f_w)); its 95 % interval is shaded. Both axes are logarithmic.",
+    keys: &[
+        (Look::Full, "median, 5 to 95 % of calls"),
+        (Look::Fit, "fit c + f·n"),
+        (Look::Hollow, "published median"),
+    ],
+};
+
 /// The figure. `None` if no part times single calls.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let Content { groups, tables, notes } =
-        Content::of_findings(summaries, |content, summary, part, finding| {
-            let Finding::PerCall(per_call) = finding else { return };
-            for cell in &per_call.cells {
-                let title = summary.titled(&format!("{}: {}", part.name, of(cell)));
-                content.groups.push(costs(summary, &title, cell));
-                let sequences = sequences(summary, cell);
-                if !sequences.is_empty() {
-                    let title = format!("{title}, reads in their order");
-                    content.groups.push(Group { title, panels: sequences, height: Height::Strip });
-                }
-                content.notes.push(recommendation(
-                    cell,
-                    per_call.overhead / summary.epsilon,
-                    summary,
-                ));
+    content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
+        let Finding::PerCall(per_call) = finding else { return };
+        for cell in &per_call.cells {
+            let title = summary.titled(&format!("{}: {}", part.name, of(cell)));
+            figure.groups.push(costs(summary, &title, cell));
+            let sequences = sequences(summary, cell);
+            if !sequences.is_empty() {
+                let title = format!("{title}, reads in their order");
+                figure.groups.push(Group { title, panels: sequences, height: Height::Strip });
             }
-            content.tables.push(lines(&summary.titled(&part.name), per_call));
-            content.tables.push(table(&summary.titled(&part.name), per_call));
-        })?;
-    Some(Figure {
-        id: "per-call",
-        title: "What one call costs".to_owned(),
-        reading: "Dots are medians of single calls. Their bars are not intervals of the median: \
-                  they extend from the 5 % to the 95 % quantile of all calls, and a bar that \
-                  reaches the edge of the panel continues beyond it. Small points are modes of \
-                  the distribution. Reads that wait for a device or for readahead are a mode of \
-                  their own, which the reads drawn in their order show. The dotted line is the \
-                  fit c + f·n through the means. The strong line is the smallest buffer with \
-                  which a read and a write add at most the share ε to the cost of their bytes, \
-                  (c_r + c_w) / (ε (f_r + f_w)); its 95 % interval is shaded. Both axes are \
-                  logarithmic."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Full, "median, 5 to 95 % of calls"),
-            Key::new(Look::Fit, "fit c + f·n"),
-            Key::new(Look::Hollow, "published median"),
-        ],
-        groups,
-        notes,
-        tables,
+            let factor = per_call.overhead / summary.epsilon;
+            figure.notes.push(recommendation(cell, factor, summary.epsilon));
+        }
+        figure.tables.push(lines(&summary.titled(&part.name), per_call));
+        figure.tables.push(table(&summary.titled(&part.name), per_call));
     })
 }
 
 fn of(cell: &CellCalls) -> String {
-    let at_once = match cell.at_once {
-        1 => String::new(),
-        count => format!(", {count} at once"),
-    };
-    format!("{}, {}{at_once}", bytes(cell.file_bytes), state_words(cell.state))
+    format!("{}, {}", bytes(cell.file_bytes), circumstances(cell.state, cell.at_once))
 }
 
 /// Reads and writes, side by side with one axis of time.
@@ -114,39 +103,31 @@ fn marks(
     };
     let modes: Vec<[f64; 2]> = calls.iter().flat_map(modes).collect();
     marks.push(Mark::neutral("mode", Shape::Cloud { points: modes }));
-    let then: Vec<Dot> = calls
-        .iter()
-        .filter_map(|cost| {
-            let y = cost.then_median_ns?;
-            let text = format!("published: {} with {}", nanoseconds(y), bytes(cost.buffer_bytes));
-            Some(Dot { x: buffer(cost), y, low: None, high: None, text })
-        })
-        .collect();
+    let then = |cost: &&CallCost| {
+        let y = cost.then_median_ns?;
+        let text = format!("published: {} with {}", nanoseconds(y), bytes(cost.buffer_bytes));
+        Some(Dot::at(buffer(cost), y, text))
+    };
+    let then: Vec<Dot> = calls.iter().filter_map(then).collect();
     if !then.is_empty() {
         let dots = Shape::Dots { dots: then, along: Along::Y, hollow: true };
         marks.push(Mark::neutral("published", dots));
     }
+    let dot = |cost: &&CallCost| {
+        let text = format!(
+            "{op} of {}: median {}, mean {}, 5 to 95 % {} to {}, {} calls",
+            bytes(cost.buffer_bytes),
+            nanoseconds(cost.median_ns),
+            nanoseconds(cost.mean_ns),
+            nanoseconds(cost.p05_ns),
+            nanoseconds(cost.p95_ns),
+            cost.calls
+        );
+        Dot::at(buffer(cost), cost.median_ns, text).within(cost.p05_ns.max(1.0), cost.p95_ns)
+    };
     // A logarithmic axis cannot show zero, and a very short call can take zero after the cost of
     // reading the clock is subtracted.
-    let dots: Vec<Dot> = calls
-        .iter()
-        .filter(|cost| cost.median_ns > 0.0)
-        .map(|cost| Dot {
-            x: buffer(cost),
-            y: cost.median_ns,
-            low: Some(cost.p05_ns.max(1.0)),
-            high: Some(cost.p95_ns),
-            text: format!(
-                "{op} of {}: median {}, mean {}, 5 to 95 % {} to {}, {} calls",
-                bytes(cost.buffer_bytes),
-                nanoseconds(cost.median_ns),
-                nanoseconds(cost.mean_ns),
-                nanoseconds(cost.p05_ns),
-                nanoseconds(cost.p95_ns),
-                cost.calls
-            ),
-        })
-        .collect();
+    let dots = calls.iter().filter(|cost| cost.median_ns > 0.0).map(dot).collect();
     marks.push(Mark::neutral(op, Shape::Dots { dots, along: Along::Y, hollow: false }));
     marks
 }
@@ -165,30 +146,23 @@ fn recommended(cell: &CellCalls, epsilon: f64) -> Option<Shape> {
     })
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Lengths are not negative.
-fn whole(value: f64) -> String {
-    bytes(value.round() as u64)
-}
-
-/// The buffer for the share ε of the summary. It is `factor` times the one that the analysis found,
-/// and so are the ends of its interval: half the share needs twice the buffer.
-fn recommendation(cell: &CellCalls, factor: f64, summary: &Summary<'_>) -> String {
-    let at = of(cell);
-    let percent = crate::scale::shown(Unit::Ratio, summary.epsilon * 100.0);
-    let scaled = |it: Estimated| Estimated {
-        value: it.value * factor,
-        low: it.low.map(|low| low * factor),
-        high: it.high.map(|high| high * factor),
-    };
-    match cell.recommended_bytes.map(scaled) {
+/// The buffer for the share `epsilon`. It is `factor` times the one that the analysis found, and so
+/// are the ends of its interval: half the share needs twice the buffer.
+fn recommendation(cell: &CellCalls, factor: f64, epsilon: f64) -> String {
+    let (at, percent) = (of(cell), crate::scale::shown(Unit::Ratio, epsilon * 100.0));
+    let scaled = |bytes: f64| whole_bytes(bytes * factor);
+    match cell.recommended_bytes {
         Some(Estimated { value, low: Some(low), high: Some(high) }) if value > 0.0 => format!(
             "{at}: for ε = {percent} % the buffer is {} (95 % interval {} to {})",
-            whole(value),
-            whole(low),
-            whole(high)
+            scaled(value),
+            scaled(low),
+            scaled(high)
         ),
         Some(Estimated { value, .. }) if value > 0.0 => {
-            format!("{at}: for ε = {percent} % the buffer is {}, without an interval", whole(value))
+            format!(
+                "{at}: for ε = {percent} % the buffer is {}, without an interval",
+                scaled(value)
+            )
         }
         Some(_) => {
             format!("{at}: the cost of calls is too small to measure; any buffer is large enough")
@@ -226,11 +200,7 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
             title: format!("buffer {}", bytes(buffer)),
             alt: format!("Single reads with a buffer of {} in their order.", bytes(buffer)),
             facets: summary.facets(Some(cell.file_bytes), cell.state),
-            x: Axis {
-                label: "offset in the file".to_owned(),
-                unit: Unit::Bytes,
-                ..Axis::default()
-            },
+            x: Axis::amount("offset in the file", Unit::Bytes),
             y: Axis::time("time of a read"),
             marks: vec![Mark::of(variant, Shape::Cloud { points }).unlisted()],
         }
@@ -239,93 +209,57 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
 }
 
 fn lines(title: &str, per_call: &PerCall) -> Table {
-    let mut table = Table::new(
+    let lines = |cell: &CellCalls| {
+        let lines = [("read", cell.read), ("write", cell.write)].into_iter();
+        let (bytes, state) = (cell.file_bytes as f64, cell.state);
+        lines.filter_map(move |(op, line)| Some((bytes, state, op, line?)))
+    };
+    let digits = |value: Option<f64>| Entry::number(value, |value| format!("{value:.4}"));
+    let signed = |value: Option<f64>| Entry::number(value, signed_ns);
+    Table::of(
         &format!("{title}: fits c + f·n, with 95 % intervals"),
+        per_call.cells.iter().flat_map(lines),
         &[
-            "file size",
-            "state",
-            "call",
-            "c",
-            "c from",
-            "c to",
-            "f, ns/byte",
-            "f from",
-            "f to",
-            "largest misfit, %",
-            "at buffer",
+            ("file size", &|(bytes, ..)| Entry::bytes(*bytes)),
+            ("state", &|(_, state, ..)| Entry::words(state.name())),
+            ("call", &|(_, _, op, _)| Entry::words(op)),
+            ("c", &|(.., line)| signed(Some(line.call_ns.value))),
+            ("c from", &|(.., line)| signed(line.call_ns.low)),
+            ("c to", &|(.., line)| signed(line.call_ns.high)),
+            ("f, ns/byte", &|(.., line)| digits(Some(line.byte_ns.value))),
+            ("f from", &|(.., line)| digits(line.byte_ns.low)),
+            ("f to", &|(.., line)| digits(line.byte_ns.high)),
+            ("largest misfit, %", &|(.., line)| {
+                Entry::number(line.misfit_largest * 100.0, |misfit| format!("{misfit:+.0}"))
+            }),
+            ("at buffer", &|(.., line)| Entry::bytes(line.misfit_at_bytes as f64)),
         ],
-    );
-    let digits = |value: Option<f64>| match value {
-        Some(value) => Entry::Number { value, shown: format!("{value:.4}") },
-        None => Entry::Nothing,
-    };
-    let signed = |value: Option<f64>| match value {
-        Some(value) if value < 0.0 => {
-            Entry::Number { value, shown: format!("−{}", nanoseconds(-value)) }
-        }
-        value => Entry::ns(value),
-    };
-    for cell in &per_call.cells {
-        for (op, line) in [("read", cell.read), ("write", cell.write)] {
-            let Some(line) = line else { continue };
-            let misfit = line.misfit_largest * 100.0;
-            table.rows.push(vec![
-                Entry::bytes(Some(cell.file_bytes as f64)),
-                Entry::words(state_words(cell.state)),
-                Entry::words(op),
-                signed(Some(line.call_ns.value)),
-                signed(line.call_ns.low),
-                signed(line.call_ns.high),
-                digits(Some(line.byte_ns.value)),
-                digits(line.byte_ns.low),
-                digits(line.byte_ns.high),
-                Entry::Number { value: misfit, shown: format!("{misfit:+.0}") },
-                Entry::bytes(Some(line.misfit_at_bytes as f64)),
-            ]);
-        }
-    }
-    table
+    )
 }
 
 fn table(title: &str, per_call: &PerCall) -> Table {
-    let mut table = Table::new(
+    Table::of(
         &format!("{title}: single calls"),
+        per_call.cells.iter().flat_map(|cell| cell.calls.iter().map(move |cost| (cell, cost))),
         &[
-            "file size",
-            "state",
-            "call",
-            "buffer",
-            "median",
-            "mean",
-            "5 %",
-            "95 %",
-            "calls",
-            "modes",
-            "reads that waited, %",
-            "every",
-            "published median",
+            ("file size", &|(cell, _)| Entry::bytes(cell.file_bytes as f64)),
+            ("state", &|(cell, _)| Entry::words(cell.state.name())),
+            ("call", &|(_, cost)| Entry::words(&cost.op)),
+            ("buffer", &|(_, cost)| Entry::bytes(cost.buffer_bytes as f64)),
+            ("median", &|(_, cost)| Entry::ns(cost.median_ns)),
+            ("mean", &|(_, cost)| Entry::ns(cost.mean_ns)),
+            ("5 %", &|(_, cost)| Entry::ns(cost.p05_ns)),
+            ("95 %", &|(_, cost)| Entry::ns(cost.p95_ns)),
+            ("calls", &|(_, cost)| Entry::count(cost.calls as f64)),
+            ("modes", &|(_, cost)| {
+                let modes = cost.modes.iter().map(|mode| nanoseconds(mode.at_ns));
+                Entry::Words(modes.collect::<Vec<_>>().join(", "))
+            }),
+            ("reads that waited, %", &|(_, cost)| {
+                Entry::digits(cost.waits.map(|waits| waits.share * 100.0))
+            }),
+            ("every", &|(_, cost)| Entry::bytes(cost.waits.map(|it| it.every_bytes as f64))),
+            ("published median", &|(_, cost)| Entry::ns(cost.then_median_ns)),
         ],
-    );
-    for cell in &per_call.cells {
-        for cost in &cell.calls {
-            let modes: Vec<String> =
-                cost.modes.iter().map(|mode| nanoseconds(mode.at_ns)).collect();
-            table.rows.push(vec![
-                Entry::bytes(Some(cell.file_bytes as f64)),
-                Entry::words(state_words(cell.state)),
-                Entry::words(&cost.op),
-                Entry::bytes(Some(cost.buffer_bytes as f64)),
-                Entry::ns(Some(cost.median_ns)),
-                Entry::ns(Some(cost.mean_ns)),
-                Entry::ns(Some(cost.p05_ns)),
-                Entry::ns(Some(cost.p95_ns)),
-                Entry::count(Some(cost.calls as f64)),
-                Entry::words(&modes.join(", ")),
-                Entry::digits(cost.waits.map(|waits| waits.share * 100.0)),
-                Entry::bytes(cost.waits.map(|waits| waits.every_bytes as f64)),
-                Entry::ns(cost.then_median_ns),
-            ]);
-        }
-    }
-    table
+    )
 }

@@ -3,135 +3,128 @@
 use lab::definition::Part;
 use lab::stats::Answer;
 use lab::verdict::Comparison;
-use lab::words::{nanoseconds, three_digits};
+use lab::words::{duration, three_digits};
 
-use super::content::Content;
-use crate::in_order::gathered;
+use super::{content, rows};
 use crate::palette;
 use crate::plot::{
-    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };
-use crate::summary::{CellSummary, Summary, measure_words};
+use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
+
+const ABOUT: About = About {
+    id: "ratio",
+    title: "Time as a ratio to the baseline",
+    reading: "Each dot is a variant's time divided by the baseline's in the same round, so a disturbance \
+              of a whole round affects both. Left of 1 is faster. Bars are 95 % intervals over sessions, \
+              widened for the number of interim analyses. The shaded range around 1 is ±δ: smaller \
+              differences do not matter. A hollow symbol is unresolved: its interval crosses an end of \
+              that range, or the result does not hold after the correction for the number of \
+              comparisons. A bar that reaches the edge of the panel continues beyond it. The line \
+              'floor' is a copy within memory; no copy of a file can be faster. The axis is logarithmic: \
+              twice and half as long are equally far from 1.",
+    keys: KEYS,
+};
+
+/// The looks of ratios with an answer.
+pub(super) const KEYS: &[(Look, &str)] = &[
+    (Look::Full, "resolved: faster (left of 1), slower or equivalent"),
+    (Look::Hollow, "unresolved"),
+    (Look::Band, "a difference too small to matter (±δ)"),
+];
 
 /// The figure. `None` if nothing is compared.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let Content { groups, tables, .. } = Content::of_parts(summaries, |content, summary, part| {
-        let cells: Vec<&CellSummary<'_>> =
-            summary.of_part(part).filter(|cell| !compared(cell).is_empty()).collect();
-        if cells.is_empty() {
-            return;
+    content::of_parts(&ABOUT, summaries, |figure, summary, part| {
+        let mut series = summary.series(part);
+        series.iter_mut().for_each(|cells| cells.retain(|cell| !compared(cell).is_empty()));
+        series.retain(|cells| !cells.is_empty());
+        if !series.is_empty() {
+            figure.tables.push(table(summary, part, &series.concat()));
         }
-        content.tables.push(table(summary, part, &cells));
-        content.groups.extend(groups_of(summary, part, &cells));
-    })?;
-    Some(Figure {
-        id: "ratio",
-        title: "Time as a ratio to the baseline".to_owned(),
-        reading: "Each dot is a variant's time divided by the baseline's in the same round, so a \
-                  disturbance of a whole round affects both. Left of 1 is faster. Bars are 95 % \
-                  intervals over sessions, widened for the number of interim analyses. The shaded \
-                  range around 1 is ±δ: smaller differences do not matter. A hollow symbol is \
-                  unresolved: its interval crosses an end of that range, or the result does not \
-                  hold after the correction for the number of comparisons. A bar that reaches the \
-                  edge of the panel continues beyond it. The line 'floor' is a copy within \
-                  memory; no copy of a file can be faster. The axis is logarithmic: twice and \
-                  half as long are equally far from 1."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Full, "resolved: faster (left of 1), slower or equivalent"),
-            Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "a difference too small to matter (±δ)"),
-        ],
-        groups,
-        notes: Vec::new(),
-        tables,
+        figure.groups.extend(series.iter().filter_map(|cells| group(summary, part, cells)));
     })
 }
 
+/// A ratio of times and what it shows.
+pub(super) struct Ratio<'s> {
+    pub(super) variant: &'s str,
+    pub(super) ratio: f64,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    pub(super) answer: Answer,
+}
+
+impl Ratio<'_> {
+    /// The ratio as a dot in the row of its variant.
+    pub(super) fn mark(&self, rows: &[&str]) -> Mark {
+        let dot = Dot::at(self.ratio, rows::row_of(rows, self.variant), self.words());
+        let hollow = self.answer == Answer::Unresolved;
+        Mark::dot(self.variant, dot.within(self.low, self.high), hollow)
+    }
+
+    fn words(&self) -> String {
+        let interval = match (self.low, self.high) {
+            (Some(low), Some(high)) => {
+                format!(" (95 % {} to {})", three_digits(low), three_digits(high))
+            }
+            _ => String::new(),
+        };
+        let (ratio, answer) = (three_digits(self.ratio), self.answer.word());
+        format!("{}: {ratio} ×{interval}, {answer}", self.variant)
+    }
+}
+
 /// The comparisons of a cell that have a ratio.
-fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, f64)> {
+fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, Ratio<'s>)> {
     let comparisons = cell.verdict.map_or(&[][..], |verdict| &verdict.comparisons);
     // A floor is drawn as a line, not as a row, unless the baseline is a floor itself.
     let rows = |it: &&Comparison| {
         palette::is_floor(&cell.part.baseline) || !palette::is_floor(&it.variant)
     };
-    comparisons.iter().filter(rows).filter_map(|it| Some((it, it.ratio?))).collect()
+    let ratio = |of: &'s Comparison| {
+        let Comparison { variant, low, high, answer, .. } = of;
+        Some((of, Ratio { variant, ratio: of.ratio?, low: *low, high: *high, answer: *answer }))
+    };
+    comparisons.iter().filter(rows).filter_map(ratio).collect()
 }
 
-/// Cells that differ in the size only are side by side.
-fn groups_of(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Vec<Group> {
-    let group = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
-        let variants = ranked(&cells);
-        let delta = cells[0].delta(summary.source);
-        let title = format!(
-            "{}, {} as a ratio to {}",
-            cells[0].titled_part(),
-            measure_words(part.measure),
-            part.baseline
-        );
-        Group {
-            title: summary.titled(&title),
-            panels: cells.iter().map(|cell| panel(part, cell, &variants, delta)).collect(),
-            height: Height::Rows,
-        }
-    };
-    let cells = gathered(cells.iter().copied(), |cell| cell.circumstances());
-    cells.into_iter().map(group).collect()
+fn group(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Option<Group> {
+    let variants = ranked(cells);
+    let delta = summary.source.deltas().of(cells[0].cell.state);
+    let (title, measure) = (cells[0].titled_part(), measure_words(part.measure));
+    let title = format!("{title}, {measure} as a ratio to {}", part.baseline);
+    let panels = cells.iter().map(|cell| panel(part, cell, &variants, delta)).collect();
+    Group::of_rows(summary.titled(&title), panels)
 }
 
 /// Variants by their ratio in the largest cell that has them, the fastest first.
 fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
     let mut ranked: Vec<(&str, f64)> = Vec::new();
-    for cell in cells.iter().rev() {
-        for (comparison, ratio) in compared(cell) {
-            if ranked.iter().all(|(variant, _)| *variant != comparison.variant) {
-                ranked.push((&comparison.variant, ratio));
-            }
+    for (_, of) in cells.iter().rev().flat_map(|cell| compared(cell)) {
+        if ranked.iter().all(|(variant, _)| *variant != of.variant) {
+            ranked.push((of.variant, of.ratio));
         }
     }
     ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
     ranked.into_iter().map(|(variant, _)| variant).collect()
 }
 
-fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> Panel {
+fn panel(part: &Part, cell: &CellSummary<'_>, rows: &[&str], delta: f64) -> Panel {
     let mut marks = vec![
         Mark::neutral("±δ", Shape::delta_band(delta)),
         Mark::neutral(&part.baseline, Shape::ratio_one()),
     ];
     marks.extend(floor(part, cell));
-    for (comparison, ratio) in compared(cell) {
-        let Some(row) = variants.iter().position(|variant| *variant == comparison.variant) else {
-            continue;
-        };
-        let dot = Dot {
-            x: ratio,
-            y: row as f64,
-            low: comparison.low,
-            high: comparison.high,
-            text: words(comparison),
-        };
-        let hollow = comparison.answer == Answer::Unresolved;
-        marks.push(Mark::dot(&comparison.variant, dot, hollow));
-    }
-    let fastest = compared(cell).into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-    let alt = match fastest {
-        Some((comparison, _)) => format!(
-            "{}: the smallest ratio to {} is that of {}.",
-            cell.words(),
-            part.baseline,
-            words(comparison)
-        ),
-        None => cell.words(),
-    };
-    Panel {
-        title: cell.size_words(),
-        alt,
-        facets: cell.facets(),
-        x: Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline)),
-        y: Axis::variants(variants.iter().copied()),
-        marks,
-    }
+    let ratios = compared(cell);
+    marks.extend(ratios.iter().map(|(_, of)| of.mark(rows)));
+    let fastest = ratios.iter().map(|(_, of)| of).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let fastest = fastest
+        .map(|of| format!(": the smallest ratio to {} is that of {}.", part.baseline, of.words()));
+    let alt = cell.words() + &fastest.unwrap_or_default();
+    let x = Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline));
+    rows::panel(cell, alt, x, rows, marks)
 }
 
 /// The line at the time of a copy within memory, which makes no system call: no copy of a file is
@@ -143,100 +136,66 @@ fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
         return None;
     }
     let floor = cell.variants.iter().find(|variant| is_floor(variant.variant))?;
-    let baseline = cell.variant(&part.baseline)?;
-    let rule = Shape::Rule {
-        at: floor.median_ns / baseline.median_ns,
-        text: "floor".to_owned(),
-        stroke: Stroke::Own,
-    };
+    let at = floor.median_ns / cell.variant(&part.baseline)?.median_ns;
+    let rule = Shape::Rule { at, text: "floor".to_owned(), stroke: Stroke::Own };
     Some(Mark::of(floor.variant, rule).unlisted())
 }
 
-/// A comparison in a line.
-fn words(comparison: &Comparison) -> String {
-    let Some(ratio) = comparison.ratio else { return comparison.variant.clone() };
-    let interval = match (comparison.low, comparison.high) {
-        (Some(low), Some(high)) => {
-            format!(" (95 % {} to {})", three_digits(low), three_digits(high))
-        }
-        _ => String::new(),
-    };
-    let answer = answer_words(comparison.answer);
-    format!("{}: {} ×{interval}, {answer}", comparison.variant, three_digits(ratio))
+/// A row of the table.
+struct Row<'s> {
+    cell: &'s CellSummary<'s>,
+    variant: &'s str,
+    summary: Option<&'s VariantSummary<'s>>,
+    ratio: Entry,
+    low: Option<f64>,
+    high: Option<f64>,
+    answer: &'s str,
+    seconds_needed: Option<f64>,
 }
 
-/// An answer in a word.
-#[must_use]
-pub fn answer_words(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Faster => "faster",
-        Answer::Slower => "slower",
-        Answer::Equivalent => "equivalent",
-        Answer::Unresolved => "unresolved",
-    }
+/// The comparisons of a cell, and its baseline.
+fn rows_of<'s>(cell: &'s CellSummary<'s>) -> Vec<Row<'s>> {
+    let row = |(comparison, of): (&'s Comparison, Ratio<'s>)| Row {
+        cell,
+        variant: of.variant,
+        summary: cell.variant(of.variant),
+        ratio: Entry::digits(of.ratio),
+        low: of.low,
+        high: of.high,
+        answer: of.answer.word(),
+        seconds_needed: comparison.seconds_needed,
+    };
+    let baseline = cell.variant(&cell.part.baseline).map(|baseline| Row {
+        cell,
+        variant: baseline.variant,
+        summary: Some(baseline),
+        ratio: Entry::count(1.0),
+        low: None,
+        high: None,
+        answer: "baseline",
+        seconds_needed: None,
+    });
+    compared(cell).into_iter().map(row).chain(baseline).collect()
 }
 
 fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Table {
-    let title = format!("{}: ratios to {}", part.name, part.baseline);
-    let mut table = Table::new(
-        &summary.titled(&title),
+    Table::of(
+        &summary.titled(&format!("{}: ratios to {}", part.name, part.baseline)),
+        cells.iter().flat_map(|cell| rows_of(cell)),
         &[
-            "variant",
-            "file size",
-            "state",
-            "ratio",
-            "95 % from",
-            "to",
-            "answer",
-            "median",
-            "runs",
-            "sessions",
-            "to resolve it",
+            ("variant", &|row| Entry::words(row.variant)),
+            ("file size", &|row| row.cell.size_entry()),
+            ("state", &|row| Entry::words(&row.cell.circumstances())),
+            ("ratio", &|row| row.ratio.clone()),
+            ("95 % from", &|row| Entry::digits(row.low)),
+            ("to", &|row| Entry::digits(row.high)),
+            ("answer", &|row| Entry::words(row.answer)),
+            ("median", &|row| Entry::ns(row.summary.map(|it| it.median_ns))),
+            ("runs", &|row| Entry::count(row.summary.map(|it| it.counted.len() as f64))),
+            ("sessions", &|row| Entry::count(row.cell.verdict.map(|it| f64::from(it.sessions)))),
+            ("to resolve it", &|row| {
+                Entry::number(row.seconds_needed, |it| format!("about {}", duration(it)))
+            }),
         ],
-    );
-    for cell in cells {
-        for (comparison, ratio) in compared(cell) {
-            let variant = cell.variant(&comparison.variant);
-            table.rows.push(vec![
-                Entry::words(&comparison.variant),
-                cell.size_entry(),
-                Entry::words(&cell.circumstances()),
-                Entry::digits(Some(ratio)),
-                Entry::digits(comparison.low),
-                Entry::digits(comparison.high),
-                Entry::words(answer_words(comparison.answer)),
-                Entry::ns(variant.map(|variant| variant.median_ns)),
-                Entry::count(variant.map(|variant| variant.counted.len() as f64)),
-                Entry::count(cell.verdict.map(|verdict| f64::from(verdict.sessions))),
-                match comparison.seconds_needed {
-                    Some(seconds) => Entry::Number {
-                        value: seconds,
-                        shown: format!("about {}", lab::words::duration(seconds)),
-                    },
-                    None => Entry::Nothing,
-                },
-            ]);
-        }
-        if let Some(baseline) = cell.variant(&part.baseline) {
-            table.rows.push(baseline_row(cell, baseline.median_ns, baseline.counted.len()));
-        }
-    }
-    table
-}
-
-fn baseline_row(cell: &CellSummary<'_>, median_ns: f64, runs: usize) -> Vec<Entry> {
-    let mut row = vec![
-        Entry::words(&cell.part.baseline),
-        cell.size_entry(),
-        Entry::words(&cell.circumstances()),
-        Entry::Number { value: 1.0, shown: "1".to_owned() },
-        Entry::Nothing,
-        Entry::Nothing,
-        Entry::words("baseline"),
-        Entry::Number { value: median_ns, shown: nanoseconds(median_ns) },
-        Entry::count(Some(runs as f64)),
-    ];
-    row.push(Entry::count(cell.verdict.map(|verdict| f64::from(verdict.sessions))));
-    row.push(Entry::Nothing);
-    row
+    )
 }

@@ -8,9 +8,9 @@ use lab::stats::density::{Density, quantiles_supported};
 use lab::stats::quantile;
 use lab::words::{nanoseconds, three_digits};
 
-use crate::in_order::gathered;
+use super::content;
 use crate::plot::{
-    Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    About, Axis, Entry, Facets, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
 
@@ -30,8 +30,18 @@ const SHOWN: usize = 6;
 /// sizes.
 const ROOM_MAX: f64 = 6.0;
 
-/// Bins of each histogram.
-const BINS: usize = 60;
+const ABOUT: About = About {
+    id: "size",
+    title: "Time against file size",
+    reading: "Each violin is the distribution of a variant's runs at one size. Its width is the density of \
+              the logarithm of time, scaled to the same maximum for all violins. The tick is the median, \
+              and a line joins the medians. Fewer than ten runs are drawn one by one. The violins in one \
+              shaded band have the same size; they are side by side so that they do not overlap. Thin \
+              dotted lines are fits t = c + f·n. The time that a run waited for a processor that other \
+              programs used is subtracted first. If two lines that meet fit significantly better, both are \
+              drawn and the break is marked. Both axes are logarithmic.",
+    keys: &[(Look::Line, "medians"), (Look::Fit, "fit t = c + f·n")],
+};
 
 /// The figure. `None` if nothing was measured.
 #[must_use]
@@ -39,33 +49,12 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let violins: usize =
         summaries.iter().flat_map(|it| &it.cells).map(|cell| cell.variants.len()).sum();
     let points = (OUTLINE_POINTS * VIOLINS_IN_FULL / violins.max(1)).clamp(12, OUTLINE_POINTS);
-    let mut figure = Figure {
-        id: "size",
-        title: "Time against file size".to_owned(),
-        reading: "Each violin is the distribution of a variant's runs at one size. Its width is \
-                  the density of the logarithm of time, scaled to the same maximum for all \
-                  violins. The tick is the median, and a line joins the medians. Fewer than ten \
-                  runs are drawn one by one. The violins in one shaded band have the same size; \
-                  they are side by side so that they do not overlap. Thin dotted lines are fits t \
-                  = c + f·n. The time that a run waited for a processor that other programs used \
-                  is subtracted first. If two lines that meet fit significantly better, both are \
-                  drawn and the break is marked. The histograms below count runs by their time \
-                  divided by the median of their variant and size; the outer bins include all \
-                  beyond. They show tails and second modes. Both axes are logarithmic."
-            .to_owned(),
-        keys: vec![Key::new(Look::Line, "medians"), Key::new(Look::Fit, "fit t = c + f·n")],
-        groups: Vec::new(),
-        notes: Vec::new(),
-        tables: Vec::new(),
-    };
-    for summary in summaries {
-        for part in summary.source.run.definition.parts.iter().filter(|part| !elsewhere(part)) {
-            for cells in series(summary, part) {
-                groups_of(summary, part, &cells, points, &mut figure);
-            }
+    content::of_parts(&ABOUT, summaries, |figure, summary, part| {
+        if !elsewhere(part) {
+            let mut add = |cells: &[&CellSummary<'_>]| add(figure, summary, part, cells, points);
+            summary.series(part).iter().for_each(|cells| add(cells));
         }
-    }
-    (!figure.groups.is_empty()).then_some(figure)
+    })
 }
 
 /// Whether another figure shows the times of a part: sweeps of buffers, single calls, and sizes
@@ -75,22 +64,13 @@ pub(super) fn elsewhere(part: &Part) -> bool {
     part.analyses.iter().any(|analysis| own.contains(analysis))
 }
 
-/// Cells that differ in the size only, ascending.
-fn series<'a, 's>(summary: &'a Summary<'s>, part: &'a Part) -> Vec<Vec<&'a CellSummary<'s>>> {
-    let ascending = |(_, mut cells): (String, Vec<&'a CellSummary<'s>>)| {
-        cells.sort_by_key(|cell| cell.cell.file_bytes);
-        cells
-    };
-    let series = gathered(summary.of_part(part), |cell| cell.circumstances());
-    series.into_iter().map(ascending).collect()
-}
-
-fn groups_of(
+/// Adds the cells of a part that differ in the size only.
+fn add(
+    figure: &mut Figure,
     summary: &Summary<'_>,
     part: &Part,
     cells: &[&CellSummary<'_>],
     points: usize,
-    figure: &mut Figure,
 ) {
     let variants: Vec<&str> = part
         .variants
@@ -138,11 +118,10 @@ fn groups_of(
     };
     let alt = alt(part, cells);
     let y = Axis::time(what);
-    let panel = Panel { title: String::new(), alt, facets: facets.clone(), x, y, marks };
+    let panel = Panel { title: String::new(), alt, facets, x, y, marks };
     let height = if cells.len() == 1 { Height::Strip } else { Height::Plot };
     let panels = vec![panel];
     figure.groups.push(Group { title: summary.titled(&title), panels, height });
-    figure.groups.push(strip(summary, &title, cells, &shown, facets));
     figure.tables.push(times(summary, &title, cells));
     if let Some(words) = fits::misfit_note(&lines) {
         figure.notes.push(format!("{title}: {words}"));
@@ -198,9 +177,7 @@ fn room(cells: &[&CellSummary<'_>]) -> f64 {
 
 /// The shaded band behind the violins of one size.
 fn slot(bytes: f64, room: f64) -> Mark {
-    let (from, to) = (bytes / room.sqrt(), bytes * room.sqrt());
-    let text = String::new();
-    Mark::neutral("size", Shape::Band { from, to, text, warning: false })
+    Mark::neutral("size", Shape::band(bytes / room.sqrt(), bytes * room.sqrt()))
 }
 
 /// The violins of a variant. `index` is its place on x if there is one size only.
@@ -265,47 +242,6 @@ fn alt(part: &Part, cells: &[&CellSummary<'_>]) -> String {
     format!("{} by file size. Least medians: {}.", measure_words(part.measure), fastest.join(", "))
 }
 
-/// A histogram for each variant: runs by their time divided by the median.
-fn strip(
-    summary: &Summary<'_>,
-    title: &str,
-    cells: &[&CellSummary<'_>],
-    shown: &[&str],
-    facets: Facets,
-) -> Group {
-    let (low, high) = (0.5f64, 4.0f64);
-    let step = (high / low).ln() / BINS as f64;
-    let mut marks = Vec::new();
-    for (row, name) in shown.iter().enumerate() {
-        let mut counts = vec![0.0; BINS];
-        for variant in cells.iter().filter_map(|cell| cell.variant(name)) {
-            for value in &variant.values_ns {
-                let ratio = (value / variant.median_ns).clamp(low, high);
-                // The ratio is in range.
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                let bin = (((ratio / low).ln() / step) as usize).min(BINS - 1);
-                counts[bin] += 1.0;
-            }
-        }
-        let most = counts.iter().copied().fold(1.0, f64::max);
-        let shares = counts.iter().map(|count| count / most).collect();
-        let histogram = Shape::Histogram { row: row as f64, ends: [low, high], shares };
-        marks.push(Mark::of(name, histogram).unlisted());
-    }
-    let mut x = Axis::ratio("time / median of its variant and size");
-    x.reach = Some(1.0);
-    let panel = Panel {
-        title: String::new(),
-        alt: "The distribution of runs around the median of their variant and size.".to_owned(),
-        facets,
-        x,
-        y: Axis::variants(shown.iter().copied()),
-        marks,
-    };
-    let title = summary.titled(&format!("{title}, spread of runs"));
-    Group { title, panels: vec![panel], height: Height::Rows }
-}
-
 /// Medians, and the percentiles that the number of runs supports.
 fn times(summary: &Summary<'_>, title: &str, cells: &[&CellSummary<'_>]) -> Table {
     let runs = |cell: &&CellSummary<'_>| cell.variants.iter().map(|it| it.counted.len()).collect();
@@ -324,18 +260,18 @@ fn times(summary: &Summary<'_>, title: &str, cells: &[&CellSummary<'_>]) -> Tabl
             let mut row = vec![
                 Entry::words(variant.variant),
                 cell.size_entry(),
-                Entry::ns(Some(variant.median_ns)),
-                Entry::ns(Some(variant.interval.low)),
-                Entry::ns(Some(variant.interval.high)),
+                Entry::ns(variant.median_ns),
+                Entry::ns(variant.interval.low),
+                Entry::ns(variant.interval.high),
             ];
             for q in quantiles.iter().filter(|q| **q != 0.5) {
                 let known = supported.contains(q).then(|| quantile(&variant.values_ns, *q));
                 row.push(Entry::ns(known.flatten()));
             }
             // Megabytes per second are bytes per microsecond.
-            row.push(Entry::digits(Some(cell.cell.run_bytes() as f64 / variant.median_ns * 1e3)));
-            row.push(Entry::count(Some(variant.counted.len() as f64)));
-            row.push(Entry::count(Some((variant.all.len() - variant.counted.len()) as f64)));
+            row.push(Entry::digits(cell.cell.run_bytes() as f64 / variant.median_ns * 1e3));
+            row.push(Entry::count(variant.counted.len() as f64));
+            row.push(Entry::count((variant.all.len() - variant.counted.len()) as f64));
             table.rows.push(row);
         }
     }

@@ -1,11 +1,38 @@
 //! What `haulage tune` found: the best variant in each situation, and what others cost.
 
 use lab::tune::record::{Finding, Loss, Record};
-use lab::words::{grouped, three_digits};
+use lab::words::three_digits;
 
 use crate::machine;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table,
+    About, Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Look, Mark, Panel, Shape, Table,
+    Unit,
+};
+
+const BEST: About = About {
+    id: "best-variants",
+    title: "The best variant in each situation",
+    reading: "Each bar is a situation: files of that size, resident in the page cache or absent from it, \
+              copied alone or several at once. Its colour and text are the best variant: the fastest, or a \
+              simpler one that is as fast. Its length is the rate for one file, in megabytes per second. \
+              Situations that are not listed were not measured. The axis is linear.",
+    keys: &[(Look::Medium, "megabytes per second of the best variant")],
+};
+
+const LOSSES: About = About {
+    id: "losses",
+    title: "What not using it costs",
+    reading: "Each dot is the time of another variant divided by the time of the best one in the same rounds; \
+              bars are 95 % intervals. The line is at 1: no loss. A hollow symbol is not shown to differ \
+              from the best: its interval includes 1, or it is the best itself. 'default' is what haulage \
+              uses without a measurement. 'as GNU cp' tries a reflink and then copy_file_range. Without a \
+              dot, the variant does not work there, shares extents, or was not measured precisely enough. \
+              The axis is logarithmic.",
+    keys: &[
+        (Look::Full, "differs from the best"),
+        (Look::Hollow, "not shown to differ"),
+        (Look::Rule, "the best"),
+    ],
 };
 
 /// The figures of these records. Empty if nothing was measured.
@@ -45,15 +72,7 @@ fn best(records: &[&Record]) -> Figure {
         Group { title: place(record), panels, height: Height::Rows }
     };
     Figure {
-        id: "best-variants",
-        title: "The best variant in each situation".to_owned(),
-        reading: "Each bar is a situation: files of that size, resident in the page cache or \
-                  absent from it, copied alone or several at once. Its colour and text are the \
-                  best variant: the fastest, or a simpler one that is as fast. Its length is the \
-                  rate for one file, in megabytes per second. Situations that are not listed were \
-                  not measured. The axis is linear."
-            .to_owned(),
-        keys: vec![Key::new(Look::Medium, "megabytes per second of the best variant")],
+        about: &BEST,
         groups: records.iter().map(group).collect(),
         notes: records.iter().flat_map(|record| record.slow_modes()).collect(),
         tables: records.iter().map(|record| table(record, &answered(record))).collect(),
@@ -66,14 +85,15 @@ fn best_panel(found: &[&Finding]) -> Panel {
         let Some(chosen) = finding.chosen() else { continue };
         let rate = chosen.megabytes_per_second.unwrap_or(0.0);
         let text = format!("{}: {}, {} MB/s", finding.words, chosen.name, three_digits(rate));
-        let (bars, texts) = (vec![[row as f64, rate]], vec![text]);
-        marks.push(Mark::of(&chosen.name, Shape::Bars { bars, texts, strength: 0.4, named: true }));
+        let (row, length) = (row as f64, rate);
+        let bar = Shape::Bar { row, length, text, strength: 0.4, named: true };
+        marks.push(Mark::of(&chosen.name, bar));
     }
     Panel {
         title: String::new(),
         alt: "The best variant and its rate in each situation.".to_owned(),
         facets: Facets::default(),
-        x: Axis { label: "MB/s of one file".to_owned(), reach: Some(0.0), ..Axis::default() },
+        x: Axis::amount("MB/s of one file", Unit::Count),
         y: Axis::names("situation", found.iter().map(|finding| finding.words.clone())),
         marks,
     }
@@ -97,32 +117,11 @@ fn losses(records: &[&Record]) -> Figure {
         let panels = COMPARED.iter();
         let panels: Vec<Panel> =
             panels.filter_map(|(name, loss)| loss_panel(name, *loss, &rows, &found)).collect();
-        let title = place(record);
-        (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
+        Group::of_rows(place(record), panels)
     });
-    Figure {
-        id: "losses",
-        title: "What not using it costs".to_owned(),
-        reading: "Each dot is the time of another variant divided by the time of the best one in \
-                  the same rounds; bars are 95 % intervals. The line is at 1: no loss. A hollow \
-                  symbol is not shown to differ from the best: its interval includes 1, or it is \
-                  the best itself. 'default' is what haulage uses without a measurement. 'as GNU \
-                  cp' tries a reflink and then copy_file_range. Without a dot, the variant does \
-                  not work there, shares extents, or was not measured precisely enough. The axis \
-                  is logarithmic."
-            .to_owned(),
-        keys: vec![
-            Key::new(Look::Full, "differs from the best"),
-            Key::new(Look::Hollow, "not shown to differ"),
-            Key::new(Look::Rule, "the best"),
-        ],
-        groups: groups.collect(),
-        notes: vec![
-            "The best variant was selected from the same measurements, so losses are slightly overestimated"
-                .to_owned(),
-        ],
-        tables: Vec::new(),
-    }
+    let note = "The best variant was selected from the same measurements, so losses are slightly overestimated";
+    let notes = vec![note.to_owned()];
+    Figure { about: &LOSSES, groups: groups.collect(), notes, tables: Vec::new() }
 }
 
 fn loss_panel(
@@ -134,14 +133,9 @@ fn loss_panel(
     let (mut resolved, mut unresolved) = (Vec::new(), Vec::new());
     for (row, finding) in found.iter().enumerate() {
         if let Some(Loss::Ratio { ratio, low, high }) = loss(finding) {
-            let text = format!(
-                "{}: {} ({} to {})",
-                finding.words,
-                three_digits(ratio),
-                three_digits(low),
-                three_digits(high)
-            );
-            let dot = Dot { x: ratio, y: row as f64, low: Some(low), high: Some(high), text };
+            let [shown, from, to] = [ratio, low, high].map(three_digits);
+            let text = format!("{}: {shown} ({from} to {to})", finding.words);
+            let dot = Dot::at(ratio, row as f64, text).within(low, high);
             let kind = if low <= 1.0 && high >= 1.0 { &mut unresolved } else { &mut resolved };
             kind.push(dot);
         }
@@ -162,29 +156,26 @@ fn loss_panel(
 }
 
 fn table(record: &Record, found: &[&Finding]) -> Table {
-    let columns =
-        ["situation", "best variant", "MB/s", "default", "GNU cp", "copy_file_range", "rounds"];
-    let mut table = Table::new(&format!("Every situation, {}", place(record)), &columns);
-    for finding in found {
-        let Some(chosen) = finding.chosen() else { continue };
-        let loss = |loss: Option<Loss>| match loss {
-            Some(Loss::Ratio { ratio, .. }) => Entry::digits(Some(ratio)),
-            Some(Loss::SharesExtents) => Entry::words("shares extents"),
-            Some(Loss::Refused) => Entry::words("refused"),
-            Some(Loss::Unknown) | None => Entry::Nothing,
-        };
-        let rate = chosen.megabytes_per_second.unwrap_or(0.0);
-        table.rows.push(vec![
-            Entry::words(&finding.words),
-            Entry::words(&chosen.name),
-            Entry::Number { value: rate, shown: grouped(&format!("{rate:.0}")) },
-            loss(finding.default_loss),
-            loss(finding.gnu_cp_loss),
-            loss(finding.copy_file_range_loss),
-            Entry::Number { value: f64::from(finding.rounds), shown: finding.rounds.to_string() },
-        ]);
-    }
-    table
+    let loss = |loss: Option<Loss>| match loss {
+        Some(Loss::Ratio { ratio, .. }) => Entry::digits(ratio),
+        Some(Loss::SharesExtents) => Entry::words("shares extents"),
+        Some(Loss::Refused) => Entry::words("refused"),
+        Some(Loss::Unknown) | None => Entry::Nothing,
+    };
+    let chosen = found.iter().filter_map(|finding| Some((*finding, finding.chosen()?)));
+    Table::of(
+        &format!("Every situation, {}", place(record)),
+        chosen,
+        &[
+            ("situation", &|(finding, _)| Entry::words(&finding.words)),
+            ("best variant", &|(_, chosen)| Entry::words(&chosen.name)),
+            ("MB/s", &|(_, chosen)| Entry::count(chosen.megabytes_per_second.unwrap_or(0.0))),
+            ("default", &|(finding, _)| loss(finding.default_loss)),
+            ("GNU cp", &|(finding, _)| loss(finding.gnu_cp_loss)),
+            ("copy_file_range", &|(finding, _)| loss(finding.copy_file_range_loss)),
+            ("rounds", &|(finding, _)| Entry::count(f64::from(finding.rounds))),
+        ],
+    )
 }
 
 /// The conclusion of a record, in a sentence.

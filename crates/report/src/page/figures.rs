@@ -8,10 +8,9 @@ use crate::drawing::legend::{self, SIZE};
 use crate::escape::escaped;
 use crate::in_order::distinct;
 use crate::palette::{Styles, numbered};
-use crate::plot::{Figure, Group, Panel, Shape};
+use crate::plot::{About, Figure, Group, Panel, Shape};
 use crate::report::Report;
 use crate::scale::shown;
-use crate::summary::{size_words, state_words};
 
 /// The figures of a page as HTML.
 pub(super) struct Figures {
@@ -34,7 +33,8 @@ impl Figures {
 }
 
 fn section(html: &mut String, figure: &Figure, styles: &Styles, arrangements: &mut Vec<String>) {
-    let Figure { id, title, reading, keys, groups, notes, tables } = figure;
+    let Figure { about, groups, notes, tables } = figure;
+    let About { id, title, reading, keys } = about;
     let _ = write!(
         html,
         "<section class=\"figure\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
@@ -42,9 +42,9 @@ fn section(html: &mut String, figure: &Figure, styles: &Styles, arrangements: &m
         escaped(title),
         slider(figure)
     );
-    for key in keys {
-        let picture = framed(&legend::picture(key.look));
-        let _ = write!(html, "<span>{picture}{}</span>", escaped(&key.text));
+    for (look, text) in *keys {
+        let picture = framed(&legend::picture(*look));
+        let _ = write!(html, "<span>{picture}{}</span>", escaped(text));
     }
     html.push_str("</p>\n");
     for (index, group) in groups.iter().enumerate() {
@@ -197,8 +197,8 @@ pub(super) fn filters(report: &Report<'_>) -> String {
         }
     }
     let plain = |value: String| (value.clone(), escaped(&value));
-    let sizes = sizes.into_iter().map(|bytes| (bytes.to_string(), size_words(bytes)));
-    let states = distinct(cells().map(|cell| state_words(cell.cell.state).to_owned()));
+    let sizes = sizes.into_iter().map(|bytes| (bytes.to_string(), lab::words::file_size(bytes)));
+    let states = distinct(cells().map(|cell| cell.cell.state.name().to_owned()));
     let systems = distinct(cells().map(|cell| cell.file_system.clone()));
     let mut html = String::new();
     choices(&mut html, "Engines", "engines", engines);

@@ -4,14 +4,15 @@ use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
 use lab::analysis::claims::{ClaimAnswer, TestedClaim};
+use lab::certificate::store::CertificateStatus;
 use lab::compare::Change;
 use lab::run_dir::files;
 use lab::tune::record::Record;
 use lab::verdict::conclusion::{Conclusion, Row};
 use lab::verdict::resolve;
+use lab::wording::sheet::in_both_states;
 use serde_json::Value;
 
-use crate::certificate::{Badge, Kind};
 use crate::escape::escaped;
 use crate::figure;
 use crate::headline;
@@ -151,11 +152,11 @@ fn command_line(command: &str) -> String {
 fn of_run(summary: &Summary<'_>, first: bool) -> String {
     let source = summary.source;
     let definition = &source.run.definition;
-    let badge = Badge::of(source);
-    let class = match badge.kind {
-        Kind::Certified => "good",
-        Kind::NotCertified => "open",
-        Kind::Failed => "bad",
+    let badge = source.badge();
+    let (class, status) = match badge.status {
+        CertificateStatus::Certified => ("good", "certified"),
+        CertificateStatus::Failed => ("bad", "certificate failed"),
+        CertificateStatus::Stale | CertificateStatus::NotCertified => ("open", "not certified"),
     };
     let heading = if first { "h1" } else { "h2" };
     let label = match summary.label.as_str() {
@@ -168,7 +169,7 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         escaped(&label),
         escaped(&definition.title),
         escaped(&badge.words),
-        badge.kind.words(),
+        status,
         escaped(&definition.question),
     );
     claims(&mut html, &source.verdict.claims);
@@ -205,12 +206,7 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         }
     }
     html.push_str("</dl><ul>");
-    let deltas = source.deltas();
-    let percent = |share: f64| lab::words::three_digits(share * 100.0);
-    let delta = match deltas.warm.total_cmp(&deltas.cold) {
-        std::cmp::Ordering::Equal => format!("{} %", percent(deltas.warm)),
-        _ => format!("{} % warm and {} % cold", percent(deltas.warm), percent(deltas.cold)),
-    };
+    let delta = in_both_states(source.deltas());
     let from = &source.verdict.delta_from;
     let mut sentences = vec![
         capitalized(&badge.words),

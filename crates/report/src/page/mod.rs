@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::drawing::style;
 use crate::escape::{escaped, json};
-use crate::plot::Figure;
+use crate::plot::About;
 use crate::report::Report;
 use figures::Figures;
 
@@ -64,7 +64,7 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
 
 fn nav(report: &Report<'_>) -> String {
     let mut html = String::new();
-    for Figure { id, title, .. } in &report.figures {
+    for About { id, title, .. } in report.figures.iter().map(|figure| figure.about) {
         let _ = write!(html, "<a href=\"#{id}\">{}</a>", escaped(title));
     }
     html

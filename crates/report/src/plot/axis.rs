@@ -72,6 +72,12 @@ impl Axis {
         Axis { label, unit: Unit::Ratio, log: true, reach: Some(1.0), ..Axis::default() }
     }
 
+    /// A quantity from zero on, on a linear axis.
+    #[must_use]
+    pub fn amount(label: &str, unit: Unit) -> Axis {
+        Axis { label: label.to_owned(), unit, reach: Some(0.0), ..Axis::default() }
+    }
+
     /// Buffer sizes, on a logarithmic axis.
     #[must_use]
     pub fn buffers() -> Axis {

@@ -58,15 +58,17 @@ pub enum Shape {
         /// The points.
         points: Vec<[f64; 2]>,
     },
-    /// Horizontal bars, stacked in the order of the marks.
-    Bars {
-        /// Category and length.
-        bars: Vec<[f64; 2]>,
-        /// The text of each tooltip.
-        texts: Vec<String>,
-        /// The opacity of their colour, 0 to 1.
+    /// A horizontal bar behind those before it in the same row.
+    Bar {
+        /// The category of y.
+        row: f64,
+        /// Its length.
+        length: f64,
+        /// The text of its tooltip.
+        text: String,
+        /// The opacity of its colour, 0 to 1.
         strength: f32,
-        /// Whether each shows the name of the mark.
+        /// Whether it shows the name of the mark.
         named: bool,
     },
     /// Tiles whose colour shows a ratio to the best: from 1 (pale) to 4 and more (strong), by the
@@ -78,16 +80,6 @@ pub enum Shape {
         rows: Vec<Vec<Option<f64>>>,
         /// The quantity that the colour shows.
         label: String,
-    },
-    /// A histogram in a row of the panel.
-    Histogram {
-        /// The category of y.
-        row: f64,
-        /// The lower end of the first bin on x, and the upper end of the last. All bins are equally
-        /// wide on the axis.
-        ends: [f64; 2],
-        /// The height of each bin, as a share of the highest.
-        shares: Vec<f64>,
     },
     /// A vertical line across the panel.
     Rule {
@@ -144,12 +136,24 @@ pub struct Dot {
     pub x: f64,
     /// The value on y.
     pub y: f64,
-    /// The lower end of the interval.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
+    /// The ends of the interval, if it is known.
+    pub interval: Option<(f64, f64)>,
     /// The text of its tooltip.
     pub text: String,
+}
+
+impl Dot {
+    /// A value without an interval.
+    #[must_use]
+    pub fn at(x: f64, y: f64, text: String) -> Dot {
+        Dot { x, y, interval: None, text }
+    }
+
+    /// The value with its interval, if both ends are known.
+    #[must_use]
+    pub fn within(self, low: impl Into<Option<f64>>, high: impl Into<Option<f64>>) -> Dot {
+        Dot { interval: low.into().zip(high.into()), ..self }
+    }
 }
 
 impl Shape {
@@ -159,11 +163,16 @@ impl Shape {
         Shape::Rule { at: 1.0, text: String::new(), stroke: Stroke::Thin }
     }
 
+    /// A range of x that the text of the figure explains.
+    #[must_use]
+    pub fn band(from: f64, to: f64) -> Shape {
+        Shape::Band { from, to, text: String::new(), warning: false }
+    }
+
     /// The vertical band of ratios that differ from 1 by at most the share `delta`.
     #[must_use]
     pub fn delta_band(delta: f64) -> Shape {
-        let (from, to) = (1.0 / (1.0 + delta), 1.0 + delta);
-        Shape::Band { from, to, text: String::new(), warning: false }
+        Shape::band(1.0 / (1.0 + delta), 1.0 + delta)
     }
 }
 
@@ -184,6 +193,21 @@ impl Mark {
     #[must_use]
     pub fn dot(variant: &str, dot: Dot, hollow: bool) -> Mark {
         Mark::of(variant, Shape::Dots { dots: vec![dot], along: Along::X, hollow }).unlisted()
+    }
+
+    /// Values of `variant` with vertical intervals, and the line through them, which the legend has.
+    #[must_use]
+    pub fn joined(variant: &str, dots: Vec<Dot>, stroke: Stroke) -> [Mark; 2] {
+        let points = dots.iter().map(|dot| [dot.x, dot.y]).collect();
+        let line = Mark::of(variant, Shape::Line { points, stroke });
+        let dots = Shape::Dots { dots, along: Along::Y, hollow: false };
+        [line, Mark::of(variant, dots).unlisted()]
+    }
+
+    /// A bar of `variant` in a row, not in the legend.
+    #[must_use]
+    pub fn bar(variant: &str, row: f64, length: f64, strength: f32, text: String) -> Mark {
+        Mark::of(variant, Shape::Bar { row, length, text, strength, named: false }).unlisted()
     }
 
     /// Two values of `variant` and a line between them, not in the legend: `first` is hollow.

@@ -9,19 +9,13 @@ mod table;
 
 pub use axis::{Along, Axis, Category, Unit};
 pub use mark::{Dot, Mark, Shape, Stroke};
-pub use table::{Entry, Table};
+pub use table::{Column, Entry, Table};
 
-/// A figure, with the texts that explain it.
+/// A figure.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// A short name, part of file names and links.
-    pub id: &'static str,
-    /// What it shows.
-    pub title: String,
-    /// How to read it: what the marks and intervals mean.
-    pub reading: String,
-    /// What looks mean, whichever variant a mark belongs to.
-    pub keys: Vec<Key>,
+    /// The texts that are the same for all runs.
+    pub about: &'static About,
     /// Panels that belong together, each group with a title of its own.
     pub groups: Vec<Group>,
     /// What is left out, and other warnings, in sentences without the full stop.
@@ -30,13 +24,17 @@ pub struct Figure {
     pub tables: Vec<Table>,
 }
 
-/// A look and what it means.
-#[derive(Clone, Debug)]
-pub struct Key {
-    /// The look.
-    pub look: Look,
-    /// What it means.
-    pub text: String,
+/// The texts that explain a figure.
+#[derive(Debug)]
+pub struct About {
+    /// A short name, part of file names and links.
+    pub id: &'static str,
+    /// What the figure shows.
+    pub title: &'static str,
+    /// How to read the figure: what the marks and intervals mean.
+    pub reading: &'static str,
+    /// What looks mean, whichever variant a mark belongs to.
+    pub keys: &'static [(Look, &'static str)],
 }
 
 /// How a mark looks, apart from its colour.
@@ -66,14 +64,6 @@ pub enum Look {
     Tiles,
 }
 
-impl Key {
-    /// A key of `look`.
-    #[must_use]
-    pub fn new(look: Look, text: &str) -> Key {
-        Key { look, text: text.to_owned() }
-    }
-}
-
 /// Panels side by side. Those of a group have one vertical axis in common.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -83,6 +73,14 @@ pub struct Group {
     pub panels: Vec<Panel>,
     /// The height of a panel.
     pub height: Height,
+}
+
+impl Group {
+    /// Panels with rows. `None` without panels.
+    #[must_use]
+    pub fn of_rows(title: String, panels: Vec<Panel>) -> Option<Group> {
+        (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
+    }
 }
 
 /// The height of a panel.

@@ -27,12 +27,23 @@ pub enum Entry {
     Nothing,
 }
 
+/// The head of a column, and what the column has of an item.
+pub type Column<'c, T> = (&'c str, &'c dyn Fn(&T) -> Entry);
+
 impl Table {
-    /// A table without rows.
+    /// A table with a row for each of `items`.
     #[must_use]
-    pub fn new(title: &str, columns: &[&str]) -> Table {
-        let columns = columns.iter().map(|&column| column.to_owned()).collect();
-        Table { title: title.to_owned(), columns, rows: Vec::new() }
+    pub fn of<T>(
+        title: &str,
+        items: impl IntoIterator<Item = T>,
+        columns: &[Column<'_, T>],
+    ) -> Table {
+        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
+        Table {
+            title: title.to_owned(),
+            columns: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
+            rows: items.into_iter().map(row).collect(),
+        }
     }
 }
 
@@ -45,31 +56,32 @@ impl Entry {
 
     /// A time in nanoseconds.
     #[must_use]
-    pub fn ns(value: Option<f64>) -> Entry {
+    pub fn ns(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, lab::words::nanoseconds)
     }
 
     /// A number of bytes.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes are not negative.
-    pub fn bytes(value: Option<f64>) -> Entry {
+    pub fn bytes(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, |value| lab::words::bytes(value.round() as u64))
     }
 
     /// A number without a unit.
     #[must_use]
-    pub fn count(value: Option<f64>) -> Entry {
+    pub fn count(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, |value| lab::words::grouped(&format!("{value:.0}")))
     }
 
     /// A number with three significant digits, such as a ratio.
     #[must_use]
-    pub fn digits(value: Option<f64>) -> Entry {
+    pub fn digits(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, lab::words::three_digits)
     }
 
-    fn number(value: Option<f64>, show: impl Fn(f64) -> String) -> Entry {
-        match value {
+    /// A number that is shown as `show` writes it.
+    pub fn number(value: impl Into<Option<f64>>, show: impl Fn(f64) -> String) -> Entry {
+        match value.into() {
             Some(value) => Entry::Number { value, shown: show(value) },
             None => Entry::Nothing,
         }

@@ -4,9 +4,10 @@ use lab::analysis::Finding;
 use lab::analysis::estimated::Estimated;
 use lab::analysis::size_fit::FittedLine;
 use lab::definition::Part;
-use lab::words::{bytes, nanoseconds};
+use lab::words::bytes;
 
-use crate::plot::{Along, Dot, Entry, Mark, Shape, Stroke, Table};
+use crate::figure::estimate::{signed_ns, whole_bytes};
+use crate::plot::{Dot, Entry, Mark, Shape, Stroke, Table};
 use crate::summary::{CellSummary, Summary};
 
 /// Segments of a drawn line: on logarithmic axes it is a curve.
@@ -58,15 +59,9 @@ pub(super) fn marks(line: &FittedLine, cells: &[&CellSummary<'_>]) -> Vec<Mark> 
     let stroke = Stroke::Fit;
     let mut marks = vec![Mark::of(&line.variant, Shape::Line { points, stroke }).unlisted()];
     if let Some(at) = line.break_bytes {
-        let dot = Dot {
-            x: at.value,
-            y: time_ns(line, at.value),
-            low: at.low,
-            high: at.high,
-            text: format!("{}: break at {}", line.variant, in_words(at, whole)),
-        };
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow: true };
-        marks.push(Mark::of(&line.variant, dots).unlisted());
+        let text = format!("{}: break at {}", line.variant, at.in_words(whole_bytes));
+        let dot = Dot::at(at.value, time_ns(line, at.value), text).within(at.low, at.high);
+        marks.push(Mark::dot(&line.variant, dot, true));
     }
     marks
 }
@@ -90,71 +85,36 @@ pub(super) fn misfit_note(lines: &[&FittedLine]) -> Option<String> {
     ))
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Lengths are not negative.
-fn whole(length: f64) -> String {
-    bytes(length.round().max(0.0) as u64)
-}
-
-/// An estimate with its interval.
-fn in_words(of: Estimated, show: impl Fn(f64) -> String) -> String {
-    match (of.low, of.high) {
-        (Some(low), Some(high)) => format!("{} ({} to {})", show(of.value), show(low), show(high)),
-        _ => show(of.value),
-    }
-}
-
-fn entry(of: Estimated, show: impl Fn(f64) -> String) -> Entry {
-    Entry::Number { value: of.value, shown: in_words(of, show) }
-}
-
-fn optional(of: Option<Estimated>, show: impl Fn(f64) -> String) -> Entry {
-    of.map_or(Entry::Nothing, |of| entry(of, show))
-}
-
-fn signed_ns(ns: f64) -> String {
-    if ns < 0.0 { format!("−{}", nanoseconds(-ns)) } else { nanoseconds(ns) }
-}
-
 /// The lines as rows.
 pub(super) fn table(title: &str, lines: &[&FittedLine]) -> Table {
-    let mut table = Table::new(
-        &format!("{title}: fits t = c + f·n, with 95 % intervals"),
-        &[
-            "variant",
-            "c, per file",
-            "f, ns/byte",
-            "break at",
-            "f beyond, ns/byte",
-            "largest misfit, %",
-            "at size",
-            "p of fit",
-            "p of one line",
-        ],
-    );
+    let entry = |of: Estimated, show: &dyn Fn(f64) -> String| Entry::Number {
+        value: of.value,
+        shown: of.in_words(show),
+    };
+    let optional = |of: Option<Estimated>, show: &dyn Fn(f64) -> String| {
+        of.map_or(Entry::Nothing, |of| entry(of, show))
+    };
     let digits = |value: f64| format!("{value:.3}");
-    for line in lines {
-        let share = line.misfit_largest * 100.0;
-        table.rows.push(vec![
-            Entry::words(&line.variant),
-            entry(line.fixed_ns, signed_ns),
-            entry(line.byte_ns, digits),
-            optional(line.break_bytes, whole),
-            optional(line.above_byte_ns, digits),
-            Entry::Number { value: share, shown: format!("{share:+.0}") },
-            Entry::bytes(Some(line.misfit_at_bytes as f64)),
-            p_entry(line.misfit_p),
-            p_entry(line.break_p),
-        ]);
-    }
-    table
-}
-
-fn p_entry(p: Option<f64>) -> Entry {
-    match p {
-        Some(value) if value < 0.001 => Entry::Number { value, shown: "< 0.001".to_owned() },
-        Some(value) => Entry::Number { value, shown: format!("{value:.3}") },
-        None => Entry::Nothing,
-    }
+    let p = |value: Option<f64>| {
+        Entry::number(value, |p| if p < 0.001 { "< 0.001".to_owned() } else { digits(p) })
+    };
+    Table::of(
+        &format!("{title}: fits t = c + f·n, with 95 % intervals"),
+        lines,
+        &[
+            ("variant", &|line| Entry::words(&line.variant)),
+            ("c, per file", &|line| entry(line.fixed_ns, &signed_ns)),
+            ("f, ns/byte", &|line| entry(line.byte_ns, &digits)),
+            ("break at", &|line| optional(line.break_bytes, &whole_bytes)),
+            ("f beyond, ns/byte", &|line| optional(line.above_byte_ns, &digits)),
+            ("largest misfit, %", &|line| {
+                Entry::number(line.misfit_largest * 100.0, |share| format!("{share:+.0}"))
+            }),
+            ("at size", &|line| Entry::bytes(line.misfit_at_bytes as f64)),
+            ("p of fit", &|line| p(line.misfit_p)),
+            ("p of one line", &|line| p(line.break_p)),
+        ],
+    )
 }
 
 #[cfg(test)]
