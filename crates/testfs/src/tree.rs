@@ -278,7 +278,8 @@ fn xattrs(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<BTreeMap<Vec<
     };
     let mut names = vec![0; 64 << 10];
     let len = match rustix::fs::llistxattr(&path, &mut names) {
-        Err(Errno::OPNOTSUPP) => 0,
+        // EIO is the answer of rclone's mount to what it does not implement.
+        Err(Errno::OPNOTSUPP | Errno::IO) => 0,
         len => len?,
     };
     let mut found = BTreeMap::new();

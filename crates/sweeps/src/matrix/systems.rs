@@ -38,6 +38,8 @@ const NAMES: &[(Role, &str)] = &[
     (Role::Twice, "nfs-4.2-two"),
     (Role::Local, "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt"),
     (Role::Local, "xfs btrfs f2fs overlayfs"),
+    (Role::Local, "sshfs-fuse rclone-fuse encfs-fuse gocryptfs-fuse"),
+    (Role::Local, "bindfs-fuse mergerfs-fuse unionfs-fuse overlayfs-fuse"),
     (Role::Memory, "tmpfs"),
     (Role::Source, "iso9660 squashfs fscrypt-locked proc sysfs cgroup"),
     (Role::Faulty, "faults-ext4 faults-xfs faults-btrfs faults-f2fs faults-vfat"),

@@ -9,7 +9,7 @@ case $FS in faults-*) D=/dev/dm-0; sectors=$(blockdev --getsz /dev/vda) ;; esac
 need() {
     type=${FS#faults-}; type=${type%%-*}; module=; feature=
     case $FS in
-    ntfs-3g) type=fuse ;;
+    ntfs-3g | *-fuse) type=fuse ;;
     nfs-*) module=nfsd ;;
     smb-samba) type=cifs ;;
     smb-ksmbd) type=cifs module=ksmbd ;;
@@ -120,6 +120,10 @@ make() {
     ext4) mkfs.ext4 -q -I 256 $D ;;
     xfs | btrfs) mkfs.$FS -q $D ;;
     overlayfs) mkfs.ext4 -q -I 256 $D; mount $D $S; mkdir $S/lower $S/upper $S/work ;;
+    *-fuse)
+        modprobe fuse || true
+        mkfs.ext4 -q -I 256 $D; mount $D $S; mkdir $S/one $S/two $S/work
+        [ $FS != gocryptfs-fuse ] || gocryptfs -q -init -scryptn 10 -extpass 'echo x' $S/one ;;
     iso9660) genisoimage -quiet -R -m lost+found /m/local >$D ;;
     squashfs) mksquashfs /m/local $D -quiet -no-progress -noappend -e lost+found ;;
     esac
@@ -151,6 +155,18 @@ mount_it() {
         fi ;;
     overlayfs) mount -t overlay -o lowerdir=$S/lower,upperdir=$S/upper,workdir=$S/work overlay $M ;;
     tmpfs) mount -t tmpfs tmpfs $M ;;
+    bindfs-fuse) bindfs $S/one $M ;;
+    mergerfs-fuse) mergerfs -o minfreespace=0,use_ino $S/one:$S/two $M ;;
+    unionfs-fuse) unionfs -o cow $S/one=RW:$S/two=RO $M ;;
+    overlayfs-fuse) fuse-overlayfs -o lowerdir=$S/two,upperdir=$S/one,workdir=$S/work $M ;;
+    gocryptfs-fuse) gocryptfs -q -extpass 'echo x' -allow_other $S/one $M ;;
+    encfs-fuse) encfs --standard --extpass='echo x' $S/one $M ;;
+    # Instead of a connection.
+    sshfs-fuse)
+        printf '#!/bin/sh\nexec /usr/lib/openssh/sftp-server\n' >/m/ssh; chmod +x /m/ssh
+        sshfs -o ssh_command=/m/ssh,allow_other,default_permissions here:$S/one $M ;;
+    rclone-fuse) rclone --config /dev/null mount --daemon --allow-other --vfs-cache-mode writes \
+        --cache-dir $S/work :local:$S/one $M ;;
     ext4-casefold)
         mount $D $M; mkdir -p $M/in
         [ -n "$(ls $M/in)" ] || chattr +F $M/in
