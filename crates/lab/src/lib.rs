@@ -30,7 +30,7 @@
 //!
 //! | rule | where |
 //! |---|---|
-//! | which rounds count as disturbed | limits and `Gate::breaches` in `session/gates.rs` |
+//! | which rounds count as disturbed | limits and `RoundRecord::breaches` in `session/gates.rs` |
 //! | how a disturbed round is run again | `carry_out` in `session/mod.rs`; how often: `REPEATS` in `conduct/next_session.rs` |
 //! | why no slow sample is removed | [`stats::Sessions`] (`stats/sessions.rs`), which weights rounds instead |
 //! | how many rounds the next session has | `Conductor::rounds_for` in `conduct/next_session.rs` |

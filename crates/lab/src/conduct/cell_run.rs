@@ -101,7 +101,7 @@ impl CellRun {
         run.points = Observations::of(samples, &of.variants, of.measure);
         for round in before.rounds.iter().filter(|round| round.cell == id) {
             run.count(round);
-            run.spent += Duration::from_nanos(round.gate.round_ns);
+            run.spent += Duration::from_nanos(round.round_ns);
         }
         for refusal in before.refusals.iter().filter(|refusal| refusal.cell == id) {
             if let Some(index) = of.variants.iter().position(|name| *name == refusal.variant) {
@@ -194,9 +194,8 @@ impl CellRun {
     fn count(&mut self, round: &RoundRecord) {
         self.rounds_again += u32::from(round.again);
         self.rounds += u32::from(!round.again);
-        self.rounds_disturbed += u32::from(!round.again && !round.gate.breach.is_empty());
+        self.rounds_disturbed += u32::from(!round.again && !round.breach.is_empty());
         self.rounds_tried += u32::from(round.repeat == 0);
-        self.rounds_tried_disturbed +=
-            u32::from(round.repeat == 0 && !round.gate.breach.is_empty());
+        self.rounds_tried_disturbed += u32::from(round.repeat == 0 && !round.breach.is_empty());
     }
 }

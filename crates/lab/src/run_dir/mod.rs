@@ -247,7 +247,7 @@ impl Run {
     /// What beginning sessions took is not written down.
     #[must_use]
     pub fn measured_for(&self) -> std::time::Duration {
-        let rounds_ns = self.rounds.iter().map(|round| round.gate.round_ns).sum();
+        let rounds_ns = self.rounds.iter().map(|round| round.round_ns).sum();
         std::time::Duration::from_nanos(rounds_ns)
     }
 
@@ -299,19 +299,22 @@ impl Run {
             definition,
             how,
             environment,
-            samples: read_if_there(&path.join(files::SAMPLES))?,
-            rounds: read_if_there(&path.join(files::ROUNDS))?,
-            refusals: read_if_there(&path.join(files::REFUSALS))?,
-            calls: read_if_there(&path.join(files::CALLS))?,
-            sequences: read_if_there(&path.join(files::SEQUENCES))?,
+            samples: read_if_there(&path.join(files::SAMPLES), record::read_samples)?,
+            rounds: read_if_there(&path.join(files::ROUNDS), record::read)?,
+            refusals: read_if_there(&path.join(files::REFUSALS), record::read)?,
+            calls: read_if_there(&path.join(files::CALLS), record::read)?,
+            sequences: read_if_there(&path.join(files::SEQUENCES), record::read)?,
         })
     }
 }
 
-fn read_if_there<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunError> {
+fn read_if_there<T>(
+    path: &Path,
+    read: fn(&Path) -> Result<Vec<T>, record::ReadError>,
+) -> Result<Vec<T>, RunError> {
     // An empty file was made by a run that was killed before its first line.
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > 0 => Ok(record::read(path)?),
+        Ok(metadata) if metadata.len() > 0 => Ok(read(path)?),
         _ => Ok(Vec::new()),
     }
 }

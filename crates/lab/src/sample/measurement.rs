@@ -1,6 +1,7 @@
 //! What was measured in one timed run, of any workload.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::page_cache::state::Proof;
 
@@ -23,6 +24,7 @@ pub struct Measurement {
     /// Until fsync(2) of the destination came back too, counted from the same start.
     pub durable_ns: Option<u64>,
     /// Of several runs at once the time of each; otherwise empty.
+    #[serde(deserialize_with = "list")]
     pub each_ns: Vec<u64>,
     /// Processor time in user mode, all threads.
     pub user_ns: u64,
@@ -77,6 +79,27 @@ pub struct Measurement {
     pub last_resort_bytes: u64,
     /// Nothing was moved: the destination then shares the source's extents.
     pub shares_extents: bool,
+}
+
+/// A list in JSON, and its items with blanks between in CSV, where a single one looks like a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum List {
+    Items(Vec<u64>),
+    Item(u64),
+    Text(String),
+}
+
+fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    match List::deserialize(from)? {
+        List::Items(items) => Ok(items),
+        List::Item(item) => Ok(vec![item]),
+        List::Text(text) => text
+            .split_ascii_whitespace()
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map_err(D::Error::custom),
+    }
 }
 
 impl Measurement {

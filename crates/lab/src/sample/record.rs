@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use serde::de::value::{
-    BorrowedStrDeserializer, Error as ValueError, MapDeserializer, SeqDeserializer,
-};
-use serde::de::{Deserializer, IntoDeserializer, Visitor};
+use csv::{ErrorKind, StringRecord};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::call_times::{Bucket, CallTimes};
@@ -49,11 +47,11 @@ pub struct Record {
     /// What the machine's speed probe took just before, in nanoseconds.
     pub probe_ns: u64,
     /// What was measured.
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
     pub measured: Measurement,
 }
 
-/// One round: a line of `rounds.csv`.
+/// One round, and what else the machine did: a line of `rounds.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
     /// The cell's short name.
@@ -66,14 +64,6 @@ pub struct RoundRecord {
     pub repeat: u32,
     /// Whether it was run again after this.
     pub again: bool,
-    /// What else the machine did.
-    #[serde(flatten)]
-    pub gate: Gate,
-}
-
-/// What was found about one round.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Gate {
     /// Length of the round.
     pub round_ns: u64,
     /// Processor time that the host of a virtual machine gave to others; all processors.
@@ -217,113 +207,42 @@ pub struct ReadError {
 ///
 /// # Errors
 /// When the file cannot be opened or a line of it is no such record.
-pub fn read<T: for<'r> Deserialize<'r>>(path: &Path) -> Result<Vec<T>, ReadError> {
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ReadError> {
+    read_by(path, |row, names| row.deserialize(Some(names)))
+}
+
+/// Reads a file of samples.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_samples(path: &Path) -> Result<Vec<Record>, ReadError> {
+    // serde reads flattened fields without their types, by which a word may look like a number.
+    read_by(path, |row, names| {
+        let measured = row.deserialize(Some(names))?;
+        Ok(Record { measured, ..row.deserialize(Some(names))? })
+    })
+}
+
+fn read_by<T>(
+    path: &Path,
+    of_row: impl Fn(&StringRecord, &StringRecord) -> csv::Result<T>,
+) -> Result<Vec<T>, ReadError> {
     let wrong = |problem: String| ReadError { path: path.to_owned(), problem };
     let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    let whole = whole_rows(&bytes);
-    let mut csv = csv::Reader::from_reader(&bytes[..whole]);
-    let names = csv.headers().map_err(|error| wrong(error.to_string()))?.clone();
-    let kinds: Vec<Kind> = names.iter().map(Kind::of).collect();
+    let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
+    let damaged = |error: csv::Error| {
+        wrong(match error.kind() {
+            ErrorKind::Deserialize { pos: Some(at), err } => format!("line {}: {err}", at.line()),
+            _ => error.to_string(),
+        })
+    };
+    let names = csv.headers().map_err(damaged)?.clone();
     let mut records = Vec::new();
-    let mut row = csv::StringRecord::new();
-    let mut line = 1;
-    while csv.read_record(&mut row).map_err(|error| wrong(error.to_string()))? {
-        line += 1;
-        let fields = kinds.iter().zip(&row).map(|(&kind, text)| Field { kind, text });
-        let fields = MapDeserializer::new(names.iter().zip(fields));
-        let record = T::deserialize(fields)
-            .map_err(|error: ValueError| wrong(format!("line {line}: {error}")))?;
-        records.push(record);
+    let mut row = StringRecord::new();
+    while csv.read_record(&mut row).map_err(damaged)? {
+        records.push(of_row(&row, &names).map_err(damaged)?);
     }
     Ok(records)
-}
-
-/// What a field holds, which its name tells.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Words, even where they look like a number.
-    Words,
-    /// Numbers with blanks between.
-    List,
-    /// A number, a truth value, or nothing.
-    Value,
-}
-
-impl Kind {
-    fn of(name: &str) -> Kind {
-        match name {
-            "cell" | "part" | "workload" | "variant" | "shape" | "state_wanted" | "destination"
-            | "state_proved" | "state_note" | "refusals" | "breach" | "op" => Kind::Words,
-            "each_ns" => Kind::List,
-            _ => Kind::Value,
-        }
-    }
-}
-
-/// A field of a row as serde takes it, without a copy: a run has millions.
-#[derive(Clone, Copy)]
-struct Field<'r> {
-    kind: Kind,
-    text: &'r str,
-}
-
-impl<'r> IntoDeserializer<'r, ValueError> for Field<'r> {
-    type Deserializer = Field<'r>;
-
-    fn into_deserializer(self) -> Field<'r> {
-        self
-    }
-}
-
-impl<'de> Deserializer<'de> for Field<'de> {
-    type Error = ValueError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match (self.kind, self.text) {
-            (Kind::Words, words) => visitor.visit_borrowed_str(words),
-            (Kind::List, items) => {
-                let items = items.split(' ').filter(|item| !item.is_empty());
-                let items = items.map(|text| Field { kind: Kind::Value, text });
-                visitor.visit_seq(SeqDeserializer::new(items))
-            }
-            (Kind::Value, "") => visitor.visit_none(),
-            (Kind::Value, "true") => visitor.visit_bool(true),
-            (Kind::Value, "false") => visitor.visit_bool(false),
-            (Kind::Value, text) => {
-                if let Ok(whole) = text.parse() {
-                    visitor.visit_u64(whole)
-                } else if let Ok(number) = text.parse() {
-                    visitor.visit_f64(number)
-                } else {
-                    // What is no number is an error where a number is expected.
-                    visitor.visit_borrowed_str(text)
-                }
-            }
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match (self.kind, self.text) {
-            (Kind::Value, "") => visitor.visit_none(),
-            _ => visitor.visit_some(self),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ValueError> {
-        let words: BorrowedStrDeserializer<'de, ValueError> =
-            BorrowedStrDeserializer::new(self.text);
-        visitor.visit_enum(words)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
-    }
 }
 
 #[cfg(test)]
@@ -366,18 +285,20 @@ pub(crate) mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let path = home.path().join("samples.csv");
         let mut rows = Rows::new(Vec::new());
-        let records = [full(), Record::default()];
+        let mut single = Record::default();
+        single.measured.each_ns = vec![7];
+        let records = [full(), single, Record::default()];
         records.iter().for_each(|record| rows.add(record).expect("written"));
         let mut text = rows.into_inner();
         std::fs::write(&path, &text).expect("written");
-        assert_eq!(read::<Record>(&path).expect("read"), records);
+        assert_eq!(read_samples(&path).expect("read"), records);
         // A kill in the middle of a line loses that line and no other.
         text.truncate(text.len() - 3);
         std::fs::write(&path, &text).expect("written");
-        assert_eq!(read::<Record>(&path).expect("read"), records[..1]);
+        assert_eq!(read_samples(&path).expect("read"), records[..2]);
         let broken = String::from_utf8(text).expect("text").replace("4096", "many");
         std::fs::write(&path, broken).expect("written");
-        let error = read::<Record>(&path).expect_err("no number").to_string();
+        let error = read_samples(&path).expect_err("no number").to_string();
         assert!(error.contains("line 2"), "{error}");
     }
 }

@@ -12,7 +12,7 @@ use engines::sys::{Whose, usage};
 
 use crate::clock::device_bytes::device_bytes;
 use crate::clock::now_ns;
-use crate::sample::record::Gate;
+use crate::sample::record::RoundRecord;
 
 /// A round is disturbed if the host took more than this share of its processor time, or other
 /// programs more than that one.
@@ -60,13 +60,13 @@ impl Gates {
 
     /// What happened since [`Gates::open`].
     #[must_use]
-    pub fn close(self) -> Gate {
+    pub fn close(self) -> RoundRecord {
         let (before, after) = (self.now, Counts::read(&self.helpers));
         let since = |field: fn(&Counts) -> u64| field(&after).saturating_sub(field(&before));
         let pressure = |field: fn(&Counts) -> Option<u64>| {
             Some(field(&after)?.saturating_sub(field(&before)?))
         };
-        let mut gate = Gate {
+        let mut found = RoundRecord {
             round_ns: now_ns() - self.at_ns,
             steal_ns: since(|counts| counts.steal_ns),
             foreign_user_ns: since(|c| c.user_ns).saturating_sub(since(|c| c.own_user_ns)),
@@ -74,15 +74,15 @@ impl Gates {
             io_pressure_ns: pressure(|counts| counts.io_pressure_ns),
             foreign_read_bytes: since(|c| c.disk_read_bytes)
                 .saturating_sub(since(|c| c.own_read_bytes)),
-            breach: String::new(),
+            ..RoundRecord::default()
         };
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        gate.breach = gate.breaches(cpus, since(|c| c.own_read_bytes)).join("; ");
-        gate
+        found.breach = found.breaches(cpus, since(|c| c.own_read_bytes)).join("; ");
+        found
     }
 }
 
-impl Gate {
+impl RoundRecord {
     fn breaches(&self, cpus: f64, own_read_bytes: u64) -> Vec<String> {
         let mut found = Vec::new();
         let round = self.round_ns as f64;
@@ -190,18 +190,19 @@ mod tests {
 
     #[test]
     fn what_disturbs_a_round_is_named() {
-        let quiet = Gate { round_ns: 1_000_000_000, ..Gate::default() };
+        let quiet = RoundRecord { round_ns: 1_000_000_000, ..RoundRecord::default() };
         assert!(quiet.breaches(2.0, 0).is_empty());
-        let check = |gate: Gate, expected: &str| {
+        let check = |gate: RoundRecord, expected: &str| {
             let found = gate.breaches(2.0, 0).join("; ");
             assert!(found.contains(expected), "{found:?} for {expected:?}");
         };
-        check(Gate { steal_ns: 150_000_000, ..quiet.clone() }, "host took 150 ms");
-        check(Gate { foreign_user_ns: 400_000_000, ..quiet.clone() }, "other programs ran");
-        check(Gate { memory_pressure_ns: Some(90_000_000), ..quiet.clone() }, "for memory");
-        check(Gate { foreign_read_bytes: 64 << 20, ..quiet.clone() }, "others read 64 MiB");
+        check(RoundRecord { steal_ns: 150_000_000, ..quiet.clone() }, "host took 150 ms");
+        check(RoundRecord { foreign_user_ns: 400_000_000, ..quiet.clone() }, "other programs ran");
+        check(RoundRecord { memory_pressure_ns: Some(90_000_000), ..quiet.clone() }, "for memory");
+        check(RoundRecord { foreign_read_bytes: 64 << 20, ..quiet.clone() }, "others read 64 MiB");
         // Two steps of a counter in a short round say nothing.
-        let short = Gate { round_ns: 5_000_000, steal_ns: 20_000_000, ..Gate::default() };
+        let short =
+            RoundRecord { round_ns: 5_000_000, steal_ns: 20_000_000, ..RoundRecord::default() };
         assert!(short.breaches(2.0, 0).is_empty());
     }
 

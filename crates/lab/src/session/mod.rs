@@ -121,11 +121,11 @@ fn carry_out(order: &Order) -> Result<(), Error> {
                 }
                 report(&Event::Ran { variant, place, measured });
             }
-            let gate = gates.close();
+            let found = gates.close();
             let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);
-            let again = !gate.breach.is_empty() && may_repeat;
+            let again = !found.breach.is_empty() && may_repeat;
             let (cell, session) = (order.cell.id(), order.session);
-            let record = RoundRecord { cell, session, round, repeat, again, gate };
+            let record = RoundRecord { cell, session, round, repeat, again, ..found };
             report(&Event::Round { record });
             if !again {
                 break;

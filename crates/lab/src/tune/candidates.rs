@@ -2,6 +2,7 @@
 //! which is chosen. Decisions without I/O.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use engines::{ENGINES, Variant};
 
@@ -27,6 +28,8 @@ pub(super) struct Candidate {
     /// The counted times of its final rounds.
     pub(super) finals_ns: BTreeMap<u32, f64>,
     pub(super) shares_extents: bool,
+    /// What the last run took in all.
+    pub(super) cost: Option<Duration>,
     pub(super) status: Status,
 }
 
@@ -64,8 +67,15 @@ impl Candidate {
             elimination_ns: Vec::new(),
             finals_ns: BTreeMap::new(),
             shares_extents: false,
+            cost: None,
             status: Status::Running,
         }
+    }
+
+    /// GNU cp since version 9.0, by the variant that copies where extents cannot be shared.
+    pub(super) fn gnu_cp() -> Candidate {
+        let main = "copy_file_range".parse().expect("the engine is in the table");
+        Candidate { name: "gnu_cp".to_owned(), ..Candidate::new(main, Role::OtherCopier) }
     }
 
     pub(super) fn runs(&self) -> bool {
@@ -227,7 +237,9 @@ pub(super) fn neighbours(
     for variant in leaders.flat_map(|index| candidates[index].variant.neighbours(workers_max)) {
         let is_new = is_new(candidates, &variant, bytes) && is_new(&found, &variant, bytes);
         if is_new && case.may_try(&variant) {
-            found.push(Candidate::new(variant, Role::Contender));
+            // As its likely cost, that of the best.
+            let cost = candidates[best].cost;
+            found.push(Candidate { cost, ..Candidate::new(variant, Role::Contender) });
         }
     }
     found

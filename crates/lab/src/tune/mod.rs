@@ -35,12 +35,11 @@ use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::scratch::Scratch;
 use crate::search::run_order::RunOrder;
-use candidates::Status;
+use candidates::{Candidate, Status};
 use config::Config;
 use copy_slot::CopySlot;
 use copy_slots::CopySlots;
 use heuristics::{GRACE, LATER, MOST, SECONDS_FOR_LONG_FILES, SECONDS_MIN};
-use runners::{OtherCopier, StartedRunners};
 use search::{PriorKnowledge, Search, SearchContext};
 
 /// What happens, for the caller. It is reported between runs and never during one.
@@ -103,7 +102,6 @@ pub fn run(
         slots: CopySlots::new((src, dst), config.seed),
         provers: BTreeMap::new(),
         searches: Vec::new(),
-        other_copier: gnu_cp(),
         of: measured.len(),
         watch,
     };
@@ -123,7 +121,7 @@ pub fn run(
     situations.extend(left_out.map(|planned| {
         let defaults = (config.defaults)(&planned.case);
         let known = PriorKnowledge { defaults, present: None, out: &[] };
-        let mut search = Search::new(planned.case, known, None, &[]);
+        let mut search = Search::new(planned.case, known, &[]);
         search.why_not = planned.why_not.clone().unwrap_or_default();
         Finding::of(&search)
     }));
@@ -139,18 +137,6 @@ pub fn run(
     })
 }
 
-/// What GNU cp does with a file since version 9.0: it tries to share extents, then has the kernel
-/// copy, and reads and writes where that is refused, 128 KiB at a time. It tries all of them again
-/// for each file.
-fn gnu_cp() -> OtherCopier {
-    let variant = |text: &str| text.parse().expect("the engine is in the table");
-    OtherCopier {
-        name: "gnu_cp",
-        main: variant("copy_file_range"),
-        variants: ["reflink", "copy_file_range", "read_write:128K"].map(variant).into(),
-    }
-}
-
 /// What is known to be provable, by the class of a source and its state.
 type Provers = BTreeMap<(SizeClass, Residency), Prover>;
 
@@ -160,7 +146,6 @@ struct Tuning<'t, 'c> {
     slots: CopySlots<'t>,
     provers: Provers,
     searches: Vec<Search>,
-    other_copier: OtherCopier,
     of: usize,
     watch: &'t mut Watch<'c>,
 }
@@ -184,7 +169,10 @@ impl Tuning<'_, '_> {
         let present = (self.config.present)(case);
         let known = PriorKnowledge { defaults, present, out: &out };
         let variants = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
-        let search = Search::new(*case, known, Some(&self.other_copier), &variants);
+        let mut search = Search::new(*case, known, &variants);
+        if !case.situation.no_cache {
+            search.candidates.push(Candidate::gnu_cp());
+        }
         self.searches.push(search);
         let number = self.searches.len();
         if self.left().is_zero() {
@@ -260,7 +248,8 @@ impl Tuning<'_, '_> {
             grace: (started + share.mul_f64(1.0 + GRACE)).min(limit),
             plan: RunOrder { seed },
             workers_max: self.config.workers_max,
-            started: StartedRunners::new(Some(&self.other_copier)),
+            runners: BTreeMap::new(),
+            misses: 0,
             watch: &mut |search: &Search, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());
                 let leaders = search.leaders();

@@ -1,75 +1,41 @@
-//! The started runners of a search, and what a run of each costs.
+//! The started runners of a visit. They take memory, so they are dropped when the search pauses.
 
-use std::time::Duration;
-
-use engines::Variant;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::candidates::{Candidate, Role};
 use crate::trial::Runner;
 
-/// What another copier does with each file.
-pub(super) struct OtherCopier {
-    pub(super) name: &'static str,
-    /// The variant that copies where extents cannot be shared.
-    pub(super) main: Variant,
-    /// The variants that it tries with each file, in order.
-    pub(super) variants: Vec<Variant>,
-}
+/// For each candidate that has run, by its index, one runner a copy slot.
+pub(super) type Runners = BTreeMap<usize, Vec<Runner>>;
 
-/// The runners that a search has started. They take memory, so they are dropped when it pauses.
-pub(super) struct StartedRunners<'f> {
-    /// One a copy slot.
-    pub(super) runners: Vec<Option<Vec<Runner>>>,
-    /// What the last run of each took in all.
-    pub(super) costs: Vec<Option<Duration>>,
-    /// Runs whose state was not reached.
-    pub(super) misses: u32,
-    other_copier: Option<&'f OtherCopier>,
-}
+/// What GNU cp tries with each file: to share extents, then to have the kernel copy, and where that
+/// is refused, to read and write.
+const GNU_CP_TRIES: [&str; 3] = ["reflink", "copy_file_range", "read_write:128K"];
 
-impl<'f> StartedRunners<'f> {
-    /// Nothing is started yet.
-    pub(super) fn new(other_copier: Option<&'f OtherCopier>) -> StartedRunners<'f> {
-        StartedRunners { runners: Vec::new(), costs: Vec::new(), misses: 0, other_copier }
-    }
-
-    /// Space for as many candidates as `costs`, which are what their runs are known to take.
-    pub(super) fn expect_costs(&mut self, costs: Vec<Option<Duration>>) {
-        self.runners = costs.iter().map(|_| None).collect();
-        self.costs = costs;
-    }
-
-    /// One more candidate, which is likely to cost `cost`.
-    pub(super) fn add(&mut self, cost: Option<Duration>) {
-        self.runners.push(None);
-        self.costs.push(cost);
-    }
-
-    /// What runs `candidate`, one a copy slot.
-    ///
-    /// # Errors
-    /// Why it cannot be started, in words.
-    pub(super) fn runners(
-        &mut self,
-        candidate: &Candidate,
-        index: usize,
-        slots: usize,
-    ) -> Result<&mut [Runner], String> {
-        let slot = &mut self.runners[index];
-        if slot.is_none() {
-            let start = |_| match (candidate.role, self.other_copier) {
-                (Role::OtherCopier, Some(other_copier)) => {
-                    Ok(Runner::of_variants(&other_copier.main, &other_copier.variants))
-                }
-                _ => Runner::start(&candidate.variant),
-            };
-            *slot = Some((0..slots).map(start).collect::<Result<_, _>>()?);
+/// The runners of `candidate`, which is started if it has none.
+///
+/// # Errors
+/// Why it cannot be started, in words.
+pub(super) fn started<'r>(
+    runners: &'r mut Runners,
+    candidate: &Candidate,
+    index: usize,
+    slots: usize,
+) -> Result<&'r mut [Runner], String> {
+    match runners.entry(index) {
+        Entry::Occupied(known) => Ok(known.into_mut()),
+        Entry::Vacant(none) => {
+            let all = (0..slots).map(|_| start(candidate)).collect::<Result<_, _>>()?;
+            Ok(none.insert(all))
         }
-        Ok(slot.as_mut().expect("it was just started"))
     }
+}
 
-    /// What a run is likely to take: as long as its last one, or as the longest of the others.
-    pub(super) fn cost_of(&self, index: usize) -> Option<Duration> {
-        self.costs[index].or_else(|| self.costs.iter().flatten().max().copied())
+fn start(candidate: &Candidate) -> Result<Runner, String> {
+    if candidate.role != Role::OtherCopier {
+        return Runner::start(&candidate.variant);
     }
+    let tries = GNU_CP_TRIES.map(|text| text.parse().expect("the engine is in the table"));
+    Ok(Runner::of_variants(&candidate.variant, &tries))
 }

@@ -190,12 +190,12 @@ fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
         *ends = (ends.0.min(at), ends.1.max(at));
     }
     let mut bands: Vec<(f64, f64, Vec<String>)> = Vec::new();
-    for round in cell.rounds.iter().filter(|round| !round.gate.breach.is_empty()) {
+    for round in cell.rounds.iter().filter(|round| !round.breach.is_empty()) {
         let Some((first, last)) = started.get(&(round.session, round.round, round.repeat)) else {
             continue;
         };
         let what = if round.again { "disturbed, run again" } else { "disturbed" };
-        let breach = &round.gate.breach;
+        let breach = &round.breach;
         let text = format!("session {}, round {}: {what}: {breach}", round.session, round.round);
         let (from, to) = (order.round_at(*first), order.round_at(*last) + 1.0);
         match bands.last_mut() {

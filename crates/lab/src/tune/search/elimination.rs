@@ -24,7 +24,7 @@ impl Search {
         started: Instant,
     ) -> Result<(), Error> {
         candidates::admit_waiting(&mut self.candidates);
-        context.extend(started, context.started.cost_of(0).unwrap_or_default() * RUNS_WANTED);
+        context.extend(started, self.cost_of(0).unwrap_or_default() * RUNS_WANTED);
         let share = context.deadline.saturating_duration_since(started);
         self.drop_far_slower(context, started + share.mul_f64(SHORT_SHARE))?;
         self.run_elimination(context, started + share.mul_f64(ELIMINATION_SHARE))?;
@@ -48,9 +48,8 @@ impl Search {
         if waiting.is_empty() {
             return Ok(false);
         }
-        waiting.sort_by_key(|&index| {
-            (context.started.costs[index].is_none(), context.started.costs[index])
-        });
+        let cost = |index: usize| self.candidates[index].cost;
+        waiting.sort_by_key(|&index| (cost(index).is_none(), cost(index)));
         let share = context.deadline.saturating_duration_since(started);
         let end = started + share.mul_f64(SEARCH_SHARE);
         for repeat in 1..=2 {
@@ -58,9 +57,7 @@ impl Search {
                 // One more is tried in each visit, so that there is an end to it.
                 let needed = repeat == 1 && index == waiting[0];
                 let end = if needed { context.deadline } else { end };
-                if self.candidates[index].runs()
-                    && !self.is_over(end, context.started.cost_of(index))
-                {
+                if self.candidates[index].runs() && !self.is_over(end, self.cost_of(index)) {
                     self.run_in_elimination(context, index, ELIMINATION_ROUNDS + 1)?;
                 }
             }
@@ -114,7 +111,7 @@ impl Search {
                 // fastest with a short file.
                 order.sort_by_key(|&index| {
                     let contender = self.candidates[index].role == Role::Contender;
-                    let cost = context.started.costs[index].filter(|_| round == 1);
+                    let cost = self.candidates[index].cost.filter(|_| round == 1);
                     (contender, cost.is_none() && round == 1, cost)
                 });
                 let is_contender = |index: &usize| self.candidates[*index].role == Role::Contender;
@@ -130,7 +127,7 @@ impl Search {
                         1 => end,
                         _ => own_end,
                     };
-                    if !self.is_over(end, context.started.cost_of(index)) {
+                    if !self.is_over(end, self.cost_of(index)) {
                         self.run_in_elimination(context, index, round)?;
                     }
                 }
@@ -177,16 +174,11 @@ impl Search {
                 return Ok(());
             }
             let first = self.candidates.len();
-            for candidate in found {
-                self.candidates.push(candidate);
-                context.started.add(context.started.costs[best]);
-            }
+            self.candidates.extend(found);
             // Twice, and the best with them: what an elimination round tells depends on the moment.
             for _ in 0..2 {
                 for index in (first..self.candidates.len()).chain([best]) {
-                    if self.candidates[index].runs()
-                        && !self.is_over(end, context.started.cost_of(index))
-                    {
+                    if self.candidates[index].runs() && !self.is_over(end, self.cost_of(index)) {
                         self.run_in_elimination(context, index, ELIMINATION_ROUNDS + step)?;
                     }
                 }

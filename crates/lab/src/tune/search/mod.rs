@@ -25,10 +25,7 @@ impl Search {
     pub(super) fn search(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let started = Instant::now();
         self.visits += 1;
-        self.costs.resize(self.candidates.len(), None);
-        context.started.expect_costs(std::mem::take(&mut self.costs));
         let result = self.search_with(context, started);
-        self.costs = std::mem::take(&mut context.started.costs);
         self.took += started.elapsed();
         result
     }
@@ -72,10 +69,10 @@ impl Search {
         let mut missed = String::new();
         for run in 1..=MISSES_MAX {
             let Some(index) = self.candidates.iter().position(Candidate::runs) else { break };
-            if context.started.costs[index].is_none() {
+            if self.candidates[index].cost.is_none() {
                 self.short_run(context, index)?;
             }
-            let cost = context.started.costs[index].unwrap_or_default();
+            let cost = self.candidates[index].cost.unwrap_or_default();
             if self.is_over(context.grace.max(context.most), Some(cost * RUNS_MIN)) {
                 let run = crate::words::nanoseconds(cost.as_secs_f64() * 1e9);
                 let why = format!("there is no time for enough runs, of about {run} each");
@@ -90,7 +87,7 @@ impl Search {
                 Some(measured) => missed = measured.state_note,
                 None => {}
             }
-            if self.is_over(context.most, context.started.costs[index]) {
+            if self.is_over(context.most, self.candidates[index].cost) {
                 break;
             }
         }
@@ -104,8 +101,7 @@ impl Search {
     /// Runs each remaining candidate once, uncounted: new runners have buffers without pages.
     fn warm_up_again(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         for index in 0..self.candidates.len() {
-            if self.candidates[index].runs()
-                && !self.is_over(context.deadline, context.started.cost_of(index))
+            if self.candidates[index].runs() && !self.is_over(context.deadline, self.cost_of(index))
             {
                 self.run(context, index, (Stage::WarmUp, 1))?;
             }
@@ -129,7 +125,7 @@ impl Search {
             let running: Vec<usize> =
                 (0..self.candidates.len()).filter(|&index| self.candidates[index].runs()).collect();
             let round_cost: Duration =
-                running.iter().map(|&i| context.started.cost_of(i).unwrap_or_default()).sum();
+                running.iter().map(|&i| self.cost_of(i).unwrap_or_default()).sum();
             if self.is_over(end, Some(round_cost)) {
                 return Ok(());
             }
@@ -157,11 +153,11 @@ impl Search {
             .map_or(0, |best| self.candidates[best].finals_ns.len());
         self.why_not = if counted >= ROUNDS_MIN as usize {
             String::new()
-        } else if context.started.misses > 0 {
+        } else if context.misses > 0 {
             "the page cache was not in the state that it had to be in".to_owned()
         } else {
-            let costs = context.started.costs.iter().flatten();
-            let run = costs.max().map_or(0.0, Duration::as_secs_f64);
+            let costs = self.candidates.iter().filter_map(|candidate| candidate.cost);
+            let run = costs.max().map_or(0.0, |cost| cost.as_secs_f64());
             let run = crate::words::nanoseconds(run * 1e9);
             self.lacks_time = true;
             format!("the time was over before there were enough runs, of up to {run} each")

@@ -15,7 +15,7 @@ use crate::tune::candidates::{self, Candidate, Role, Status};
 use crate::tune::case::Case;
 use crate::tune::copy_slot::{self, CopySlot, Length};
 use crate::tune::heuristics::ROUNDS_MAX;
-use crate::tune::runners::{OtherCopier, StartedRunners};
+use crate::tune::runners::{Runners, started};
 
 /// The candidates of one situation and their results so far. A search can be continued.
 #[derive(Clone, Debug)]
@@ -38,8 +38,6 @@ pub(in crate::tune) struct Search {
     pub(in crate::tune) took: Duration,
     /// Visits so far.
     pub(in crate::tune) visits: u32,
-    /// What the last run of each took in all.
-    pub(super) costs: Vec<Option<Duration>>,
     pub(super) elimination_done: bool,
     /// Whether there is no answer because the time was too short.
     pub(super) lacks_time: bool,
@@ -68,7 +66,9 @@ pub(in crate::tune) struct SearchContext<'s> {
     pub(in crate::tune) plan: RunOrder,
     pub(in crate::tune) workers_max: usize,
     /// What is started for the candidates.
-    pub(in crate::tune) started: StartedRunners<'s>,
+    pub(in crate::tune) runners: Runners,
+    /// Runs whose state was not reached.
+    pub(in crate::tune) misses: u32,
     /// Called before each run.
     pub(in crate::tune) watch: &'s mut dyn FnMut(&Search, Stage, u32),
 }
@@ -85,7 +85,6 @@ impl Search {
     pub(in crate::tune) fn new(
         case: Case,
         PriorKnowledge { defaults, present, out }: PriorKnowledge<'_>,
-        other_copier: Option<&OtherCopier>,
         variants: &[Variant],
     ) -> Search {
         let mut baselines = defaults.clone();
@@ -104,10 +103,6 @@ impl Search {
                 }
             }
         }
-        if let Some(other_copier) = other_copier.filter(|_| !case.situation.no_cache) {
-            let candidate = Candidate::new(other_copier.main.clone(), Role::OtherCopier);
-            candidates.push(Candidate { name: other_copier.name.to_owned(), ..candidate });
-        }
         Search {
             case,
             candidates,
@@ -119,7 +114,6 @@ impl Search {
             why_not: String::new(),
             took: Duration::ZERO,
             visits: 0,
-            costs: Vec::new(),
             elimination_done: false,
             lacks_time: false,
         }
@@ -186,6 +180,12 @@ impl Search {
         self.lacks_time = true;
     }
 
+    /// What a run is likely to take: as long as its last one, or as the longest of the others.
+    pub(super) fn cost_of(&self, index: usize) -> Option<Duration> {
+        let all = self.candidates.iter().filter_map(|candidate| candidate.cost);
+        self.candidates[index].cost.or_else(|| all.max())
+    }
+
     pub(super) fn is_over(&self, end: Instant, cost: Option<Duration>) -> bool {
         Instant::now() + cost.unwrap_or_default() > end
     }
@@ -208,9 +208,9 @@ impl Search {
         length: Length,
     ) -> Result<Option<Box<Measurement>>, Error> {
         (context.watch)(self, stage, round);
-        let started = Instant::now();
-        let run = match context.started.runners(&self.candidates[index], index, context.slots.len())
-        {
+        let began = Instant::now();
+        let slots = context.slots.len();
+        let run = match started(&mut context.runners, &self.candidates[index], index, slots) {
             Ok(runners) => {
                 copy_slot::run(&self.case, context.prover, context.slots, runners, length)?
             }
@@ -220,12 +220,12 @@ impl Search {
         match run {
             Outcome::Refused(why) => {
                 candidate.status = Status::Refused(why);
-                context.started.runners[index] = None;
+                context.runners.remove(&index);
                 Ok(None)
             }
             Outcome::Measured(measured) => {
-                context.started.costs[index] = Some(started.elapsed());
-                context.started.misses += u32::from(!measured.counted);
+                candidate.cost = Some(began.elapsed());
+                context.misses += u32::from(!measured.counted);
                 candidate.shares_extents = measured.shares_extents;
                 Ok(Some(measured))
             }
@@ -240,14 +240,14 @@ impl Search {
         index: usize,
     ) -> Result<Option<f64>, Error> {
         let Some(times) = context.slots[0].times_short() else { return Ok(None) };
-        let known = context.started.costs[index];
-        let started = Instant::now();
+        let known = self.candidates[index].cost;
+        let began = Instant::now();
         let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
-        context.started.misses = 0;
+        context.misses = 0;
         let Some(measured) = run else { return Ok(None) };
         let own = Duration::from_nanos(measured.elapsed_ns).mul_f64(times);
         // The time outside the timed part grows less than the timed part.
-        context.started.costs[index] = known.or(Some(own + started.elapsed()));
+        self.candidates[index].cost = known.or(Some(own + began.elapsed()));
         Ok(Some(measured.elapsed_ns as f64))
     }
 }
