@@ -67,6 +67,15 @@ const GUEST_TOOLS: &[(&str, &str)] = &[
     ("genisoimage", "genisoimage"),
     ("fsverity", "fsverity"),
     ("dmsetup", "dmsetup"),
+    ("sshfs", "sshfs"),
+    ("/usr/lib/openssh/sftp-server", "openssh-sftp-server"),
+    ("rclone", "rclone"),
+    ("encfs", "encfs"),
+    ("gocryptfs", "gocryptfs"),
+    ("bindfs", "bindfs"),
+    ("mergerfs", "mergerfs"),
+    ("unionfs", "unionfs-fuse"),
+    ("fuse-overlayfs", "fuse-overlayfs"),
 ];
 
 /// Directories with a package.json and a lock file, for tests in a browser.
