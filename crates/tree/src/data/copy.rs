@@ -26,7 +26,13 @@ pub(crate) fn copy_data(
 ) -> Result<DataReport> {
     let counters = worker.progress.counters();
     let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
-    copy.old_contents = copy.truncate_or_keep()?;
+    match copy.truncate_or_keep() {
+        Ok(old_contents) => copy.old_contents = old_contents,
+        Err(diagnostic) => {
+            worker.end_data();
+            return Err(diagnostic);
+        }
+    }
     if let Some(journal) = journal {
         copy.position.at = journal.at;
         let range = RangeRecords::new(journal.at, journal.chunk_bytes);
