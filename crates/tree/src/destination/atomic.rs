@@ -24,8 +24,8 @@ use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
 use crate::fs::{
-    FileId, Handle, Place, Trust, cannot_be_linked, file_bytes, fs_type_of, give_name, hold,
-    is_file, is_regular, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
+    FileId, Handle, Place, Trust, file_bytes, fs_type_of, give_name, hold, is_file, is_regular,
+    is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
 };
 use crate::metadata::{set_permissions, set_times};
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
@@ -440,7 +440,7 @@ fn rename_or_link(
         options.existing == Existing::Replace && !options.ask && options.backup.is_none();
     if !replaces {
         match linkat(dir, temp_name, dir, name, AtFlags::empty()) {
-            Err(errno) if cannot_be_linked(errno) => {}
+            Err(errno) if is_renamed_instead(errno) => {}
             linked => return linked.map(|()| true),
         }
     }

@@ -200,10 +200,15 @@ pub(crate) fn rename_if_absent(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> i
 }
 
 /// Whether the error of linkat(2) means that the file gets no more names there: the file system has no hard links, or
-/// another one below it would have to hold the link. FUSE file systems of rclone and others that link nothing say EIO.
+/// another one below it would have to hold the link.
 pub(crate) fn cannot_be_linked(errno: Errno) -> bool {
-    use Errno as E;
-    matches!(errno, E::PERM | E::OPNOTSUPP | E::NOSYS | E::XDEV | E::MLINK | E::IO)
+    matches!(errno, Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::XDEV | Errno::MLINK)
+}
+
+/// Whether a file is renamed after linkat(2) failed to give it another name: it cannot be linked, or the file system
+/// may not implement links, to which rclone's mount answers EIO.
+pub(crate) fn is_renamed_instead(errno: Errno) -> bool {
+    cannot_be_linked(errno) || errno == Errno::IO
 }
 
 /// The path of `name` in an open directory: that of the directory as the kernel knows it, where /proc tells it.

@@ -17,7 +17,7 @@ use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
-    Buffer, FileId, Listing, Place, Trust, c_name, cannot_be_linked, ctime, dir, lstat,
+    Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
     rename_if_absent, split,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
@@ -121,7 +121,7 @@ pub(crate) fn back_up(
         Some(highest) => back_up_numbered(dst, highest, method),
     };
     let backed_up = match back_up_by(method) {
-        Err(errno) if method == BackupMethod::Link && cannot_be_linked(errno) => {
+        Err(errno) if method == BackupMethod::Link && is_renamed_instead(errno) => {
             back_up_by(BackupMethod::Rename)
         }
         backed_up => backed_up,
