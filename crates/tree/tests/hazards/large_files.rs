@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, write};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread::{ThreadId, available_parallelism, current};
 use std::time::Duration;
@@ -92,12 +91,15 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
         write(small(number), "small").expect("a file");
     }
     let content = random_bytes(LARGE / 2, 1);
-    let copied = AtomicUsize::new(0);
+    let copied = Mutex::new(0);
     let mut recorder = Recorder::with_meanwhile(|| {
+        // The other worker waits here until all files have grown.
+        let mut copied = copied.lock().expect("no panic");
         // By now the batches are as long as they become.
-        if copied.fetch_add(1, Ordering::SeqCst) == 40 {
+        if *copied == 40 {
             (0..60).for_each(|number| write(small(number), &content).expect("a file"));
         }
+        *copied += 1;
     });
     recorder.without_receipts = true;
     let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
