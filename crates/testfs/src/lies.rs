@@ -1,6 +1,7 @@
 //! What a file system says that is not so, and how its requests fail.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo};
@@ -56,7 +57,8 @@ pub struct Lies {
     /// A file that gets or loses a hard link is modified now, as by a client of NFS that keeps times
     /// itself.
     pub links_change_times: bool,
-    /// A file is modified now when it is synced, as by a server of SMB.
+    /// A file is modified now when it is synced, as by a server of SMB, and at each close after that: s3fs forgets
+    /// times that are set in between.
     pub syncs_change_times: bool,
     /// The owner of a file may write to it after a rename, as on a server of SMB.
     pub renames_unprotect: bool,
@@ -92,6 +94,8 @@ pub(crate) struct Liar {
     looks: u64,
     reads: u64,
     writes: u64,
+    /// Files whose times a sync has changed.
+    synced: HashSet<INodeNo>,
 }
 
 impl Liar {
@@ -211,8 +215,17 @@ impl Liar {
         self.lies.links_change_times
     }
 
-    pub(crate) fn syncs_change_times(&self) -> bool {
+    /// Whether a sync of the file changes its times.
+    pub(crate) fn sync_changes_times(&mut self, ino: INodeNo) -> bool {
+        if self.lies.syncs_change_times {
+            self.synced.insert(ino);
+        }
         self.lies.syncs_change_times
+    }
+
+    /// Whether a close of the file changes its times.
+    pub(crate) fn close_changes_times(&self, ino: INodeNo) -> bool {
+        self.synced.contains(&ino)
     }
 
     pub(crate) fn renames_unprotect(&self) -> bool {

@@ -565,7 +565,7 @@ impl Filesystem for Slow {
         while self.liar().holds_fsync() {
             std::thread::sleep(Duration::from_millis(2));
         }
-        if self.liar().syncs_change_times() {
+        if self.liar().sync_changes_times(ino) {
             self.nodes().change(ino, Change::MODIFIED_NOW);
         }
         match self.liar().fsync() {
@@ -577,12 +577,15 @@ impl Filesystem for Slow {
     fn flush(
         &self,
         _: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         _fh: FileHandle,
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
         self.travel();
+        if self.liar().close_changes_times(ino) {
+            self.nodes().change(ino, Change::MODIFIED_NOW);
+        }
         match self.liar().close() {
             Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno),

@@ -27,7 +27,7 @@ use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
     FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, id_by_name, is_regular, is_reliable,
-    open_to_write,
+    is_served, open_to_write,
 };
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
@@ -107,8 +107,9 @@ pub(crate) fn copy_file(
     // An SMB server keeps the name of a removed file until it is closed.
     drop(journal);
     close(src).map_err(failed(Action::Close, &entry.src))?;
+    let may_be_synced = cx.options.durable || cx.options.verify || dst.atomic.is_some();
+    let fs_type = may_be_synced.then(|| worker.data.fs_types.of(dst.fd.as_fd(), id.dev)).flatten();
     if let Some(atomic) = dst.atomic {
-        let fs_type = worker.data.fs_types.of(dst.fd.as_fd(), id.dev);
         atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;
         let may_depend_on_name = !fs_type.is_some_and(is_reliable);
         if may_depend_on_name && entry.is_compared_later(cx.options, &src_now) {
@@ -116,7 +117,8 @@ pub(crate) fn copy_file(
             id = by_name.unwrap_or(id);
         }
     }
-    let times_of = cx.options.preserve.timestamps.then_some(&src_now);
+    let is_timed_last = cx.options.preserve.timestamps && fs_type.is_some_and(is_served);
+    let times_of = is_timed_last.then_some(&src_now);
     worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;
     Ok(FileCopied { dst: id, data, lost })
 }

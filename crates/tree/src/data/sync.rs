@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use engines::sys::{begin_writing_back, close, wait_for_writeback, write_back};
-use rustix::fs::{Stat, fstat, fsync, syncfs};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, is_regular, open_operand, process};
@@ -73,7 +73,7 @@ pub(crate) struct Written {
     pub(crate) early_error: Option<Errno>,
     /// The file system of the file, if that is one on which syncfs(2) can be relied.
     pub(crate) local: Option<LocalFs>,
-    /// The file whose times are set once more after the sync.
+    /// The file whose times are set once more after the close.
     pub(crate) times_of: Option<Stat>,
     /// Passed to the observer after the sync.
     pub(crate) receipt: Option<Receipt>,
@@ -125,10 +125,8 @@ impl PendingSyncs {
         let results = self.results();
         for (Pending { written, messages }, result) in self.files.drain(..).zip(results) {
             let Written { fd, path, times_of, receipt, .. } = written;
-            // A server of SMB takes the time of the sync for that of the last modification.
-            let timed = times_of.map_or(Ok(()), |src| set_times(Handle::Open(fd.as_fd()), &src));
-            let results =
-                [(Action::Sync, result), (Action::Times, timed), (Action::Close, close(fd))];
+            let (closed, timed) = close_with_times(fd, times_of.as_ref());
+            let results = [(Action::Sync, result), (Action::Close, closed), (Action::Times, timed)];
             let failed = results.map(|(action, result)| result.err().map(failed_at(action, &path)));
             let failures: Vec<_> = failed.into_iter().flatten().collect();
             report.report_pending(messages, failures.clone());
@@ -310,6 +308,26 @@ pub(crate) fn write_before_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io:
 /// Errors of the writeback.
 pub(crate) fn write_after_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io::Result<()> {
     if fs_type == Some(VFAT) { sync_file(fd) } else { Ok(()) }
+}
+
+/// Closes a file, and then sets its times to those of `src`, if any. Returns the result of each.
+///
+/// A server of SMB takes the time of a sync for that of the last modification. s3fs 1.90 forgets times that are set
+/// between a sync and the close.
+pub(super) fn close_with_times(
+    fd: OwnedFd,
+    src: Option<&Stat>,
+) -> (io::Result<()>, io::Result<()>) {
+    let Some(src) = src else { return (close(fd), Ok(())) };
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat(CWD, Handle::proc_path(fd.as_fd()), flags, Mode::empty()) {
+        Ok(file) => (close(fd), set_times(Handle::Path(file.as_fd()), src)),
+        // Without /proc another file may have taken the name after the close.
+        Err(_) => {
+            let timed = set_times(Handle::Open(fd.as_fd()), src);
+            (close(fd), timed)
+        }
+    }
 }
 
 /// Syncs the names in a directory and its attributes.

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use engines::sys::{Buffer, close};
+use engines::sys::Buffer;
 use rustix::fs::{Stat, fstat, fstatfs};
 use rustix::io::fcntl_dupfd_cloexec;
 
@@ -12,7 +12,9 @@ use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::Between;
 use super::page_cache::PendingDrops;
-use super::sync::{BacklogLimit, LocalFs, PendingSyncs, RANGE_BYTES_MAX, Written};
+use super::sync::{
+    BacklogLimit, LocalFs, PendingSyncs, RANGE_BYTES_MAX, Written, close_with_times,
+};
 use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{
     Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
@@ -110,8 +112,8 @@ impl DataWorker {
         }
     }
 
-    /// Closes a complete destination; with `--durable` after it was synced. It has the times of `times_of`, if they
-    /// are preserved.
+    /// Closes a complete destination; with `--durable` after it was synced. Then it gets the times of `times_of`, if
+    /// any.
     pub(crate) fn close(
         &mut self,
         cx: &DataContext<'_>,
@@ -119,15 +121,17 @@ impl DataWorker {
         times_of: Option<&Stat>,
     ) -> Result<()> {
         if !cx.options.durable {
-            return close(fd).map_err(failed(Action::Close, place));
+            let (closed, timed) = close_with_times(fd, times_of);
+            if let Err(errno) = timed {
+                cx.report.report(failed(Action::Times, place)(errno));
+            }
+            return closed.map_err(failed(Action::Close, place));
         }
         let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
         let path = place.path();
         let dev = FileId::of(&stat).dev;
         let local = self.local_fs(cx, (fd.as_fd(), dev), || path.clone());
-        let bytes = file_bytes(&stat);
-        let is_served = self.fs_types.of(fd.as_fd(), dev).is_some_and(is_served);
-        let times_of = times_of.filter(|_| is_served).copied();
+        let (bytes, times_of) = (file_bytes(&stat), times_of.copied());
         let written = Written { bytes, times_of, ..Written::new(fd, path, local) };
         self.pending_syncs.add(cx.report, written);
         // The rest of a large file is on the medium.

@@ -27,7 +27,7 @@ use crate::fs::{
     FileId, Handle, Place, Trust, file_bytes, fs_type_of, give_name, hold, is_file, is_regular,
     is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
 };
-use crate::metadata::{set_permissions, set_times};
+use crate::metadata::set_permissions;
 use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Existing, Make, Options, Reflink};
 use crate::security::{Resolved, resolve_symlink};
@@ -335,7 +335,6 @@ impl<'j> AtomicFile<'j> {
             let _ = flock(fd, FlockOperation::Unlock);
         } else {
             write_after_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
-            keep_times(cx, entry, (fd, fs_type));
         }
         if let FinalName::LinkTarget(dir, _) = &self.final_name {
             // The walk does not sync this directory.
@@ -460,18 +459,3 @@ fn protected_mode((fd, fs_type): (&OwnedFd, Option<u64>), is_created_so: bool) -
 }
 
 const WRITABLE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
-
-/// Sets the times again on a file system that a server keeps. A server of SMB takes the time of a sync for that of the
-/// last modification. Until the file is closed, the client may still report the time that was set.
-fn keep_times(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    (fd, fs_type): (&OwnedFd, Option<u64>),
-) {
-    if cx.options.preserve.timestamps
-        && fs_type.is_some_and(is_served)
-        && let Err(errno) = set_times(Handle::Open(fd.as_fd()), &entry.src_stat)
-    {
-        cx.report.report(failed(Action::Times, &entry.dst)(errno));
-    }
-}
