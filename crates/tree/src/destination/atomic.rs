@@ -410,6 +410,9 @@ impl<'j> AtomicFile<'j> {
             Err(errno) => return Err(failed(Action::Stat, &entry.dst)(errno)),
         }
         let temp_name = self.temp_name.as_deref().expect("it was given above");
+        // A client of NFS gives a replaced file that is open another name, and removes that after the close. The
+        // directory may be modified by it after its times were set.
+        self.old = None;
         renameat(dir, temp_name, dir, name).map_err(failed(Action::Replace, &entry.dst))?;
         self.temp_name = None;
         Ok(())
