@@ -459,9 +459,8 @@ impl<'c> Copy<'c> {
                 Err(Error::of_call(Operation::Read, Some(path), errno))
             }
         };
-        let files = self.ignore_files.iter().map(read).collect::<Result<_, _>>()?;
-        let rules = std::mem::take(&mut self.rules);
-        self.options.filter = Filter::new(rules, files).map_err(Error::bad_glob)?;
+        let files = self.ignore_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        self.options.filter = Filter::new(&self.rules, &files).map_err(Error::bad_glob)?;
         Ok(())
     }
 

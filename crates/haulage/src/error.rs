@@ -111,8 +111,7 @@ impl Error {
         match &*self.0 {
             What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).1,
             What::Call { path, .. } => path.as_deref(),
-            What::BadGlob(bad) => bad.place.as_ref().map(|(path, _)| path.as_path()),
-            What::HandlesSigbus(_) => None,
+            What::BadGlob(_) | What::HandlesSigbus(_) => None,
         }
     }
 
@@ -167,12 +166,8 @@ impl fmt::Display for Error {
                 }
                 write!(f, ": {}", words_of_error(&(*errno).into()))
             }
-            What::BadGlob(BadGlob { place, glob, reason }) => {
-                write!(f, "cannot use the pattern '{}'", glob.display())?;
-                if let Some((path, number)) = place {
-                    write!(f, " in line {number} of '{}'", path.display())?;
-                }
-                write!(f, ": {reason}")
+            What::BadGlob(BadGlob { glob, reason }) => {
+                write!(f, "cannot use the pattern '{}': {reason}", glob.display())
             }
             What::HandlesSigbus(variant) => write!(
                 f,

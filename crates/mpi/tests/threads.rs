@@ -183,8 +183,8 @@ fn several_operands_and_a_filter_are_kept() {
     make_tree(&src, 5);
     create_dir(&dst).expect("a directory");
     let (first, second) = (src.join("links a"), src.join("links b"));
-    let rules = vec![Rule { glob: "*7".into(), include: false }];
-    let filter = Filter::new(rules, vec![]).expect("a pattern");
+    let rules = [Rule { glob: "*7".into(), include: false }];
+    let filter = Filter::new(&rules, &[]).expect("a pattern");
     let options = Options { filter, ..with_jobs(1) };
     let (done, status) =
         copy(3, &request(&[&first, &second, &src.join("large")], &dst), &options, None);

@@ -213,8 +213,8 @@ fn filter(command: &CopyCommand) -> Result<Filter, Vec<u8>> {
             Err(UsageError::IgnoreFileUnread { path: path.clone(), error }.lines())
         }
     };
-    let files = command.ignore_files.iter().map(read).collect::<Result<_, _>>()?;
-    Filter::new(command.rules.clone(), files).map_err(|bad| UsageError::BadPattern(bad).lines())
+    let files = command.ignore_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(Filter::new(&command.rules, &files).expect("each rule was tried when it was read"))
 }
 
 fn print(text: &str) -> ExitCode {

@@ -113,9 +113,11 @@ pub(crate) fn variant(given: &OsStr) -> Result<Variant, UsageError> {
 /// The rule that `--exclude` or `--include` adds.
 pub(crate) fn rule(option: &'static str, glob: OsString) -> Result<Rule, UsageError> {
     let rule = Rule { include: option == "include", glob };
-    match Filter::new(vec![rule.clone()], Vec::new()) {
+    match Filter::new(std::slice::from_ref(&rule), &[]) {
         Ok(_) => Ok(rule),
-        Err(bad) => Err(UsageError::BadValue { option, given: bad.glob, reason: bad.reason }),
+        Err(bad) => {
+            Err(UsageError::BadValue { option, given: bad.glob, reason: bad.reason.to_owned() })
+        }
     }
 }
 

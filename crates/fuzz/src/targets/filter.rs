@@ -68,10 +68,10 @@ const NAMES: &[&[u8]] = &[
 
 fn run(input: &[u8]) {
     let (rules, ignore_file) = parts(input);
-    let files = vec![IgnoreFile { path: PathBuf::from("rules"), text: ignore_file }];
-    let filter = match Filter::new(rules, files) {
+    let files = [IgnoreFile { path: PathBuf::from("rules"), text: ignore_file }];
+    let filter = match Filter::new(&rules, &files) {
         Ok(filter) => filter,
-        Err(bad) => return drop(bad.reason),
+        Err(bad) => return drop(bad.glob),
     };
     let src = source();
     let request = Request {

@@ -4,16 +4,12 @@
 //! matches decides, as in rsync. If none matches, the ignore files decide, the last one first; in
 //! each the last pattern that matches decides, as in git.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
-use self::class::{Class, InvalidGlob};
-
-mod class;
+use gix_glob::pattern::Case;
+use gix_glob::{Pattern, wildmatch};
 
 /// Whether the entries that a glob matches are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,206 +30,76 @@ pub struct IgnoreFile {
 }
 
 /// Which entries of a tree are left out. Operands never are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    rules: Vec<Rule>,
-    files: Vec<IgnoreFile>,
-    /// In the order of precedence.
-    matchers: Vec<Matcher>,
+    /// The first that matches decides.
+    decisions: Vec<Decision>,
 }
 
-/// The matchers follow from the texts.
-impl PartialEq for Filter {
-    fn eq(&self, other: &Filter) -> bool {
-        (&self.rules, &self.files) == (&other.rules, &other.files)
-    }
+/// What is decided for the entries that a pattern matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Decision {
+    pattern: Pattern,
+    is_left_out: bool,
 }
 
-impl Eq for Filter {}
-
-/// A pattern that cannot be used.
+/// A rule whose pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadGlob {
-    /// The file and the number of its line, counted from one; `None` for a rule.
-    pub place: Option<(PathBuf, usize)>,
     /// The pattern.
     pub glob: OsString,
     /// The reason, in words.
-    pub reason: String,
+    pub reason: &'static str,
 }
 
 impl Filter {
     /// A filter of these rules and files, each in the order of the command line.
     ///
     /// # Errors
-    /// The first pattern that cannot be used.
-    pub fn new(rules: Vec<Rule>, files: Vec<IgnoreFile>) -> Result<Filter, BadGlob> {
-        let mut matchers = Vec::new();
-        if !rules.is_empty() {
-            // A matcher lets the last pattern win.
-            let lines = rules.iter().rev().map(rule_line).collect::<Result<Vec<_>, _>>()?;
-            let bad = |index: usize, reason| {
-                let glob = rules[rules.len() - 1 - index].glob.clone();
-                BadGlob { place: None, glob, reason }
-            };
-            matchers.push(Matcher::new(&lines, bad)?);
+    /// The first rule whose pattern cannot be used. What git finds nothing in is passed over in a file.
+    pub fn new(rules: &[Rule], files: &[IgnoreFile]) -> Result<Filter, BadGlob> {
+        let mut decisions = Vec::new();
+        for Rule { include, glob } in rules {
+            let patterns = alternatives(glob.as_bytes());
+            let patterns = patterns.map_err(|reason| BadGlob { glob: glob.clone(), reason })?;
+            decisions.extend(patterns.iter().filter_map(|glob| {
+                let pattern = Pattern::from_bytes_without_negation(glob)?;
+                Some(Decision { pattern, is_left_out: !include })
+            }));
         }
         for file in files.iter().rev() {
-            let given: Vec<_> = lines_of(&file.text).collect();
-            // A pattern that matches nothing is ignored, as in git.
-            let line = |given: &&[u8]| for_matcher(given, Braces::Letters).unwrap_or_default();
-            let lines: Vec<_> = given.iter().map(line).collect();
-            let bad = |index: usize, reason| {
-                let glob = OsStr::from_bytes(given[index]).to_owned();
-                BadGlob { place: Some((file.path.clone(), index + 1)), glob, reason }
-            };
-            matchers.push(Matcher::new(&lines, bad)?);
+            let lines: Vec<&[u8]> = lines_of(&file.text).collect();
+            decisions.extend(lines.iter().rev().filter_map(|line| {
+                let pattern = Pattern::from_bytes(line)?;
+                let is_left_out = !pattern.is_negative();
+                Some(Decision { pattern, is_left_out })
+            }));
         }
-        Ok(Filter { rules, files, matchers })
+        Ok(Filter { decisions })
     }
 
     /// Whether nothing is left out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.matchers.is_empty()
+        self.decisions.is_empty()
     }
 
     /// Whether the entry at `path` below the operand is left out.
     pub(crate) fn leaves_out(&self, path: &[u8], is_directory: bool) -> bool {
-        let decisions = self.matchers.iter().map(|matcher| matcher.decision(path, is_directory));
-        decisions.flatten().next().unwrap_or(false)
-    }
-}
-
-/// Patterns. The last one that matches decides.
-#[derive(Clone, Debug)]
-struct Matcher {
-    globs: Gitignore,
-    /// A substitution of bytes, in patterns and in names.
-    substitution: Option<Box<[u8; 256]>>,
-}
-
-impl Matcher {
-    /// `bad` makes an error of the index of a line and the reason.
-    fn new(lines: &[Vec<u8>], bad: impl Fn(usize, String) -> BadGlob) -> Result<Matcher, BadGlob> {
-        let mut builder = GitignoreBuilder::new("");
-        let foreign = lines.iter().position(|line| std::str::from_utf8(line).is_err());
-        let substitution = foreign
-            .map(|index| substitution(lines).map_err(|reason| bad(index, reason)))
-            .transpose()?;
-        for (index, line) in lines.iter().enumerate() {
-            let line = replaced(line, substitution.as_deref());
-            let line = std::str::from_utf8(&line).expect("no byte beyond ASCII is left in it");
-            builder.add_line(None, line).map_err(|error| bad(index, reason(error)))?;
-        }
-        let globs = builder.build().map_err(|error| bad(0, reason(error)))?;
-        Ok(Matcher { globs, substitution })
-    }
-
-    /// Whether the entry is left out, if any pattern matches it.
-    fn decision(&self, path: &[u8], is_directory: bool) -> Option<bool> {
-        let path = replaced(path, self.substitution.as_deref());
-        match self.globs.matched(OsStr::from_bytes(&path), is_directory) {
-            Match::None => None,
-            Match::Ignore(_) => Some(true),
-            Match::Whitelist(_) => Some(false),
-        }
-    }
-}
-
-fn reason(error: ignore::Error) -> String {
-    match error {
-        ignore::Error::Glob { err, .. } => err,
-        error => error.to_string(),
-    }
-}
-
-/// The matcher takes patterns of text, while names are bytes. If a pattern is not UTF-8, each byte
-/// beyond ASCII is exchanged with a control character that no pattern contains, in patterns and
-/// names. Wildcards keep their meaning, except for a range between two such bytes.
-fn substitution(lines: &[Vec<u8>]) -> Result<Box<[u8; 256]>, String> {
-    let used = |byte: &u8| lines.iter().any(|line| line.contains(byte));
-    // Blanks are special at the end of a line.
-    let mut free = (1..=8).chain(14..=27).chain([127]).filter(|byte| !used(byte));
-    let mut table = Box::new(std::array::from_fn(|byte| u8::try_from(byte).unwrap_or(0)));
-    for byte in (0x80..=0xff).filter(used) {
-        let Some(free) = free.next() else {
-            return Err(String::from("not UTF-8, and too many different bytes beyond ASCII"));
+        let name = path.iter().rposition(|&byte| byte == b'/').map(|slash| slash + 1);
+        let mode = wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+        let matches = |Decision { pattern, .. }: &&Decision| {
+            let (path, is_directory) = (path.into(), Some(is_directory));
+            pattern.matches_repo_relative_path(path, name, is_directory, Case::Sensitive, mode)
         };
-        table.swap(usize::from(byte), usize::from(free));
-    }
-    Ok(table)
-}
-
-fn replaced(bytes: &[u8], substitution: Option<&[u8; 256]>) -> Vec<u8> {
-    match substitution {
-        None => bytes.to_vec(),
-        Some(table) => bytes.iter().map(|&byte| table[usize::from(byte)]).collect(),
+        self.decisions.iter().find(matches).is_some_and(|decision| decision.is_left_out)
     }
 }
 
-/// The line of an ignore file with the meaning of the rule.
-fn rule_line(rule: &Rule) -> Result<Vec<u8>, BadGlob> {
-    let mut glob = rule.glob.clone().into_vec();
-    if glob.is_empty() {
-        let reason = String::from("it is empty, and would match nothing");
-        return Err(BadGlob { place: None, glob: rule.glob.clone(), reason });
-    }
-    // The matcher would drop a blank at the end.
-    if let Some(&last) = glob.last()
-        && last.is_ascii_whitespace()
-        && glob.len().checked_sub(2).is_none_or(|at| glob[at] != b'\\')
-    {
-        glob.pop();
-        glob.extend([b'[', last, b']']);
-    }
-    if matches!(glob[0], b'!' | b'#') {
-        glob.insert(0, b'\\');
-    }
-    let glob = for_matcher(&glob, Braces::Alternatives).map_err(|invalid| BadGlob {
-        place: None,
-        glob: rule.glob.clone(),
-        reason: invalid.reason().to_owned(),
-    })?;
-    Ok(if rule.include { [b"!", &glob[..]].concat() } else { glob })
-}
-
+/// The patterns in an ignore file.
 fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-    text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-}
-
-/// The meaning of `{a,b}`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Braces {
-    /// Alternatives, as in the matcher.
-    Alternatives,
-    /// Braces, as in git: a file that git keeps must be copied.
-    Letters,
-}
-
-/// The pattern that means for the matcher what `line` means for git.
-///
-/// # Errors
-/// Why it matches nothing.
-fn for_matcher(line: &[u8], braces: Braces) -> Result<Vec<u8>, InvalidGlob> {
-    let (negation, pattern) = match line {
-        [b'#', ..] => return Ok(line.to_vec()),
-        [b'!', pattern @ ..] => (&b"!"[..], pattern),
-        pattern => (&b""[..], pattern),
-    };
-    let pattern = without_blanks(pattern);
-    let (pattern, slash) = match pattern.strip_suffix(b"/") {
-        Some(pattern) => (pattern, &b"/"[..]),
-        None => (pattern, &b""[..]),
-    };
-    let plain = with_plain_classes(pattern, braces)?;
-    // A slash in a class makes the pattern relative to the operand for only one of the two.
-    let front: &[u8] = match (pattern.contains(&b'/'), plain.contains(&b'/')) {
-        (true, false) => b"/",
-        (false, true) => b"**/",
-        _ => b"",
-    };
-    Ok([negation, front, &plain, slash].concat())
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#"));
+    lines.map(|line| without_blanks(line.strip_suffix(b"\r").unwrap_or(line)))
 }
 
 /// The pattern without trailing blanks, unless one is escaped.
@@ -249,53 +115,104 @@ fn without_blanks(pattern: &[u8]) -> &[u8] {
     &pattern[..end]
 }
 
-/// Writes classes, braces and stars in the syntax of the matcher. Blanks and backslashes, which it
-/// would drop at the end, become classes.
-fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, InvalidGlob> {
-    let mut plain = Vec::with_capacity(pattern.len());
-    let mut left = pattern;
-    while let [first, rest @ ..] = left {
-        let taken = match first {
-            b'\\' if rest.is_empty() => return Err(InvalidGlob::Dangling),
-            b'\\' if rest[0] == b'\\' || rest[0].is_ascii_whitespace() => {
-                plain.extend([b'[', rest[0], b']']);
-                2
-            }
-            blank if blank.is_ascii_whitespace() => {
-                plain.extend([b'[', *blank, b']']);
-                1
-            }
-            b'\\' => {
-                plain.extend_from_slice(&left[..2]);
-                2
-            }
-            b'[' => {
-                let class = Class::read(left)?;
-                class.write(&left[..class.bytes], &mut plain);
-                class.bytes
-            }
-            b'*' => {
-                // For git, more than two stars are two.
-                let stars = left.iter().take_while(|&&byte| byte == b'*').count();
-                plain.extend(&left[..stars.min(2)]);
-                stars
-            }
-            b'{' | b'}' if braces == Braces::Letters => {
-                plain.extend([b'\\', *first]);
-                1
-            }
-            _ => {
-                plain.push(*first);
-                1
-            }
-        };
-        left = &left[taken..];
+/// Patterns that a rule stands for at most. Each is tried with each entry.
+const ALTERNATIVES_MAX: usize = 1000;
+
+/// The patterns that a rule with `{a,b}` stands for.
+///
+/// # Errors
+/// Why the rule matches nothing, or too many patterns.
+fn alternatives(glob: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+    if glob.is_empty() {
+        return Err("it is empty, and would match nothing");
     }
-    Ok(plain)
+    let (mut open, mut patterns) = (vec![glob.to_vec()], Vec::new());
+    while let Some(glob) = open.pop() {
+        let bounds = first_braces(&glob)?;
+        match bounds[..] {
+            [first, .., last] => {
+                let (before, after) = (&glob[..first], &glob[last + 1..]);
+                let parts = bounds.windows(2).map(|ends| &glob[ends[0] + 1..ends[1]]);
+                open.extend(parts.map(|part| [before, part, after].concat()));
+            }
+            // Of blanks alone, the library makes no pattern.
+            _ if glob.iter().all(u8::is_ascii_whitespace) => {
+                patterns.push([b"\\", &glob[..]].concat());
+            }
+            _ => patterns.push(glob),
+        }
+        if open.len() + patterns.len() > ALTERNATIVES_MAX {
+            return Err("over 1,000 alternatives");
+        }
+    }
+    Ok(patterns)
 }
+
+/// The places of the first braces that are not in others, and of the commas between them.
+fn first_braces(glob: &[u8]) -> Result<Vec<usize>, &'static str> {
+    let (mut at, mut depth, mut bounds) = (0, 0, Vec::new());
+    while at < glob.len() {
+        match (glob[at], depth) {
+            (b'{', _) => depth += 1,
+            (b'}', 1..) => depth -= 1,
+            _ => {}
+        }
+        let is_bound = match glob[at] {
+            b'{' | b',' => depth == 1,
+            b'}' => depth == 0 && !bounds.is_empty(),
+            _ => false,
+        };
+        if is_bound {
+            bounds.push(at);
+            if glob[at] == b'}' {
+                // What follows is looked at with each alternative.
+                return Ok(bounds);
+            }
+        }
+        at += element_bytes(&glob[at..])?;
+    }
+    if depth > 0 { Err("unclosed alternatives; missing '}'") } else { Ok(Vec::new()) }
+}
+
+/// The length of the first element of a pattern: a byte, an escaped one or a class.
+fn element_bytes(glob: &[u8]) -> Result<usize, &'static str> {
+    match glob {
+        [b'\\'] => return Err("dangling '\\'"),
+        [b'\\', ..] => return Ok(2),
+        [b'[', ..] => {}
+        _ => return Ok(1),
+    }
+    let start = if matches!(glob.get(1), Some(b'!' | b'^')) { 2 } else { 1 };
+    let mut at = start;
+    loop {
+        at += match glob.get(at..).unwrap_or_default() {
+            [] => return Err("unclosed character class; missing ']'"),
+            // In the first place it is a member.
+            [b']', ..] if at > start => return Ok(at + 1),
+            [b'\\', ..] => 2,
+            [b'[', b':', rest @ ..] => {
+                let end = rest.iter().position(|&byte| byte == b']').unwrap_or(rest.len());
+                match rest[..end].strip_suffix(b":") {
+                    Some(name) if CLASSES.contains(&name) => end + 3,
+                    Some(_) => return Err("a character class of no known name"),
+                    None => 1,
+                }
+            }
+            _ => 1,
+        };
+    }
+}
+
+/// The names of POSIX for classes of characters.
+const CLASSES: [&[u8]; 12] = [
+    b"alnum", b"alpha", b"blank", b"cntrl", b"digit", b"graph", b"lower", b"print", b"punct",
+    b"space", b"upper", b"xdigit",
+];
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     /// `+glob` includes, `-glob` excludes.
@@ -305,8 +222,8 @@ mod tests {
             path: format!("file{number}").into(),
             text: text.as_bytes().into(),
         };
-        let files = files.iter().enumerate().map(file).collect();
-        Filter::new(rules.iter().map(rule).collect(), files)
+        let files: Vec<_> = files.iter().enumerate().map(file).collect();
+        Filter::new(&rules.iter().map(rule).collect::<Vec<_>>(), &files)
     }
 
     fn check(rules: &[&str], files: &[&str], path: &str, left_out: bool) {
@@ -402,23 +319,29 @@ mod tests {
             (b"\xe9", b"\x01", false),
             ("é*".as_bytes(), "éa".as_bytes(), true),
         ] {
-            let filter = Filter::new(vec![glob(pattern)], vec![]).expect("a pattern");
+            let filter = Filter::new(&[glob(pattern)], &[]).expect("a pattern");
             assert_eq!(filter.leaves_out(name, false), left_out, "{pattern:?} {name:?}");
         }
-        let all: Vec<u8> = (0x80..=0xff).collect();
-        let bad = Filter::new(vec![glob(&all)], vec![]).expect_err("more than there is room for");
-        assert_eq!(bad.glob.as_bytes(), all);
     }
 
     #[test]
     fn a_bad_glob_is_named() {
-        for rule in ["-[a", "-{a", "-", "-x\\", "-[[:none:]]"] {
+        let many = format!("-{}", "{a,b}".repeat(10));
+        for rule in ["-[a", "-{a", "-", "-x\\", "-[[:none:]]", "-x{a,[}", &many] {
             let bad = filter(&["-ok", rule], &[]).expect_err(rule);
-            assert_eq!((bad.glob.to_str(), bad.place), (Some(&rule[1..]), None));
+            assert_eq!(bad.glob.to_str(), Some(&rule[1..]));
         }
-        let bytes: Vec<u8> = (0x80..=0xff).collect();
-        let file = IgnoreFile { path: "file".into(), text: [b"x\n", &bytes[..]].concat() };
-        let bad = Filter::new(vec![], vec![file]).expect_err("more than there is room for");
-        assert_eq!(bad.place.map(|(path, _)| path), Some(PathBuf::from("file")));
+    }
+
+    #[test]
+    fn braces_of_rules_are_alternatives() {
+        check(&["-{a,b{c,d}}.o"], &[], "bd.o", true);
+        check(&["-{a,b{c,d}}.o"], &[], "b.o", false);
+        check(&["-{a,d/}"], &[], "d/", true);
+        check(&["-{a,d/}"], &[], "d", false);
+        check(&["-x{,.o}"], &[], "x", true);
+        check(&["-[{]a\\,b\\}"], &[], "{a,b}", true);
+        check(&["-a,b}"], &[], "a,b}", true);
+        check(&["- "], &[], " ", true);
     }
 }

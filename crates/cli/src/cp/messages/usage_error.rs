@@ -3,8 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use haulage::options::BadGlob;
-
 use crate::cp::invocation;
 use crate::cp::messages::quote::{self, Charset};
 
@@ -58,8 +56,6 @@ pub(crate) enum UsageError {
         /// Why, in words.
         error: String,
     },
-    /// An invalid pattern in a file.
-    BadPattern(BadGlob),
     /// `-l` with `-s`.
     HardAndSymbolic,
     /// `--backup` with an option by which nothing is replaced.
@@ -126,7 +122,6 @@ impl UsageError {
             self,
             UsageError::SeveralTargets
                 | UsageError::IgnoreFileUnread { .. }
-                | UsageError::BadPattern(_)
                 | UsageError::TargetAndNone
                 | UsageError::NoContexts
                 | UsageError::ContextSetAndPreserved
@@ -163,15 +158,6 @@ impl UsageError {
             .concat(),
             UsageError::IgnoreFileUnread { path, error } => {
                 [b"cannot read ".to_vec(), quoted(path), format!(": {error}").into_bytes()].concat()
-            }
-            UsageError::BadPattern(BadGlob { place, glob, reason }) => {
-                let place = match place {
-                    Some((path, line)) => {
-                        [quoted(path.as_os_str()), format!(", line {line}: ").into_bytes()].concat()
-                    }
-                    None => Vec::new(),
-                };
-                [place, quoted(glob), format!(": {reason}").into_bytes()].concat()
             }
             UsageError::MissingDestination(source) => {
                 [b"missing destination file operand after ".to_vec(), quoted(source)].concat()
