@@ -267,10 +267,7 @@ pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 /// `written`, or the result of fsync(2) if the call is not available, which has consumed no error then.
 fn or_sync_file(fd: BorrowedFd<'_>, written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
-        result => result,
-    }
+    if is_available(written)? { Ok(()) } else { sync_file(fd) }
 }
 
 /// Whether the data of a file that has no name yet can be written so that a name which it gets later stands for
@@ -417,7 +414,7 @@ impl<'r> Syncer<'r> {
 /// after it. No error if the call is not available, or the file has no pages: then later calls do
 /// all the work.
 pub(super) fn start_writeback(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
-    if_available(begin_writing_back(fd, range.start, range.end - range.start))
+    is_available(begin_writing_back(fd, range.start, range.end - range.start)).map(drop)
 }
 
 /// Waits for the writeback of a range of bytes, and starts it where it was not.
@@ -425,14 +422,14 @@ pub(super) fn start_writeback(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Resu
 /// # Errors
 /// Errors of the writeback, which no later call returns.
 fn wait_for_range(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
-    if_available(write_back(fd, range.start, range.end - range.start))
+    is_available(write_back(fd, range.start, range.end - range.start)).map(drop)
 }
 
-/// `written`, or nothing if the call is not available, or not for this file.
-fn if_available(written: io::Result<()>) -> io::Result<()> {
+/// Whether a call with the result `written` is available, for this file too.
+fn is_available(written: io::Result<()>) -> io::Result<bool> {
     match written {
-        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => Ok(()),
-        result => result,
+        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => Ok(false),
+        result => result.map(|()| true),
     }
 }
 
