@@ -99,14 +99,14 @@ fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
     let file = run.join("experiment.toml");
     let whole = fs::read_to_string(&file).expect("committed");
     let (parts, how) = whole.split_once("[run]\n").expect("a table");
-    let newer = how.replacen("schema = 1", "schema = 2", 1);
+    let newer = how.replacen("schema = 1", "schema = 3", 1);
     assert_ne!(newer, how);
     fs::write(&file, format!("{parts}[run]\n{newer}")).expect("written");
     for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
         let output = haulage(&args);
         let said = testfs::stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        let expected = "its files have schema 2, and this haulage reads 1; haulage ";
+        let expected = "its files have schema 3, and this haulage reads 1 to 2; haulage ";
         assert!(said.contains(expected) && said.ends_with(" made it and can read it\n"), "{said}");
     }
 }

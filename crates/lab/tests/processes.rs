@@ -270,7 +270,7 @@ fn single_calls_are_told() {
         let events = events(&place.order(&["64K", "100"], 2));
         let mut told = 0;
         for event in &events {
-            let Event::Calls { variant, place, times } = event else { continue };
+            let Event::Ran { variant, place, times: Some(times), .. } = event else { continue };
             told += 1;
             let calls = (3_u64 << 20).div_ceil([64 << 10, 100][*variant]);
             assert_eq!(times.read.calls(), calls * u64::from(at_once), "{variant}");

@@ -1,14 +1,15 @@
-//! Groups samples by cell and variant. No I/O.
+//! What the figures need of the samples of each cell and variant. No I/O.
 
 use std::collections::BTreeMap;
 
 use lab::analysis::Finding;
 use lab::analysis::observations::value_ns;
+use lab::analysis::view::{CellView, Rules, View};
 use lab::definition::cell::{Cell, Destination, Shape};
 use lab::definition::{Measure, Part};
 use lab::page_cache::state::State;
 use lab::sample::measurement::Measurement;
-use lab::sample::record::{Record, RoundRecord};
+use lab::sample::record::{RoundRecord, Sample};
 use lab::stats::{Interval, median, median_interval};
 use lab::verdict::CellVerdict;
 
@@ -56,9 +57,9 @@ pub struct VariantSummary<'s> {
     /// The variant.
     pub variant: &'s str,
     /// All its runs in order, including those that do not count.
-    pub all: Vec<&'s Record>,
+    pub all: Vec<&'s Sample>,
     /// The runs that count.
-    pub counted: Vec<&'s Record>,
+    pub counted: Vec<&'s Sample>,
     /// The compared quantity of each of these, in nanoseconds.
     pub values_ns: Vec<f64>,
     /// Their median.
@@ -72,9 +73,10 @@ impl<'s> Summary<'s> {
     #[must_use]
     pub fn of(source: &'s Source, label: String, epsilon: f64) -> Summary<'s> {
         let definition = &source.run.definition;
-        let cells = definition.cells().into_iter().map(|(part, cell)| {
-            let part = &definition.parts[part];
-            CellSummary::of(source, part, cell)
+        let views = View::all(definition, source.run.samples(), Rules::default());
+        let cells = views.into_iter().flat_map(|view| {
+            let of_cell = move |cell| CellSummary::of(source, view.part, cell);
+            view.cells.into_iter().map(of_cell)
         });
         let cells = cells.filter(|cell| !cell.variants.is_empty()).collect();
         Summary { source, label, cells, epsilon }
@@ -125,26 +127,18 @@ impl<'s> Summary<'s> {
 }
 
 impl<'s> CellSummary<'s> {
-    fn of(source: &'s Source, part: &'s Part, cell: Cell) -> CellSummary<'s> {
+    fn of(source: &'s Source, part: &'s Part, view: CellView<'s>) -> CellSummary<'s> {
+        let CellView { cell, all, counted, .. } = view;
         let id = cell.id();
-        let records: Vec<&Record> =
-            source.run.samples.iter().filter(|record| record.cell == id).collect();
-        let last = last_repeats(&records);
-        let variants = part.variants.iter().filter_map(|variant| {
-            let all: Vec<&Record> =
-                records.iter().copied().filter(|record| record.variant == *variant).collect();
-            let counts = |record: &&Record| {
-                record.measured.counted
-                    && last.get(&(record.session, record.round)) == Some(&record.repeat)
-            };
-            let counted: Vec<&Record> = all.iter().copied().filter(counts).collect();
-            VariantSummary::of(variant, all, counted, part.measure)
+        let variants = part.variants.iter().zip(counted).filter_map(|(variant, counted)| {
+            let own = all.iter().copied().filter(|sample| sample.variant == *variant);
+            VariantSummary::of(variant, own.collect(), counted, part.measure)
         });
-        let verdict = source.verdict.parts.iter().flat_map(|part| &part.cells);
+        let mut verdicts = source.verdict.parts.iter().flat_map(|part| &part.cells);
         CellSummary {
             variants: variants.collect(),
             part,
-            verdict: verdict.into_iter().find(|verdict| verdict.cell == id),
+            verdict: verdicts.find(|verdict| verdict.cell == id),
             rounds: source.run.rounds.iter().filter(|round| round.cell == id).collect(),
             file_system: source.file_system(),
             cell,
@@ -219,8 +213,8 @@ impl<'s> CellSummary<'s> {
 impl<'s> VariantSummary<'s> {
     fn of(
         variant: &'s str,
-        all: Vec<&'s Record>,
-        counted: Vec<&'s Record>,
+        all: Vec<&'s Sample>,
+        counted: Vec<&'s Sample>,
         measure: Measure,
     ) -> Option<VariantSummary<'s>> {
         let values_ns: Vec<f64> =
@@ -256,15 +250,4 @@ pub fn measure_words(measure: Measure) -> &'static str {
         Measure::Durable => "time until on the medium",
         Measure::Processor => "processor time",
     }
-}
-
-/// The highest repeat of each round. A disturbed round is run again, and only the last repeat
-/// counts.
-fn last_repeats(records: &[&Record]) -> BTreeMap<(u32, u32), u32> {
-    let mut last = BTreeMap::new();
-    for record in records {
-        let repeat = last.entry((record.session, record.round)).or_insert(0);
-        *repeat = record.repeat.max(*repeat);
-    }
-    last
 }

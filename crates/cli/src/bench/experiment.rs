@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use lab::certificate::store::StoredCertificate;
-use lab::conduct::{Conductor, Limits, Places, session_process};
+use lab::conduct::{Conductor, Limits, Places, Progress, session_process};
 use lab::definition::Definition;
 use lab::definition::deltas::{Deltas, LEAST};
 use lab::environment::Environment;
@@ -15,11 +15,12 @@ use lab::page_cache::prover::Prover;
 use lab::page_cache::state::State;
 use lab::run_dir::{self, HowRun, Run, RunDir};
 use lab::scratch::{self, Scratch};
+use lab::words;
 
 use super::measured_dirs::{MeasuredDirs, absolute};
 use super::plan;
-use super::progress_view::ProgressView;
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
+use crate::terminal::steps::Steps;
 use crate::version::{COMMIT, VERSION};
 
 /// Bytes of the file on which the prover of the page cache state is tried.
@@ -115,12 +116,32 @@ pub(crate) fn run<T>(
         Conductor::new(definition, dir, places, limits, how.seed, before.as_deref());
     let running = conducted.running();
     guard.on_signal(move || session_process::end_session(&running), note.clone());
-    let mut view = ProgressView::new(purpose.command(), &definition.name);
-    let result = conducted.run(&mut |progress| view.draw(progress));
-    view.clear();
+    let mut steps = steps(purpose.command(), definition);
+    let result = conducted.run(&mut |progress| steps.show(&in_words(progress)));
+    steps.clear();
     guard.wait_if_ending();
     result.map_err(|error| anyhow!("{error}{note}"))?;
     finish(&conducted)
+}
+
+/// The progress of an experiment, by `command`.
+pub(super) fn steps(command: &str, definition: &Definition) -> Steps {
+    Steps::new(&format!("{command}: {}", definition.name)).with_lines()
+}
+
+fn in_words(progress: &Progress<'_>) -> String {
+    let seconds = |time: Duration| words::duration(time.as_secs_f64());
+    let left = match progress.left {
+        Some(left) => format!("at most {} left", seconds(left)),
+        None => format!("{} so far", seconds(progress.elapsed)),
+    };
+    format!(
+        "{left}; {} of {} cells done, {} samples; now {}",
+        progress.ended,
+        progress.cells,
+        words::grouped(&progress.samples.to_string()),
+        progress.cell.id()
+    )
 }
 
 /// Refuses if the file systems of the two directories have not the room that is needed. `option` makes

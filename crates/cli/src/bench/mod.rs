@@ -5,7 +5,6 @@ pub(crate) mod certificates;
 pub(crate) mod experiment;
 pub(crate) mod measured_dirs;
 mod plan;
-mod progress_view;
 mod summary;
 pub(crate) mod table;
 
@@ -28,7 +27,6 @@ use crate::version::VERSION;
 pub(crate) use args::Args;
 use args::Listed;
 use experiment::{Purpose, Start};
-use progress_view::ProgressView;
 
 /// Runs the command. Exit status 1 if the experiment could not be run or a run made a wrong copy, 2 for
 /// bad usage.
@@ -100,7 +98,7 @@ fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
 
 fn require_same_version_and_kernel(before: &Run) -> anyhow::Result<()> {
     let (path, version) = (before.path.display(), &before.how.haulage_version);
-    if version != VERSION {
+    if version != VERSION || before.how.schema != run_dir::SCHEMA {
         bail!("'{path}' is a run of haulage {version}; haulage {VERSION} cannot resume it");
     }
     let kernel = lab::environment::kernel();
@@ -184,8 +182,8 @@ fn conclude(
     details: bool,
 ) -> anyhow::Result<String> {
     let dir = conducted.dir();
-    let mut view = ProgressView::new("bench", &definition.name);
-    view.draw_text("computing the verdict");
+    let mut steps = experiment::steps("bench", definition);
+    steps.show("computing the verdict");
     let samples = Run::read(dir.path())?;
     let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
     let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds).analysed(
@@ -193,7 +191,7 @@ fn conclude(
         samples.samples(),
         how.rounds,
     );
-    view.clear();
+    steps.clear();
     verdict.certificate.clone_from(&badge.words);
     dir.write(run_dir::files::VERDICT, &verdict)?;
     let columns = output::columns();

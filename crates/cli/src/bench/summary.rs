@@ -2,12 +2,13 @@
 
 use lab::analysis::claims::TestedClaim;
 use lab::definition::Definition;
+use lab::definition::deltas::Deltas;
 use lab::run_dir::{Run, files};
 use lab::verdict::conclusion::Conclusion;
 use lab::verdict::resolve::{self, Unresolved};
 use lab::verdict::{PartVerdict, Verdict};
+use lab::wording::sheet::in_both_states;
 
-use super::table::in_both_states;
 use crate::terminal::output::{BEST, styled};
 use crate::terminal::text::{wrapped, wrapped_behind};
 
@@ -54,7 +55,7 @@ pub(super) fn render(
     }
     let mut trust = format!(
         "Differences up to {} do not matter ({}).",
-        in_both_states(verdict.delta, verdict.delta_cold),
+        in_both_states(Deltas { warm: verdict.delta, cold: verdict.delta_cold }),
         verdict.delta_from
     );
     if !verdict.certificate.is_empty() {
@@ -76,17 +77,10 @@ pub(super) fn render(
 /// Each claim: whether it holds here, what was published and what was measured.
 fn of_claims(claims: &[TestedClaim], columns: usize) -> String {
     let mut text = String::new();
-    for TestedClaim { says, published, here, answer, why, .. } in claims {
-        let name = format!("{:<16}", answer.words());
-        text.push_str(&wrapped_behind(&name, says, columns));
-        let mut figures = format!("published {published}");
-        for (word, found) in [(", here ", here), (": ", why)] {
-            if !found.is_empty() {
-                figures.push_str(word);
-                figures.push_str(found);
-            }
-        }
-        text.push_str(&wrapped_behind(&" ".repeat(16), &figures, columns));
+    for claim in claims {
+        let name = format!("{:<16}", claim.answer.words());
+        text.push_str(&wrapped_behind(&name, &claim.says, columns));
+        text.push_str(&wrapped_behind(&" ".repeat(16), &claim.figures(), columns));
     }
     if !text.is_empty() {
         text.push('\n');

@@ -32,14 +32,6 @@ pub(super) fn render(definition: &Definition, verdict: &Verdict, columns: usize)
     text
 }
 
-/// δ in percent, once if it is the same for both states.
-pub(crate) fn in_both_states(warm: f64, cold: f64) -> String {
-    if warm == cold {
-        return format!("{} %", percent(warm));
-    }
-    format!("{} % warm and {} % cold", percent(warm), percent(cold))
-}
-
 fn of_part(part: &PartVerdict, of: &Part, columns: usize) -> String {
     let mut text = String::new();
     text.push_str(&wrapped(&format!("{}: {}", part.part, part.question), columns, ""));
@@ -65,12 +57,6 @@ fn refused(part: &PartVerdict) -> Vec<String> {
         everywhere(index).then_some(words)
     };
     first.variants.iter().enumerate().filter_map(of).collect()
-}
-
-/// A fraction in percent, with one decimal unless that is 0.
-fn percent(share: f64) -> String {
-    let text = format!("{:.1}", share * 100.0);
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// The columns of a sheet, in as many blocks one below another as the width needs. Each block repeats

@@ -5,10 +5,10 @@ use std::path::Path;
 use lab::certificate::Certificate;
 use lab::certificate::store::StoredCertificate;
 use lab::certificate::words::{percent, share_in_words};
-use lab::definition::deltas::{DELTA_LEAST, Deltas};
+use lab::definition::deltas::DELTA_LEAST;
+use lab::wording::sheet::in_both_states;
 use lab::words;
 
-use crate::bench::table::in_both_states;
 use crate::terminal::text::wrapped_each;
 
 /// The criteria and their results, the figures, and the conclusion.
@@ -63,12 +63,11 @@ fn figures(certificate: &Certificate) -> Vec<String> {
         .filter_map(|(state, p95)| Some(format!("{} {state}", percent(p95?))))
         .collect();
     if !distances.is_empty() {
-        let Deltas { warm, cold } = certificate.deltas;
         lines.push(format!(
             "Of equal variants that are measured to within 5 %, 95 % differ by less than {}. Differences up to {} \
              do not matter (the larger of that and {}).",
             distances.join(" and "),
-            in_both_states(warm, cold),
+            in_both_states(certificate.deltas),
             percent(DELTA_LEAST)
         ));
     }

@@ -4,9 +4,9 @@ use anstyle::Style;
 use lab::compare::{CellChange, Change};
 use lab::run_dir::Run;
 use lab::stats::Answer;
+use lab::wording::sheet::in_both_states;
 use lab::words;
 
-use crate::bench::table::in_both_states;
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
 use crate::terminal::text::{wrapped, wrapped_each};
 
@@ -125,6 +125,6 @@ fn summary(change: &Change) -> String {
     format!(
         "{} Differences up to {} do not matter.",
         change.sentence(),
-        in_both_states(change.deltas.warm, change.deltas.cold)
+        in_both_states(change.deltas)
     )
 }

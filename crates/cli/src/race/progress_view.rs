@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use lab::race::candidate::Line;
 use lab::race::config::Progress;
+use lab::search::candidate::Line;
 use lab::words;
 
 use crate::terminal::live_lines::LiveLines;

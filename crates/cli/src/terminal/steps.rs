@@ -1,6 +1,7 @@
-//! The progress of a command that measures nothing: on a terminal a line with the step that is being
-//! done, and how long the others take.
+//! The progress of a command in a line on standard error: redrawn on a terminal, and otherwise, where a
+//! command takes long, another line every few seconds.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
@@ -14,21 +15,33 @@ const REDRAW_AFTER: Duration = Duration::from_millis(100);
 /// The time left is told after so much time, when it is known well enough.
 const TELL_LEFT_AFTER: Duration = Duration::from_secs(2);
 
+/// The time between two lines if standard error is no terminal.
+const LINE_AFTER: Duration = Duration::from_secs(10);
+
 pub(crate) struct Steps {
-    command: &'static str,
+    heading: String,
     live: LiveLines,
     started: Instant,
+    /// When the last line was written that stays, where any are.
+    printed_at: Option<Option<Instant>>,
 }
 
 impl Steps {
-    pub(crate) fn new(command: &'static str) -> Steps {
-        Steps { command, live: LiveLines::new(REDRAW_AFTER), started: Instant::now() }
+    /// The steps of `command`, on a terminal only.
+    pub(crate) fn new(command: &str) -> Steps {
+        let live = LiveLines::new(REDRAW_AFTER);
+        let heading = format!("haulage {command}: ");
+        Steps { heading, live, started: Instant::now(), printed_at: None }
+    }
+
+    /// The same, with lines that stay where standard error is no terminal.
+    pub(crate) fn with_lines(self) -> Steps {
+        Steps { printed_at: Some(None), ..self }
     }
 
     /// Shows a step of unknown length.
     pub(crate) fn show(&mut self, what: &str) {
-        let text = format!("haulage {}: {what}", self.command);
-        self.live.draw(|_| vec![(Style::new(), text)]);
+        self.draw(what);
         self.started = Instant::now();
     }
 
@@ -42,8 +55,19 @@ impl Steps {
             }
             _ => String::new(),
         };
-        let text = format!("haulage {}: {what} {} of {of}{left}", self.command, done + 1);
-        self.live.draw(|_| vec![(Style::new(), text)]);
+        self.draw(&format!("{what} {} of {of}{left}", done + 1));
+    }
+
+    fn draw(&mut self, what: &str) {
+        let line = format!("{}{what}", self.heading);
+        let is_due = |at: &Option<Instant>| at.is_none_or(|at| at.elapsed() >= LINE_AFTER);
+        if self.live.are_shown() {
+            self.live.draw(|_| vec![(Style::new(), line)]);
+        } else if self.printed_at.as_ref().is_some_and(is_due) {
+            // A command does not fail because a line cannot be written.
+            let _ = writeln!(std::io::stderr(), "{line}");
+            self.printed_at = Some(Some(Instant::now()));
+        }
     }
 
     /// Erases the line.

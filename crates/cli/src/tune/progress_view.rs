@@ -95,7 +95,8 @@ fn lines(
     let mut lines = vec![(BOLD, headline.to_owned())];
     // The four lines that are always there, and the line of the cursor.
     let room = rows.saturating_sub(5);
-    let leaders = progress.leaders.len().min(LEADERS_MAX).min(room.max(1));
+    let running = progress.ranking.iter().filter(|line| line.running);
+    let leaders = running.clone().count().min(LEADERS_MAX).min(room.max(1));
     let shown = findings.len().min(FINDINGS_MAX).min(room.saturating_sub(leaders));
     for line in &findings[findings.len() - shown..] {
         lines.push((DIM, format!("  {line}")));
@@ -108,9 +109,10 @@ fn lines(
         visit => format!("{stage}, visit {visit}"),
     };
     lines.push((DIM, stage));
-    for (place, (name, ns)) in progress.leaders.iter().take(leaders).enumerate() {
+    for (place, line) in running.take(leaders).enumerate() {
+        let (name, ns) = (&line.variant, line.median_ns / f64::from(progress.case.files));
         let megabytes = progress.case.file_bytes as f64 * 1e3 / ns.max(1.0);
-        let (rate, time) = (rate(Some(megabytes)), words::nanoseconds(*ns));
+        let (rate, time) = (rate(Some(megabytes)), words::nanoseconds(ns));
         let style = if place == 0 { BEST } else { Style::new() };
         lines.push((style, format!("  {name:<30} {rate:>12} {time:>9} a file")));
     }

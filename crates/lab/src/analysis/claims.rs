@@ -29,6 +29,16 @@ pub struct TestedClaim {
     pub why: String,
 }
 
+impl TestedClaim {
+    /// What was published, what was measured here, and why that may not tell.
+    #[must_use]
+    pub fn figures(&self) -> String {
+        let found = [("published ", &self.published), (", here ", &self.here), (": ", &self.why)];
+        let known = found.into_iter().filter(|(_, found)| !found.is_empty());
+        known.map(|(word, found)| format!("{word}{found}")).collect()
+    }
+}
+
 /// Whether a claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::definition::Measure;
 use crate::sample::measurement::Measurement;
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 use crate::stats::{Runs, Sessions, median};
 
 /// The value of a run that is compared, in nanoseconds, at least 1: the kernel counts processor
@@ -60,7 +60,7 @@ pub struct Observations {
 impl Observations {
     /// The runs of `records` that belong to one cell, by the names of its variants.
     pub fn of<'r>(
-        records: impl IntoIterator<Item = &'r Record>,
+        records: impl IntoIterator<Item = &'r Sample>,
         variants: &[String],
         measure: Measure,
     ) -> Observations {
@@ -74,7 +74,7 @@ impl Observations {
     }
 
     /// Adds a run of the variant with this index.
-    pub fn add(&mut self, record: &Record, variant: usize, measure: Measure) {
+    pub fn add(&mut self, record: &Sample, variant: usize, measure: Measure) {
         self.observations.push(Observation {
             variant,
             session: record.session,

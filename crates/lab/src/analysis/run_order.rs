@@ -154,7 +154,7 @@ pub(crate) fn of(view: &View<'_>, others: &[&View<'_>]) -> Option<OrderOfRuns> {
 
 fn values(view: &View<'_>, cell: &CellView<'_>, index: usize) -> Vec<f64> {
     let value =
-        |record: &&crate::sample::record::Record| value_ns(&record.measured, view.part.measure);
+        |record: &&crate::sample::record::Sample| value_ns(&record.measured, view.part.measure);
     cell.counted[index].iter().map(value).collect()
 }
 

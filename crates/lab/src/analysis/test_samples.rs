@@ -4,13 +4,13 @@ use super::view::{Rules, View};
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
 use crate::sample::measurement::Measurement;
-use crate::sample::record::{CallRecord, Place, Record, SequenceRecord};
+use crate::sample::record::{CallRecord, Place, Sample, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::normal;
 
 pub(crate) struct Synthetic {
     pub(crate) definition: Definition,
-    pub(crate) samples: Vec<Record>,
+    pub(crate) samples: Vec<Sample>,
     pub(crate) calls: Vec<CallRecord>,
     pub(crate) sequences: Vec<SequenceRecord>,
     pub(crate) rules: Rules,
@@ -56,7 +56,7 @@ impl Synthetic {
         &mut self,
         sessions: u32,
         rounds: u32,
-        time_ns: impl Fn(&Cell, &str, &mut Record) -> f64,
+        time_ns: impl Fn(&Cell, &str, &mut Sample) -> f64,
     ) {
         let mut now_ns = 0;
         for (part, cell) in self.definition.cells() {
@@ -72,7 +72,7 @@ impl Synthetic {
                             probe_ns: 100,
                         };
                         let measured = Measurement { counted: true, ..Measurement::default() };
-                        let mut record = Record::of(&cell, variant, place, measured);
+                        let mut record = Sample::of(cell.id(), variant, place, measured);
                         let noise = (shift + 0.01 * normal(&mut self.rng)).exp();
                         let ns = time_ns(&cell, variant, &mut record) * noise;
                         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::view::{CellView, View, workers_of};
 use crate::definition::cell::Destination;
 use crate::page_cache::state::State;
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 
 /// The parts of every variant's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,13 +66,13 @@ pub(crate) fn of(view: &View<'_>) -> Option<Split> {
 }
 
 fn parts(cell: &CellView<'_>, index: usize, variant: &str) -> Option<Parts> {
-    let of = |field: fn(&Record) -> u64| cell.median_of(index, |record| Some(field(record) as f64));
-    let known = |field: fn(&Record) -> Option<u64>| {
+    let of = |field: fn(&Sample) -> u64| cell.median_of(index, |record| Some(field(record) as f64));
+    let known = |field: fn(&Sample) -> Option<u64>| {
         cell.median_of(index, |record| Some(field(record)? as f64))
     };
     let (user_ns, system_ns) = cell.user_and_system_ns(index)?;
     let workers = f64::from(workers_of(variant).1);
-    let waiting = |record: &Record| {
+    let waiting = |record: &Sample| {
         let measured = &record.measured;
         let each_ns: f64 = measured.each_ns.iter().map(|&ns| ns as f64).sum();
         let clock_ns = if each_ns > 0.0 { each_ns } else { measured.elapsed_ns as f64 };

@@ -7,7 +7,7 @@ use super::observations::{Observations, undisturbed_ns, value_ns};
 use crate::definition::cell::Cell;
 use crate::definition::deltas::{Deltas, LEAST};
 use crate::definition::{Definition, Measure, Part, without_label};
-use crate::sample::record::{CallRecord, Record, SequenceRecord};
+use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::models::Point;
 use crate::stats::{InterimAnalyses, Ratio, median};
@@ -48,9 +48,9 @@ pub struct CellView<'r> {
     /// The names of the variants.
     pub variants: &'r [String],
     /// All its samples in the order in which they ran.
-    pub all: Vec<&'r Record>,
+    pub all: Vec<&'r Sample>,
     /// For each variant the samples that count, in the order in which they ran.
-    pub counted: Vec<Vec<&'r Record>>,
+    pub counted: Vec<Vec<&'r Sample>>,
     /// Single calls, of runs that count.
     pub calls: Vec<&'r CallRecord>,
     /// Single calls in their order, of runs that count.
@@ -104,7 +104,7 @@ impl<'r> View<'r> {
 /// Samples by the short name of their cell: there may be hundreds of thousands of them, and many
 /// cells.
 struct ByCell<'r> {
-    samples: HashMap<&'r str, Vec<&'r Record>>,
+    samples: HashMap<&'r str, Vec<&'r Sample>>,
     calls: HashMap<&'r str, Vec<&'r CallRecord>>,
     sequences: HashMap<&'r str, Vec<&'r SequenceRecord>>,
 }
@@ -170,7 +170,7 @@ impl<'r> CellView<'r> {
     }
 
     /// The median of a field of a variant's samples, as far as it is known.
-    pub fn median_of(&self, variant: usize, field: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    pub fn median_of(&self, variant: usize, field: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> =
             self.counted[variant].iter().filter_map(|record| field(record)).collect();
         median(&values)
@@ -182,11 +182,11 @@ impl<'r> CellView<'r> {
     /// medians of the two would be whole ticks, or nothing.
     #[must_use]
     pub fn user_and_system_ns(&self, variant: usize) -> Option<(f64, f64)> {
-        let both = |record: &Record| {
+        let both = |record: &Sample| {
             Some(record.measured.user_ns as f64 + record.measured.system_ns as f64)
         };
         let processor_ns = self.median_of(variant, both)?;
-        let sum = |field: fn(&Record) -> u64| -> f64 {
+        let sum = |field: fn(&Sample) -> u64| -> f64 {
             self.counted[variant].iter().map(|&record| field(record) as f64).sum()
         };
         let (user, system) = (sum(|r| r.measured.user_ns), sum(|r| r.measured.system_ns));

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::run_dir::{HowRun, SCHEMA};
     use crate::sample::measurement::Measurement;
-    use crate::sample::record::Record;
+    use crate::sample::record::Sample;
     use crate::stats::normal;
 
     const DELTAS: Deltas = Deltas { warm: 0.02, cold: 0.02 };
@@ -291,14 +291,14 @@ mod tests {
                         counted: true,
                         ..Measurement::default()
                     };
-                    samples.push(Record {
+                    samples.push(Sample {
                         cell: "p/1M".to_owned(),
                         variant: variant.clone(),
                         session,
                         round,
                         probe_ns: 100,
                         measured,
-                        ..Record::default()
+                        ..Sample::default()
                     });
                 }
             }

@@ -7,7 +7,7 @@ use crate::analysis::observations::Observations;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
 use crate::run_dir::{RefusalRecord, Run, RunDir};
-use crate::sample::record::{self, Record, RoundRecord};
+use crate::sample::record::{self, RoundRecord, Sample};
 use crate::session::protocol::Event;
 use crate::stats::rounds_per_session;
 
@@ -153,17 +153,17 @@ impl CellRun {
                     self.refused[variant] = Some(why);
                 }
             }
-            Event::Ran { variant, place, mut measured } => {
+            Event::Ran { variant, place, mut measured, times } => {
                 self.calls.resize(part.variants.len(), None);
                 self.calls[variant] = measured.calls.or(self.calls[variant]);
                 measured.calls = self.calls[variant];
-                let record = Record::of(&self.cell, &part.variants[variant], place, *measured);
-                dir.add_sample(&record)?;
-                self.points.add(&record, variant, part.measure);
-            }
-            Event::Calls { variant, place, times } => {
-                let variant = &part.variants[variant];
-                dir.add_calls(&record::of_calls(&self.cell, variant, place, &times))?;
+                let name = &part.variants[variant];
+                let sample = Sample::of(self.cell.id(), name, place, *measured);
+                if let Some(times) = times {
+                    dir.add_calls(&record::of_calls(&sample, &times))?;
+                }
+                dir.add_sample(&sample)?;
+                self.points.add(&sample, variant, part.measure);
             }
             Event::Round { record } => {
                 dir.add_round(&record)?;
@@ -184,11 +184,15 @@ impl CellRun {
     pub(crate) fn plan_rounds(&mut self, part: &Part) {
         let Some(round) = self.round_cost else { return };
         let (session_ns, round_ns) = (self.session_cost.as_nanos(), round.as_nanos());
-        let wanted = self.compared(part).into_iter().filter_map(|(one, other)| {
+        let open = self.compared(part).into_iter().filter(|&(one, _)| !self.answered[one]);
+        let wanted = open.filter_map(|(one, other)| {
             let deviations = self.points.compare(one, other).deviations()?;
             Some(rounds_per_session(session_ns as f64, round_ns as f64, deviations, ROUNDS_MAX))
         });
-        self.rounds_wanted = wanted.max().or(self.rounds_wanted);
+        // Half of the open comparisons want no more.
+        let mut wanted: Vec<u32> = wanted.collect();
+        wanted.sort_unstable();
+        self.rounds_wanted = wanted.get(wanted.len() / 2).copied().or(self.rounds_wanted);
     }
 
     fn count(&mut self, round: &RoundRecord) {

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use engines::Variant;
 
-use super::candidate::Line;
 use crate::page_cache::state::State;
 use crate::sample::Stage;
+use crate::search::candidate::Line;
 
 /// What a race is to do.
 #[derive(Debug)]

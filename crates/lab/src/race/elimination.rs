@@ -4,18 +4,18 @@
 
 use std::time::Duration;
 
-use super::candidate::{Class, Status};
 use super::config::Config;
 use super::heuristics::{
     ELIMINATION_ROUNDS, ELIMINATION_SHARE, ELIMINATION_SHARE_MAX, FLOOR_ROUNDS, FLOORS_SHARE,
-    LENGTHS_BYTES, LONG_BYTES, NOT_CLOSE, PART_BYTES_MIN, PART_FILES_MIN, PIECE_BYTES,
+    LENGTHS_BYTES, NOT_CLOSE, PART_BYTES_MIN, PART_FILES_MIN, PIECE_BYTES,
 };
 use super::runner::Race;
 use crate::environment;
 use crate::error::Error;
 use crate::page_cache::state::State;
-use crate::sample::{Place, Stage};
+use crate::sample::Stage;
 use crate::search::admission::{self, Contender, admit};
+use crate::search::candidate::{Class, LONG_BYTES, Status};
 use crate::source::Load;
 use crate::trial::Task;
 use crate::trial::digest::Digests;
@@ -87,24 +87,24 @@ impl Race<'_> {
         // A floor that would take much of the time of the final is known well enough from the
         // elimination rounds.
         let costly = floors.into_iter().filter(|&index| {
-            self.candidates[index].cost_of(bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
+            self.cost_of(index, bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
         });
         let out: Vec<usize> = slow.map(|place| copiers[place]).chain(costly).collect();
         for index in out {
             let reason = "too slow in the elimination rounds for the time there is".to_owned();
-            self.candidates[index].status = Status::Eliminated(reason);
+            self.candidates[index].status = Status::Slow(reason);
         }
     }
 
     /// What the elimination rounds showed of a candidate, for runs over `bytes`.
     fn contender(&self, index: usize, bytes: u64) -> Contender {
         let candidate = &self.candidates[index];
-        let elimination_bytes = candidate.elimination_bytes().max(1);
-        let elimination_ns = candidate.elimination_ns(elimination_bytes).unwrap_or(f64::INFINITY);
+        let elimination_bytes = candidate.elimination_bytes.max(1);
+        let elimination_ns = candidate.elimination_median_ns().unwrap_or(f64::INFINITY);
         Contender {
             // Candidates that were not fast enough ran a shorter part.
             elimination_ns: elimination_ns * PIECE_BYTES as f64 / elimination_bytes as f64,
-            run_cost: candidate.cost_of(bytes),
+            run_cost: self.cost_of(index, bytes),
             always: candidate.class() == Class::Sharer,
         }
     }
@@ -168,18 +168,15 @@ impl Race<'_> {
     ) -> Result<(), Error> {
         let order = self.run_order.order(Stage::Elimination, round, candidates);
         for (place, index) in (1..).zip(order) {
-            let place = Place { stage: Stage::Elimination, round, order_in_round: place };
-            self.run_one(index, task, place)?;
+            self.run_one(index, task, (Stage::Elimination, round, place))?;
         }
         Ok(())
     }
 
     /// Whether a run over `bytes` would be short enough.
     fn may_run_longer(&self, index: usize, bytes: u64) -> bool {
-        let candidate = &self.candidates[index];
-        candidate.status == Status::Running
-            && !candidate.samples.is_empty()
-            && candidate.cost_of(bytes) <= longest_run(self.config)
+        let cost = self.candidates[index].cost_of(bytes);
+        self.candidates[index].runs() && cost.is_some_and(|cost| cost <= longest_run(self.config))
     }
 
     /// Drops candidates that are far slower than the best, with a note, unless the user named them
@@ -193,7 +190,7 @@ impl Race<'_> {
             self.far_slower(task.load.bytes).into_iter().map(|(index, _)| index).collect();
         self.run_elimination_round(task, 2, &suspects)?;
         for (index, ratio) in self.far_slower(task.load.bytes) {
-            self.candidates[index].status = Status::Eliminated(format!(
+            self.candidates[index].status = Status::Slow(format!(
                 "left out: about {} times slower than the best on the first {}",
                 words::grouped(&format!("{ratio:.0}")),
                 words::bytes(task.load.bytes)
@@ -206,13 +203,13 @@ impl Race<'_> {
     fn far_slower(&self, bytes: u64) -> Vec<(usize, f64)> {
         let movers = || self.running().filter(|&i| self.candidates[i].class() == Class::Mover);
         let best = movers()
-            .filter_map(|index| self.candidates[index].elimination_ns(bytes))
+            .filter_map(|index| self.candidates[index].elimination_ns_at(bytes))
             .min_by(f64::total_cmp)
             .unwrap_or(f64::INFINITY);
         movers()
             // A candidate that runs longer copies may owe its time over short ones to its start.
             .filter(|&index| !self.may_run_longer(index, next_length(bytes)))
-            .filter_map(|index| Some((index, self.candidates[index].elimination_ns(bytes)?)))
+            .filter_map(|index| Some((index, self.candidates[index].elimination_ns_at(bytes)?)))
             .filter(|&(_, ns)| admission::is_far_slower(ns, best))
             .map(|(index, ns)| (index, ns / best))
             .collect()
@@ -223,12 +220,12 @@ impl Race<'_> {
         let best = self
             .running()
             .filter(|&index| of_class(index) == Class::Mover)
-            .filter_map(|index| self.candidates[index].elimination_ns(bytes))
+            .filter_map(|index| self.candidates[index].elimination_ns_at(bytes))
             .min_by(f64::total_cmp)
             .unwrap_or(f64::INFINITY);
         self.running()
             .filter(|&index| {
-                self.candidates[index].elimination_ns(bytes).is_some_and(|ns| ns <= best * factor)
+                self.candidates[index].elimination_ns_at(bytes).is_some_and(|ns| ns <= best * factor)
             })
             .collect()
     }
@@ -237,7 +234,7 @@ impl Race<'_> {
     /// needs.
     fn is_too_long(&self, candidates: &[usize], bytes: u64) -> bool {
         let Some(time) = self.config.time else { return false };
-        let cost: Duration = candidates.iter().map(|&i| self.candidates[i].cost_of(bytes)).sum();
+        let cost: Duration = candidates.iter().map(|&index| self.cost_of(index, bytes)).sum();
         self.config.started.elapsed() + cost > time.mul_f64(ELIMINATION_SHARE_MAX)
     }
 

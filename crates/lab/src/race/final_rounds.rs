@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use super::candidate::{Class, Status};
 use super::heuristics::{FLOOR_ROUNDS, OVERTIME};
 use super::runner::Race;
 use crate::error::Error;
-use crate::sample::{Place, Stage};
+use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
-use crate::search::winner::{self, CandidateTimes, ROUNDS_TO_MEET_A_SLOW_MODE};
+use crate::search::candidate::{self, Class};
+use crate::search::winner::ROUNDS_TO_MEET_A_SLOW_MODE;
 use crate::trial::Task;
 
 impl Race<'_> {
@@ -40,8 +40,7 @@ impl Race<'_> {
             .running()
             .filter(|&index| self.candidates[index].class() != Class::Floor)
             .min_by_key(|&index| self.candidates[index].cost);
-        let place = Place { stage: Stage::WarmUp, round: 1, order_in_round: 1 };
-        quickest.map_or(Ok(()), |index| self.run_one(index, task, place))
+        quickest.map_or(Ok(()), |index| self.run_one(index, task, (Stage::WarmUp, 1, 1)))
     }
 
     /// Runs one round; false when the time ended it early.
@@ -52,11 +51,10 @@ impl Race<'_> {
             .collect();
         let order = self.run_order.order(Stage::Final, round, &running);
         for (place, index) in (1..).zip(order) {
-            if self.time_is_up(round, self.candidates[index].cost_of(task.load.bytes)) {
+            if self.time_is_up(round, self.cost_of(index, task.load.bytes)) {
                 return Ok(false);
             }
-            let place = Place { stage: Stage::Final, round, order_in_round: place };
-            self.run_one(index, task, place)?;
+            self.run_one(index, task, (Stage::Final, round, place))?;
         }
         Ok(true)
     }
@@ -80,49 +78,22 @@ impl Race<'_> {
         if round < ROUNDS_MIN {
             return false;
         }
-        let mut decided = true;
+        // The best may have a slow mode that it did not meet so far.
+        let early = round < ROUNDS_TO_MEET_A_SLOW_MODE;
+        let mut decided = !early;
         for class in [Class::Mover, Class::Sharer] {
-            self.readmit(class);
-            let of_class: Vec<usize> =
-                self.running().filter(|&index| self.candidates[index].class() == class).collect();
-            let times: Vec<CandidateTimes> =
-                of_class.iter().map(|&index| self.candidates[index].times()).collect();
-            let beaten = winner::beaten(&times);
-            decided &= of_class.len() <= beaten.len() + 1;
-            if decided && round < ROUNDS_TO_MEET_A_SLOW_MODE {
-                // The last ones stay: a lead is measured better by more rounds, and the best may have
-                // a slow mode that it did not meet so far.
-                decided = false;
-                continue;
-            }
-            for place in beaten {
-                self.candidates[of_class[place]].status = Status::Beaten;
-            }
+            let field = candidate::field(&self.candidates, |it| it.class() == class);
+            candidate::drop_beaten(&mut self.candidates, &field, early, |_, _| true);
+            decided &= self.running().filter(|&it| self.candidates[it].class() == class).count() <= 1;
         }
         decided
-    }
-
-    /// Lets those of `class` run again that were dropped and may be the best after all.
-    fn readmit(&mut self, class: Class) {
-        let raced: Vec<usize> = (0..self.candidates.len())
-            .filter(|&index| self.candidates[index].class() == class)
-            .filter(|&index| !self.candidates[index].final_samples().is_empty())
-            .collect();
-        let times: Vec<CandidateTimes> =
-            raced.iter().map(|&index| self.candidates[index].times()).collect();
-        let dropped: Vec<usize> = (0..raced.len())
-            .filter(|&place| self.candidates[raced[place]].status == Status::Beaten)
-            .collect();
-        for place in winner::no_longer_beaten(&times, &dropped) {
-            self.candidates[raced[place]].status = Status::Running;
-        }
     }
 
     /// Whether no run of any copier had the page cache state that was asked for. More runs would
     /// not have it either.
     fn state_is_out_of_reach(&self) -> bool {
         let copiers = self.candidates.iter().filter(|candidate| candidate.class() != Class::Floor);
-        let mut samples = copiers.flat_map(super::Candidate::final_samples).peekable();
+        let mut samples = copiers.flat_map(|candidate| self.finals_of(candidate)).peekable();
         samples.peek().is_some() && samples.all(|sample| !sample.measured.counted)
     }
 }

@@ -2,6 +2,8 @@
 //! the final ends. Those that `tune` shares are in [`admission`](crate::search::admission) and
 //! [`winner`](crate::search::winner).
 
+use crate::search::candidate::LONG_BYTES;
+
 // Elimination rounds.
 
 /// The lengths tried, each only by the candidates that were fast enough on the one before: a byte
@@ -29,10 +31,7 @@ pub(super) const ELIMINATION_SHARE_MAX: f64 = 0.5;
 /// The part of the time, one in so many, that a floor may take.
 pub(super) const FLOORS_SHARE: u32 = 20;
 
-// What a run costs, and how much of the source is copied.
-
-/// A copy of this length takes longer to compare and to remove than to begin.
-pub(super) const LONG_BYTES: u64 = 8 << 20;
+// How much of the source is copied.
 
 /// The least part of a source that stands for the whole of it: several times the last cache of most
 /// processors, and enough for workers to share.

@@ -3,13 +3,13 @@
 //! Elimination rounds on the start of the source drop candidates and measure what a run costs. The
 //! final runs whole rounds in shuffled order until the best is known or the time is over.
 
-pub mod candidate;
 pub mod config;
 mod elimination;
 mod final_rounds;
 mod heuristics;
 pub mod report;
 mod runner;
+pub mod sample;
 pub mod summary;
 
 use report::Report;
@@ -20,10 +20,10 @@ use crate::environment;
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::scratch::Scratch;
+use crate::search::candidate::{Candidate, Role};
 use crate::search::run_order::RunOrder;
 use crate::source::{Load, Source};
 use crate::trial::{Bench, Task};
-use candidate::Candidate;
 use config::{Config, Watch};
 use runner::Race;
 
@@ -51,7 +51,8 @@ pub fn run<'r>(
         haulage_commit,
     );
     source.settle()?;
-    let candidates = config.variants.iter().cloned().map(Candidate::new).collect();
+    let contender = |variant| Candidate::new(variant, Role::Contender);
+    let candidates = config.variants.iter().cloned().map(contender).collect();
     let bench = Bench {
         source,
         dst: scratch,
@@ -63,7 +64,8 @@ pub fn run<'r>(
         clock: Clock::default(),
     };
     let run_order = RunOrder { seed: config.seed };
-    let mut race = Race { config, bench, run_order, candidates, notes: Vec::new(), watch };
+    let (samples, notes) = (Vec::new(), Vec::new());
+    let mut race = Race { config, bench, run_order, candidates, samples, notes, watch };
 
     race.run_elimination()?;
     race.require_copiers()?;

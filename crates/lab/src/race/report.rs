@@ -2,16 +2,17 @@
 
 use serde::Serialize;
 
-use super::candidate::{Candidate, Class, Status};
 use super::heuristics::AS_WELL;
 use super::runner::Race;
+use super::sample::RaceSample;
 use super::summary::{Summary, VariantStage};
 use crate::environment::Environment;
 use crate::page_cache::state::{Proof, State};
-use crate::sample::{Sample, Stage};
+use crate::sample::Stage;
+use crate::search::candidate::{Candidate, Class, Status};
 use crate::search::winner::{self, CandidateTimes, Verdict};
 use crate::source::Load;
-use crate::stats::{SlowMode, slow_modes};
+use crate::stats::{SlowMode, median, slow_modes};
 use crate::words;
 
 /// The version of the form. 3: ratios are of typical times until a slow mode is shown, as in `bench`;
@@ -38,9 +39,9 @@ pub struct Report {
     /// What the race took in all.
     pub elapsed_ns: u64,
     /// Every run of the final.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<RaceSample>,
     /// Every run of the elimination rounds, and the one that warmed up: none of these counts.
-    pub eliminations: Vec<Sample>,
+    pub eliminations: Vec<RaceSample>,
     /// Every variant, fastest first.
     pub summary: Vec<Summary>,
     /// The verdict.
@@ -61,7 +62,7 @@ impl Race<'_> {
     ) -> Report {
         let times_of = |classes: &[Class]| -> Vec<CandidateTimes> {
             let of_class = |candidate: &&Candidate| classes.contains(&candidate.class());
-            let raced = |candidate: &&Candidate| !candidate.final_samples().is_empty();
+            let raced = |candidate: &&Candidate| self.is_raced(candidate);
             self.candidates.iter().filter(of_class).filter(raced).map(Candidate::times).collect()
         };
         let movers = times_of(&[Class::Mover]);
@@ -73,9 +74,8 @@ impl Race<'_> {
         self.note_slow_modes(&summary);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
-            let all = self.candidates.iter().flat_map(|candidate| &candidate.samples);
-            let mut samples: Vec<Sample> =
-                all.filter(|sample| sample.is_final() == is_final).cloned().collect();
+            let of_stage = |sample: &&RaceSample| sample.is_final() == is_final;
+            let mut samples: Vec<RaceSample> = self.samples.iter().filter(of_stage).cloned().collect();
             samples.sort_by_key(|sample| {
                 (sample.stage == Stage::WarmUp, sample.bytes, sample.round, sample.order_in_round)
             });
@@ -103,24 +103,21 @@ impl Race<'_> {
     /// winner in the elimination rounds and was not in the final.
     fn decide(&self, times: &[CandidateTimes]) -> Verdict {
         let verdict = winner::decide(times);
-        let elimination_ns =
-            |candidate: &Candidate| candidate.elimination_ns(candidate.elimination_bytes());
-        let winner = self.candidates.iter().find(|candidate| {
-            verdict.winner.as_deref() == Some(candidate.variant.to_string().as_str())
-        });
+        let is_winner = |it: &&Candidate| verdict.winner.as_ref() == Some(&it.name);
+        let winner = self.candidates.iter().find(is_winner);
         let unraced: Vec<String> = self
             .candidates
             .iter()
-            .filter(|candidate| candidate.final_samples().is_empty())
+            .filter(|candidate| !self.is_raced(candidate))
             .filter(|candidate| candidate.class() == Class::Mover)
             .filter(|candidate| {
                 winner.is_some_and(|winner| {
-                    let pair = elimination_ns(candidate).zip(elimination_ns(winner));
-                    candidate.elimination_bytes() == winner.elimination_bytes()
-                        && pair.is_some_and(|(its, best)| its <= best * AS_WELL)
+                    let its = candidate.elimination_ns_at(winner.elimination_bytes);
+                    let pair = its.zip(winner.elimination_median_ns());
+                    pair.is_some_and(|(its, best)| its <= best * AS_WELL)
                 })
             })
-            .map(|candidate| candidate.variant.to_string())
+            .map(|candidate| candidate.name.clone())
             .collect();
         verdict.unless_unraced(&unraced)
     }
@@ -132,11 +129,11 @@ impl Race<'_> {
             classes.iter().filter_map(|class| Ranking::of(class)).collect();
         let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
         let best_ns_per_byte =
-            movers.filter_map(Candidate::elimination_ns_per_byte).min_by(f64::total_cmp);
+            movers.filter_map(ns_per_byte).min_by(f64::total_cmp);
         let mut summaries: Vec<Summary> = self
             .candidates
             .iter()
-            .map(|candidate| summary_of(candidate, &ranking, best_ns_per_byte))
+            .map(|candidate| self.summary_of(candidate, &ranking, best_ns_per_byte))
             .collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.stage {
@@ -156,6 +153,48 @@ impl Race<'_> {
         summaries
     }
 
+    fn is_raced(&self, candidate: &Candidate) -> bool {
+        !self.finals_of(candidate).is_empty()
+    }
+
+    fn summary_of(
+        &self,
+        candidate: &Candidate,
+        ranking: &[Ranking<'_>],
+        best_ns_per_byte: Option<f64>,
+    ) -> Summary {
+        let variant = &candidate.variant;
+        if let Status::Refused(reason) = &candidate.status {
+            let summary = Summary::of(variant, VariantStage::Refused, &[]);
+            return Summary { reason: reason.clone(), ..summary };
+        }
+        let finals = self.finals_of(candidate);
+        let longest = || -> Vec<&RaceSample> {
+            let is_it = |sample: &&RaceSample| {
+                sample.variant == candidate.name
+                    && sample.stage == Stage::Elimination
+                    && sample.bytes == candidate.elimination_bytes
+            };
+            self.samples.iter().filter(is_it).collect()
+        };
+        if candidate.class() == Class::Floor {
+            let samples = if finals.is_empty() { longest() } else { finals };
+            return Summary::of(variant, VariantStage::Floor, &samples);
+        }
+        if finals.is_empty() {
+            let mut summary = Summary::of(variant, VariantStage::Eliminated, &longest());
+            summary.ratio_to_best =
+                ns_per_byte(candidate).zip(best_ns_per_byte).map(|(own, best)| own / best);
+            summary.reason = match &candidate.status {
+                Status::Slow(reason) => reason.clone(),
+                _ => "the time was over before it could run".to_owned(),
+            };
+            return summary;
+        }
+        let summary = Summary::of(variant, VariantStage::Raced, &finals);
+        ranking.iter().find_map(|of_class| of_class.add_to(&summary)).unwrap_or(summary)
+    }
+
     fn note_slow_modes(&mut self, summaries: &[Summary]) {
         for summary in summaries {
             if let Some(mode) = &summary.slow_mode {
@@ -167,7 +206,6 @@ impl Race<'_> {
     fn note(&mut self, environment: &Environment, load: &Load, rounds: u32) {
         self.note_state(environment);
         let mut note = |text: String| self.notes.push(text);
-        let samples = || self.candidates.iter().flat_map(|candidate| &candidate.samples);
         if rounds < 3 && self.config.rounds.is_none() {
             note("the time was too short for three rounds: allow more with --time".to_owned());
         }
@@ -186,14 +224,16 @@ impl Race<'_> {
             note("this is a debug build: use cargo run --release".to_owned());
         }
         let sharers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Sharer);
-        let sharers: Vec<String> = sharers.map(|candidate| candidate.variant.to_string()).collect();
+        let sharers: Vec<&str> = sharers.map(|candidate| candidate.name.as_str()).collect();
         if !sharers.is_empty() {
             note(format!(
                 "{} moved no bytes: source and copy share their extents",
                 words::listed(&sharers)
             ));
         }
-        let mut helped: Vec<String> = samples()
+        let mut helped: Vec<String> = self
+            .samples
+            .iter()
             .filter(|sample| sample.is_final() && sample.measured.last_resort_bytes > 0)
             .map(|sample| {
                 let share = sample.measured.last_resort_bytes as f64 / sample.bytes as f64 * 100.0;
@@ -210,7 +250,7 @@ impl Race<'_> {
 
     fn note_state(&mut self, environment: &Environment) {
         let prover = &environment.prover;
-        let finals = || self.candidates.iter().flat_map(Candidate::final_samples);
+        let finals = || self.samples.iter().filter(|sample| sample.is_final());
         let mut notes = Vec::new();
         if !prover.counts_pages {
             notes.push(format!("the state is unverified: {}", prover.counts_pages_note));
@@ -265,32 +305,7 @@ impl<'t> Ranking<'t> {
     }
 }
 
-fn summary_of(
-    candidate: &Candidate,
-    ranking: &[Ranking<'_>],
-    best_ns_per_byte: Option<f64>,
-) -> Summary {
-    let variant = &candidate.variant;
-    let finals = candidate.final_samples();
-    if let Status::Refused(reason) = &candidate.status {
-        let summary = Summary::of(variant, VariantStage::Refused, &[]);
-        return Summary { reason: reason.clone(), ..summary };
-    }
-    if candidate.class() == Class::Floor {
-        let samples = if finals.is_empty() { candidate.longest_eliminations() } else { finals };
-        return Summary::of(variant, VariantStage::Floor, &samples);
-    }
-    if finals.is_empty() {
-        let mut summary =
-            Summary::of(variant, VariantStage::Eliminated, &candidate.longest_eliminations());
-        summary.ratio_to_best =
-            candidate.elimination_ns_per_byte().zip(best_ns_per_byte).map(|(own, best)| own / best);
-        summary.reason = match &candidate.status {
-            Status::Eliminated(reason) => reason.clone(),
-            _ => "the time was over before it could run".to_owned(),
-        };
-        return summary;
-    }
-    let summary = Summary::of(variant, VariantStage::Raced, &finals);
-    ranking.iter().find_map(|of_class| of_class.add_to(&summary)).unwrap_or(summary)
+/// Nanoseconds a byte in its longest elimination rounds.
+fn ns_per_byte(candidate: &Candidate) -> Option<f64> {
+    Some(median(&candidate.elimination_ns)? / candidate.elimination_bytes.max(1) as f64)
 }

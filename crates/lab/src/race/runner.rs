@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use engines::Kind;
 
-use super::candidate::{self, Candidate, Status};
 use super::config::{Config, Progress, Watch};
+use super::sample::RaceSample;
 use crate::error::Error;
-use crate::sample::{Place, Sample, Stage};
+use crate::sample::Stage;
 use crate::scratch::inode_reclaim::InodesInUse;
+use crate::search::candidate::{Candidate, Status, ranking};
 use crate::search::run_order::RunOrder;
-use crate::trial::{Bench, Outcome, Task};
+use crate::trial::{Bench, Task};
 use crate::words;
 
 /// A running race.
@@ -20,37 +21,51 @@ pub(super) struct Race<'r> {
     pub(super) bench: Bench<'r>,
     pub(super) run_order: RunOrder,
     pub(super) candidates: Vec<Candidate>,
+    /// Every run, elimination rounds included.
+    pub(super) samples: Vec<RaceSample>,
     pub(super) notes: Vec<String>,
     pub(super) watch: &'r mut Watch<'r>,
 }
 
 impl Race<'_> {
-    /// Runs one candidate once and keeps the result.
-    pub(super) fn run_one(&mut self, index: usize, task: &Task, place: Place) -> Result<(), Error> {
-        self.announce(index, place);
+    /// Runs one candidate once, at its place in a round, and keeps the result.
+    pub(super) fn run_one(
+        &mut self,
+        index: usize,
+        task: &Task,
+        (stage, round, order_in_round): (Stage, u32, u32),
+    ) -> Result<(), Error> {
+        self.announce(index, stage, round);
         let started = Instant::now();
         let inodes_before = InodesInUse::now(self.bench.dst.dir().as_fd());
         let outcome = self.bench.run_once(&self.candidates[index].variant, task)?;
         inodes_before.wait_until_again(self.bench.dst.dir().as_fd());
-        let state_wanted = self.config.state;
+        let bytes = task.load.bytes;
         let candidate = &mut self.candidates[index];
-        match outcome {
-            Outcome::Measured(measured) => {
-                let sample =
-                    Sample::of(&candidate.variant, place, state_wanted, task.load.bytes, *measured);
-                candidate.add(sample, started.elapsed(), task.load.parts.len());
-            }
-            Outcome::Refused(reason) => candidate.status = Status::Refused(reason),
+        let extent = (bytes, task.load.parts.len());
+        if let Some(measured) = candidate.ran(outcome, started.elapsed(), extent) {
+            candidate.keep(stage, round, &measured);
+            self.samples.push(RaceSample {
+                variant: candidate.name.clone(),
+                engine: candidate.variant.engine.name,
+                workers: candidate.variant.workers,
+                stage,
+                round,
+                order_in_round,
+                bytes,
+                state_wanted: self.config.state,
+                measured: *measured,
+            });
         }
         Ok(())
     }
 
-    pub(super) fn announce(&mut self, index: usize, place: Place) {
-        let ranking = candidate::ranking(&self.candidates, place.stage);
-        let left = self.time_left_to_show(place);
+    fn announce(&mut self, index: usize, stage: Stage, round: u32) {
+        let ranking = ranking(&self.candidates);
+        let left = self.time_left_to_show(stage, round);
         (self.watch)(&Progress {
-            stage: place.stage,
-            round: place.round,
+            stage,
+            round,
             variant: &self.candidates[index].variant,
             elapsed: self.config.started.elapsed(),
             left,
@@ -58,12 +73,12 @@ impl Race<'_> {
         });
     }
 
-    pub(super) fn time_left_to_show(&self, place: Place) -> Option<Duration> {
+    fn time_left_to_show(&self, stage: Stage, round: u32) -> Option<Duration> {
         let by_time = self.config.time.map(|_| self.time_left());
         let by_rounds = self.config.rounds.map(|rounds| {
-            let round: Duration = self.running().map(|index| self.candidates[index].cost).sum();
-            let done = if place.stage == Stage::Final { place.round - 1 } else { 0 };
-            round * rounds.saturating_sub(done)
+            let costs = self.running().filter_map(|index| self.candidates[index].cost);
+            let done = if stage == Stage::Final { round - 1 } else { 0 };
+            costs.sum::<Duration>() * rounds.saturating_sub(done)
         });
         match (by_time, by_rounds) {
             (Some(time), Some(rounds)) => Some(time.min(rounds)),
@@ -80,13 +95,24 @@ impl Race<'_> {
 
     /// The candidates that are still in the race.
     pub(super) fn running(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.candidates.len()).filter(|&index| self.candidates[index].status == Status::Running)
+        (0..self.candidates.len()).filter(|&index| self.candidates[index].runs())
+    }
+
+    /// What a run over `bytes` will take in all.
+    pub(super) fn cost_of(&self, index: usize, bytes: u64) -> Duration {
+        self.candidates[index].cost_of(bytes).unwrap_or_default()
+    }
+
+    /// The runs of `candidate` in the final.
+    pub(super) fn finals_of(&self, candidate: &Candidate) -> Vec<&RaceSample> {
+        let is_it = |sample: &&RaceSample| sample.variant == candidate.name && sample.is_final();
+        self.samples.iter().filter(is_it).collect()
     }
 
     pub(super) fn require_copiers(&self) -> Result<(), Error> {
         let copies = |candidate: &Candidate| {
             matches!(candidate.variant.engine.kind, Kind::Copier { .. })
-                && !matches!(candidate.status, Status::Refused(_))
+                && !candidate.is_refused()
         };
         if self.candidates.iter().any(copies) {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::sample::Sample;
+use super::sample::RaceSample;
 use crate::stats::{Ratio, SlowMode, median, median_interval};
 
 /// How far a variant came.
@@ -79,10 +79,10 @@ pub struct Summary {
 impl Summary {
     /// The summary of `samples`, all of one variant.
     #[must_use]
-    pub fn of(variant: &engines::Variant, stage: VariantStage, samples: &[&Sample]) -> Summary {
-        let counted: Vec<&Sample> =
+    pub fn of(variant: &engines::Variant, stage: VariantStage, samples: &[&RaceSample]) -> Summary {
+        let counted: Vec<&RaceSample> =
             samples.iter().copied().filter(|s| s.measured.counted).collect();
-        let of = |value: fn(&Sample) -> Option<u64>| {
+        let of = |value: fn(&RaceSample) -> Option<u64>| {
             let values: Option<Vec<f64>> =
                 counted.iter().map(|sample| Some(value(sample)? as f64)).collect();
             median(&values?)

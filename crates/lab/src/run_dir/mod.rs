@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Definition;
 use crate::environment::host;
 use crate::sample::csv_rows::Rows;
-use crate::sample::record::{self, CallRecord, Record, RoundRecord, SequenceRecord};
+use crate::sample::record::{self, CallRecord, RoundRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::{MachineFacts, Samples};
 use files::{RunError, failed, write};
-use recovery::{append, drop_calls_without_sample};
+use recovery::{append, append_as, drop_calls_without_sample};
 
 /// The version of the files in a run directory; it changes when a field changes its meaning or
-/// goes.
-pub const SCHEMA: u32 = 1;
+/// goes. 2: `samples.csv` repeats nothing of the cell and has no `ended_ns`; 1 can be read, and not be taken up.
+pub const SCHEMA: u32 = 2;
 
 /// How an experiment was run: the table `run` of its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub struct Run {
     /// Where, as written.
     pub environment: serde_json::Value,
     /// Every sample.
-    pub samples: Vec<Record>,
+    pub samples: Vec<Sample>,
     /// Every round.
     pub rounds: Vec<RoundRecord>,
     /// What does not work here.
@@ -147,7 +147,9 @@ impl RunDir {
                 _ => {}
             }
         }
-        let samples = append(&path.join(files::SAMPLES), &Record::default())?;
+        // The end follows from the start and the time, but for several files.
+        let form = |rows: Rows<File>| rows.without("ended_ns");
+        let samples = append_as(&path.join(files::SAMPLES), &Sample::default(), form)?;
         drop_calls_without_sample(&path)?;
         Ok(RunDir {
             samples,
@@ -169,7 +171,7 @@ impl RunDir {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add_sample(&mut self, sample: &Record) -> Result<(), RunError> {
+    pub fn add_sample(&mut self, sample: &Sample) -> Result<(), RunError> {
         self.samples.add(sample).map_err(|error| self.not_written(files::SAMPLES, error))
     }
 
@@ -282,10 +284,10 @@ impl Run {
             .ok_or_else(|| other(format!("{} has no table [run]", files::EXPERIMENT)))?
             .try_into()
             .map_err(|error| other(format!("{}: [run]: {error}", files::EXPERIMENT)))?;
-        if how.schema != SCHEMA {
+        if !(1..=SCHEMA).contains(&how.schema) {
             let problem = format!(
-                "its files have schema {}, and this haulage reads {SCHEMA}; haulage {} made it and can \
-                 read it",
+                "its files have schema {}, and this haulage reads 1 to {SCHEMA}; haulage {} made it and \
+                 can read it",
                 how.schema, how.haulage_version
             );
             return Err(other(problem));
@@ -355,7 +357,7 @@ mod tests {
         // Files without rows have their names, and open as any other.
         let refusals = std::fs::read_to_string(dir.path().join(files::REFUSALS)).expect("read");
         assert_eq!(refusals, "cell,variant,refusals\n");
-        let sample = Record { cell: "p/4K".to_owned(), ..Record::default() };
+        let sample = Sample { cell: "p/4K".to_owned(), ..Sample::default() };
         dir.add_sample(&sample).expect("written");
         dir.add_sample(&sample).expect("written");
         let path = dir.path().to_owned();

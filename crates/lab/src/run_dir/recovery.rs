@@ -14,6 +14,15 @@ use crate::sample::record;
 
 /// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
 pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, RunError> {
+    append_as(path, row, |rows| rows)
+}
+
+/// The same, with rows as `form` makes them.
+pub(crate) fn append_as(
+    path: &Path,
+    row: &impl Serialize,
+    form: fn(Rows<File>) -> Rows<File>,
+) -> Result<Rows<File>, RunError> {
     let failed = |error| failed("open", path)(error);
     let mut file = File::options()
         .read(true)
@@ -26,7 +35,7 @@ pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, Ru
     file.set_len(whole as u64).map_err(failed)?;
     file.seek(SeekFrom::End(0)).map_err(failed)?;
     let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
-    rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
+    form(rows).headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
 }
 
 /// The run that a row belongs to.
@@ -88,7 +97,7 @@ fn cut_off(path: &Path, samples: &HashSet<Key>) -> Result<(), RunError> {
 mod tests {
     use super::*;
     use crate::sample::call_times::Bucket;
-    use crate::sample::record::{CallRecord, Record, SequenceRecord};
+    use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 
     fn rows<T: Serialize>(path: &Path, rows: &[T]) {
         append(path, &rows[0])
@@ -104,12 +113,12 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let run = home.path();
         let (cell, variant) = ("p/1M".to_owned(), "a \"b\"\nc".to_owned());
-        let sample = |session, round| Record {
+        let sample = |session, round| Sample {
             cell: cell.clone(),
             variant: variant.clone(),
             session,
             round,
-            ..Record::default()
+            ..Sample::default()
         };
         let call = |session, round, from_ns| CallRecord {
             cell: cell.clone(),

@@ -9,32 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::call_times::{Bucket, CallTimes};
 use super::csv_rows::whole_rows;
 use super::measurement::Measurement;
-use crate::definition::cell::{Cell, Destination, Shape};
-use crate::page_cache::state::State;
 
-/// One run: where it belongs, and what was measured.
+/// One timed run of a cell: a line of `samples.csv`. What follows from the cell stands in the definition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct Sample {
     /// The cell's short name.
     pub cell: String,
-    /// The part of the experiment.
-    pub part: String,
-    /// The workload.
-    pub workload: String,
     /// The variant.
     pub variant: String,
-    /// Bytes of one file.
-    pub file_bytes: u64,
-    /// Files of that length.
-    pub files: u32,
-    /// The layout of the files.
-    pub shape: Shape,
-    /// The state asked for.
-    pub state_wanted: State,
-    /// What was written to.
-    pub destination: Destination,
-    /// Runs at the same time.
-    pub at_once: u32,
     /// The session, from 1; each is a process of its own.
     pub session: u32,
     /// The round of the session, from 1.
@@ -80,43 +62,28 @@ pub struct RoundRecord {
     pub breach: String,
 }
 
-impl Record {
-    /// A run of `variant` in `cell` at its place.
+impl Sample {
+    /// A run of `variant` in the cell called `cell` at its place.
     #[must_use]
-    pub fn of(cell: &Cell, variant: &str, place: Place, measured: Measurement) -> Record {
-        Record {
-            cell: cell.id(),
-            part: cell.part.clone(),
-            workload: cell.workload.clone(),
-            variant: variant.to_owned(),
-            file_bytes: cell.file_bytes,
-            files: cell.files,
-            shape: cell.shape,
-            state_wanted: cell.state,
-            destination: cell.destination,
-            at_once: cell.at_once,
-            session: place.session,
-            round: place.round,
-            repeat: place.repeat,
-            order_in_round: place.order_in_round,
-            probe_ns: place.probe_ns,
-            measured,
-        }
+    pub fn of(cell: String, variant: &str, place: Place, measured: Measurement) -> Sample {
+        let Place { session, round, repeat, order_in_round, probe_ns } = place;
+        let variant = variant.to_owned();
+        Sample { cell, variant, session, round, repeat, order_in_round, probe_ns, measured }
     }
 }
 
 /// Where in a cell's runs one stands.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// As in [`Record`].
+    /// As in [`Sample`].
     pub session: u32,
-    /// As in [`Record`].
+    /// As in [`Sample`].
     pub round: u32,
-    /// As in [`Record`].
+    /// As in [`Sample`].
     pub repeat: u32,
-    /// As in [`Record`].
+    /// As in [`Sample`].
     pub order_in_round: u32,
-    /// As in [`Record`].
+    /// As in [`Sample`].
     pub probe_ns: u64,
 }
 
@@ -162,28 +129,23 @@ pub struct SequenceRecord {
 
 /// The lines of one run's calls.
 #[must_use]
-pub fn of_calls(
-    cell: &Cell,
-    variant: &str,
-    place: Place,
-    times: &CallTimes,
-) -> (Vec<CallRecord>, Vec<SequenceRecord>) {
+pub fn of_calls(run: &Sample, times: &CallTimes) -> (Vec<CallRecord>, Vec<SequenceRecord>) {
     let (mut calls, mut sequence) = (Vec::new(), Vec::new());
     for (op, of) in [("read", &times.read), ("write", &times.write)] {
         calls.extend(of.buckets.iter().map(|&bucket| CallRecord {
-            cell: cell.id(),
-            variant: variant.to_owned(),
-            session: place.session,
-            round: place.round,
-            repeat: place.repeat,
+            cell: run.cell.clone(),
+            variant: run.variant.clone(),
+            session: run.session,
+            round: run.round,
+            repeat: run.repeat,
             op: op.to_owned(),
             clock_ns: times.clock_ns,
             bucket,
         }));
         sequence.extend((0..).zip(&of.sequence_ns).map(|(index, &elapsed_ns)| SequenceRecord {
-            cell: cell.id(),
-            variant: variant.to_owned(),
-            session: place.session,
+            cell: run.cell.clone(),
+            variant: run.variant.clone(),
+            session: run.session,
             op: op.to_owned(),
             call: index * of.sequence_step,
             elapsed_ns,
@@ -215,11 +177,11 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ReadError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_samples(path: &Path) -> Result<Vec<Record>, ReadError> {
+pub fn read_samples(path: &Path) -> Result<Vec<Sample>, ReadError> {
     // serde reads flattened fields without their types, by which a word may look like a number.
     read_by(path, |row, names| {
         let measured = row.deserialize(Some(names))?;
-        Ok(Record { measured, ..row.deserialize(Some(names))? })
+        Ok(Sample { measured, ..row.deserialize(Some(names))? })
     })
 }
 
@@ -251,23 +213,15 @@ pub(crate) mod tests {
     use crate::sample::csv_rows::Rows;
 
     /// A record in which nothing is as by default.
-    pub(crate) fn full() -> Record {
-        Record {
+    pub(crate) fn full() -> Sample {
+        Sample {
             cell: "a/4K".to_owned(),
-            part: "a".to_owned(),
-            workload: "copy".to_owned(),
             variant: "123".to_owned(),
-            file_bytes: 4096,
-            files: 2,
-            shape: Shape::Flat,
-            state_wanted: State::Cold,
-            destination: Destination::Overwritten,
-            at_once: 2,
             session: 3,
             round: 4,
             repeat: 1,
             order_in_round: 5,
-            probe_ns: 99,
+            probe_ns: 4096,
             measured: Measurement {
                 elapsed_ns: u64::MAX,
                 durable_ns: Some(7),
@@ -285,9 +239,9 @@ pub(crate) mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let path = home.path().join("samples.csv");
         let mut rows = Rows::new(Vec::new());
-        let mut single = Record::default();
+        let mut single = Sample::default();
         single.measured.each_ns = vec![7];
-        let records = [full(), single, Record::default()];
+        let records = [full(), single, Sample::default()];
         records.iter().for_each(|record| rows.add(record).expect("written"));
         let mut text = rows.into_inner();
         std::fs::write(&path, &text).expect("written");

@@ -1,12 +1,12 @@
 //! All samples of a run, as analyses read them, and the facts of the machine that analyses need.
 
-use super::record::{CallRecord, Record, SequenceRecord};
+use super::record::{CallRecord, Sample, SequenceRecord};
 
 /// Where samples come from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Samples<'r> {
     /// Every sample.
-    pub samples: &'r [Record],
+    pub samples: &'r [Sample],
     /// Single calls, where they were timed.
     pub calls: &'r [CallRecord],
     /// Single calls in their order.

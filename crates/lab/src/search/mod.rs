@@ -1,7 +1,8 @@
 //! Which variants take part in a race or a search, in which order they run, which go on and which
-//! wins: decisions without I/O that `race` and `tune` share.
+//! wins: decisions that `race` and `tune` share.
 
 pub mod admission;
+pub mod candidate;
 pub mod run_order;
 pub mod selection;
 pub mod winner;

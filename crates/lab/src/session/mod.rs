@@ -113,13 +113,11 @@ fn carry_out(order: &Order) -> Result<(), Error> {
                 let run = runner.run_and_clear(&dst, variant, slowed_by)?;
                 let Some(mut measured) = run else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
-                if let Some(mut times) = runner.take_call_times(variant) {
-                    if (round, repeat) != (1, 0) {
-                        times.forget_sequences();
-                    }
-                    report(&Event::Calls { variant, place, times });
+                let mut times = runner.take_call_times(variant);
+                if (round, repeat) != (1, 0) {
+                    times.iter_mut().for_each(CallTimes::forget_sequences);
                 }
-                report(&Event::Ran { variant, place, measured });
+                report(&Event::Ran { variant, place, measured, times });
             }
             let found = gates.close();
             let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);

@@ -71,15 +71,9 @@ pub enum Event {
         place: Place,
         /// The result.
         measured: Box<Measurement>,
-    },
-    /// The times of the single calls of a run. The run itself is the next event.
-    Calls {
-        /// The variant's index.
-        variant: usize,
-        /// Where among the runs of the cell.
-        place: Place,
-        /// With the sequences in the first round of a session only.
-        times: CallTimes,
+        /// The times of its single calls, where they are timed; with the sequences in the first round
+        /// of a session only.
+        times: Option<CallTimes>,
     },
     /// A round is complete.
     Round {

@@ -1,118 +1,27 @@
 //! The candidates of the search for one situation: which are dropped, which reach the final, and
 //! which is chosen. Decisions without I/O.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use engines::{ENGINES, Variant};
 
 use super::case::Case;
 use super::heuristics::{BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY};
 use crate::definition::deltas::DELTA_LEAST as DELTA;
-use crate::search::winner::{self, CandidateTimes, ROUNDS_TO_MEET_A_SLOW_MODE};
-use crate::stats::Ratio;
+use crate::search::candidate::{self, Candidate, Role, Status};
+use crate::search::winner::ROUNDS_TO_MEET_A_SLOW_MODE;
 
 #[cfg(test)]
 mod tests;
 
-/// One variant in the search.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    /// What it is called in tables and records.
-    pub(super) name: String,
-    /// What runs; for another copier, the variant that it ends up with.
-    pub(super) variant: Variant,
-    pub(super) role: Role,
-    /// The times of its elimination rounds.
-    pub(super) elimination_ns: Vec<f64>,
-    /// The counted times of its final rounds.
-    pub(super) finals_ns: BTreeMap<u32, f64>,
-    pub(super) shares_extents: bool,
-    /// What the last run took in all.
-    pub(super) cost: Option<Duration>,
-    pub(super) status: Status,
+/// GNU cp since version 9.0, by the variant that copies where extents cannot be shared.
+pub(super) fn gnu_cp() -> Candidate {
+    let main = "copy_file_range".parse().expect("the engine is in the table");
+    Candidate { name: "gnu_cp".to_owned(), ..Candidate::new(main, Role::OtherCopier) }
 }
 
-/// The role of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// A variant that competes.
-    Contender,
-    /// A baseline: it is measured however slow it is. It can win too.
-    Baseline,
-    /// Another copier, which no profile can name.
-    OtherCopier,
-}
-
-/// Whether a candidate still takes part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    Running,
-    /// There was no time to try it so far.
-    Waiting,
-    /// The candidate was dropped in the elimination rounds.
-    Slow,
-    /// The candidate was shown to be slower in the final.
-    Beaten,
-    /// The candidate does not work here; why.
-    Refused(String),
-}
-
-impl Candidate {
-    pub(super) fn new(variant: Variant, role: Role) -> Candidate {
-        Candidate {
-            name: variant.to_string(),
-            variant,
-            role,
-            elimination_ns: Vec::new(),
-            finals_ns: BTreeMap::new(),
-            shares_extents: false,
-            cost: None,
-            status: Status::Running,
-        }
-    }
-
-    /// GNU cp since version 9.0, by the variant that copies where extents cannot be shared.
-    pub(super) fn gnu_cp() -> Candidate {
-        let main = "copy_file_range".parse().expect("the engine is in the table");
-        Candidate { name: "gnu_cp".to_owned(), ..Candidate::new(main, Role::OtherCopier) }
-    }
-
-    pub(super) fn runs(&self) -> bool {
-        self.status == Status::Running
-    }
-
-    /// Whether it can be chosen: it moves bytes, and a profile can name it.
-    fn can_be_chosen(&self) -> bool {
-        let refused = matches!(self.status, Status::Refused(_));
-        !refused && self.role != Role::OtherCopier && !self.shares_extents
-    }
-
-    /// The median of its elimination rounds; of two, the lesser. Not the minimum: now and then a
-    /// run gets memory that is faster than that of any other run.
-    pub(super) fn elimination_median_ns(&self) -> Option<f64> {
-        let mut times = self.elimination_ns.clone();
-        times.sort_by(f64::total_cmp);
-        times.get(times.len().checked_sub(1)? / 2).copied()
-    }
-
-    /// The mean of its elimination rounds: what it costs with its slow runs.
-    fn elimination_mean_ns(&self) -> Option<f64> {
-        let times = &self.elimination_ns;
-        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
-    }
-
-    /// The times of its final. A copy that shares extents has none: sharing takes no time, and tells
-    /// nothing of what slowed a round.
-    pub(super) fn times(&self) -> CandidateTimes {
-        let moved = self.finals_ns.iter().filter(|_| !self.shares_extents);
-        CandidateTimes::new(self.name.clone(), moved.map(|(&round, &ns)| (round, ns)))
-    }
-
-    /// The ratio of its time to the other's in the final.
-    pub(super) fn ratio(&self, other: &Candidate) -> Option<Ratio> {
-        self.times().ratio(&other.times())
-    }
+/// Whether it can be chosen: it moves bytes, and a profile can name it.
+fn can_be_chosen(candidate: &Candidate) -> bool {
+    let is_own = candidate.role != Role::OtherCopier;
+    is_own && !candidate.is_refused() && !candidate.shares_extents
 }
 
 /// The candidates of a situation of files of `file_bytes`: the `baselines`, and of `candidates`
@@ -149,7 +58,7 @@ fn is_new(candidates: &[Candidate], variant: &Variant, file_bytes: u64) -> bool 
 pub(super) fn best_in_elimination(candidates: &[Candidate]) -> Option<(usize, f64)> {
     let of =
         |(index, candidate): (usize, &Candidate)| Some((index, candidate.elimination_median_ns()?));
-    let able = candidates.iter().enumerate().filter(|(_, candidate)| candidate.can_be_chosen());
+    let able = candidates.iter().enumerate().filter(|(_, candidate)| can_be_chosen(candidate));
     able.filter_map(of).min_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
@@ -169,7 +78,7 @@ pub(super) fn admit_to_final(candidates: &mut [Candidate]) {
 /// mean, which slow runs raise: what is slower than a quick variant, and not slower than that with
 /// its slow mode, stays. The candidate with the least mean always stays.
 fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
-    let able = candidates.iter().enumerate().filter(|(_, candidate)| candidate.can_be_chosen());
+    let able = candidates.iter().enumerate().filter(|(_, candidate)| can_be_chosen(candidate));
     let means = able.filter_map(|(index, it)| Some((index, it.elimination_mean_ns()?)));
     let Some((steadiest, least_mean_ns)) = means.min_by(|(_, a), (_, b)| a.total_cmp(b)) else {
         return;
@@ -186,7 +95,7 @@ fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
             None => candidates[index].status = Status::Waiting,
             Some(_) if index == steadiest => {}
             Some(ns) if rank >= number || ns > factor * least_mean_ns => {
-                candidates[index].status = Status::Slow;
+                candidates[index].status = Status::Slow(String::new());
             }
             Some(_) => {}
         }
@@ -229,7 +138,7 @@ pub(super) fn neighbours(
     let is_other = |&index: &usize| {
         let (candidate, engine) = (&candidates[index], candidates[best].variant.engine.name);
         let near = candidate.elimination_median_ns().is_some_and(|ns| ns <= NEARLY * best_ns);
-        first && near && candidate.can_be_chosen() && candidate.variant.engine.name != engine
+        first && near && can_be_chosen(candidate) && candidate.variant.engine.name != engine
     };
     let time = |index: usize| candidates[index].elimination_median_ns().unwrap_or(f64::INFINITY);
     let other = (0..candidates.len()).filter(is_other).min_by(|&a, &b| time(a).total_cmp(&time(b)));
@@ -247,62 +156,28 @@ pub(super) fn neighbours(
 
 /// The candidates that race in the final and can be chosen.
 fn racing(candidates: &[Candidate]) -> Vec<usize> {
-    let raced = |&index: &usize| {
-        candidates[index].can_be_chosen() && !candidates[index].finals_ns.is_empty()
-    };
-    (0..candidates.len()).filter(raced).collect()
+    candidate::field(candidates, can_be_chosen)
 }
 
 /// The fastest of the final.
 pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
-    let racing = racing(candidates);
-    let times: Vec<CandidateTimes> =
-        racing.iter().map(|&index| candidates[index].times()).collect();
-    winner::best(&times).map(|place| racing[place])
+    candidate::best(candidates, &racing(candidates))
 }
 
 /// Drops the candidates that the final shows to be slower, by an estimate of more than `margin`;
-/// baselines only after [`BASELINE_ROUNDS`]. Contenders that were dropped before the best had its
-/// first slow run may come back.
+/// baselines only after [`BASELINE_ROUNDS`].
 pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
-    readmit(candidates);
-    let Some(best) = best(candidates) else { return };
+    let known = |candidate: &Candidate| candidate.finals_ns.len() >= BASELINE_ROUNDS;
     let racing = racing(candidates);
-    let times: Vec<CandidateTimes> =
-        racing.iter().map(|&index| candidates[index].times()).collect();
-    let by_much = |place: &usize| {
-        let ratio = candidates[racing[*place]].ratio(&candidates[best]);
-        ratio.is_some_and(|ratio| ratio.estimate > 1.0 + margin)
-    };
-    let beaten: Vec<usize> = winner::beaten(&times).into_iter().filter(by_much).collect();
-    for place in beaten {
-        let candidate = &mut candidates[racing[place]];
-        let known =
-            candidate.role == Role::Contender || candidate.finals_ns.len() >= BASELINE_ROUNDS;
-        if candidate.runs() && known {
+    candidate::drop_beaten(candidates, &racing, false, |candidate, best| {
+        let by_much = candidate.ratio(best).is_some_and(|ratio| ratio.estimate > 1.0 + margin);
+        by_much && (candidate.role == Role::Contender || known(candidate))
+    });
+    for candidate in candidates {
+        let beside = candidate.role == Role::OtherCopier || candidate.shares_extents;
+        if beside && candidate.runs() && known(candidate) {
             candidate.status = Status::Beaten;
         }
-    }
-    for candidate in candidates
-        .iter_mut()
-        .filter(|candidate| candidate.role == Role::OtherCopier || candidate.shares_extents)
-    {
-        if candidate.runs() && candidate.finals_ns.len() >= BASELINE_ROUNDS {
-            candidate.status = Status::Beaten;
-        }
-    }
-}
-
-/// Lets those run again that were dropped and may be the best after all.
-fn readmit(candidates: &mut [Candidate]) {
-    let racing = racing(candidates);
-    let times: Vec<CandidateTimes> =
-        racing.iter().map(|&index| candidates[index].times()).collect();
-    let dropped: Vec<usize> = (0..racing.len())
-        .filter(|&place| candidates[racing[place]].status == Status::Beaten)
-        .collect();
-    for place in winner::no_longer_beaten(&times, &dropped) {
-        candidates[racing[place]].status = Status::Running;
     }
 }
 

@@ -1,10 +1,10 @@
 //! A copy slot: a source and a destination directory of its own, so that several copies can be in
 //! flight.
 
+use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use engines::profile::Residency;
 use rustix::fs::Mode;
@@ -115,10 +115,9 @@ impl CopySlot {
         Prover::try_on(&self.source, case.state())
     }
 
-    /// How many times as long as the start of its source all of it is; `None` where that has none.
-    pub(super) fn times_short(&self) -> Option<f64> {
-        let short = self.short.as_ref()?;
-        Some(self.task.load.bytes as f64 / short.load.bytes as f64)
+    /// Whether its source is so long that the start of it can be copied alone.
+    pub(super) fn has_start(&self) -> bool {
+        self.short.is_some()
     }
 
     /// Puts its source into the state that `case` wants.
@@ -132,7 +131,7 @@ impl CopySlot {
         prover: &Prover,
         runner: &mut Runner,
         length: Length,
-        gate: Option<&Gate>,
+        gate: Option<&Gate<'_>>,
     ) -> Result<Outcome, Error> {
         let short = self.short.as_ref().filter(|_| length == Length::Short);
         let task = short.unwrap_or(&self.task);
@@ -227,16 +226,16 @@ fn at_once(
     slots: &[CopySlot],
     runners: &mut [Runner],
 ) -> Vec<Result<Outcome, Error>> {
-    let gate = Gate::new(slots.len());
+    let all = std::sync::Barrier::new(slots.len());
     std::thread::scope(|scope| {
         let copying: Vec<_> = slots
             .iter()
             .zip(runners)
             .map(|(slot, runner)| {
-                let gate = &gate;
+                let all = &all;
                 scope.spawn(move || {
-                    let _leaving = Leaving(gate);
-                    slot.run(case, prover, runner, Length::Whole, Some(gate))
+                    let gate = Gate { all, passed: Cell::new(0) };
+                    slot.run(case, prover, runner, Length::Whole, Some(&gate))
                 })
             })
             .collect();
@@ -245,71 +244,36 @@ fn at_once(
     })
 }
 
-/// A barrier where threads wait for each other before and after their timed parts.
+/// A copy slot's way past the others: all wait for each other before and after their timed parts. One
+/// that ends early, also by a panic, keeps no other waiting.
 #[derive(Debug)]
-struct Gate {
-    waiting: Mutex<Waiting>,
-    changed: Condvar,
+struct Gate<'g> {
+    all: &'g std::sync::Barrier,
+    passed: Cell<u8>,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    /// Threads that may still come.
-    expected: usize,
-    ready: usize,
-    behind: usize,
-    open: bool,
-}
-
-/// A thread that ends, also by a panic. The others no longer wait for it.
-struct Leaving<'g>(&'g Gate);
-
-impl Gate {
-    fn new(expected: usize) -> Gate {
-        let waiting = Waiting { expected, ready: 0, behind: 0, open: false };
-        Gate { waiting: Mutex::new(waiting), changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait_until(&self, waiting: MutexGuard<'_, Waiting>, done: fn(&Waiting) -> bool) {
-        let mut waiting = waiting;
-        while !done(&waiting) {
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+impl Gate<'_> {
+    fn pass(&self, place: u8) {
+        while self.passed.get() < place {
+            self.passed.set(self.passed.get() + 1);
+            self.all.wait();
         }
     }
 }
 
-impl Barrier for Gate {
+impl Barrier for Gate<'_> {
     fn wait(&self) {
-        let mut waiting = self.lock();
-        if waiting.open {
-            return;
-        }
-        waiting.ready += 1;
-        waiting.open = waiting.ready >= waiting.expected;
-        self.changed.notify_all();
-        self.wait_until(waiting, |waiting| waiting.open);
+        self.pass(1);
     }
 
     fn wait_behind(&self) {
-        let mut waiting = self.lock();
-        waiting.behind += 1;
-        self.changed.notify_all();
-        self.wait_until(waiting, |waiting| waiting.behind >= waiting.expected);
+        self.pass(2);
     }
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for Gate<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.0.lock();
-        // Who waits sees `expected` sink and the counts rise, never the reverse: one that leaves
-        // after all have passed takes nothing back.
-        waiting.expected -= 1;
-        waiting.open |= waiting.ready >= waiting.expected;
-        self.0.changed.notify_all();
+        self.pass(2);
     }
 }
 
@@ -346,14 +310,14 @@ mod tests {
     /// Three threads pass a gate, of which the last leaves after `last_passes` passes. No thread
     /// waits for ever, and none passes before the threads that still take part.
     fn check(last_passes: usize) {
-        let gate = Gate::new(3);
+        let all = std::sync::Barrier::new(3);
         let (ready, behind) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let least = |passed: usize| if last_passes >= passed { 3 } else { 2 };
         std::thread::scope(|scope| {
             for nth in 0..3 {
-                let (gate, ready, behind) = (&gate, &ready, &behind);
+                let (all, ready, behind) = (&all, &ready, &behind);
                 scope.spawn(move || {
-                    let _leaving = Leaving(gate);
+                    let gate = Gate { all, passed: Cell::new(0) };
                     let passes = if nth == 2 { last_passes } else { 2 };
                     if passes >= 1 {
                         std::thread::sleep(std::time::Duration::from_millis(5 * nth));

@@ -34,8 +34,8 @@ use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::scratch::Scratch;
+use crate::search::candidate::{Line, Status, ranking};
 use crate::search::run_order::RunOrder;
-use candidates::{Candidate, Status};
 use config::Config;
 use copy_slot::CopySlot;
 use copy_slots::CopySlots;
@@ -75,9 +75,8 @@ pub struct Progress<'p> {
     pub round: u32,
     /// Time that is left for everything.
     pub left: Duration,
-    /// Candidates that still take part, fastest first: the name, and the median or best time of a
-    /// file in nanoseconds.
-    pub leaders: Vec<(String, f64)>,
+    /// The candidates so far, fastest first.
+    pub ranking: Vec<Line>,
 }
 
 /// Called with each event.
@@ -171,7 +170,7 @@ impl Tuning<'_, '_> {
         let variants = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
         let mut search = Search::new(*case, known, &variants);
         if !case.situation.no_cache {
-            search.candidates.push(Candidate::gnu_cp());
+            search.candidates.push(candidates::gnu_cp());
         }
         self.searches.push(search);
         let number = self.searches.len();
@@ -252,9 +251,9 @@ impl Tuning<'_, '_> {
             misses: 0,
             watch: &mut |search: &Search, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());
-                let leaders = search.leaders();
+                let ranking = ranking(&search.candidates);
                 let (case, visit) = (&search.case, search.visits);
-                let progress = Progress { case, number, of, visit, stage, round, left, leaders };
+                let progress = Progress { case, number, of, visit, stage, round, left, ranking };
                 watch(&Event::Run(progress));
             },
         };

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use engines::profile::{Choice, InFlight, Line, Measured, Other, Residency, Situation, SizeClass};
 use serde::{Deserialize, Serialize};
 
-use super::candidates::{self, Candidate, Role, Status};
+use super::candidates;
 use super::search::Search;
+use crate::search::candidate::{Candidate, Role, Status};
 use crate::search::winner::{self, CandidateTimes};
 use crate::stats::{SlowMode, median, slow_modes};
 
@@ -353,7 +354,7 @@ impl Loss {
     /// The loss of the candidate at `index`.
     fn of(index: usize, best: Option<usize>, candidates: &[Candidate]) -> Loss {
         let candidate = &candidates[index];
-        if matches!(candidate.status, Status::Refused(_)) {
+        if candidate.is_refused() {
             return Loss::Refused;
         }
         if candidate.shares_extents {
@@ -378,7 +379,14 @@ fn variant_results(
 ) -> Vec<VariantResult> {
     let candidates = &search.candidates;
     let files = f64::from(search.case.files);
-    let finals: Vec<CandidateTimes> = candidates.iter().map(Candidate::times).collect();
+    // Sharing extents takes no time, and tells nothing of what slowed a round.
+    let finals: Vec<CandidateTimes> = candidates
+        .iter()
+        .map(|candidate| match candidate.shares_extents {
+            true => CandidateTimes::new(candidate.name.clone(), []),
+            false => candidate.times(),
+        })
+        .collect();
     let slow_modes = slow_modes(&winner::runs(&finals));
     let mut results: Vec<VariantResult> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
@@ -393,8 +401,8 @@ fn variant_results(
             Status::Running => ("raced", ""),
             Status::Beaten => ("beaten", ""),
             Status::Waiting => ("untried", ""),
-            Status::Slow if candidate.elimination_ns.is_empty() => ("untried", ""),
-            Status::Slow => ("slow", ""),
+            Status::Slow(_) if candidate.elimination_ns.is_empty() => ("untried", ""),
+            Status::Slow(_) => ("slow", ""),
             Status::Refused(why) => ("refused", why.as_str()),
         };
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);

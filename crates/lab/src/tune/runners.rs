@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::candidates::{Candidate, Role};
+use crate::search::candidate::{Candidate, Role};
 use crate::trial::Runner;
 
 /// For each candidate that has run, by its index, one runner a copy slot.

@@ -20,7 +20,7 @@ use crate::analysis::{self, Finding, artefacts};
 use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure, Order, Part};
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 use crate::sample::run_samples::Samples;
 use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
 
@@ -294,7 +294,7 @@ impl PartVerdict {
         let mut any = false;
         for (cell, samples) in self.cells.iter_mut().zip(&view.cells) {
             for (variant, counted) in cell.variants.iter_mut().zip(&samples.counted) {
-                let shares = |record: &&Record| record.measured.shares_extents;
+                let shares = |record: &&Sample| record.measured.shares_extents;
                 variant.shares_extents = counted.iter().any(shares);
                 any |= variant.shares_extents;
             }

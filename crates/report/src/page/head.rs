@@ -80,23 +80,18 @@ fn claims(html: &mut String, claims: &[TestedClaim]) {
         return;
     }
     html.push_str("<dl class=\"claims\">");
-    for TestedClaim { says, published, here, answer, why, .. } in claims {
-        let class = match answer {
+    for claim in claims {
+        let class = match claim.answer {
             ClaimAnswer::Holds => "good",
             ClaimAnswer::CannotBeTold => "open",
             ClaimAnswer::DoesNotHold => "bad",
         };
-        let figures = [(", here ", here), (": ", why)].into_iter();
-        let figures = figures.filter(|(_, found)| !found.is_empty());
-        let figures: String = figures.map(|(word, found)| format!("{word}{found}")).collect();
         let _ = write!(
             html,
-            "<div><dt><span class=\"badge {class}\">{}</span></dt><dd>{} \
-             <small>published {}{}</small></dd></div>",
-            answer.words(),
-            escaped(says),
-            escaped(published),
-            escaped(&figures),
+            "<div><dt><span class=\"badge {class}\">{}</span></dt><dd>{} <small>{}</small></dd></div>",
+            claim.answer.words(),
+            escaped(&claim.says),
+            escaped(&claim.figures()),
         );
     }
     html.push_str("</dl>\n");

@@ -20,7 +20,7 @@ use engines::Variant;
 use super::view::{CellView, View, workers_of};
 use crate::definition::without_label;
 use crate::page_cache::state::State;
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 use crate::sample::run_samples::MachineFacts;
 
 /// Page faults of one worker in a timed part that has none: of stacks, of threads that start.
@@ -76,7 +76,7 @@ fn faults(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
     let mut found: BTreeMap<&str, Vec<(f64, String)>> = BTreeMap::new();
     for (view, cell) in cells {
         for (index, variant) in view.part.variants.iter().enumerate() {
-            let of = |record: &Record| Some(record.measured.minor_faults as f64);
+            let of = |record: &Sample| Some(record.measured.minor_faults as f64);
             let Some(faults) = cell.median_of(index, of) else { continue };
             let stray = FAULTS_STRAY * f64::from(workers_of(variant).1 * cell.cell.at_once);
             if faults > stray && !faults_are_expected(&cell.cell.workload, variant) {

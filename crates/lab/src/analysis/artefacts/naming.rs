@@ -1,7 +1,7 @@
 //! How a sentence names the cells and variants that it is about.
 
 use crate::analysis::view::{CellView, View};
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 use crate::words;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) fn named(cells: &[String]) -> String {
 /// For each variant the cells in which `is_so` for any of its counted runs.
 pub(super) fn of_variants<'v>(
     cells: &[(&'v View<'_>, &CellView<'_>)],
-    is_so: impl Fn(&CellView<'_>, &Record) -> bool,
+    is_so: impl Fn(&CellView<'_>, &Sample) -> bool,
 ) -> BTreeMap<&'v str, Vec<String>> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (view, cell) in cells {

@@ -5,7 +5,7 @@ use super::naming::{NAMED_MAX, named, of_variants};
 use crate::analysis::view::{CellView, View};
 use crate::definition::is_floor;
 use crate::page_cache::state::{Proof, State};
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 use crate::workload;
 
 /// The share of an uncompressed source that a cold copy reads from the device at the least.
@@ -17,7 +17,7 @@ const SCANNED_SHARE: f64 = 0.05;
 pub(crate) fn not_counted(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
     let mut found = Vec::new();
     for (_, cell) in cells {
-        let missed: Vec<&&Record> =
+        let missed: Vec<&&Sample> =
             cell.all.iter().filter(|record| !record.measured.counted).collect();
         let Some(last) = missed.last() else { continue };
         found.push(format!(
@@ -38,17 +38,17 @@ pub(crate) fn not_counted(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
 }
 
 pub(crate) fn unverified(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String> {
-    let is_unverified = |record: &&&Record| {
-        record.measured.counted
-            && record.measured.state_proved == Proof::Unverified
-            && record.state_wanted != State::AsItComes
-            && record.measured.src_resident_bytes_before.is_none()
-            && reads_a_file(record)
+    let is_unverified = |cell: &CellView<'_>, sample: &Sample| {
+        sample.measured.counted
+            && sample.measured.state_proved == Proof::Unverified
+            && cell.cell.state != State::AsItComes
+            && sample.measured.src_resident_bytes_before.is_none()
+            && reads_a_file(cell, sample)
     };
     let mut of = Vec::new();
     let mut note = "";
     for (_, cell) in cells {
-        if let Some(record) = cell.all.iter().find(is_unverified) {
+        if let Some(record) = cell.all.iter().find(|sample| is_unverified(cell, sample)) {
             of.push(cell.cell.id());
             note = &record.measured.state_note;
         }
@@ -58,19 +58,19 @@ pub(crate) fn unverified(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String>
     })
 }
 
-fn reads_a_file(record: &Record) -> bool {
-    let workload = workload::by_name(&record.workload);
-    workload.is_some_and(|workload| workload.has_state) && !is_floor(&record.variant)
+fn reads_a_file(cell: &CellView<'_>, sample: &Sample) -> bool {
+    let workload = workload::by_name(&cell.cell.workload);
+    workload.is_some_and(|workload| workload.has_state) && !is_floor(&sample.variant)
 }
 
 pub(crate) fn little_read(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String> {
     let little = of_variants(cells, |cell, record| {
         let bytes = cell.cell.run_bytes() * u64::from(cell.cell.at_once);
         let read = record.measured.device_read_bytes;
-        record.state_wanted == State::Cold
+        cell.cell.state == State::Cold
             && record.measured.state_proved == Proof::Cold
             && !record.measured.shares_extents
-            && reads_a_file(record)
+            && reads_a_file(cell, record)
             && read.is_some_and(|read| (read as f64) < READ_SHARE_MIN * bytes as f64)
     });
     let mut cells: Vec<String> = little.into_values().flatten().collect();
@@ -86,7 +86,7 @@ pub(crate) fn little_read(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String
 }
 
 pub(crate) fn memory_short(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String> {
-    let all: Vec<&&Record> = cells.iter().flat_map(|(_, cell)| &cell.all).collect();
+    let all: Vec<&&Sample> = cells.iter().flat_map(|(_, cell)| &cell.all).collect();
     let scanned = all.iter().filter(|r| r.measured.pages_scanned.is_some_and(|n| n > 0)).count();
     let swapped = all.iter().filter(|r| r.measured.pages_swapped.is_some_and(|n| n > 0)).count();
     (scanned as f64 > SCANNED_SHARE * all.len() as f64 || swapped > 0).then(|| {

@@ -25,7 +25,7 @@ fn quiet_samples_give_no_sign() {
 
 #[test]
 fn each_sign_is_told() {
-    type Spoil = fn(&mut Record) -> f64;
+    type Spoil = fn(&mut Sample) -> f64;
     let cases: [(Spoil, &str); 8] = [
         (
             |record| {

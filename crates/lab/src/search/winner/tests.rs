@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::observations::Observations;
 use crate::definition::Measure;
 use crate::sample::measurement::Measurement;
-use crate::sample::record::Record;
+use crate::sample::record::Sample;
 use crate::stats::normal;
 
 fn candidate(variant: &str, times: &[f64]) -> CandidateTimes {
@@ -221,14 +221,14 @@ fn a_race_that_may_end_after_each_round_finds_no_more_false_winners() {
 }
 
 /// Samples of two variants: as a race takes them, and as a bench of as many sessions does.
-fn samples(rng: &mut fastrand::Rng, rounds: u32, ratio: f64, slow: f64) -> [Vec<Record>; 2] {
+fn samples(rng: &mut fastrand::Rng, rounds: u32, ratio: f64, slow: f64) -> [Vec<Sample>; 2] {
     let mut of = |times: f64, slow: f64| {
         let of_round = |session| {
             let times = times * if rng.f64() < slow { 6.0 } else { 1.0 };
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive.
             let elapsed_ns = (1e6 * times * (0.02 * normal(rng)).exp()) as u64;
             let measured = Measurement { elapsed_ns, counted: true, ..Measurement::default() };
-            Record { session, round: 1, measured, ..Record::default() }
+            Sample { session, round: 1, measured, ..Sample::default() }
         };
         (1..=rounds).map(of_round).collect()
     };
@@ -236,8 +236,8 @@ fn samples(rng: &mut fastrand::Rng, rounds: u32, ratio: f64, slow: f64) -> [Vec<
 }
 
 /// The verdict of a race on them.
-fn verdict(samples: &[Vec<Record>; 2]) -> Verdict {
-    let of = |name: &str, records: &[Record]| {
+fn verdict(samples: &[Vec<Sample>; 2]) -> Verdict {
+    let of = |name: &str, records: &[Sample]| {
         let times = records.iter().map(|it| it.measured.elapsed_ns as f64);
         candidate(name, &times.collect::<Vec<_>>())
     };

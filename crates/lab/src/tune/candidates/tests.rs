@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use engines::profile::{InFlight, Residency, Situation, SizeClass};
 
 use super::*;
@@ -74,7 +76,7 @@ fn who_was_not_tried_waits_and_comes_to_a_new_final() {
     drop_slow(&mut candidates, 1);
     assert_eq!(candidates[2].status, Status::Waiting, "its speed is unknown");
     assert_eq!(names(&candidates), ["direct", "sendfile"]);
-    candidates[1].status = Status::Slow;
+    candidates[1].status = Status::Slow(String::new());
     assert!(!is_settled(&candidates), "one was not tried");
     assert_eq!(admit_waiting(&mut candidates), [2]);
     candidates[2].elimination_ns.push(1.0);

@@ -7,7 +7,8 @@ use super::state::{Search, SearchContext, narrow};
 use crate::error::Error;
 use crate::sample::Stage;
 use crate::search::admission::is_far_slower;
-use crate::tune::candidates::{self, Role, Status};
+use crate::search::candidate::{Role, Status};
+use crate::tune::candidates;
 use crate::tune::heuristics::{
     ELIMINATION_ROUNDS, ELIMINATION_SHARE, REPEATS, RUNS_WANTED, SEARCH_SHARE, SHORT_SHARE, STEPS,
 };
@@ -48,8 +49,7 @@ impl Search {
         if waiting.is_empty() {
             return Ok(false);
         }
-        let cost = |index: usize| self.candidates[index].cost;
-        waiting.sort_by_key(|&index| (cost(index).is_none(), cost(index)));
+        waiting.sort_by_key(|&index| (self.own_cost(index).is_none(), self.own_cost(index)));
         let share = context.deadline.saturating_duration_since(started);
         let end = started + share.mul_f64(SEARCH_SHARE);
         for repeat in 1..=2 {
@@ -85,7 +85,7 @@ impl Search {
         for (candidate, time) in self.candidates.iter_mut().zip(times) {
             let far_slower = time.is_some_and(|ns| is_far_slower(ns, best_ns));
             if far_slower && candidate.runs() {
-                candidate.status = Status::Slow;
+                candidate.status = Status::Slow(String::new());
             }
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Search {
                 // fastest with a short file.
                 order.sort_by_key(|&index| {
                     let contender = self.candidates[index].role == Role::Contender;
-                    let cost = self.candidates[index].cost.filter(|_| round == 1);
+                    let cost = self.own_cost(index).filter(|_| round == 1);
                     (contender, cost.is_none() && round == 1, cost)
                 });
                 let is_contender = |index: &usize| self.candidates[*index].role == Role::Contender;
@@ -198,10 +198,6 @@ impl Search {
         index: usize,
         round: usize,
     ) -> Result<(), Error> {
-        let run = self.run(context, index, (Stage::Elimination, narrow(round)))?;
-        if let Some(measured) = run.filter(|measured| measured.counted) {
-            self.candidates[index].elimination_ns.push(measured.elapsed_ns as f64);
-        }
-        Ok(())
+        self.run(context, index, (Stage::Elimination, narrow(round))).map(drop)
     }
 }

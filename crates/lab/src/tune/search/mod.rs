@@ -6,10 +6,11 @@ mod state;
 
 use std::time::{Duration, Instant};
 
-use super::candidates::{self, Candidate, Role};
+use super::candidates;
 use crate::error::Error;
 use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
+use crate::search::candidate::{Candidate, Role};
 use crate::tune::heuristics::{
     MARGIN_AT_FIRST, MISSES_MAX, ROUNDS_A_VISIT, ROUNDS_MAX, RUNS_MIN, SHORT_ROUNDS_A_VISIT,
     SHORT_VISIT, VISITS_TO_SETTLE,
@@ -69,10 +70,10 @@ impl Search {
         let mut missed = String::new();
         for run in 1..=MISSES_MAX {
             let Some(index) = self.candidates.iter().position(Candidate::runs) else { break };
-            if self.candidates[index].cost.is_none() {
+            if self.own_cost(index).is_none() {
                 self.short_run(context, index)?;
             }
-            let cost = self.candidates[index].cost.unwrap_or_default();
+            let cost = self.own_cost(index).unwrap_or_default();
             if self.is_over(context.grace.max(context.most), Some(cost * RUNS_MIN)) {
                 let run = crate::words::nanoseconds(cost.as_secs_f64() * 1e9);
                 let why = format!("there is no time for enough runs, of about {run} each");
@@ -87,7 +88,7 @@ impl Search {
                 Some(measured) => missed = measured.state_note,
                 None => {}
             }
-            if self.is_over(context.most, self.candidates[index].cost) {
+            if self.is_over(context.most, self.own_cost(index)) {
                 break;
             }
         }
@@ -132,10 +133,7 @@ impl Search {
             self.rounds = round;
             self.rounds_ever += 1;
             for index in context.plan.order(Stage::Final, round, &running) {
-                let run = self.run(context, index, (Stage::Final, round))?;
-                if let Some(measured) = run.filter(|measured| measured.counted) {
-                    self.candidates[index].finals_ns.insert(round, measured.elapsed_ns as f64);
-                }
+                self.run(context, index, (Stage::Final, round))?;
             }
             if round >= ROUNDS_MIN {
                 if candidates::is_settled(&self.candidates) {
@@ -156,8 +154,8 @@ impl Search {
         } else if context.misses > 0 {
             "the page cache was not in the state that it had to be in".to_owned()
         } else {
-            let costs = self.candidates.iter().filter_map(|candidate| candidate.cost);
-            let run = costs.max().map_or(0.0, |cost| cost.as_secs_f64());
+            let costs = (0..self.candidates.len()).filter_map(|index| self.own_cost(index));
+            let run = costs.max().unwrap_or_default().as_secs_f64();
             let run = crate::words::nanoseconds(run * 1e9);
             self.lacks_time = true;
             format!("the time was over before there were enough runs, of up to {run} each")

@@ -9,12 +9,13 @@ use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::sample::measurement::Measurement;
+use crate::search::candidate::{Candidate, Role, Status};
 use crate::search::run_order::RunOrder;
 use crate::trial::Outcome;
-use crate::tune::candidates::{self, Candidate, Role, Status};
+use crate::tune::candidates;
 use crate::tune::case::Case;
 use crate::tune::copy_slot::{self, CopySlot, Length};
-use crate::tune::heuristics::ROUNDS_MAX;
+use crate::tune::heuristics::{ROUNDS_MAX, SHORT_BYTES};
 use crate::tune::runners::{Runners, started};
 
 /// The candidates of one situation and their results so far. A search can be continued.
@@ -125,7 +126,7 @@ impl Search {
             let mut candidates =
                 self.candidates.iter().filter(|candidate| candidate.role != Role::OtherCopier);
             candidates.any(|candidate| {
-                candidate.variant == **variant && !matches!(candidate.status, Status::Refused(_))
+                candidate.variant == **variant && !candidate.is_refused()
             })
         };
         self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
@@ -139,24 +140,11 @@ impl Search {
             |candidate: &Candidate| match (&candidate.status, candidate.elimination_median_ns()) {
                 (Status::Refused(_), _) => Some((candidate.name.clone(), candidate.status.clone())),
                 (_, Some(ns)) if ns > factor * best_ns => {
-                    Some((candidate.name.clone(), Status::Slow))
+                    Some((candidate.name.clone(), Status::Slow(String::new())))
                 }
                 _ => None,
             };
         self.candidates.iter().filter_map(known).collect()
-    }
-
-    /// Candidates that still take part, fastest first, with their time of a file in nanoseconds.
-    pub(in crate::tune) fn leaders(&self) -> Vec<(String, f64)> {
-        let time = |candidate: &Candidate| {
-            let finals: Vec<f64> = candidate.finals_ns.values().copied().collect();
-            let ns = crate::stats::median(&finals).or(candidate.elimination_median_ns())?;
-            Some((candidate.name.clone(), ns / f64::from(self.case.files)))
-        };
-        let running = self.candidates.iter().filter(|candidate| candidate.runs());
-        let mut leaders: Vec<(String, f64)> = running.filter_map(time).collect();
-        leaders.sort_by(|(_, one), (_, other)| one.total_cmp(other));
-        leaders
     }
 
     /// Variants that came to the end and could be chosen.
@@ -182,8 +170,13 @@ impl Search {
 
     /// What a run is likely to take: as long as its last one, or as the longest of the others.
     pub(super) fn cost_of(&self, index: usize) -> Option<Duration> {
-        let all = self.candidates.iter().filter_map(|candidate| candidate.cost);
-        self.candidates[index].cost.or_else(|| all.max())
+        let all = (0..self.candidates.len()).filter_map(|index| self.own_cost(index));
+        self.own_cost(index).or_else(|| all.max())
+    }
+
+    /// What a run is likely to take, going by its own last one.
+    pub(super) fn own_cost(&self, index: usize) -> Option<Duration> {
+        self.candidates[index].cost_of(self.case.slot_bytes())
     }
 
     pub(super) fn is_over(&self, end: Instant, cost: Option<Duration>) -> bool {
@@ -210,45 +203,39 @@ impl Search {
         (context.watch)(self, stage, round);
         let began = Instant::now();
         let slots = context.slots.len();
-        let run = match started(&mut context.runners, &self.candidates[index], index, slots) {
+        let outcome = match started(&mut context.runners, &self.candidates[index], index, slots) {
             Ok(runners) => {
                 copy_slot::run(&self.case, context.prover, context.slots, runners, length)?
             }
             Err(why) => Outcome::Refused(why),
         };
+        let bytes = match length {
+            Length::Whole => self.case.slot_bytes(),
+            Length::Short => SHORT_BYTES,
+        };
         let candidate = &mut self.candidates[index];
-        match run {
-            Outcome::Refused(why) => {
-                candidate.status = Status::Refused(why);
-                context.runners.remove(&index);
-                Ok(None)
-            }
-            Outcome::Measured(measured) => {
-                candidate.cost = Some(began.elapsed());
-                context.misses += u32::from(!measured.counted);
-                candidate.shares_extents = measured.shares_extents;
-                Ok(Some(measured))
-            }
+        let measured = candidate.ran(outcome, began.elapsed(), (bytes, 1));
+        match &measured {
+            None => drop(context.runners.remove(&index)),
+            Some(measured) if measured.counted => candidate.keep(stage, round, measured),
+            Some(_) => context.misses += 1,
         }
+        Ok(measured)
     }
 
-    /// Copies the start of the source and predicts what all of it will cost; `None` where it has no
-    /// start of its own, or the candidate refuses.
+    /// Copies the start of the source and returns its time; `None` where it has no start of its own, or the
+    /// candidate refuses.
     pub(super) fn short_run(
         &mut self,
         context: &mut SearchContext<'_>,
         index: usize,
     ) -> Result<Option<f64>, Error> {
-        let Some(times) = context.slots[0].times_short() else { return Ok(None) };
-        let known = self.candidates[index].cost;
-        let began = Instant::now();
+        if !context.slots[0].has_start() {
+            return Ok(None);
+        }
         let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
         context.misses = 0;
-        let Some(measured) = run else { return Ok(None) };
-        let own = Duration::from_nanos(measured.elapsed_ns).mul_f64(times);
-        // The time outside the timed part grows less than the timed part.
-        self.candidates[index].cost = known.or(Some(own + began.elapsed()));
-        Ok(Some(measured.elapsed_ns as f64))
+        Ok(run.map(|measured| measured.elapsed_ns as f64))
     }
 }
 

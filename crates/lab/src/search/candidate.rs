@@ -1,0 +1,293 @@
+//! A candidate of a race or of the search for a situation: its times, what its runs cost, and whether it
+//! still takes part.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engines::{Kind, Variant};
+
+use super::winner::{self, CandidateTimes};
+use crate::sample::Stage;
+use crate::sample::measurement::Measurement;
+use crate::stats::{Ratio, median};
+use crate::trial::Outcome;
+
+/// A copy of this length takes longer to compare and to remove than to begin.
+pub(crate) const LONG_BYTES: u64 = 8 << 20;
+
+/// One variant in a race or search.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// What it is called in tables and records.
+    pub(crate) name: String,
+    /// What runs; for another copier, the variant that it ends up with.
+    pub(crate) variant: Variant,
+    pub(crate) role: Role,
+    pub(crate) status: Status,
+    /// Bytes of its longest elimination rounds.
+    pub(crate) elimination_bytes: u64,
+    /// The times of these.
+    pub(crate) elimination_ns: Vec<f64>,
+    /// The counted times of its final rounds.
+    pub(crate) finals_ns: BTreeMap<u32, f64>,
+    pub(crate) shares_extents: bool,
+    /// What the last of its longest runs took in all (setting the state, copying, comparing, removing), or, before the
+    /// first, what that will take.
+    pub(crate) cost: Option<Duration>,
+    pub(crate) last: Option<LastRun>,
+}
+
+/// The extent of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastRun {
+    timed: Duration,
+    bytes: u64,
+    files: usize,
+}
+
+/// The role of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A variant that competes.
+    Contender,
+    /// A baseline: it is measured however slow it is. It can win too.
+    Baseline,
+    /// Another copier, which no profile can name.
+    OtherCopier,
+}
+
+/// Whether a candidate still takes part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Running,
+    /// There was no time to try it so far.
+    Waiting,
+    /// The candidate was dropped in the elimination rounds; in words, where a race tells why.
+    Slow(String),
+    /// The candidate was shown to be slower in the final.
+    Beaten,
+    /// The candidate does not work here; why.
+    Refused(String),
+}
+
+/// Candidates are compared within a class: moving bytes and sharing extents serve different
+/// purposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Bytes are moved.
+    Mover,
+    /// The destination shares the source's extents.
+    Sharer,
+    /// No file is copied.
+    Floor,
+}
+
+/// One variant's place so far.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The variant.
+    pub variant: String,
+    /// Runs so far in this part.
+    pub runs: usize,
+    /// The median time of the runs, in nanoseconds.
+    pub median_ns: f64,
+    /// Bytes of one run.
+    pub bytes: u64,
+    /// Whether these are runs of the final.
+    pub in_final: bool,
+    /// Whether it is a floor.
+    pub floor: bool,
+    /// Whether it still takes part.
+    pub running: bool,
+}
+
+impl Candidate {
+    pub(crate) fn new(variant: Variant, role: Role) -> Candidate {
+        Candidate {
+            name: variant.to_string(),
+            variant,
+            role,
+            status: Status::Running,
+            elimination_bytes: 0,
+            elimination_ns: Vec::new(),
+            finals_ns: BTreeMap::new(),
+            shares_extents: false,
+            cost: None,
+            last: None,
+        }
+    }
+
+    pub(crate) fn runs(&self) -> bool {
+        self.status == Status::Running
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.status, Status::Refused(_))
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        match self.variant.engine.kind {
+            Kind::Floor { .. } => Class::Floor,
+            Kind::Copier { .. } if self.shares_extents => Class::Sharer,
+            Kind::Copier { .. } => Class::Mover,
+        }
+    }
+
+    /// Notes the end of a run over `bytes` in so many files that took `cost` in all. Returns what was
+    /// measured, unless the candidate refused.
+    pub(crate) fn ran(
+        &mut self,
+        outcome: Outcome,
+        cost: Duration,
+        (bytes, files): (u64, usize),
+    ) -> Option<Box<Measurement>> {
+        match outcome {
+            Outcome::Refused(why) => {
+                self.status = Status::Refused(why);
+                None
+            }
+            Outcome::Measured(measured) => {
+                // What a longer run takes tells more.
+                if self.last.is_none_or(|last| bytes >= last.bytes) {
+                    self.cost = Some(cost);
+                    let timed = Duration::from_nanos(measured.elapsed_ns);
+                    self.last = Some(LastRun { timed, bytes, files });
+                }
+                self.shares_extents = measured.shares_extents;
+                Some(measured)
+            }
+        }
+    }
+
+    /// Keeps the time of the last run, which belongs to `round` of `stage`. Of eliminations the longest
+    /// are kept, of finals those that count.
+    pub(crate) fn keep(&mut self, stage: Stage, round: u32, measured: &Measurement) {
+        let ns = measured.elapsed_ns as f64;
+        match (stage, self.last) {
+            (Stage::Elimination, Some(LastRun { bytes, .. })) => {
+                if bytes != self.elimination_bytes {
+                    self.elimination_ns.clear();
+                }
+                self.elimination_bytes = bytes;
+                self.elimination_ns.push(ns);
+            }
+            (Stage::Final, _) if measured.counted => drop(self.finals_ns.insert(round, ns)),
+            _ => {}
+        }
+    }
+
+    /// The median of its elimination rounds; of two, the lesser. Not the minimum: now and then a
+    /// run gets memory that is faster than that of any other run.
+    pub(crate) fn elimination_median_ns(&self) -> Option<f64> {
+        let mut times = self.elimination_ns.clone();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len().checked_sub(1)? / 2).copied()
+    }
+
+    /// The same, if its longest elimination rounds are over `bytes`.
+    pub(crate) fn elimination_ns_at(&self, bytes: u64) -> Option<f64> {
+        self.elimination_median_ns().filter(|_| self.elimination_bytes == bytes)
+    }
+
+    /// The mean of its elimination rounds: what it costs with its slow runs.
+    pub(crate) fn elimination_mean_ns(&self) -> Option<f64> {
+        let times = &self.elimination_ns;
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+
+    /// The counted times of its final.
+    pub(crate) fn times(&self) -> CandidateTimes {
+        let times = self.finals_ns.iter().map(|(&round, &ns)| (round, ns));
+        CandidateTimes::new(self.name.clone(), times)
+    }
+
+    /// The ratio of its time to the other's in the final.
+    pub(crate) fn ratio(&self, other: &Candidate) -> Option<Ratio> {
+        self.times().ratio(&other.times())
+    }
+
+    /// What a run over `bytes` will take in all, going by the last. The copy itself grows with the
+    /// bytes. So do the comparison and the removal of a long copy, and the creation of many files;
+    /// what a short one or a floor takes beside the timed part is mostly its start, which does not
+    /// grow.
+    pub(crate) fn cost_of(&self, bytes: u64) -> Option<Duration> {
+        let Some(last) = self.last else { return self.cost };
+        let growth = bytes as f64 / last.bytes.max(1) as f64;
+        let beside = self.cost?.saturating_sub(last.timed);
+        let is_long = last.bytes >= LONG_BYTES || last.files > 1;
+        let beside_grows = is_long && self.class() != Class::Floor;
+        let beside = if beside_grows { beside.mul_f64(growth) } else { beside };
+        Some(last.timed.mul_f64(growth) + beside)
+    }
+
+    /// Its place by its final, or by its elimination rounds before the final has reached it.
+    fn line(&self) -> Option<Line> {
+        let finals: Vec<f64> = self.finals_ns.values().copied().collect();
+        let in_final = !finals.is_empty();
+        let times = if in_final { &finals } else { &self.elimination_ns };
+        let last_bytes = self.last.map_or(0, |last| last.bytes);
+        Some(Line {
+            variant: self.name.clone(),
+            runs: times.len(),
+            median_ns: median(times)?,
+            bytes: if in_final { last_bytes } else { self.elimination_bytes },
+            in_final,
+            floor: self.class() == Class::Floor,
+            running: self.runs(),
+        })
+    }
+}
+
+/// The ranking so far, fastest first; dropped candidates come last.
+pub(crate) fn ranking(candidates: &[Candidate]) -> Vec<Line> {
+    let works = candidates.iter().filter(|candidate| !candidate.is_refused());
+    let mut lines: Vec<Line> = works.filter_map(Candidate::line).collect();
+    let ns_per_byte = |line: &Line| line.median_ns / line.bytes.max(1) as f64;
+    lines.sort_by(|a, b| {
+        b.running.cmp(&a.running).then_with(|| ns_per_byte(a).total_cmp(&ns_per_byte(b)))
+    });
+    lines
+}
+
+/// The indices of the candidates of the final that are `of` a field.
+pub(crate) fn field(candidates: &[Candidate], of: impl Fn(&Candidate) -> bool) -> Vec<usize> {
+    let raced = |&index: &usize| !candidates[index].finals_ns.is_empty() && of(&candidates[index]);
+    (0..candidates.len()).filter(raced).collect()
+}
+
+/// The fastest of `field`.
+pub(crate) fn best(candidates: &[Candidate], field: &[usize]) -> Option<usize> {
+    winner::best(&times_of(candidates, field)).map(|place| field[place])
+}
+
+/// Drops those of `field` that are shown to be slower than the best and that `may_leave`, which is asked
+/// with the best. Where nothing is decided for good yet, `keep_last`, they are not dropped if only the
+/// best would be left: a lead is measured better by more rounds. Those that were dropped before the best
+/// had its first slow run come back.
+pub(crate) fn drop_beaten(
+    candidates: &mut [Candidate],
+    field: &[usize],
+    keep_last: bool,
+    may_leave: impl Fn(&Candidate, &Candidate) -> bool,
+) {
+    let is_beaten = |&place: &usize| candidates[field[place]].status == Status::Beaten;
+    let dropped: Vec<usize> = (0..field.len()).filter(is_beaten).collect();
+    for place in winner::no_longer_beaten(&times_of(candidates, field), &dropped) {
+        candidates[field[place]].status = Status::Running;
+    }
+    let running: Vec<usize> =
+        field.iter().copied().filter(|&index| candidates[index].runs()).collect();
+    let Some(best) = best(candidates, &running) else { return };
+    let mut beaten = winner::beaten(&times_of(candidates, &running));
+    beaten.retain(|&place| may_leave(&candidates[running[place]], &candidates[best]));
+    if keep_last && beaten.len() + 1 >= running.len() {
+        return;
+    }
+    for place in beaten {
+        candidates[running[place]].status = Status::Beaten;
+    }
+}
+
+fn times_of(candidates: &[Candidate], field: &[usize]) -> Vec<CandidateTimes> {
+    field.iter().map(|&index| candidates[index].times()).collect()
+}
