@@ -98,7 +98,11 @@ fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
 
 fn require_same_version_and_kernel(before: &Run) -> anyhow::Result<()> {
     let (path, version) = (before.path.display(), &before.how.haulage_version);
-    if version != VERSION || before.how.schema != run_dir::SCHEMA {
+    if before.how.schema != run_dir::SCHEMA {
+        let schema = before.how.schema;
+        bail!("'{path}' has files of schema {schema}, which can be read and not be resumed");
+    }
+    if version != VERSION {
         bail!("'{path}' is a run of haulage {version}; haulage {VERSION} cannot resume it");
     }
     let kernel = lab::environment::kernel();

@@ -36,7 +36,7 @@ fn of_part(part: &PartVerdict, of: &Part, columns: usize) -> String {
     let mut text = String::new();
     text.push_str(&wrapped(&format!("{}: {}", part.part, part.question), columns, ""));
     if part.cells.iter().any(|cell| !cell.variants.is_empty()) {
-        text.push_str(&matrix(part, of, columns));
+        text.push_str(&of_sheet(&matrix(part, of), columns));
     }
     text.push_str(&wrapped_each(&refused(part), columns));
     text.push_str(&wrapped(&part.sentence, columns, ""));
@@ -62,8 +62,10 @@ fn refused(part: &PartVerdict) -> Vec<String> {
 /// The columns of a sheet, in as many blocks one below another as the width needs. Each block repeats
 /// the columns that identify a row.
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
-    let mut text = String::new();
-    text.push_str(&wrapped(&sheet.title, columns, ""));
+    let mut text = match sheet.title.as_str() {
+        "" => String::new(),
+        title => wrapped(title, columns, ""),
+    };
     let count = |text: &String| text.chars().count();
     let width = |column: usize| {
         let cells = sheet.rows.iter().map(|row| &row[column]);
@@ -111,45 +113,35 @@ fn push_row(text: &mut String, name: &str, name_columns: usize, cells: &str) {
     text.push('\n');
 }
 
-/// A row for each variant and a column for each cell: the median of the baseline, and the ratios of
-/// the others to it.
-fn matrix(part: &PartVerdict, of: &Part, columns: usize) -> String {
-    let variants: Vec<&str> =
-        part.cells[0].variants.iter().map(|variant| variant.variant.as_str()).collect();
-    let longest = variants.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let name_width = name_columns(longest, columns);
-    let heads: Vec<String> = part.cells.iter().map(|cell| head(part, cell)).collect();
-    let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0).max(8) + 2;
-    let per_block = ((columns.saturating_sub(name_width)) / width).max(1);
+/// A row for each variant that works and a column for each cell: the median of the baseline, and the
+/// ratios of the others to it.
+fn matrix(part: &PartVerdict, of: &Part) -> Sheet {
     let calls = calls_of_run(of);
-    let mut text = String::new();
-    for block in (0..part.cells.len()).collect::<Vec<_>>().chunks(per_block) {
-        let heads: String = block.iter().map(|&cell| format!("{:>width$}", heads[cell])).collect();
-        push_row(&mut text, "", name_width, &heads);
-        for (index, variant) in variants.iter().enumerate() {
-            let cells: Vec<String> =
-                block.iter().map(|&cell| value(&part.cells[cell], index, calls)).collect();
-            if cells.iter().all(|cell| cell == "-") {
-                continue;
-            }
-            let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
-            push_row(&mut text, variant, name_width, &cells);
-        }
+    let heads = part.cells.iter().map(|cell| head(part, cell));
+    let row = |(index, variant): (usize, &VariantSummary)| {
+        let cells = part.cells.iter().map(|cell| value(cell, index, calls));
+        std::iter::once(variant.variant.clone()).chain(cells).collect::<Vec<String>>()
+    };
+    let mut rows: Vec<_> = part.cells[0].variants.iter().enumerate().map(row).collect();
+    rows.retain(|row| row[1..].iter().any(|cell| cell != "-"));
+    let what = match part.measure {
+        _ if calls > 1 => "time of one call",
+        Measure::Elapsed => "time",
+        Measure::Durable => "time until on the medium",
+        Measure::Processor => "processor time",
+    };
+    let legend = format!(
+        "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved",
+        part.baseline
+    );
+    let compares = part.cells.iter().any(|cell| !cell.comparisons.is_empty());
+    Sheet {
+        title: String::new(),
+        columns: std::iter::once(String::new()).chain(heads).collect(),
+        key_columns: 1,
+        rows,
+        sentences: compares.then_some(legend).into_iter().collect(),
     }
-    if part.cells.iter().any(|cell| !cell.comparisons.is_empty()) {
-        let what = match part.measure {
-            _ if calls > 1 => "time of one call",
-            Measure::Elapsed => "time",
-            Measure::Durable => "time until on the medium",
-            Measure::Processor => "processor time",
-        };
-        let legend = format!(
-            "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved",
-            part.baseline
-        );
-        text.push_str(&wrapped(&legend, columns, ""));
-    }
-    text
 }
 
 /// The calls of a run if the part measures the time of one call; otherwise 1.

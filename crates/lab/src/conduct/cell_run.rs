@@ -157,6 +157,7 @@ impl CellRun {
                 self.calls.resize(part.variants.len(), None);
                 self.calls[variant] = measured.calls.or(self.calls[variant]);
                 measured.calls = self.calls[variant];
+                measured.ended_ns = 0;
                 let name = &part.variants[variant];
                 let sample = Sample::of(self.cell.id(), name, place, *measured);
                 if let Some(times) = times {
@@ -184,15 +185,11 @@ impl CellRun {
     pub(crate) fn plan_rounds(&mut self, part: &Part) {
         let Some(round) = self.round_cost else { return };
         let (session_ns, round_ns) = (self.session_cost.as_nanos(), round.as_nanos());
-        let open = self.compared(part).into_iter().filter(|&(one, _)| !self.answered[one]);
-        let wanted = open.filter_map(|(one, other)| {
+        let wanted = self.compared(part).into_iter().filter_map(|(one, other)| {
             let deviations = self.points.compare(one, other).deviations()?;
             Some(rounds_per_session(session_ns as f64, round_ns as f64, deviations, ROUNDS_MAX))
         });
-        // Half of the open comparisons want no more.
-        let mut wanted: Vec<u32> = wanted.collect();
-        wanted.sort_unstable();
-        self.rounds_wanted = wanted.get(wanted.len() / 2).copied().or(self.rounds_wanted);
+        self.rounds_wanted = wanted.max().or(self.rounds_wanted);
     }
 
     fn count(&mut self, round: &RoundRecord) {

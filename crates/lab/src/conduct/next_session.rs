@@ -35,10 +35,9 @@ impl Conductor<'_> {
         }
         // The first session ends by time.
         let Some(round) = run.round_cost else { return ROUNDS_MAX };
-        // Starting a session should take no longer than its rounds, until the noise says how many are
-        // worth their time.
+        // Starting a session should take no longer than its rounds.
         let by_overhead = run.session_cost.as_secs_f64() / round.as_secs_f64().max(1e-6);
-        let wanted = run.rounds_wanted.map_or(by_overhead.ceil(), f64::from);
+        let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
         // The sessions still needed for a first interim analysis have to fit into the time.
         let for_main = self.left_for_main().filter(|_| self.is_of_main(cell));
         let takes_turns = |&other: &usize| {

@@ -86,9 +86,9 @@ impl Race<'_> {
         let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
         // A floor that would take much of the time of the final is known well enough from the
         // elimination rounds.
-        let costly = floors.into_iter().filter(|&index| {
-            self.cost_of(index, bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
-        });
+        let costly = floors
+            .into_iter()
+            .filter(|&index| self.cost_of(index, bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE);
         let out: Vec<usize> = slow.map(|place| copiers[place]).chain(costly).collect();
         for index in out {
             let reason = "too slow in the elimination rounds for the time there is".to_owned();
@@ -225,7 +225,9 @@ impl Race<'_> {
             .unwrap_or(f64::INFINITY);
         self.running()
             .filter(|&index| {
-                self.candidates[index].elimination_ns_at(bytes).is_some_and(|ns| ns <= best * factor)
+                self.candidates[index]
+                    .elimination_ns_at(bytes)
+                    .is_some_and(|ns| ns <= best * factor)
             })
             .collect()
     }

@@ -84,7 +84,8 @@ impl Race<'_> {
         for class in [Class::Mover, Class::Sharer] {
             let field = candidate::field(&self.candidates, |it| it.class() == class);
             candidate::drop_beaten(&mut self.candidates, &field, early, |_, _| true);
-            decided &= self.running().filter(|&it| self.candidates[it].class() == class).count() <= 1;
+            decided &=
+                self.running().filter(|&it| self.candidates[it].class() == class).count() <= 1;
         }
         decided
     }

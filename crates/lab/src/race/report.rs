@@ -75,7 +75,8 @@ impl Race<'_> {
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
             let of_stage = |sample: &&RaceSample| sample.is_final() == is_final;
-            let mut samples: Vec<RaceSample> = self.samples.iter().filter(of_stage).cloned().collect();
+            let mut samples: Vec<RaceSample> =
+                self.samples.iter().filter(of_stage).cloned().collect();
             samples.sort_by_key(|sample| {
                 (sample.stage == Stage::WarmUp, sample.bytes, sample.round, sample.order_in_round)
             });
@@ -128,8 +129,7 @@ impl Race<'_> {
         let ranking: Vec<Ranking<'_>> =
             classes.iter().filter_map(|class| Ranking::of(class)).collect();
         let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
-        let best_ns_per_byte =
-            movers.filter_map(ns_per_byte).min_by(f64::total_cmp);
+        let best_ns_per_byte = movers.filter_map(ns_per_byte).min_by(f64::total_cmp);
         let mut summaries: Vec<Summary> = self
             .candidates
             .iter()

@@ -111,8 +111,7 @@ impl Race<'_> {
 
     pub(super) fn require_copiers(&self) -> Result<(), Error> {
         let copies = |candidate: &Candidate| {
-            matches!(candidate.variant.engine.kind, Kind::Copier { .. })
-                && !candidate.is_refused()
+            matches!(candidate.variant.engine.kind, Kind::Copier { .. }) && !candidate.is_refused()
         };
         if self.candidates.iter().any(copies) {
             return Ok(());

@@ -17,7 +17,7 @@ use crate::sample::csv_rows::Rows;
 use crate::sample::record::{self, CallRecord, RoundRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::{MachineFacts, Samples};
 use files::{RunError, failed, write};
-use recovery::{append, append_as, drop_calls_without_sample};
+use recovery::{append, drop_calls_without_sample};
 
 /// The version of the files in a run directory; it changes when a field changes its meaning or
 /// goes. 2: `samples.csv` repeats nothing of the cell and has no `ended_ns`; 1 can be read, and not be taken up.
@@ -147,9 +147,7 @@ impl RunDir {
                 _ => {}
             }
         }
-        // The end follows from the start and the time, but for several files.
-        let form = |rows: Rows<File>| rows.without("ended_ns");
-        let samples = append_as(&path.join(files::SAMPLES), &Sample::default(), form)?;
+        let samples = append(&path.join(files::SAMPLES), &Sample::default())?;
         drop_calls_without_sample(&path)?;
         Ok(RunDir {
             samples,

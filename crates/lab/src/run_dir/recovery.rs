@@ -14,15 +14,6 @@ use crate::sample::record;
 
 /// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
 pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, RunError> {
-    append_as(path, row, |rows| rows)
-}
-
-/// The same, with rows as `form` makes them.
-pub(crate) fn append_as(
-    path: &Path,
-    row: &impl Serialize,
-    form: fn(Rows<File>) -> Rows<File>,
-) -> Result<Rows<File>, RunError> {
     let failed = |error| failed("open", path)(error);
     let mut file = File::options()
         .read(true)
@@ -35,7 +26,7 @@ pub(crate) fn append_as(
     file.set_len(whole as u64).map_err(failed)?;
     file.seek(SeekFrom::End(0)).map_err(failed)?;
     let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
-    form(rows).headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
+    rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
 }
 
 /// The run that a row belongs to.

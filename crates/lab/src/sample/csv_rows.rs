@@ -11,23 +11,17 @@ use serde_json::{Map, Value};
 pub struct Rows<W: Write> {
     csv: csv::Writer<W>,
     head_written: bool,
-    left_out: Option<&'static str>,
 }
 
 impl<W: Write> Rows<W> {
     /// Rows with names above them.
     pub fn new(out: W) -> Rows<W> {
-        Rows { csv: csv::Writer::from_writer(out), head_written: false, left_out: None }
+        Rows { csv: csv::Writer::from_writer(out), head_written: false }
     }
 
     /// Rows that follow others, whose names stand above already.
     pub fn following(out: W) -> Rows<W> {
-        Rows { head_written: true, ..Rows::new(out) }
-    }
-
-    /// The rows without the field called `name`.
-    pub(crate) fn without(self, name: &'static str) -> Rows<W> {
-        Rows { left_out: Some(name), ..self }
+        Rows { csv: csv::Writer::from_writer(out), head_written: true }
     }
 
     /// The rows with the names of `row`'s fields above rows that are still to come: a file without
@@ -39,7 +33,7 @@ impl<W: Write> Rows<W> {
     /// # Panics
     /// When `row` is no struct.
     pub fn headed_as(mut self, row: &impl Serialize) -> csv::Result<Rows<W>> {
-        self.head(&self.fields_of(row))?;
+        self.head(&fields_of(row))?;
         self.csv.flush()?;
         Ok(self)
     }
@@ -72,7 +66,7 @@ impl<W: Write> Rows<W> {
     }
 
     fn put(&mut self, row: &impl Serialize) -> csv::Result<()> {
-        let fields = self.fields_of(row);
+        let fields = fields_of(row);
         self.head(&fields)?;
         self.csv.write_record(fields.values().map(text_of))
     }
@@ -85,13 +79,6 @@ impl<W: Write> Rows<W> {
         Ok(())
     }
 
-    fn fields_of(&self, row: &impl Serialize) -> Map<String, Value> {
-        let row = serde_json::to_value(row).expect("rows hold plain data");
-        let Value::Object(mut fields) = row else { panic!("a row is a struct") };
-        fields.retain(|name, _| Some(name.as_str()) != self.left_out);
-        fields
-    }
-
     /// The writer below.
     ///
     /// # Panics
@@ -99,6 +86,12 @@ impl<W: Write> Rows<W> {
     pub fn into_inner(self) -> W {
         self.csv.into_inner().unwrap_or_else(|_| unreachable!("nothing is left to be written"))
     }
+}
+
+fn fields_of(row: &impl Serialize) -> Map<String, Value> {
+    let row = serde_json::to_value(row).expect("rows hold plain data");
+    let Value::Object(fields) = row else { panic!("a row is a struct") };
+    fields
 }
 
 /// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no

@@ -11,7 +11,8 @@ use crate::page_cache::state::Proof;
 pub struct Measurement {
     /// CLOCK_MONOTONIC when the timed part started.
     pub started_ns: u64,
-    /// CLOCK_MONOTONIC when the timed part ended.
+    /// CLOCK_MONOTONIC when the timed part ended; 0 in a run directory, where it is not kept.
+    #[serde(skip_serializing_if = "is_not_kept")]
     pub ended_ns: u64,
     /// From just before the first byte to the return of the last call. With several files one after
     /// another, the sum over them without the opening and closing between; of several runs at once,
@@ -79,6 +80,11 @@ pub struct Measurement {
     pub last_resort_bytes: u64,
     /// Nothing was moved: the destination then shares the source's extents.
     pub shares_extents: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // As serde wants it.
+fn is_not_kept(ended_ns: &u64) -> bool {
+    *ended_ns == 0
 }
 
 /// A list in JSON, and its items with blanks between in CSV, where a single one looks like a number.

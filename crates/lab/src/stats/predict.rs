@@ -175,47 +175,4 @@ mod tests {
             );
         }
     }
-
-    /// The least number of sessions of `rounds` after which the interval of a ratio of 1.05 lies
-    /// above 1 + `delta` in four of five simulated experiments.
-    fn sessions_that_find(machine: Machine, rounds: usize, delta: f64) -> usize {
-        let finds = |sessions: usize| {
-            let mut rng = fastrand::Rng::with_seed(47);
-            let found = (0..400).filter(|_| {
-                let measured = machine.measure(&mut rng, sessions, rounds, 1.05_f64.ln());
-                let ratio = Sessions::new(measured).ratio(0.05).expect("sessions");
-                ratio.interval.low > 1.0 + delta
-            });
-            found.count() >= 320
-        };
-        let mut enough = 2;
-        while !finds(enough) {
-            enough = (enough * 8 / 7).max(enough + 1);
-        }
-        enough
-    }
-
-    /// The figures of the documentation:
-    /// `cargo test --release -p haulage-lab rounds_by_noise -- --ignored --nocapture`
-    #[test]
-    #[ignore = "takes minutes"]
-    fn rounds_by_noise() {
-        for noise in [Noise::Clean, Noise::Contaminated, Noise::TwoModes, Noise::Bursts] {
-            for (run_sd, session_sd) in
-                [(0.01, 0.01), (0.02, 0.0), (0.05, 0.0), (0.05, 0.02), (0.12, 0.0), (0.05, 0.1)]
-            {
-                let machine = Machine { noise, run_sd, session_sd };
-                let mut rng = fastrand::Rng::with_seed(53);
-                let pairs = machine.measure(&mut rng, 20_000, 1, 0.0);
-                let squares: f64 = pairs.iter().flatten().map(|pair| pair * pair).sum();
-                print!("{noise:?} {run_sd} {session_sd}: pair sd {:.3};", (squares / 2e4).sqrt());
-                for rounds in [1, 4, 10] {
-                    let [any, beyond] =
-                        [0.0, 0.02].map(|delta| sessions_that_find(machine, rounds, delta));
-                    print!("  x {rounds}: {any}, {beyond}");
-                }
-                println!();
-            }
-        }
-    }
 }

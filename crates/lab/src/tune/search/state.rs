@@ -125,9 +125,7 @@ impl Search {
         let works = |variant: &&Variant| {
             let mut candidates =
                 self.candidates.iter().filter(|candidate| candidate.role != Role::OtherCopier);
-            candidates.any(|candidate| {
-                candidate.variant == **variant && !candidate.is_refused()
-            })
+            candidates.any(|candidate| candidate.variant == **variant && !candidate.is_refused())
         };
         self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
     }
