@@ -213,8 +213,13 @@ fn an_interrupted_copy_leaves_the_old_file() {
     big.set_len(8 << 30).expect("a length");
     write(dir.path().join("old"), "old").expect("a file");
     let mut command = haulage();
-    command.args(["cp", "--atomic", "--sparse=never", "big", "old"]).current_dir(dir.path());
-    let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
+    let args = ["cp", "--atomic", "--sparse=never", "--limit-rate=200M", "big", "old"];
+    let child = command
+        .args(args)
+        .current_dir(dir.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("haulage runs");
     // It is within the file, and has watched for signals since it began.
     let written = || std::fs::read_to_string(format!("/proc/{}/io", child.id())).ok();
     let count = |io: String| io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());

@@ -1,14 +1,13 @@
 //! `--progress` as a terminal gets it.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-use testfs::{Costs, Faults, FaultyFs, FsKind, Lies, SlowFs, each_fs, open_terminal, random_bytes};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process};
+use testfs::{Costs, FsKind, Lies, Screen, SlowFs, each_fs, open_terminal, random_bytes};
 
 /// What comes before each drawing of the bar, and after the last.
 const ERASE_BELOW: &str = "\x1b[J";
@@ -19,9 +18,7 @@ struct Watched {
     /// For others who write to the terminal.
     terminal: File,
     begun: Instant,
-    /// What the terminal has got so far.
-    seen: Arc<Mutex<Vec<u8>>>,
-    reader: std::thread::JoinHandle<()>,
+    screen: Screen,
 }
 
 impl Watched {
@@ -36,22 +33,13 @@ impl Watched {
             .stderr(terminal)
             .spawn()
             .expect("the binary starts");
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let sink = seen.clone();
-        let reader = std::thread::spawn(move || {
-            let (mut master, mut bytes) = (File::from(master), [0; 4096]);
-            // EIO is the end: the last who had the terminal open has gone.
-            while let Ok(count @ 1..) = master.read(&mut bytes) {
-                sink.lock().expect("bytes").extend_from_slice(&bytes[..count]);
-            }
-        });
-        Watched { child, terminal: others.into(), begun: Instant::now(), seen, reader }
+        let screen = Screen::of(&master);
+        Watched { child, terminal: others.into(), begun: Instant::now(), screen }
     }
 
-    /// One that copies `source` to `copy`.
-    fn start_copy(dir: &Path, source: &FaultyFs) -> Watched {
-        let src = source.source();
-        Watched::start(dir, &["--progress", src.to_str().expect("a plain name"), "copy"])
+    /// One that copies the source to `copy`.
+    fn start_copy(dir: &Path, source: &SlowFs) -> Watched {
+        Watched::start(dir, &["--progress", &path_of(source), "copy"])
     }
 
     /// Waits until the bar says how much of the source is copied.
@@ -60,20 +48,14 @@ impl Watched {
     }
 
     fn wait_for(&self, text: &str) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let text = text.as_bytes();
-        while !self.seen.lock().expect("bytes").windows(text.len()).any(|part| part == text) {
-            assert!(
-                Instant::now() < deadline,
-                "{:?} is not drawn",
-                text.escape_ascii().to_string()
-            );
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        self.screen.wait_until(|seen| seen.contains(text));
     }
 
-    fn seen(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().expect("bytes")).into_owned()
+    /// Waits until the bar is drawn twice more. The first drawing may have begun before the call.
+    fn wait_for_redrawing(&self) {
+        let drawings = |seen: &str| seen.matches(ERASE_BELOW).count();
+        let before = drawings(&self.screen.seen());
+        self.screen.wait_until(|seen| drawings(seen) >= before + 2);
     }
 
     fn signal(&self, signal: Signal) {
@@ -85,9 +67,7 @@ impl Watched {
         let succeeded = self.child.wait().expect("it ends").success();
         let elapsed = self.begun.elapsed();
         drop(self.terminal);
-        self.reader.join().expect("the reader ends");
-        let bytes = self.seen.lock().expect("bytes").clone();
-        (succeeded, elapsed, String::from_utf8(bytes).expect("words"))
+        (succeeded, elapsed, self.screen.end())
     }
 }
 
@@ -137,31 +117,41 @@ fn rows_at_end(text: &str) -> Vec<String> {
     rows
 }
 
-/// 6 MiB that take about two seconds to read, within one piece of the copier's.
-fn slow_source() -> Option<FaultyFs> {
-    let faults = Faults { read_time: Duration::from_millis(80), ..Faults::default() };
-    FaultyFs::mount(random_bytes(6 << 20, 1), faults)
+/// A source of 6 MiB that takes many seconds to read until the file system lies no more, within one piece of
+/// the copier's.
+fn slow_source() -> Option<SlowFs> {
+    let source = SlowFs::mount(Costs { direct_io: true, ..Costs::default() })?;
+    std::fs::write(path_of(&source), random_bytes(6 << 20, 1)).expect("the source is written");
+    source.lie(Lies { read_time: Duration::from_millis(200), ..Lies::default() });
+    Some(source)
+}
+
+fn path_of(source: &SlowFs) -> String {
+    format!("{}/source", source.path().display())
+}
+
+/// The amounts in the drawings of the bar.
+fn amounts(text: &str) -> Vec<f64> {
+    let before = text.split(" of 6.00 MiB");
+    before.filter_map(|before| before.rsplit([' ', '\r']).next()?.parse().ok()).collect()
 }
 
 #[test]
 fn the_bar_moves_within_a_file_and_goes_away() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let src = source.source();
     // Whatever is built in: one that moves a MiB at a time has less to tell.
-    let src = src.to_str().expect("a plain name");
-    let args = ["--progress", "--engine=read_write:256K", src, "copy"];
-    let (succeeded, elapsed, text) = Watched::start(dir.path(), &args).wait();
+    let args = ["--progress", "--engine=read_write:256K", &path_of(&source), "copy"];
+    let watched = Watched::start(dir.path(), &args);
+    watched.screen.wait_until(|seen| {
+        let mut distinct = amounts(seen);
+        distinct.dedup();
+        distinct.len() >= 5 && seen.contains(" 0:0") && seen.contains(" left")
+    });
+    source.lie(Lies::default());
+    let (succeeded, elapsed, text) = watched.wait();
     assert!(succeeded, "{text}");
-    let amounts: Vec<f64> = text
-        .split(" of 6.00 MiB")
-        .filter_map(|before| before.rsplit([' ', '\r']).next()?.parse().ok())
-        .collect();
-    assert!(amounts.is_sorted(), "{amounts:?}");
-    let mut distinct = amounts.clone();
-    distinct.dedup();
-    assert!(distinct.len() >= 8, "{elapsed:?}: {amounts:?}");
-    assert!(text.contains(" 0:0") && text.contains(" left"), "{text:?}");
+    assert!(amounts(&text).is_sorted(), "{:?}", amounts(&text));
     assert!(text.contains("  'copy'"), "{text:?}");
     // Once in a tenth of a second, and the erasing at the end.
     let drawn = text.matches(ERASE_BELOW).count() - 1;
@@ -173,12 +163,14 @@ fn the_bar_moves_within_a_file_and_goes_away() {
 fn messages_stand_above_the_bar_and_whole() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let src = source.source();
-    let src = src.to_str().expect("a plain name");
-    std::fs::create_dir(dir.path().join("dst")).expect("a directory");
-    let watched = Watched::start(dir.path(), &["--progress", "--stats", "no1", src, "no2", "dst"]);
+    std::fs::create_dir(dir.path().join("dst")).expect("dst is made");
+    let args = ["--progress", "--stats", "no1", &path_of(&source), "no2", "dst"];
+    let watched = Watched::start(dir.path(), &args);
     watched.wait_for_bar();
     watched.signal(Signal::USR1);
+    // After the message on `no1`.
+    watched.screen.wait_until(|seen| seen.matches("cp: ").count() == 2);
+    source.lie(Lies::default());
     let (succeeded, _, text) = watched.wait();
     assert!(!succeeded);
     let rows = rows_at_end(&text);
@@ -211,8 +203,9 @@ fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     watched.wait_for_bar();
     for _ in 0..3 {
         watched.signal(Signal::CONT);
-        std::thread::sleep(Duration::from_millis(400));
+        watched.wait_for_redrawing();
     }
+    source.lie(Lies::default());
     let (succeeded, _, text) = watched.wait();
     assert!(succeeded, "{text}");
     assert_eq!(rows_at_end(&text), [""], "{text:?}");
@@ -225,9 +218,14 @@ fn what_others_wrote_during_a_stop_stays() {
     let mut watched = Watched::start_copy(dir.path(), &source);
     watched.wait_for_bar();
     watched.signal(Signal::STOP);
+    let pid = Pid::from_child(&watched.child);
+    rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED).expect("the copy stops");
+    // A shorter stop is no stop.
     std::thread::sleep(Duration::from_millis(1000));
     watched.terminal.write_all(b"\nsomebody's\nwords\n").expect("written");
     watched.signal(Signal::CONT);
+    watched.wait_for_redrawing();
+    source.lie(Lies::default());
     let (succeeded, _, text) = watched.wait();
     assert!(succeeded, "{text}");
     let rows = rows_at_end(&text);
@@ -238,10 +236,12 @@ fn what_others_wrote_during_a_stop_stays() {
 #[test]
 fn without_a_terminal_no_progress_is_drawn() {
     let Some(source) = slow_source() else { return };
+    // A second in all.
+    source.lie(Lies { read_time: Duration::from_millis(20), ..Lies::default() });
     let dir = tempfile::tempdir().expect("a directory");
     let output = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args(["cp", "--progress"])
-        .args([source.source(), dir.path().join("copy")])
+        .args(["cp", "--progress", &path_of(&source)])
+        .arg(dir.path().join("copy"))
         .stdin(Stdio::null())
         .output()
         .expect("the binary starts");
@@ -262,7 +262,8 @@ fn a_copy_is_complete_when_the_medium_has_it() {
         let dst = dst.to_str().expect("a plain name");
         let copy = Watched::start(dir.path(), &["--progress", option, "src", dst]);
         copy.wait_for(shown);
-        assert!(!copy.seen().contains("100 %"), "{}", copy.seen());
+        let seen = copy.screen.seen();
+        assert!(!seen.contains("100 %"), "{seen}");
         served.lie(Lies::default());
         let (succeeded, _, text) = copy.wait();
         assert!(succeeded, "{text}");

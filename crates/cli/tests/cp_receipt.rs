@@ -305,7 +305,15 @@ fn a_run_that_is_interrupted_has_a_summary() {
     let big = std::fs::File::create(dir.path().join("big")).expect("a file");
     big.set_len(8 << 30).expect("a length");
     let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args(["cp", "--sparse=never", "--receipt=r", "--stats", "big", "copy"])
+        .args([
+            "cp",
+            "--sparse=never",
+            "--limit-rate=200M",
+            "--receipt=r",
+            "--stats",
+            "big",
+            "copy",
+        ])
         .current_dir(dir.path())
         .stderr(Stdio::piped())
         .spawn()

@@ -27,8 +27,6 @@ pub struct Faults {
     /// The most bytes that one read returns. Reads bypass the page cache, which would fill in the
     /// rest.
     pub read_bytes_max: Option<usize>,
-    /// The time of each read of the source.
-    pub read_time: Duration,
     /// A read of the source beyond this offset does not return until the file system is unmounted.
     pub read_hangs_at: Option<u64>,
     /// Every read at or beyond this offset fails with this errno.
@@ -246,7 +244,6 @@ impl Filesystem for Faulty {
                 None => reply.error(Errno::EIO),
             };
         }
-        std::thread::sleep(self.faults.read_time);
         let mut len = offset_of(size.into()).min(self.faults.read_bytes_max.unwrap_or(usize::MAX));
         if let Some((end, errno)) = self.faults.read_error {
             if offset >= end {

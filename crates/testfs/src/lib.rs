@@ -26,7 +26,9 @@ pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs, sm
 pub use served::ServedFs;
 pub use skip::{is_root, skip, test_name};
 pub use slow::{Costs, SlowFs};
-pub use terminal::{on_terminal, open_terminal, resize_terminal, without_control_sequences};
+pub use terminal::{
+    Screen, on_terminal, open_terminal, resize_terminal, without_control_sequences,
+};
 pub use tree::{Aspects, Tree, tree_differences};
 
 /// `len` pseudo-random bytes, the same for the same `seed`. No file system stores them as a hole or

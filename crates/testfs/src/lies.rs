@@ -150,9 +150,12 @@ impl Liar {
         attr
     }
 
+    pub(crate) fn read_time(&self) -> Duration {
+        self.lies.read_time
+    }
+
     /// How many bytes a read of `len` bytes at `offset` may return.
     pub(crate) fn read_len(&self, offset: u64, len: usize) -> Result<usize, Errno> {
-        std::thread::sleep(self.lies.read_time);
         let len = len.min(self.lies.read_bytes_max.unwrap_or(usize::MAX));
         match self.lies.read_error_at {
             Some(end) if offset >= end => Err(Errno::EIO),

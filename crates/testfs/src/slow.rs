@@ -478,6 +478,9 @@ impl Filesystem for Slow {
         reply: ReplyData,
     ) {
         self.travel();
+        // Without a lock, so that the lies can change meanwhile.
+        let read_time = self.liar().read_time();
+        std::thread::sleep(read_time);
         let (mut nodes, mut liar) = (self.nodes(), self.liar());
         let is_creator = fh == CREATOR || !self.in_creation().contains(&ino);
         if liar.creator_reads_alone() && !is_creator {

@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -21,6 +24,66 @@ pub fn open_terminal(rows: u16, columns: u16) -> (OwnedFd, OwnedFd) {
     let name = ptsname(&master, Vec::new()).expect("its name");
     let terminal = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty());
     (master, terminal.expect("a terminal"))
+}
+
+/// What a terminal gets while a program runs.
+#[derive(Debug)]
+pub struct Screen {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Screen {
+    /// Reads from `master`, the side of the person.
+    ///
+    /// # Panics
+    /// If the descriptor cannot be duplicated.
+    #[must_use]
+    pub fn of(master: &OwnedFd) -> Screen {
+        let mut master = File::from(master.try_clone().expect("a descriptor is left"));
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = bytes.clone();
+        let reader = std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            // EIO is the end: no process has the terminal open any more.
+            while let Ok(count @ 1..) = master.read(&mut part) {
+                lock(&sink).extend_from_slice(&part[..count]);
+            }
+        });
+        Screen { bytes, reader }
+    }
+
+    /// What came so far.
+    #[must_use]
+    pub fn seen(&self) -> String {
+        String::from_utf8_lossy(&lock(&self.bytes)).into_owned()
+    }
+
+    /// Waits until `is_there` is true of what came so far.
+    ///
+    /// # Panics
+    /// If it does not become true within a minute.
+    pub fn wait_until(&self, is_there: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_there(&self.seen()) {
+            assert!(Instant::now() < deadline, "not all that is expected: {:?}", self.seen());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits until no process has the terminal open, and returns all that came.
+    ///
+    /// # Panics
+    /// If that is not UTF-8.
+    #[must_use]
+    pub fn end(self) -> String {
+        self.reader.join().expect("reading does not panic");
+        String::from_utf8(lock(&self.bytes).clone()).expect("a terminal gets UTF-8")
+    }
+}
+
+fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives the terminal another size.
@@ -43,11 +106,8 @@ pub fn on_terminal(mut command: Command, columns: u16) -> (ExitStatus, String) {
     let mut child = command.stdout(terminal).spawn().expect("the program starts");
     // The command would keep the terminal open.
     drop(command);
-    let mut bytes = Vec::new();
-    // EIO is the end: no process has the terminal open any more.
-    let _ = File::from(master).read_to_end(&mut bytes);
-    let status = child.wait().expect("it ends");
-    (status, String::from_utf8(bytes).expect("text").replace('\r', ""))
+    let text = Screen::of(&master).end();
+    (child.wait().expect("the program ends"), text.replace('\r', ""))
 }
 
 /// `text` without its control sequences, which end with a letter.
