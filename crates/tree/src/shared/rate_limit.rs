@@ -56,3 +56,17 @@ impl RateLimit {
         *next_at = from.checked_add(cost).unwrap_or(from);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_the_time_that_they_have_at_the_rate() {
+        let limit = RateLimit::new(NonZeroU64::new(4 << 20).expect("a rate"));
+        let (before, due) = (Instant::now(), Duration::from_secs(60));
+        (0..15).for_each(|_| limit.charge(16 << 20));
+        let next_at = *lock(&limit.next_at);
+        assert!(next_at + SLICE >= before + due && next_at <= Instant::now() + due);
+    }
+}

@@ -17,7 +17,7 @@ use crate::workers::with_jobs;
 /// More than what makes a file a large one.
 const LARGE: usize = 20 << 20;
 
-/// Threads that have copied a piece. The first one waits for a second.
+/// Threads that have copied a piece.
 #[derive(Default)]
 struct Threads {
     seen: Mutex<HashSet<ThreadId>>,
@@ -25,10 +25,14 @@ struct Threads {
 }
 
 impl Threads {
-    fn meet(&self) {
-        let mut seen = self.seen.lock().expect("a set");
-        seen.insert(current().id());
+    fn come(&self) {
+        self.seen.lock().expect("a set").insert(current().id());
         self.changed.notify_all();
+    }
+
+    fn meet(&self) {
+        self.come();
+        let seen = self.seen.lock().expect("a set");
         let alone = |seen: &mut HashSet<ThreadId>| seen.len() < 2;
         let limit = Duration::from_secs(60);
         drop(self.changed.wait_timeout_while(seen, limit, alone).expect("a set"));
@@ -143,8 +147,12 @@ fn a_worker_without_work_joins_a_large_file() {
         for number in 0..20 {
             write(src.join(format!("empty{number}")), "").expect("a file");
         }
-        // Each piece takes long enough for the empty files.
-        let recorder = Recorder::with_meanwhile(|| std::thread::sleep(Duration::from_millis(20)));
+        let threads = Threads::default();
+        let recorder = Recorder::with_meanwhile(|| {
+            threads.come();
+            // A piece takes long enough for the empty files, and for a thread that starts late.
+            std::thread::sleep(Duration::from_millis(if threads.number() == 1 { 100 } else { 0 }));
+        });
         let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
         assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}");
         let receipts = recorder.receipts.into_inner().expect("a list");

