@@ -2,12 +2,11 @@
 
 mod in_process;
 
-use std::collections::VecDeque;
 use std::fs::{File, create_dir, write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,7 +26,6 @@ struct Done {
     failed: Mutex<Vec<Diagnostic>>,
     moved_bytes: AtomicU64,
     keeps_receipts: bool,
-    stops_at: Option<Instant>,
     stops_after_bytes: Option<u64>,
 }
 
@@ -50,19 +48,17 @@ impl Observer for Done {
 
     fn interrupted(&self) -> bool {
         let moved_bytes = self.moved_bytes.load(Ordering::Relaxed);
-        self.stops_at.is_some_and(|at| Instant::now() >= at)
-            || self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
+        self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
     }
 }
 
-/// The messages of a rank that arrive late.
-struct Late {
+/// A rank whose messages do not arrive as long as `is_held` returns true.
+struct Held<H> {
     transport: Threads,
-    by: Duration,
-    arrived: VecDeque<(Instant, (u32, Vec<u8>))>,
+    is_held: H,
 }
 
-impl Transport for Late {
+impl<H: Fn() -> bool> Transport for Held<H> {
     fn rank(&self) -> u32 {
         self.transport.rank()
     }
@@ -80,11 +76,7 @@ impl Transport for Late {
     }
 
     fn receive(&mut self) -> Option<(u32, Vec<u8>)> {
-        while let Some(message) = self.transport.receive() {
-            self.arrived.push_back((Instant::now() + self.by, message));
-        }
-        let is_due = self.arrived.front().is_some_and(|(due, _)| *due <= Instant::now());
-        is_due.then(|| self.arrived.pop_front().expect("there is one").1)
+        if (self.is_held)() { None } else { self.transport.receive() }
     }
 
     fn abort(&self) -> ! {
@@ -95,18 +87,48 @@ impl Transport for Late {
 /// Copies `src` with so many ranks. Returns what each has done, and the exit status of rank 0.
 fn copy(ranks: u32, paths: (&Path, &Path), options: &Options) -> (Vec<Arc<Done>>, u8) {
     let done: Vec<Arc<Done>> = (0..ranks).map(|_| Arc::default()).collect();
-    let status = run(&done, paths, options, Duration::ZERO);
+    let status = run(&done, paths, options, || false);
     (done, status)
 }
 
-/// Copies `src` with a rank for each of `done`, whose messages arrive late. Returns the exit status
-/// of rank 0.
-fn run(done: &[Arc<Done>], (src, dst): (&Path, &Path), options: &Options, by: Duration) -> u8 {
+/// Copies `src` with a rank for each of `done`, whose messages wait as long as `is_held` returns true.
+/// Returns the exit status of rank 0.
+fn run(
+    done: &[Arc<Done>],
+    (src, dst): (&Path, &Path),
+    options: &Options,
+    is_held: impl Fn() -> bool + Clone + Send + 'static,
+) -> u8 {
     let request = Request { sources: vec![src.into()], destination: Destination::Last(dst.into()) };
-    let late = |transport| Late { transport, by, arrived: VecDeque::new() };
+    let held = |transport| Held { transport, is_held: is_held.clone() };
     let transports =
-        Threads::connected(done.len().try_into().expect("few ranks")).into_iter().map(late);
+        Threads::connected(done.len().try_into().expect("few ranks")).into_iter().map(held);
     run_ranks(transports.zip(done.to_vec()), &request, options, |_| true)
+}
+
+/// Calls `change` in another thread once a rank has created `file`, and copies with a rank for each of `done`.
+/// The ranks get no messages between the two, such as the offer of ranges. Returns the exit status of rank 0.
+fn run_with_change(
+    done: &[Arc<Done>],
+    paths: (&Path, &Path),
+    file: PathBuf,
+    change: impl FnOnce() + Send + 'static,
+) -> u8 {
+    let has_changed = Arc::new(AtomicBool::new(false));
+    let (copied, changed) = (file.clone(), has_changed.clone());
+    let changing = std::thread::spawn(move || {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !copied.exists() && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        change();
+        changed.store(true, Ordering::Relaxed);
+    });
+    let is_held = move || !has_changed.load(Ordering::Relaxed) && file.exists();
+    let options = Options { limit_rate: NonZeroU64::new(600 << 20), ..with_jobs(1) };
+    let status = run(done, paths, &options, is_held);
+    changing.join().expect("no panic");
+    status
 }
 
 /// A directory in memory, or an ordinary one.
@@ -181,7 +203,7 @@ fn ranks_copy_ranges_of_one_file() {
         let done: Vec<Arc<Done>> = (0..ranks)
             .map(|_| Arc::new(Done { keeps_receipts: true, ..Done::default() }))
             .collect();
-        let status = run(&done, (&src, &dst), &with_jobs(jobs), Duration::ZERO);
+        let status = run(&done, (&src, &dst), &with_jobs(jobs), || false);
         assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
         assert_equal(&src, &dst, &shown);
         let blocks = |path: &Path| path.join("large").metadata().expect("a file").blocks();
@@ -241,23 +263,15 @@ fn a_rank_writes_to_no_other_file_than_the_owner() {
     let path = |name: &str| dir.path().join(name);
     make_tree(&path("src"), make_dense, 160 * MIB);
     create_dir(path("outside")).expect("a directory");
-    let victim = "what nobody may touch".repeat(9 << 20);
+    let victim = "what nobody may touch".repeat(1 << 10);
     write(path("outside/large"), &victim).expect("a file");
     // Between the offer and its arrival, another process moves the copy away.
-    let attack = [path("dst"), path("moved"), path("outside")];
-    let attacker = std::thread::spawn(move || {
-        let [dst, moved, outside] = attack;
-        let until = Instant::now() + Duration::from_secs(60);
-        while !dst.join("large").exists() && Instant::now() < until {
-            std::thread::yield_now();
-        }
+    let [dst, moved, outside] = [path("dst"), path("moved"), path("outside")];
+    let done = [(); 3].map(|()| Arc::default());
+    run_with_change(&done, (&path("src"), &path("dst")), dst.join("large"), move || {
         std::fs::rename(&dst, moved).expect("moved");
         std::os::unix::fs::symlink(outside, dst).expect("a link");
     });
-    let options = Options { limit_rate: NonZeroU64::new(600 << 20), ..with_jobs(1) };
-    let done = [(); 3].map(|()| Arc::default());
-    run(&done, (&path("src"), &path("dst")), &options, Duration::from_millis(100));
-    attacker.join().expect("no panic");
     let found = std::fs::read(path("outside/large")).expect("the file");
     assert!(found == victim.as_bytes(), "a file outside was written to");
     assert_equal(&path("src/large"), &path("moved/large"), "the owner copies it");
@@ -269,19 +283,12 @@ fn a_source_that_changed_is_copied_by_its_owner() {
     let dir = scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     make_tree(&src, make_dense, 160 * MIB);
-    let (large, copied) = (src.join("large"), dst.join("large"));
-    let changing = std::thread::spawn(move || {
-        let until = Instant::now() + Duration::from_secs(60);
-        while !copied.exists() && Instant::now() < until {
-            std::thread::yield_now();
-        }
+    let large = src.join("large");
+    let done = [(); 2].map(|()| Arc::default());
+    let status = run_with_change(&done, (&src, &dst), dst.join("large"), move || {
         let file = File::options().write(true).open(large).expect("the source");
         file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
     });
-    let options = Options { limit_rate: NonZeroU64::new(600 << 20), ..with_jobs(1) };
-    let done = [(); 2].map(|()| Arc::default());
-    let status = run(&done, (&src, &dst), &options, Duration::from_millis(100));
-    changing.join().expect("no panic");
     assert_eq!(status, 0);
     assert_eq!(failures(&done), [Diagnostic::Changed { src: src.join("large") }]);
     assert_eq!(at_work(&done), 1, "the other rank does not copy another version");
@@ -352,7 +359,7 @@ fn an_interrupted_copy_goes_on_where_nothing_is_missing() {
     // Rank 0 is in its second range.
     let stops_after_bytes = Some(40 * MIB);
     let done = [(); 3].map(|()| Arc::new(Done { stops_after_bytes, ..Done::default() }));
-    let status = run(&done, (&src, &dst), &slow(600 << 20), Duration::ZERO);
+    let status = run(&done, (&src, &dst), &slow(600 << 20), || false);
     assert_eq!(
         (failures(&done), status),
         (vec![Diagnostic::InterruptedBefore { dst: dst.clone() }], 1)
@@ -372,12 +379,11 @@ fn an_interrupted_file_ends_after_what_is_complete() {
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     make_dense(&src, 300 * MIB);
     let options = Options { limit_rate: NonZeroU64::new(150 << 20), ..with_jobs(1) };
-    let stops_at = Some(Instant::now() + Duration::from_millis(800));
     let done = [0, 1, 2].map(|rank| {
-        let stops_at = stops_at.filter(|_| rank == 1);
-        Arc::new(Done { stops_at, ..Done::default() })
+        let stops_after_bytes = (rank == 1).then_some(20 * MIB);
+        Arc::new(Done { stops_after_bytes, ..Done::default() })
     });
-    let status = run(&done, (&src, &dst), &options, Duration::ZERO);
+    let status = run(&done, (&src, &dst), &options, || false);
     let failures = failures(&done);
     let [Diagnostic::Interrupted { bytes, .. }] = failures[..] else { panic!("{failures:?}") };
     assert_eq!((dst.metadata().expect("a part").len(), status), (bytes, 1));

@@ -31,9 +31,44 @@ struct Done {
     /// Stops after so many entries.
     stops_after: Option<usize>,
     stops_at: Option<Instant>,
+    /// The time that each entry takes.
+    entry_time: Duration,
+    /// The entries of all ranks, and the number of this one.
+    pace: Option<(Arc<Pace>, usize)>,
     /// The rank gives up at the start.
     takes_none: bool,
     stopped: AtomicBool,
+}
+
+/// Keeps a rank from copying all before the thread of another one gets a processor.
+struct Pace {
+    /// What each rank is to copy at least.
+    least: usize,
+    entries: Mutex<Vec<usize>>,
+}
+
+impl Pace {
+    fn of(ranks: usize, least: usize) -> Arc<Pace> {
+        Arc::new(Pace { least, entries: Mutex::new(vec![0; ranks]) })
+    }
+
+    /// Counts an entry of `rank`, which takes long as long as other ranks have too few.
+    fn keep(&self, rank: usize) {
+        let mut entries = self.entries.lock().expect("no panic");
+        entries[rank] += 1;
+        let is_ahead = entries[rank] > self.least && !Pace::all_have(&entries, self.least);
+        drop(entries);
+        std::thread::sleep(Duration::from_millis(if is_ahead { 20 } else { 0 }));
+    }
+
+    fn all_have(entries: &[usize], least: usize) -> bool {
+        entries.iter().all(|&entries| entries >= least)
+    }
+
+    fn assert_kept(&self, shown: &str) {
+        let entries = self.entries.lock().expect("no panic");
+        assert!(Pace::all_have(&entries, self.least), "{shown}: {entries:?}");
+    }
 }
 
 impl Observer for Done {
@@ -48,9 +83,15 @@ impl Observer for Done {
     fn finished(&self, receipt: Receipt) {
         let mut copied = self.copied.lock().expect("no panic");
         copied.push(receipt.src);
-        if self.stops_after.is_some_and(|most| copied.len() >= most) {
+        let entries = copied.len();
+        drop(copied);
+        if self.stops_after.is_some_and(|most| entries >= most) {
             self.stopped.store(true, Ordering::Relaxed);
         }
+        if let Some((pace, rank)) = &self.pace {
+            pace.keep(*rank);
+        }
+        std::thread::sleep(self.entry_time);
     }
 
     fn interrupted(&self) -> bool {
@@ -67,28 +108,9 @@ fn request(sources: &[&Path], dst: &Path) -> Request {
 }
 
 /// Copies with so many ranks. Returns what each has done, and the exit status of rank 0.
-fn copy(
-    ranks: u32,
-    request: &Request,
-    options: &Options,
-    stops_after: Option<usize>,
-) -> (Vec<Arc<Done>>, u8) {
-    copy_between(Threads::connected(ranks), request, options, stops_after)
-}
-
-fn copy_between(
-    ranks: Vec<Threads>,
-    request: &Request,
-    options: &Options,
-    stops_after: Option<usize>,
-) -> (Vec<Arc<Done>>, u8) {
-    let done: Vec<Arc<Done>> = (0..ranks.len())
-        .map(|rank| {
-            let stops_after = stops_after.filter(|_| rank == 0);
-            Arc::new(Done { stops_after, ..Done::default() })
-        })
-        .collect();
-    let status = run_between(ranks, &done, request, options);
+fn copy(ranks: u32, request: &Request, options: &Options) -> (Vec<Arc<Done>>, u8) {
+    let done: Vec<Arc<Done>> = (0..ranks).map(|_| Arc::default()).collect();
+    let status = run(&done, request, options);
     (done, status)
 }
 
@@ -134,8 +156,13 @@ fn a_tree_is_copied_once_by_all_ranks() {
         let shown = format!("{ranks} ranks, {jobs} workers");
         let dir = common::scratch();
         let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-        make_tree(&src, u64::from(ranks));
-        let (done, status) = copy(ranks, &request(&[&src], &dst), &with_jobs(jobs), None);
+        make_tree(&src, ranks as u64);
+        // Each rank copies a twentieth of its part, or more.
+        let pace = Pace::of(ranks, FLAT_FILES / ranks / 20);
+        let with_pace =
+            |rank| Arc::new(Done { pace: Some((pace.clone(), rank)), ..Done::default() });
+        let done: Vec<Arc<Done>> = (0..ranks).map(with_pace).collect();
+        let status = run(&done, &request(&[&src], &dst), &with_jobs(jobs));
         assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
         let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
         assert_eq!(differences, Vec::<String>::new(), "{shown}");
@@ -144,13 +171,7 @@ fn a_tree_is_copied_once_by_all_ranks() {
         let several: Vec<_> = times.iter().filter(|&(_, &times)| times != 1).collect();
         assert!(several.is_empty(), "{shown}: {several:?}");
         assert_eq!(times.len(), testfs::Tree::read(&src).expect("read").len(), "{shown}");
-        if ranks > 1 {
-            let least = FLAT_FILES / ranks as usize / 20;
-            for (rank, done) in done.iter().enumerate() {
-                let entries = done.copied.lock().expect("no panic").len();
-                assert!(entries > least, "{shown}: rank {rank} copied {entries} entries");
-            }
-        }
+        pace.assert_kept(&shown);
     }
 }
 
@@ -166,7 +187,7 @@ fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
             ..request(&[&src], &dst)
         };
         for turn in 0..2 {
-            let (done, status) = copy(ranks, &into, &options, None);
+            let (done, status) = copy(ranks, &into, &options);
             assert_eq!((failures(&done), status), (vec![], 0), "{ranks} ranks, turn {turn}");
             let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
             assert_eq!(differences, Vec::<String>::new(), "{ranks} ranks, turn {turn}");
@@ -186,8 +207,7 @@ fn several_operands_and_a_filter_are_kept() {
     let rules = [Rule { glob: "*7".into(), include: false }];
     let filter = Filter::new(&rules, &[]).expect("a pattern");
     let options = Options { filter, ..with_jobs(1) };
-    let (done, status) =
-        copy(3, &request(&[&first, &second, &src.join("large")], &dst), &options, None);
+    let (done, status) = copy(3, &request(&[&first, &second, &src.join("large")], &dst), &options);
     assert_eq!((failures(&done), status), (vec![], 0));
     for number in 0..200_u64 {
         let (a, b) =
@@ -207,7 +227,7 @@ fn a_copy_into_itself_ends_as_that_of_one_process() {
     let dir = common::scratch();
     let src = dir.path().join("src");
     make_tree(&src, 6);
-    let (done, status) = copy(3, &request(&[&src], &src.join("bushes")), &with_jobs(2), None);
+    let (done, status) = copy(3, &request(&[&src], &src.join("bushes")), &with_jobs(2));
     let failures = failures(&done);
     assert_eq!(status, 1);
     assert!(matches!(failures[..], [Diagnostic::IntoItself { .. }]), "{failures:?}");
@@ -221,14 +241,16 @@ fn a_rank_that_gives_up_keeps_no_other_from_its_part() {
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     make_tree(&src, 10);
-    let done = [0, 1, 2, 3].map(|rank| Arc::new(Done { takes_none: rank == 1, ..Done::default() }));
+    let pace = Pace::of(3, FLAT_FILES / 3 / 10);
+    let helping = |rank| Done { pace: Some((pace.clone(), rank)), ..Done::default() };
+    let none = Done { takes_none: true, ..Done::default() };
+    let done = [helping(0), none, helping(1), helping(2)].map(Arc::new);
     let status = run(&done, &request(&[&src], &dst), &with_jobs(1));
     assert_eq!((failures(&done), status), (vec![], 1));
     let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
     assert_eq!(differences, Vec::<String>::new());
-    let entries = done.map(|done| done.copied.lock().expect("no panic").len());
-    let least = FLAT_FILES / 3 / 10;
-    assert!(entries[1] == 0 && [0, 2, 3].iter().all(|&rank| entries[rank] > least), "{entries:?}");
+    assert!(done[1].copied.lock().expect("no panic").is_empty());
+    pace.assert_kept("three of four ranks");
 }
 
 #[test]
@@ -236,9 +258,12 @@ fn a_rank_that_is_interrupted_ends_all_of_them() {
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     make_tree(&src, 8);
-    let (done, _) = copy(4, &request(&[&src], &dst), &with_jobs(1), Some(100));
+    let others = || Done { entry_time: Duration::from_millis(20), ..Done::default() };
+    let first = Done { stops_after: Some(100), ..Done::default() };
+    let done = [first, others(), others(), others()].map(Arc::new);
+    run(&done, &request(&[&src], &dst), &with_jobs(1));
     let entries = copied(&done).len();
-    assert!((100..2 * FLAT_FILES).contains(&entries), "{entries}");
+    assert!((100..FLAT_FILES).contains(&entries), "{entries}");
 }
 
 /// Copies files of several lengths to names that all lead to the file `dst/0`.
@@ -261,10 +286,10 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
         Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
     let options = Options { recursive: true, verify: true, ..Options::default() };
     let options = Options { follow: haulage::options::Follow::Never, ..options };
-    for turn in 0..5 {
+    for turn in 0..3 {
         // Shorter than each of the new ones.
         write(dst.join("0"), "x").expect("a file");
-        let (done, status) = copy(4, &exact, &options, None);
+        let (done, status) = copy(4, &exact, &options);
         assert_eq!((failures(&done), status), (vec![], 0), "turn {turn}");
         let bytes = read(dst.join("0")).expect("a copy");
         let first = bytes[0];
@@ -332,7 +357,8 @@ fn a_rank_of_another_host_takes_nothing_on_a_local_file_system() {
     let mut other = ranks.remove(1);
     other.other_boot_id = Some(b"another host".into());
     ranks.insert(1, other);
-    let (done, status) = copy_between(ranks, &request(&[&src], &dst), &with_jobs(1), None);
+    let done = [0, 1, 2].map(|_| Arc::default());
+    let status = run_between(ranks, &done, &request(&[&src], &dst), &with_jobs(1));
     assert_eq!(status, 1);
     assert_eq!(failures(&done), [Diagnostic::LocalToHost { path: src.clone() }]);
     assert_eq!(*done[1].copied.lock().expect("no panic"), Vec::<PathBuf>::new());
@@ -351,7 +377,7 @@ fn each_failure_is_told_once_and_the_rest_is_copied() {
     in_the_way.iter().for_each(|path| std::fs::create_dir_all(path).expect("a directory"));
     let exact =
         Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
-    let (done, status) = copy(4, &exact, &with_jobs(2), None);
+    let (done, status) = copy(4, &exact, &with_jobs(2));
     let mut paths: Vec<PathBuf> = failures(&done)
         .into_iter()
         .map(|diagnostic| match diagnostic {
