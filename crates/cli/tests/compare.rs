@@ -33,8 +33,8 @@ fn reports_what_is_slower_and_what_else_differs() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     let before = run(dir, "before", "");
-    // Ten times the time: two runs on a shared machine differ by a factor of 1.5 by themselves.
-    let after = run(dir, "after", "slowed = { sendfile = { by = 9.0 } }\n");
+    // A hundred times the time: two runs on a shared machine may differ by a factor of 5 by themselves.
+    let after = run(dir, "after", "slowed = { sendfile = { by = 99.0 } }\n");
     let environment = fs::read_to_string(after.join("environment.json")).expect("read");
     let mut environment: Value = serde_json::from_str(&environment).expect("JSON");
     environment["kernel"] = Value::from("Linux 99");
@@ -60,7 +60,7 @@ fn reports_what_is_slower_and_what_else_differs() {
     let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
     assert_eq!(sendfile["answer"], "slower", "{sendfile}");
     let ratio = sendfile["ratio"].as_f64().expect("a ratio");
-    assert!((4.0..25.0).contains(&ratio), "{ratio}");
+    assert!((10.0..1000.0).contains(&ratio), "{ratio}");
     // In the other direction it is faster, which is no failure.
     let output = compare(&[after, before, "--json", "--delta", "20", "--fail-on", "slower"]);
     let change: Value = serde_json::from_str(&stdout(&output)).expect("JSON");

@@ -325,13 +325,3 @@ fn bad_usage_is_one_clear_line() {
     let source = fs::read(dir.path().join("source")).expect("read");
     assert!(source == testfs::random_bytes(SRC_BYTES, 1), "the source is as it was");
 }
-
-#[test]
-fn help_is_readable() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let output = race(&["--help"], dir.path());
-    assert!(output.status.success());
-    for expected in ["--state", "--engines", "--rounds", "--time", "--seed", "--json", "--csv"] {
-        assert!(stdout(&output).contains(expected), "{expected}");
-    }
-}

@@ -10,8 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use testfs::stdout;
-
 /// A home directory for each test, so that no profile of a user is read or written.
 struct Home {
     dir: tempfile::TempDir,
@@ -73,17 +71,4 @@ fn too_long(table: &str) -> Vec<&str> {
         plain + rest.sum::<usize>() > 80
     };
     table.lines().filter(is_long).collect()
-}
-
-#[test]
-fn help_is_readable() {
-    let home = Home::new();
-    let output = home.tune(&["--help"]);
-    assert!(output.status.success());
-    let flags =
-        ["--time", "--seed", "--dry-run", "--json", "--show", "--export", "--import", "--forget"];
-    for expected in flags.into_iter().chain(["from the first to each of the others"]) {
-        let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(help.contains(expected), "{expected} in {help}");
-    }
 }
