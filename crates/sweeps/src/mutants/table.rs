@@ -84,8 +84,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "swallowed-close-error",
         wrong: "An error of close(2) is not reported.",
         file: "crates/tree/src/data/worker.rs",
-        old: "            return close(fd).map_err(failed(Action::Close, place));",
-        new: "            return close(fd).map_err(failed(Action::Close, place)).or(Ok(()));",
+        old: "            return closed.map_err(failed(Action::Close, place));",
+        new: "            return closed.map_err(failed(Action::Close, place)).or(Ok(()));",
         noticed_by: FAULTS,
     },
     Mutant {
