@@ -307,7 +307,8 @@ pub(crate) fn write_after_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io::
     if fs_type == Some(VFAT) { sync_file(fd) } else { Ok(()) }
 }
 
-/// Closes a file, and then sets its times to those of `src`, if any. Returns the result of each.
+/// Sets the times of a file to those of `src`, if any, closes it, and sets them again. Returns the results of the close
+/// and of the times.
 ///
 /// A server of SMB takes the time of a sync for that of the last modification. s3fs 1.90 forgets times that are set
 /// between a sync and the close.
@@ -316,15 +317,16 @@ pub(super) fn close_with_times(
     src: Option<&Stat>,
 ) -> (io::Result<()>, io::Result<()>) {
     let Some(src) = src else { return (close(fd), Ok(())) };
+    let timed = set_times(Handle::Open(fd.as_fd()), src);
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    match openat(CWD, Handle::proc_path(fd.as_fd()), flags, Mode::empty()) {
-        Ok(file) => (close(fd), set_times(Handle::Path(file.as_fd()), src)),
-        // Without /proc another file may have taken the name after the close.
-        Err(_) => {
-            let timed = set_times(Handle::Open(fd.as_fd()), src);
-            (close(fd), timed)
-        }
-    }
+    let kept = openat(CWD, Handle::proc_path(fd.as_fd()), flags, Mode::empty());
+    let closed = close(fd);
+    let timed = match kept.map(|file| set_times(Handle::Path(file.as_fd()), src)) {
+        // A FUSE file system that knows files by their names does not find one that was opened by another name.
+        Ok(Err(Errno::NOENT | Errno::STALE)) | Err(_) => timed,
+        Ok(again) => again,
+    };
+    (closed, timed)
 }
 
 /// Syncs the names in a directory and its attributes.
