@@ -62,11 +62,12 @@ impl<'r> View<'r> {
     #[must_use]
     pub fn all(definition: &'r Definition, samples: Samples<'r>, rules: Rules) -> Vec<View<'r>> {
         let mut by_cell = ByCell::of(samples);
+        // The levels take long to work out, and are those of each part.
+        let interim = interim::of_family(rules.rounds, 1);
         let part = |(index, part): (usize, &'r Part)| {
             let cells = definition.cells().into_iter().filter(|(of, _)| *of == index);
             let cells = cells.map(|(_, cell)| CellView::of(part, cell, &mut by_cell));
-            let interim = interim::of_family(rules.rounds, 1);
-            View { part, cells: cells.collect(), rules, interim }
+            View { part, cells: cells.collect(), rules, interim: interim.clone() }
         };
         definition.parts.iter().enumerate().map(part).collect()
     }
