@@ -184,7 +184,7 @@ impl Candidate {
         times.get(times.len().checked_sub(1)? / 2).copied()
     }
 
-    /// The same, if its longest elimination rounds are over `bytes`.
+    /// The median of its elimination rounds over `bytes`, if none were longer.
     pub(crate) fn elimination_ns_at(&self, bytes: u64) -> Option<f64> {
         self.elimination_median_ns().filter(|_| self.elimination_bytes == bytes)
     }
@@ -220,7 +220,7 @@ impl Candidate {
         Some(last.timed.mul_f64(growth) + beside)
     }
 
-    /// Its place by its final, or by its elimination rounds before the final has reached it.
+    /// The candidate's place by its final, or by its elimination rounds before the final has reached it.
     fn line(&self) -> Option<Line> {
         let finals: Vec<f64> = self.finals_ns.values().copied().collect();
         let in_final = !finals.is_empty();
