@@ -34,7 +34,7 @@ impl Steps {
         Steps { heading, live, started: Instant::now(), printed_at: None }
     }
 
-    /// The same, with lines that stay where standard error is no terminal.
+    /// These steps, with lines that stay where standard error is no terminal.
     pub(crate) fn with_lines(self) -> Steps {
         Steps { printed_at: Some(None), ..self }
     }
