@@ -102,10 +102,14 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
 
 /// Notes that this run has made or written to `dst`.
 pub(super) fn note_made(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
+    if entry.is_operand && !entry.operand.into_directory {
+        // It is the only operand, and nothing else gets its name.
+        return;
+    }
     if entry.dst.trust != Trust::Created {
         cx.destination.operands.note_in_preexisting(dst);
     }
-    if entry.is_operand && entry.operand.into_directory {
+    if entry.is_operand {
         cx.destination.operands.record_made(&entry.dst, dst);
     }
 }
