@@ -3,10 +3,12 @@
 //! A finding is where haulage is worse than GNU cp with the same options, or than its `-a` if the options are of
 //! haulage alone; and exit status 0 though content is lost.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use testfs::{Aspects, Tree, random_bytes};
@@ -22,10 +24,10 @@ pub(super) const LOCAL: &str = "/m/local";
 pub(super) const SERVER: &str = "/m/server";
 
 /// A copy that takes longer hangs.
-const SECONDS_MAX: &str = "300";
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The only user besides root.
-const USER: &str = "1234";
+const USER: u32 = 1234;
 
 /// The source, and what is at the destination before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,8 +107,13 @@ impl Ended {
     }
 }
 
-/// Trees by their path and view, as far as they could be read.
-pub(super) type Trees = BTreeMap<(PathBuf, &'static str), Option<Tree>>;
+/// A copy by haulage, and what is wrong with it.
+pub(super) struct Copied<'a> {
+    pub(super) at: PathBuf,
+    pub(super) options: &'a str,
+    pub(super) ended: Ended,
+    pub(super) found: Vec<String>,
+}
 
 pub(super) struct Cell {
     pub(super) system: System,
@@ -135,7 +142,6 @@ impl Cell {
         std::fs::create_dir_all(&dst)?;
         // Where modes are those of the mount, an ordinary user can write nothing.
         let _ = std::fs::set_permissions(&dst, PermissionsExt::from_mode(0o777));
-        let [gnu, ours] = ["gnu", "ours"].map(|name| dst.join(name));
         let copy = |program, options: &str, at: &Path| {
             remove(at)?;
             if ground == Ground::Over {
@@ -144,82 +150,89 @@ impl Cell {
             }
             cp(program, options, &src, at, ground == Ground::User)
         };
-        let (theirs, mut trees) = (copy("cp", group.gnu, &gnu)?, Trees::new());
-        for options in group.ours.split('/') {
-            let ended = copy("haulage cp", options, &ours)?;
-            let found = self.judged(&mut trees, [&src, &dst], options, [&theirs, &ended])?;
-            self.report(ends, &format!("{options} ({ground:?})"), found);
+        let gnu = dst.join("gnu");
+        let theirs = copy("cp", group.gnu, &gnu)?;
+        let copied = |(number, options)| {
+            let at = dst.join(format!("ours-{number}"));
+            let ended = copy("haulage cp", options, &at)?;
+            anyhow::Ok(Copied { at, options, ended, found: Vec::new() })
+        };
+        let copies: anyhow::Result<Vec<_>> =
+            group.ours.split('/').enumerate().map(copied).collect();
+        for copy in self.judged([&src, &gnu], &theirs, copies?)? {
+            self.report(ends, &format!("{} ({ground:?})", copy.options), copy.found);
         }
         Ok(())
     }
 
-    /// What is worse in `ours` than in `gnu` in `dst`, now, after a remount and on the server. `trees` has those of the
-    /// source and of GNU's copy that were read before.
-    pub(super) fn judged(
+    /// Adds to `copies` what is worse in each than in the copy of GNU cp, now, after a remount and on the server.
+    pub(super) fn judged<'a>(
         &self,
-        trees: &mut Trees,
-        [src, dst]: [&Path; 2],
-        options: &str,
-        [gnu, ours]: [&Ended; 2],
-    ) -> anyhow::Result<Vec<String>> {
-        let mut found = Vec::new();
-        let said = ours.stderr.lines().next().unwrap_or_default();
+        [src, gnu]: [&Path; 2],
+        theirs: &Ended,
+        mut copies: Vec<Copied<'a>>,
+    ) -> anyhow::Result<Vec<Copied<'a>>> {
+        copies.iter_mut().for_each(|copy| copy.found.extend(self.worse_end(theirs, &copy.ended)));
+        let source = Tree::read(src).ok();
+        let mut views = vec![("", MOUNT)];
+        let is_kept = gnu.starts_with(MOUNT) && self.system.role != Role::Memory;
+        if is_kept {
+            views.push((" after a remount", MOUNT));
+            if self.system.role == Role::Twice {
+                views.push((" through the other mount", SECOND));
+            }
+            if self.system.role.has_server() {
+                views.push((" on the server", SERVER));
+            }
+        }
+        for (view, root) in views {
+            if view == " after a remount" {
+                self.remount()?;
+            }
+            let read = |path: &Path| match path.strip_prefix(MOUNT) {
+                Ok(below) => Tree::read(&Path::new(root).join(below)),
+                Err(_) => Tree::read(path),
+            };
+            let theirs = read(gnu).ok();
+            for Copied { at, options, ended, found } in &mut copies {
+                let copy = match read(at) {
+                    Ok(copy) => copy,
+                    // What is unreadable has no copies.
+                    Err(_) if ended.status != 0 && theirs.is_none() => continue,
+                    Err(error) => {
+                        found.push(format!("the copy cannot be read{view}: {error}"));
+                        continue;
+                    }
+                };
+                // A cache may still have times that the file system cannot hold.
+                let aspects = aspects(options);
+                let mtimes = aspects.mtimes && (!is_kept || !view.is_empty());
+                if let Some(theirs) = &theirs {
+                    let aspects = Aspects { mtimes, ..aspects };
+                    let worse = worse(source.as_ref(), theirs, &copy, aspects);
+                    found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
+                }
+                if let Some(source) = source.as_ref().filter(|_| ended.status == 0) {
+                    let lost = source.differences(&copy, Aspects::CONTENT);
+                    let lost = lost.into_iter().filter(|line| !line.ends_with("only right"));
+                    found.extend(lost.map(|line| format!("exit status 0, but {line}{view}")));
+                }
+            }
+        }
+        Ok(copies)
+    }
+
+    /// What is wrong with how haulage ended.
+    fn worse_end(&self, gnu: &Ended, ours: &Ended) -> Option<String> {
         // GNU cp 9.1 is silent about lists of NFS 4 that a mode cannot say. 9.11 is not.
         let is_nfs_acl = |line: &str| {
             line.contains("preserving permissions") && line.ends_with("Operation not supported")
         };
         let is_said = self.system.name.starts_with("nfs-4") && ours.stderr.lines().all(is_nfs_acl);
         let is_worse = gnu.status == 0 && ours.status != 0 && !is_said;
-        if is_worse || ours.status > 1 || ours.status < 0 {
-            found.push(format!("exit status {}, {} of GNU cp: {said}", ours.status, gnu.status));
-        }
-        let mut views = vec![("", dst.to_owned())];
-        let below = dst.strip_prefix(MOUNT).ok().filter(|_| self.system.role != Role::Memory);
-        if let Some(below) = below {
-            views.push((" after a remount", dst.to_owned()));
-            if self.system.role == Role::Twice {
-                views.push((" through the other mount", Path::new(SECOND).join(below)));
-            }
-            if self.system.role.has_server() {
-                views.push((" on the server", Path::new(SERVER).join(below)));
-            }
-        }
-        for (view, dir) in views {
-            if view == " after a remount" {
-                self.remount()?;
-            }
-            let mut read = |path: &Path, view| {
-                let tree =
-                    trees.entry((path.to_owned(), view)).or_insert_with(|| Tree::read(path).ok());
-                tree.clone()
-            };
-            let (source, theirs) = (read(src, ""), read(&dir.join("gnu"), view));
-            let copy = match Tree::read(&dir.join("ours")) {
-                Ok(copy) => copy,
-                // What is unreadable has no copies.
-                Err(_) if ours.status != 0 && theirs.is_none() => continue,
-                Err(error) => {
-                    found.push(format!("the copy cannot be read{view}: {error}"));
-                    continue;
-                }
-            };
-            // A cache may still have times that the file system cannot hold.
-            let aspects = aspects(options);
-            let aspects = Aspects {
-                mtimes: aspects.mtimes && (below.is_none() || !view.is_empty()),
-                ..aspects
-            };
-            if let Some(theirs) = theirs {
-                let worse = worse(source.as_ref(), &theirs, &copy, aspects);
-                found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
-            }
-            if let Some(source) = source.filter(|_| ours.status == 0) {
-                let lost = source.differences(&copy, Aspects::CONTENT);
-                let lost = lost.into_iter().filter(|line| !line.ends_with("only right"));
-                found.extend(lost.map(|line| format!("exit status 0, but {line}{view}")));
-            }
-        }
-        Ok(found)
+        let said = ours.stderr.lines().next().unwrap_or_default();
+        (is_worse || !(0..=1).contains(&ours.status))
+            .then(|| format!("exit status {}, {} of GNU cp: {said}", ours.status, gnu.status))
     }
 
     /// Counts a case, and prints what was found in it.
@@ -254,18 +267,29 @@ pub(super) fn cp(
     dst: &Path,
     is_user: bool,
 ) -> anyhow::Result<Ended> {
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", SECONDS_MAX]);
+    let mut words = program.split(' ').chain(options.split(' '));
+    let mut command = Command::new(words.next().expect("a program"));
     if is_user {
-        let (user, group) = (format!("--reuid={USER}"), format!("--regid={USER}"));
-        command.args(["setpriv", &user, &group, "--clear-groups"]);
+        command.uid(USER).gid(USER);
     }
-    command.args(program.split(' ')).args(options.split(' ')).arg("-T").args([src, dst]);
-    ended(&mut command)
+    ended(command.args(words).arg("-T").args([src, dst]), PATIENCE)
 }
 
-pub(super) fn ended(command: &mut Command) -> anyhow::Result<Ended> {
-    let output = command.env("HAULAGE_PROFILE", "").stdin(Stdio::null()).output()?;
+/// Runs `command`, and kills it after `limit`.
+pub(super) fn ended(command: &mut Command, limit: Duration) -> anyhow::Result<Ended> {
+    command.env("HAULAGE_PROFILE", "").stdin(Stdio::null());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let process = rustix::process::Pid::from_child(&child);
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || send.send(child.wait_with_output()));
+    let output = match receive.recv_timeout(limit) {
+        Ok(output) => output?,
+        Err(_) => {
+            // It may have ended since.
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+            receive.recv()??
+        }
+    };
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let status = output.status.code().unwrap_or(-1);
     Ok(Ended { status, stdout: text(output.stdout), stderr: text(output.stderr) })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use testfs::{Aspects, Tree};
 
-use super::cell::{Cell, Ends, Trees, cp, shell};
+use super::cell::{Cell, Copied, Ends, cp, shell};
 use crate::sweep::copies::remove;
 
 /// All cases. The last leaves the file system broken.
@@ -34,10 +34,11 @@ fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
                 cell.system,
                 "mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount; mapped 'linear /dev/vda 0'; mount_it",
             )?;
-            let found =
-                cell.judged(&mut Trees::new(), [&src, &ends.dst], "-a", [&theirs, &ended])?;
             let what = if over { "onto other contents" } else { "to new names" };
-            cell.report(ends, &format!("{options} {what}, then no power"), found);
+            let copy = Copied { at: ours.clone(), options: "-a", ended, found: Vec::new() };
+            for copy in cell.judged([&src, &gnu], &theirs, vec![copy])? {
+                cell.report(ends, &format!("{options} {what}, then no power"), copy.found);
+            }
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use testfs::{Aspects, Tree, random_bytes};
 
-use super::cell::{Cell, Ended, Ends, LARGE_BYTES, Trees, cp, ended, shell};
+use super::cell::{Cell, Copied, Ended, Ends, LARGE_BYTES, PATIENCE, cp, ended, shell};
 use crate::sweep::copies::remove;
 
 /// All cases with a file system as the destination.
@@ -22,21 +22,6 @@ pub(super) fn to(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     huge(cell, ends)
 }
 
-/// Reports what was found, and what is worse in a copy of haulage than in that of GNU cp.
-fn judge(
-    cell: &mut Cell,
-    ends: &Ends,
-    src: &Path,
-    options: &str,
-    ended: [&Ended; 2],
-    what: &str,
-    mut found: Vec<String>,
-) -> anyhow::Result<()> {
-    found.extend(cell.judged(&mut Trees::new(), [src, &ends.dst], options, ended)?);
-    cell.report(ends, what, found);
-    Ok(())
-}
-
 /// The names with an incomplete file.
 fn torn(source: &Tree, copy: &Tree) -> Vec<String> {
     let torn = source.paths().flat_map(|path| source.differences_at(copy, path, Aspects::CONTENT));
@@ -45,58 +30,72 @@ fn torn(source: &Tree, copy: &Tree) -> Vec<String> {
 
 /// A second copy with `-u` copies no more than that of GNU cp, and what was changed in between.
 pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
-    let [src, gnu, ours] = ends.paths("again");
-    for (theirs, options) in
-        [("-au", "-au"), ("-rpu", "-rpu"), ("-au", "-a --resume"), ("-au", "-au --atomic")]
-    {
-        [&src, &gnu, &ours].into_iter().try_for_each(|path| remove(path))?;
+    let [src, gnu, _] = ends.paths("again");
+    for (theirs, ours) in [("-au", "-au/-a --resume/-au --atomic"), ("-rpu", "-rpu")] {
+        [&src, &gnu].into_iter().try_for_each(|path| remove(path))?;
         cp("cp", "-a", &ends.src.join("plain"), &src, false)?;
         cp("cp", theirs, &src, &gnu, false)?;
-        cp("haulage cp", options, &src, &ours, false)?;
+        let at = |number| ends.dst.join(format!("ours-{number}"));
+        for (number, options) in ours.split('/').enumerate() {
+            remove(&at(number))?;
+            cp("haulage cp", options, &src, &at(number), false)?;
+        }
+        // The client of NFS 4.2 in 7.2 may stamp the copies, and that of SMB show the old time, until then. GNU cp passes
+        // the file over.
+        cell.remount()?;
         std::fs::write(src.join("dir/x"), "changed")?;
-        // The client of SMB in 7.2 may show the old time until then, and GNU cp passes the file over.
         cell.remount()?;
         let theirs = cp("cp", &format!("{theirs} -v"), &src, &gnu, false)?;
-        let second = cp("haulage cp", &format!("{options} -v"), &src, &ours, false)?;
         let copied = |ended: &Ended, dst: &Path| -> BTreeSet<String> {
             let printed = ended.stdout.replace(&dst.display().to_string(), "");
             printed.lines().map(str::to_owned).collect()
         };
-        let (once, again) = (copied(&theirs, &gnu), copied(&second, &ours));
-        // Directories are named for more than one reason.
-        let more =
-            again.difference(&once).filter(|line| !line.contains("/dir'") && !line.ends_with("''"));
-        let found: Vec<String> = more.map(|line| format!("copied again: {line}")).collect();
-        judge(cell, ends, &src, options, [&theirs, &second], &format!("{options} twice"), found)?;
+        let once = copied(&theirs, &gnu);
+        let mut copies = Vec::new();
+        for (number, options) in ours.split('/').enumerate() {
+            let at = at(number);
+            let ended = cp("haulage cp", &format!("{options} -v"), &src, &at, false)?;
+            let again = copied(&ended, &at);
+            let more = again.difference(&once);
+            // Directories are named for more than one reason.
+            let more = more.filter(|line| !line.contains("/dir'") && !line.ends_with("''"));
+            let found = more.map(|line| format!("copied again: {line}")).collect();
+            copies.push(Copied { at, options, ended, found });
+        }
+        for copy in cell.judged([&src, &gnu], &theirs, copies)? {
+            cell.report(ends, &format!("{} twice", copy.options), copy.found);
+        }
     }
     Ok(())
 }
 
 /// After three kills at random moments no name has another content, and the next run ends as if there had been none.
 fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
-    let [src, gnu, ours] = ends.paths("plain");
+    let [src, gnu, _] = ends.paths("plain");
     remove(&gnu)?;
     let theirs = cp("cp", "-a", &src, &gnu, false)?;
     let source = Tree::read(&src)?;
-    let mut random = fastrand::Rng::with_seed(1);
-    for options in ["-a --resume", "-a --atomic"] {
+    let (mut random, mut copies) = (fastrand::Rng::with_seed(1), Vec::new());
+    for (number, options) in ["-a --resume", "-a --atomic"].into_iter().enumerate() {
+        let ours = ends.dst.join(format!("ours-{number}"));
         remove(&ours)?;
         let started = Instant::now();
         cp("haulage cp", options, &src, &ours, false)?;
         let (took, mut found) = (started.elapsed(), Vec::new());
         remove(&ours)?;
         for _ in 0..3 {
-            let seconds = format!("{:.3}", took.as_secs_f64() * random.f64());
-            let mut command = Command::new("timeout");
-            command.args(["-s", "KILL", &seconds, "haulage", "cp"]).args(options.split(' '));
-            ended(command.arg("-T").args([&src, &ours]))?;
+            let mut command = Command::new("haulage");
+            command.arg("cp").args(options.split(' ')).arg("-T").args([&src, &ours]);
+            ended(&mut command, took.mul_f64(random.f64()))?;
             if let Ok(copy) = Tree::read(&ours) {
                 found.extend(torn(&source, &copy));
             }
         }
-        let last = cp("haulage cp", options, &src, &ours, false)?;
-        let what = format!("{options} after kills");
-        judge(cell, ends, &src, options, [&theirs, &last], &what, found)?;
+        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        copies.push(Copied { at: ours, options, ended, found });
+    }
+    for copy in cell.judged([&src, &gnu], &theirs, copies)? {
+        cell.report(ends, &format!("{} after kills", copy.options), copy.found);
     }
     Ok(())
 }
@@ -178,7 +177,7 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         let dir = fresh()?;
         let mut command = Command::new("haulage");
         let sources = ["1/File", "2/file"].map(|name| src.join(name));
-        let status = ended(command.args(["cp", own]).args(sources).arg(&dir))?.status;
+        let status = ended(command.args(["cp", own]).args(sources).arg(&dir), PATIENCE)?.status;
         let lost = status == 0 && testfs::names_in(&dir).len() < 2;
         let found = lost.then(|| "exit status 0, and one of two files is lost".to_owned());
         cell.report(ends, &format!("{own} 1/File 2/file ."), found.into_iter().collect());
@@ -196,7 +195,7 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let space = rustix::fs::statvfs(cell.backing())?;
     let bytes = (space.f_bavail * space.f_frsize).saturating_sub(3 << 20);
     let fill = format!("fallocate -l {bytes} $0 || head -c {bytes} /dev/zero >$0; sync -f $0");
-    ended(Command::new("sh").args(["-c", &fill]).arg(&filler))?;
+    ended(Command::new("sh").args(["-c", &fill]).arg(&filler), PATIENCE)?;
     let source = Tree::read(&src)?;
     for options in ["-a", "-a --atomic", "-a --resume"] {
         remove(&ours)?;
@@ -213,8 +212,12 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         cell.report(ends, &format!("{options} onto a full disk"), found);
     }
     remove(&filler)?;
-    let last = cp("haulage cp", "-a --resume", &src, &ours, false)?;
-    judge(cell, ends, &src, "-a", [&theirs, &last], "--resume after a full disk", Vec::new())
+    let ended = cp("haulage cp", "-a --resume", &src, &ours, false)?;
+    let last = vec![Copied { at: ours, options: "-a", ended, found: Vec::new() }];
+    for copy in cell.judged([&src, &gnu], &theirs, last)? {
+        cell.report(ends, "--resume after a full disk", copy.found);
+    }
+    Ok(())
 }
 
 /// Nothing changes on a read-only mount, and the copy says so.

@@ -190,7 +190,7 @@ prepare() {
 
 unmount() {
     for dir in $M/rich $M $N; do
-        # After an error stat(2) fails there, and mountpoint(1) says no.
-        while grep -q " $dir " /proc/self/mounts; do umount $dir; done
+        # After an error stat(2) fails there, and mountpoint(1) says no. A process takes a tenth of a second here.
+        while mapfile -t mounts </proc/self/mounts && [[ "${mounts[*]}" == *" $dir "* ]]; do umount $dir; done
     done
 }
