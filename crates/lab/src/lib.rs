@@ -47,6 +47,7 @@ pub mod definition;
 pub mod environment;
 pub mod error;
 pub mod experiment;
+pub mod in_order;
 pub mod page_cache;
 pub mod process;
 pub mod race;

@@ -9,7 +9,6 @@ pub mod drawing;
 mod escape;
 pub mod figure;
 pub mod headline;
-mod in_order;
 mod machine;
 pub mod page;
 pub mod palette;

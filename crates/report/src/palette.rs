@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::in_order::distinct;
+use lab::in_order::distinct;
 
 /// How the marks of a variant look.
 #[derive(Clone, Debug, PartialEq, Eq)]

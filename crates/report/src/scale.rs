@@ -1,6 +1,7 @@
 //! The range of an axis, the positions of values on it, and its ticks.
 
-use crate::in_order::distinct;
+use lab::in_order::distinct;
+
 use crate::plot::{Axis, Mark, Panel, Shape, Unit};
 
 /// An interval extends an axis to at most this multiple of its value, so that a very wide one does

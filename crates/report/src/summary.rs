@@ -7,13 +7,13 @@ use lab::analysis::observations::value_ns;
 use lab::analysis::view::{CellView, Rules, View};
 use lab::definition::cell::{Cell, Destination, Shape};
 use lab::definition::{Measure, Part};
+use lab::in_order::gathered;
 use lab::page_cache::state::State;
 use lab::sample::measurement::Measurement;
 use lab::sample::record::{RoundRecord, Sample};
 use lab::stats::{Interval, median, median_interval};
 use lab::verdict::CellVerdict;
 
-use crate::in_order::gathered;
 use crate::plot::{Entry, Facets};
 use crate::source::Source;
 

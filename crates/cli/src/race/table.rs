@@ -1,6 +1,7 @@
 //! The result of a race as text: the table and the sentence.
 
 use anstyle::Style;
+use lab::in_order::gathered;
 use lab::page_cache::state::Proof;
 use lab::race::report::Report;
 use lab::race::summary::{Summary, VariantStage};
@@ -197,6 +198,7 @@ fn remarks(report: &Report, columns: usize) -> String {
         out.push_str(&styled(style, &wrapped(text, columns, "  ")));
     };
     for (reason, variants) in refused(report) {
+        let variants: Vec<&str> = variants.iter().map(|row| row.variant.as_str()).collect();
         remark(REFUSED, &format!("does not work here: {} ({reason})", variants.join(", ")));
     }
     for row in &report.summary {
@@ -211,15 +213,9 @@ fn remarks(report: &Report, columns: usize) -> String {
 }
 
 /// The variants that do not work here, by the reason. Several variants of an engine share it.
-fn refused(report: &Report) -> Vec<(&str, Vec<&str>)> {
-    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for row in report.summary.iter().filter(|row| row.stage == VariantStage::Refused) {
-        match by_reason.iter_mut().find(|(reason, _)| *reason == row.reason) {
-            Some((_, variants)) => variants.push(&row.variant),
-            None => by_reason.push((&row.reason, vec![&row.variant])),
-        }
-    }
-    by_reason
+fn refused(report: &Report) -> Vec<(&str, Vec<&Summary>)> {
+    let refused = report.summary.iter().filter(|row| row.stage == VariantStage::Refused);
+    gathered(refused, |row| row.reason.as_str())
 }
 
 fn ns(value: Option<f64>) -> String {

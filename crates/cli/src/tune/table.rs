@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engines::profile::FileSystems;
+use lab::in_order::gathered;
 use lab::tune::plan::Plan;
 use lab::tune::record::{Finding, Loss, Record, VariantResult};
 use lab::words;
@@ -219,14 +220,9 @@ fn remarks(record: &Record) -> Vec<String> {
         );
     }
     remarks.extend(slow_modes(record));
-    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for finding in record.situations.iter().filter(|finding| finding.choice.is_none()) {
-        match by_reason.iter_mut().find(|(reason, _)| *reason == finding.why_not) {
-            Some((_, situations)) => situations.push(&finding.words),
-            None => by_reason.push((&finding.why_not, vec![&finding.words])),
-        }
-    }
-    for (reason, situations) in by_reason {
+    let unanswered = record.situations.iter().filter(|finding| finding.choice.is_none());
+    for (reason, findings) in gathered(unanswered, |finding| &finding.why_not) {
+        let situations: Vec<&str> = findings.iter().map(|it| it.words.as_str()).collect();
         let situations = match situations.len() {
             1..=3 => situations.join("; "),
             more => format!("{}; {} more", situations[..2].join("; "), more - 2),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{CellView, View, buffer_of};
 use crate::definition::deltas::Deltas;
+use crate::in_order::gathered;
 use crate::page_cache::state::State;
 use crate::stats::models::{Setting, plateau};
 
@@ -59,14 +60,9 @@ pub struct BufferTime {
 
 /// The sweeps of a part. Buffers that differ by no more than δ count as equal.
 pub(crate) fn of(view: &View<'_>) -> Option<Buffer> {
-    let mut families: Vec<(String, Vec<(usize, u64)>)> = Vec::new();
-    for (index, variant) in view.part.variants.iter().enumerate() {
-        let Some((family, bytes)) = buffer_of(variant) else { continue };
-        match families.iter_mut().find(|(known, _)| *known == family) {
-            Some((_, buffers)) => buffers.push((index, bytes)),
-            None => families.push((family, vec![(index, bytes)])),
-        }
-    }
+    let variants = view.part.variants.iter().enumerate();
+    let buffers = variants.filter_map(|(index, variant)| Some((index, buffer_of(variant)?)));
+    let families = gathered(buffers, |(_, (family, _))| family.clone());
     let sweeps: Vec<Sweep> = families
         .iter()
         .filter(|(_, buffers)| buffers.len() >= BUFFERS_MIN)
@@ -82,17 +78,17 @@ fn sweep(
     view: &View<'_>,
     cell: &CellView<'_>,
     family: &str,
-    buffers: &[(usize, u64)],
+    buffers: &[(usize, (String, u64))],
 ) -> Option<Sweep> {
     let measure = view.part.measure;
     let points = cell.points(measure);
     let settings: Vec<Setting> = buffers
         .iter()
-        .map(|&(index, buffer_bytes)| Setting { buffer_bytes, runs: points.runs(index, true) })
+        .map(|&(index, (_, buffer_bytes))| Setting { buffer_bytes, runs: points.runs(index, true) })
         .collect();
     let medians: Vec<(u64, f64)> = buffers
         .iter()
-        .filter_map(|&(index, bytes)| Some((bytes, cell.median_ns(index, measure)?)))
+        .filter_map(|&(index, (_, bytes))| Some((bytes, cell.median_ns(index, measure)?)))
         .collect();
     let least = medians.iter().map(|(_, ns)| *ns).min_by(f64::total_cmp)?;
     let mut times: Vec<BufferTime> = medians

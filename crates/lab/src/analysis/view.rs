@@ -7,6 +7,7 @@ use super::observations::{Observations, undisturbed_ns, value_ns};
 use crate::definition::cell::Cell;
 use crate::definition::deltas::{Deltas, LEAST};
 use crate::definition::{Definition, Measure, Part, without_label};
+use crate::in_order::gathered;
 use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::models::Point;
@@ -90,14 +91,7 @@ impl<'r> View<'r> {
 
     /// Groups of cells that differ in what `key` does not hold, in their order.
     pub fn groups<K: PartialEq>(&self, key: impl Fn(&Cell) -> K) -> Vec<Vec<&CellView<'r>>> {
-        let mut groups: Vec<(K, Vec<&CellView<'r>>)> = Vec::new();
-        for cell in &self.cells {
-            let of = key(&cell.cell);
-            match groups.iter_mut().find(|(known, _)| *known == of) {
-                Some((_, cells)) => cells.push(cell),
-                None => groups.push((of, vec![cell])),
-            }
-        }
+        let groups = gathered(&self.cells, |cell| key(&cell.cell));
         groups.into_iter().map(|(_, cells)| cells).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{CellVerdict, Comparison, PartVerdict};
 use crate::definition::{Definition, Order, Part};
+use crate::in_order::gathered;
 use crate::stats::Answer;
 use crate::words;
 
@@ -46,14 +47,8 @@ impl PartVerdict {
 
     /// For a part without comparisons: which variant has the least time, by cell.
     fn fastest_words(&self) -> String {
-        let mut by_variant: Vec<(&str, Vec<&str>)> = Vec::new();
-        for cell in &self.cells {
-            let Some(fastest) = &cell.fastest else { continue };
-            match by_variant.iter_mut().find(|(variant, _)| variant == fastest) {
-                Some((_, cells)) => cells.push(&cell.cell),
-                None => by_variant.push((fastest, vec![&cell.cell])),
-            }
-        }
+        let fastest = self.cells.iter().filter_map(|cell| cell.fastest.as_deref());
+        let mut by_variant = gathered(fastest, |variant| *variant);
         by_variant.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
         let all = self.cells.len();
         match by_variant.as_slice() {

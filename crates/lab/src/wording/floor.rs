@@ -2,21 +2,15 @@
 
 use super::sheet::{Sheet, cost, rate, size};
 use crate::analysis::floor::{Floor, RatioToFloor};
+use crate::in_order::{distinct, gathered};
 use crate::page_cache::state::State;
 use crate::words;
 
 impl Floor {
     pub(crate) fn sheet(&self) -> Sheet {
-        let mut cells: Vec<&RatioToFloor> = Vec::new();
-        let mut variants: Vec<&str> = Vec::new();
-        for ratio in &self.ratios {
-            if !cells.iter().any(|cell| cell.cell == ratio.cell) {
-                cells.push(ratio);
-            }
-            if !variants.contains(&ratio.variant.as_str()) {
-                variants.push(&ratio.variant);
-            }
-        }
+        let cells = gathered(&self.ratios, |ratio| &ratio.cell);
+        let cells: Vec<&RatioToFloor> = cells.into_iter().map(|(_, ratios)| ratios[0]).collect();
+        let variants = distinct(self.ratios.iter().map(|ratio| ratio.variant.as_str()));
         let mut sheet = Sheet::new("Times as long as a copy in memory", &["variant"]);
         sheet.columns.extend(cells.iter().map(|cell| match cell.state {
             State::Warm => size(cell.file_bytes),

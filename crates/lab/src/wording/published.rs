@@ -41,7 +41,6 @@ impl Published {
         }
         let mut systems: Vec<String> =
             self.rows.iter().map(|row| format!("{}, {}", row.then.year, row.then.system)).collect();
-        systems.dedup();
         systems.sort();
         systems.dedup();
         sheet.say(format!("Then: {}.", systems.join("; ")));

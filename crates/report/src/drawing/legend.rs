@@ -1,6 +1,7 @@
 //! Small pictures of looks, for the legends of the page and of files.
 
-use crate::in_order::distinct;
+use lab::in_order::distinct;
+
 use crate::palette::Style;
 use crate::plot::{Group, Look, Shape, Stroke};
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use lab::in_order::distinct;
+
 use super::frame::{Frame, in_xml, percent, units};
-use crate::in_order::distinct;
 use crate::palette::{Style, Styles, numbered};
 use crate::plot::{Along, Dot, Mark, Panel, Shape, Stroke, Unit};
 use crate::scale::{Range, shown};

@@ -5,11 +5,11 @@ use lab::analysis::Finding;
 use lab::analysis::buffer::{Buffer, Sweep};
 use lab::analysis::view::buffer_of;
 use lab::definition::deltas::Deltas;
+use lab::in_order::gathered;
 use lab::wording::sheet::{circumstances, in_both_states};
 use lab::words::{bytes, nanoseconds};
 
 use super::content;
-use crate::in_order::gathered;
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
 };

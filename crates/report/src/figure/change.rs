@@ -1,10 +1,10 @@
 //! What changed between two runs: the time in the second divided by that in the first, by cell.
 
 use lab::compare::{CellChange, Change};
+use lab::in_order::distinct;
 
 use super::ratio::{KEYS, Ratio};
 use super::rows;
-use crate::in_order::distinct;
 use crate::plot::{About, Axis, Entry, Facets, Figure, Group, Mark, Panel, Shape, Table};
 use crate::summary::{CellSummary, Summary};
 

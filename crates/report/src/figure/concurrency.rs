@@ -2,10 +2,10 @@
 
 use lab::analysis::Finding;
 use lab::analysis::scaling::{Of, Scaling, Step};
+use lab::in_order::{distinct, gathered};
 use lab::words::{bytes, nanoseconds, three_digits};
 
 use super::content;
-use crate::in_order::{distinct, gathered};
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table, Unit,
 };

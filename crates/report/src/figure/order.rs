@@ -4,10 +4,10 @@ use lab::analysis::Finding;
 use lab::analysis::estimated::Estimated;
 use lab::analysis::run_order::{Off, OrderOfRuns, Unproved};
 use lab::definition::Part;
+use lab::in_order::distinct;
 use lab::words::{nanoseconds, three_digits};
 
 use super::{content, rows};
-use crate::in_order::distinct;
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };

@@ -2,10 +2,10 @@
 
 use lab::analysis::Finding;
 use lab::analysis::published::{Published, Row};
+use lab::in_order::{distinct, gathered};
 use lab::words::{file_size, nanoseconds, three_digits};
 
 use super::{content, rows};
-use crate::in_order::{distinct, gathered};
 use crate::plot::{About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Table};
 use crate::summary::Summary;
 

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
+use lab::in_order::distinct;
+
 use crate::drawing::group::{Plan, panels};
 use crate::drawing::legend::{self, SIZE};
 use crate::escape::escaped;
-use crate::in_order::distinct;
 use crate::palette::{Styles, numbered};
 use crate::plot::{About, Figure, Group, Panel, Shape};
 use crate::report::Report;

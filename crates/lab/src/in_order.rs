@@ -1,7 +1,7 @@
 //! Lists of distinct or grouped values, in the order of first occurrence.
 
 /// Each value once.
-pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {
@@ -12,7 +12,7 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
 }
 
 /// The values, grouped by key.
-pub(crate) fn gathered<T, K: PartialEq>(
+pub fn gathered<T, K: PartialEq>(
     values: impl IntoIterator<Item = T>,
     key_of: impl Fn(&T) -> K,
 ) -> Vec<(K, Vec<T>)> {
