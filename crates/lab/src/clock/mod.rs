@@ -36,94 +36,71 @@ pub trait Barrier: std::fmt::Debug {
     fn wait_behind(&self) {}
 }
 
-/// What the timed part took.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Spent {
-    /// CLOCK_MONOTONIC at the start, which all processes share; 0 before anything was timed.
-    pub started_ns: u64,
-    /// CLOCK_MONOTONIC at the end.
-    pub ended_ns: u64,
-    /// Time by the clock, summed over the parts.
-    pub elapsed_ns: u64,
-    /// Time that syncing the destination took after that, where it was asked for.
-    pub synced_ns: Option<u64>,
-    /// Of that, time in which the thread was ready to run and waited for a processor; `None` where
-    /// the kernel does not count it.
-    pub processor_wait_ns: Option<u64>,
-    usage: Usage,
-    counted: Option<hardware_counters::Counted>,
-}
-
 impl Clock<'_> {
-    /// Runs `work` under the clock and adds what it took to `spent`.
-    pub fn time<T>(&self, spent: &mut Spent, work: impl FnOnce() -> T) -> T {
+    /// Runs `work` under the clock and adds what it took to `measured`.
+    pub fn time<T>(&self, measured: &mut Measurement, work: impl FnOnce() -> T) -> T {
         if let Some(barrier) = self.barrier {
             barrier.wait();
         }
-        let before_ns = spent.undisturbed_ns();
-        let result = spent.add(|_| work());
+        let before_ns = undisturbed_ns(measured);
+        let result = add(measured, |_| work());
         if self.slowed_by > 0.0 {
             // What other programs took is no part of what is to take longer.
-            let own_ns = spent.undisturbed_ns() - before_ns;
+            let own_ns = undisturbed_ns(measured) - before_ns;
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A time, positive.
             let longer_ns = (own_ns as f64 * self.slowed_by) as u64;
-            spent.add(|started_ns| spin(started_ns, longer_ns));
+            add(measured, |started_ns| spin(started_ns, longer_ns));
         }
         result
     }
 }
 
-impl Spent {
-    /// Runs `work`, which is told when it began.
-    fn add<T>(&mut self, work: impl FnOnce(u64) -> T) -> T {
-        let usage_before = used();
-        let waited_before = processor_wait_ns();
-        let counts_before = hardware_counters::look();
-        let started_ns = now_ns();
-        let result = work(started_ns);
-        let ended_ns = now_ns();
-        let counted = hardware_counters::look().since(counts_before);
-        let waited_after = processor_wait_ns();
-        let elapsed_ns = ended_ns - started_ns;
-        let waited = waited_after.zip(waited_before).map(|(after, before)| after - before);
-        // What does not fit between the two readings of the clock fell beside them.
-        let waited = waited.map(|waited| if waited < elapsed_ns { waited } else { 0 });
-        self.counted = Some(self.counted.map_or(counted, |sum| sum.plus(counted)));
-        self.usage = self.usage.plus(used().since(usage_before));
-        self.processor_wait_ns = match self.started_ns {
-            0 => waited,
-            _ => self.processor_wait_ns.zip(waited).map(|(sum, more)| sum + more),
-        };
-        self.elapsed_ns += elapsed_ns;
-        self.ended_ns = ended_ns;
-        if self.started_ns == 0 {
-            self.started_ns = started_ns;
-        }
-        result
+/// Runs `work`, which is told when it began, and adds what it took to `measured`.
+fn add<T>(measured: &mut Measurement, work: impl FnOnce(u64) -> T) -> T {
+    let usage_before = used();
+    let waited_before = processor_wait_ns();
+    let counts_before = hardware_counters::look();
+    let started_ns = now_ns();
+    let result = work(started_ns);
+    let ended_ns = now_ns();
+    let [instructions, cache_misses] = hardware_counters::look().since(counts_before);
+    let waited_after = processor_wait_ns();
+    let elapsed_ns = ended_ns - started_ns;
+    let waited = waited_after.zip(waited_before).map(|(after, before)| after - before);
+    // What does not fit between the two readings of the clock fell beside them.
+    let waited = waited.map(|waited| if waited < elapsed_ns { waited } else { 0 });
+    let usage = used().since(usage_before);
+    let is_first = measured.started_ns == 0;
+    // A sum is unknown when a part of it is.
+    let add = |sum: &mut Option<u64>, more: Option<u64>| {
+        *sum = if is_first { more } else { sum.zip(more).map(|(sum, more)| sum + more) };
+    };
+    add(&mut measured.processor_wait_ns, waited);
+    add(&mut measured.instructions, instructions);
+    add(&mut measured.cache_misses, cache_misses);
+    measured.user_ns += usage.user_ns;
+    measured.system_ns += usage.system_ns;
+    measured.minor_faults += usage.minor_faults;
+    measured.major_faults += usage.major_faults;
+    measured.voluntary_switches += usage.voluntary_switches;
+    measured.involuntary_switches += usage.involuntary_switches;
+    measured.elapsed_ns += elapsed_ns;
+    measured.durable_ns = measured.durable_ns.map(|durable_ns| durable_ns + elapsed_ns);
+    measured.ended_ns = ended_ns;
+    if is_first {
+        measured.started_ns = started_ns;
     }
+    result
+}
 
-    /// The time so far without the waiting for a processor.
-    fn undisturbed_ns(&self) -> u64 {
-        self.elapsed_ns - self.processor_wait_ns.unwrap_or(0)
-    }
+/// Adds to `measured` that what was made is on the medium now, or has reached its receiver.
+pub(crate) fn note_durable(measured: &mut Measurement) {
+    *measured.durable_ns.get_or_insert(measured.elapsed_ns) += now_ns() - measured.ended_ns;
+}
 
-    /// Fills in what was spent.
-    pub fn fill(&self, measured: &mut Measurement) {
-        measured.started_ns = self.started_ns;
-        measured.ended_ns = self.ended_ns;
-        measured.elapsed_ns = self.elapsed_ns;
-        measured.durable_ns = self.synced_ns.map(|synced_ns| self.elapsed_ns + synced_ns);
-        measured.processor_wait_ns = self.processor_wait_ns;
-        measured.user_ns = self.usage.user_ns;
-        measured.system_ns = self.usage.system_ns;
-        measured.minor_faults = self.usage.minor_faults;
-        measured.major_faults = self.usage.major_faults;
-        measured.voluntary_switches = self.usage.voluntary_switches;
-        measured.involuntary_switches = self.usage.involuntary_switches;
-        let counted = self.counted.unwrap_or_default();
-        measured.instructions = counted.instructions;
-        measured.cache_misses = counted.cache_misses;
-    }
+/// The time so far without the waiting for a processor.
+fn undisturbed_ns(measured: &Measurement) -> u64 {
+    measured.elapsed_ns - measured.processor_wait_ns.unwrap_or(0)
 }
 
 /// This process, and the children that it has waited for: an outside command is such a child.
@@ -265,25 +242,26 @@ mod tests {
 
     #[test]
     fn the_timed_part_is_the_work_alone() {
-        let mut spent = Spent::default();
-        let sleep = || std::thread::sleep(std::time::Duration::from_millis(10));
-        Clock::default().time(&mut spent, sleep);
-        let once = spent.elapsed_ns;
-        assert!((10_000_000..200_000_000).contains(&once), "{once}");
-        Clock { slowed_by: 1.0, ..Clock::default() }.time(&mut spent, sleep);
-        assert!(spent.elapsed_ns - once >= 20_000_000, "{spent:?}");
-        assert!(spent.ended_ns - spent.started_ns >= spent.elapsed_ns);
         let mut measured = Measurement::default();
-        spent.fill(&mut measured);
-        assert_eq!((measured.elapsed_ns, measured.durable_ns), (spent.elapsed_ns, None));
+        let sleep = || std::thread::sleep(std::time::Duration::from_millis(10));
+        Clock::default().time(&mut measured, sleep);
+        let once = measured.elapsed_ns;
+        assert!((10_000_000..200_000_000).contains(&once), "{once}");
+        measured.cache_misses = None;
+        Clock { slowed_by: 1.0, ..Clock::default() }.time(&mut measured, sleep);
+        assert!(measured.elapsed_ns - once >= 20_000_000, "{measured:?}");
+        assert!(measured.ended_ns - measured.started_ns >= measured.elapsed_ns);
+        assert_eq!(measured.durable_ns, None);
+        assert_eq!(measured.cache_misses, None, "of the first part they are unknown");
     }
 
     #[test]
     fn the_clock_makes_runs_longer_by_the_share_asked_for() {
         let time = |slowed_by| {
-            let mut spent = Spent::default();
-            Clock { slowed_by, ..Clock::default() }.time(&mut spent, || spin(now_ns(), 3_000_000));
-            spent.undisturbed_ns() as f64
+            let mut measured = Measurement::default();
+            let clock = Clock { slowed_by, ..Clock::default() };
+            clock.time(&mut measured, || spin(now_ns(), 3_000_000));
+            undisturbed_ns(&measured) as f64
         };
         // A host that takes the processor may make any single run longer.
         let typical = |slowed_by| {
@@ -296,7 +274,7 @@ mod tests {
 
     #[test]
     fn waiting_for_a_processor_is_told_from_work_and_from_sleep() {
-        let mut slept = Spent::default();
+        let mut slept = Measurement::default();
         Clock::default()
             .time(&mut slept, || std::thread::sleep(std::time::Duration::from_millis(20)));
         assert!(slept.elapsed_ns >= 20_000_000);
@@ -314,7 +292,7 @@ mod tests {
             for _ in 1..threads {
                 scope.spawn(|| spin(now_ns(), 60_000_000));
             }
-            let mut crowded = Spent::default();
+            let mut crowded = Measurement::default();
             Clock::default().time(&mut crowded, || spin(now_ns(), 60_000_000));
             let waited = crowded.processor_wait_ns.expect("it was told before");
             assert!(waited > 5_000_000, "{crowded:?}");

@@ -52,8 +52,7 @@ pub struct Measurement {
     pub pages_swapped: Option<u64>,
     /// Misses of the processor's last cache, where the kernel offers hardware counters.
     pub cache_misses: Option<u64>,
-    /// Instructions carried out, user mode and kernel, where the kernel offers hardware counters;
-    /// for both see [`perf::why_not`](crate::clock::hardware_counters::why_not).
+    /// Instructions carried out, user mode and kernel, where the kernel offers hardware counters.
     pub instructions: Option<u64>,
     /// Calls that moved bytes, counted on an equal run that is not timed.
     pub calls: Option<u64>,
@@ -109,6 +108,13 @@ fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
 }
 
 impl Measurement {
+    /// The start of the measurement of a run that reads no file: the page cache plays no part, so
+    /// it always counts.
+    pub(crate) fn without_source() -> Measurement {
+        let state_note = "no file is read, so the page cache plays no part".to_owned();
+        Measurement { counted: true, state_note, ..Measurement::default() }
+    }
+
     /// Bytes of source and destination in the page cache after the run.
     #[must_use]
     pub fn resident_bytes_after(&self) -> Option<u64> {

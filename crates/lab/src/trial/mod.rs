@@ -14,7 +14,7 @@ use engines::{Chain, Floor, Kind, Meter, Pair, Span, Stop, Variant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::clock::{Clock, Counters, Spent};
+use crate::clock::{Clock, Counters, note_durable};
 use crate::definition::cell::Destination;
 use crate::error::Error;
 use crate::page_cache::prover::{self, Prover};
@@ -68,23 +68,19 @@ pub enum Outcome {
 pub struct Runner {
     /// The variant that it is started as; for another copier, the one that messages name.
     variant: Variant,
-    /// What it does, in the order in which it is tried.
-    tried: Vec<Variant>,
     kind: RunnerKind,
-    /// Whether each file tries again what was refused for another file.
-    asks_again: bool,
 }
 
 enum RunnerKind {
-    Copier(Chain),
+    Copier(Copier),
     Floor(Box<dyn Floor>),
 }
 
-/// A runner of copies, part by part.
-struct Started<'r> {
-    variant: &'r Variant,
-    tried: &'r [Variant],
-    chain: &'r mut Chain,
+struct Copier {
+    /// What it does, in the order in which it is tried.
+    tried: Vec<Variant>,
+    chain: Chain,
+    /// Whether each file tries again what was refused for another file.
     asks_again: bool,
 }
 
@@ -98,26 +94,26 @@ impl Runner {
             Kind::Copier { .. } => {
                 let mut chain = Chain::with_last_resort([variant.clone()]);
                 chain.start_first().map_err(|error| words_of(&error))?;
-                RunnerKind::Copier(chain)
+                RunnerKind::Copier(Copier {
+                    tried: vec![variant.clone()],
+                    chain,
+                    asks_again: false,
+                })
             }
             Kind::Floor { start } => {
                 RunnerKind::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
             }
         };
-        Ok(Runner {
-            variant: variant.clone(),
-            tried: vec![variant.clone()],
-            kind,
-            asks_again: false,
-        })
+        Ok(Runner { variant: variant.clone(), kind })
     }
 
     /// Another copier, which tries `variants` one after another with each file and remembers no
     /// refusal. `named` names it.
     #[must_use]
     pub fn of_variants(named: &Variant, variants: &[Variant]) -> Runner {
-        let kind = RunnerKind::Copier(Chain::exactly(variants.iter().cloned()));
-        Runner { variant: named.clone(), tried: variants.to_vec(), kind, asks_again: true }
+        let chain = Chain::exactly(variants.iter().cloned());
+        let copier = Copier { tried: variants.to_vec(), chain, asks_again: true };
+        Runner { variant: named.clone(), kind: RunnerKind::Copier(copier) }
     }
 }
 
@@ -139,22 +135,15 @@ impl Bench<'_> {
     /// When the source cannot be read or has changed, the destination cannot be written, the copy
     /// failed, or is not equal to the source: none of these is a sample.
     pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Outcome, Error> {
-        let Runner { variant, tried, kind, asks_again } = runner;
-        match kind {
-            RunnerKind::Copier(chain) => {
-                self.copy(Started { variant, tried, chain, asks_again: *asks_again }, task)
-            }
+        match &mut runner.kind {
+            RunnerKind::Copier(copier) => self.copy(&runner.variant, copier, task),
             RunnerKind::Floor(floor) => {
-                let mut spent = Spent::default();
-                let result = self.clock.time(&mut spent, || floor.run(task.load.bytes));
-                if let Err(error) = result {
-                    return Ok(Outcome::Refused(words_of(&error)));
-                }
-                let mut measured = Measurement { counted: true, ..Measurement::default() };
-                spent.fill(&mut measured);
-                "no file is read, so the page cache plays no part"
-                    .clone_into(&mut measured.state_note);
-                Ok(Outcome::Measured(Box::new(measured)))
+                let mut measured = Measurement::without_source();
+                let result = self.clock.time(&mut measured, || floor.run(task.load.bytes));
+                Ok(match result {
+                    Ok(_) => Outcome::Measured(Box::new(measured)),
+                    Err(error) => Outcome::Refused(words_of(&error)),
+                })
             }
         }
     }
@@ -165,7 +154,7 @@ impl Bench<'_> {
     /// # Errors
     /// When the source cannot be opened or the destination not written.
     pub fn count_calls(&self, runner: &mut Runner, task: &Task) -> Result<Option<u64>, Error> {
-        let RunnerKind::Copier(chain) = &mut runner.kind else { return Ok(None) };
+        let RunnerKind::Copier(Copier { chain, .. }) = &mut runner.kind else { return Ok(None) };
         let meter = Meter::default();
         for part in &task.load.parts {
             let src = self.source.open_file(part.file)?;
@@ -178,8 +167,7 @@ impl Bench<'_> {
         Ok(Some(meter.calls()))
     }
 
-    fn copy(&self, mut started: Started<'_>, task: &Task) -> Result<Outcome, Error> {
-        let variant = started.variant;
+    fn copy(&self, variant: &Variant, copier: &mut Copier, task: &Task) -> Result<Outcome, Error> {
         // Destinations first: writing them might push pages of the source out that were counted.
         let mut copies = self.destinations(&task.load)?;
         let dst_before = match self.destination {
@@ -188,22 +176,21 @@ impl Bench<'_> {
         };
         let reached = self.prover.reach(self.state, self.source, &task.load)?;
         let counters = Counters::read();
-        let mut spent = Spent::default();
+        let mut measured = Measurement::default();
         let mut share = Attribution::default();
         for (index, part) in task.load.parts.iter().enumerate() {
             let src = self.source.open_file(part.file)?;
             let made = if copies.len() > index { None } else { Some(self.create(index)?) };
             let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
-            self.copy_part(&mut started, *part, (&src, dst), &mut spent, &mut share)?;
+            let taken = (&mut measured, &mut share);
+            self.copy_part(variant, copier, *part, (&src, dst), taken)?;
             // The page cache keeps what is closed; the descriptors would run out.
             copies.extend(made.filter(|_| task.load.parts.len() <= OPEN_COPIES_MAX));
         }
-        let mut measured = Measurement::default();
         counters.fill_since(&mut measured);
         if let Some(barrier) = self.clock.barrier {
             barrier.wait_behind();
         }
-        spent.fill(&mut measured);
         let alone = variant.workers == 1 && !variant.engine.facts.delegates;
         if !alone || self.state != State::Warm {
             // It may have waited for another worker, or for a kernel thread that works for it. That
@@ -244,7 +231,7 @@ impl Bench<'_> {
             // Where it cannot be seen, the engine decides: `reflink` does nothing else.
             _ => variant.engine.name == "reflink",
         };
-        let bypasses_cache = started.tried.first().is_some_and(Variant::reads_past_cache);
+        let bypasses_cache = copier.tried.first().is_some_and(Variant::reads_past_cache);
         let on_medium_bytes = self.source.allocated_bytes(&task.load);
         self.prover.judge(&mut measured, reached, on_medium_bytes, bypasses_cache);
         Ok(Outcome::Measured(Box::new(measured)))
@@ -272,24 +259,23 @@ impl Bench<'_> {
     /// Copies one file under the clock.
     fn copy_part(
         &self,
-        started: &mut Started<'_>,
+        variant: &Variant,
+        Copier { tried, chain, asks_again }: &mut Copier,
         part: Part,
         (src, dst): (&OwnedFd, &OwnedFd),
-        spent: &mut Spent,
-        share: &mut Attribution,
+        (measured, share): (&mut Measurement, &mut Attribution),
     ) -> Result<(), Error> {
-        let Started { variant, tried, chain, asks_again } = started;
         if *asks_again {
             chain.forget_refusals();
         }
         let mut file = chain.file(Pair::new(src.as_fd(), dst.as_fd()));
         let mut attempts = Attempts::of(tried);
-        let moved = self.clock.time(spent, || {
+        let moved = self.clock.time(measured, || {
             file.copy(Span::whole(part.bytes), &mut |tried, _, moved| attempts.note(tried, moved))
         });
         share.add(&attempts);
         if self.durable {
-            self.sync(dst, spent)?;
+            self.sync(dst, measured)?;
         }
         match moved.stop {
             Stop::Done => Ok(()),
@@ -300,9 +286,9 @@ impl Bench<'_> {
     }
 
     /// Waits until the copy is on the medium. The clock continues.
-    fn sync(&self, dst: &OwnedFd, spent: &mut Spent) -> Result<(), Error> {
+    fn sync(&self, dst: &OwnedFd, measured: &mut Measurement) -> Result<(), Error> {
         rustix::fs::fsync(dst).map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
-        *spent.synced_ns.get_or_insert(0) += crate::clock::now_ns() - spent.ended_ns;
+        note_durable(measured);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::interface::Setting;
 use super::source_facts;
-use crate::clock::{Counters, Spent};
+use crate::clock::Counters;
 use crate::error::Error;
 use crate::page_cache::prover::{Prover, Reached};
 use crate::page_cache::state::State;
@@ -40,26 +40,24 @@ impl CachedSource {
         Ok(StartedRun { reached, counters: Counters::read() })
     }
 
-    /// Fills in what a run took and its state. `verified` and what concerns a destination is the
-    /// caller's.
-    pub(crate) fn end(&self, started: StartedRun, spent: &Spent) -> Result<Measurement, Error> {
-        let mut measured = self.took(&started, spent)?;
-        self.judge(started, &mut measured, false);
-        Ok(measured)
+    /// Fills in what a run took beside its time, and its state. `verified` and what concerns a
+    /// destination is the caller's.
+    pub(crate) fn end(&self, run: StartedRun, measured: &mut Measurement) -> Result<(), Error> {
+        self.took(&run, measured)?;
+        self.judge(run, measured, false);
+        Ok(())
     }
 
-    /// Fills in what a run took, without its state.
-    pub(crate) fn took(&self, started: &StartedRun, spent: &Spent) -> Result<Measurement, Error> {
-        let mut measured = Measurement::default();
-        started.counters.fill_since(&mut measured);
-        spent.fill(&mut measured);
+    /// Fills in what a run took beside its time, without its state.
+    pub(crate) fn took(&self, run: &StartedRun, measured: &mut Measurement) -> Result<(), Error> {
+        run.counters.fill_since(measured);
         if self.state != State::Warm {
             // Kernel threads may serve the device, and it may be they that the run waited for.
             measured.processor_wait_ns = None;
         }
-        measured.src_resident_bytes_before = started.reached.resident_bytes;
+        measured.src_resident_bytes_before = run.reached.resident_bytes;
         measured.src_resident_bytes_after = self.prover.resident_bytes(&self.source, &self.load)?;
-        Ok(measured)
+        Ok(())
     }
 
     /// Fills in the state of a run. `measured` says whether extents were shared; for

@@ -13,16 +13,16 @@ use super::cached_source::CachedSource;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;
 use super::parameters;
-use crate::clock::{Clock, Spent, now_ns};
+use crate::clock::{Clock, now_ns};
 use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::call_times::{CallTimes, OpTimes};
+use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 use crate::trial::digest::Digests;
 
 pub(crate) static CALLS: Workload = Workload {
     name: NAME,
-    about: "copy with a buffer, and time every read and every write of it",
     variants: "the bytes of a buffer, as 64K",
     check: |variant| parameters::bytes_of(variant, BUFFER_BYTES_MAX).map(drop),
     start,
@@ -170,8 +170,8 @@ impl ReadyVariant for Calls {
         let src = self.cached.source.open_file(self.cached.load.parts[0].file)?;
         (self.reads.calls, self.writes.calls) = (0, 0);
         let clock_ns = clock_ns();
-        let mut spent = Spent::default();
-        let copied = clock.time(&mut spent, || {
+        let mut measured = Measurement::default();
+        let copied = clock.time(&mut measured, || {
             let ends = (src.as_fd(), opened.fd.as_fd());
             copy(ends, self.buffer.as_mut_slice(), (&mut self.reads, &mut self.writes))
         });
@@ -179,8 +179,8 @@ impl ReadyVariant for Calls {
             let why = engines::describe(errno);
             Error::Unknown(format!("buffer of {}: {side}: {why}", self.text))
         })?;
-        self.output.sync(&opened, &mut spent)?;
-        let mut measured = self.cached.end(started, &spent)?;
+        self.output.sync(&opened, &mut measured)?;
+        self.cached.end(started, &mut measured)?;
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         let (read, write) = (OpTimes::of(self.reads.taken()), OpTimes::of(self.writes.taken()));
         measured.calls = Some(read.calls() + write.calls());

@@ -18,7 +18,7 @@ use rustix::fs::{Access, MemfdFlags};
 use super::cached_source::{CachedSource, StartedRun};
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::tree::Tree;
-use crate::clock::{Clock, Spent, now_ns};
+use crate::clock::{Clock, note_durable};
 use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
@@ -28,7 +28,6 @@ use crate::trial::Outcome;
 
 pub(crate) static COMMAND: Workload = Workload {
     name: "command",
-    about: "copy a file or a directory by any command",
     variants: "a command line with {src} and {dst}, as cp -r {src} {dst}; haulage is this program",
     check: |variant| Line::parse(variant).map(drop),
     start,
@@ -186,7 +185,7 @@ impl Commanding {
     fn execute(
         &self,
         clock: Clock<'_>,
-        spent: &mut Spent,
+        measured: &mut Measurement,
         words: &File,
     ) -> Result<Option<ExitStatus>, Error> {
         let cannot = |error: std::io::Error| Error::Command {
@@ -200,7 +199,7 @@ impl Commanding {
             .stdin(Stdio::null())
             .stdout(words.try_clone().map_err(cannot)?)
             .stderr(words.try_clone().map_err(cannot)?);
-        match clock.time(spent, || command.status()) {
+        match clock.time(measured, || command.status()) {
             Ok(status) => Ok(Some(status)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(cannot(error)),
@@ -209,10 +208,10 @@ impl Commanding {
 
     /// Waits until all of the destination's file system is on the medium: it is unknown which files
     /// a command synced, and whether it made others.
-    fn sync(&self, spent: &mut Spent) -> Result<(), Error> {
+    fn sync(&self, measured: &mut Measurement) -> Result<(), Error> {
         if self.durable {
             rustix::fs::syncfs(self.dir.dir()).map_err(Error::path("cannot sync", &self.dst))?;
-            spent.synced_ns = Some(now_ns() - spent.ended_ns);
+            note_durable(measured);
         }
         Ok(())
     }
@@ -259,12 +258,12 @@ impl ReadyVariant for Commanding {
             Destination::Overwritten => self.tree.resident_bytes(&self.dst),
         };
         let started = self.cached.begin()?;
-        let mut spent = Spent::default();
-        let Some(status) = self.execute(clock, &mut spent, &caught)? else {
+        let mut measured = Measurement::default();
+        let Some(status) = self.execute(clock, &mut measured, &caught)? else {
             return Ok(Outcome::Refused(no_such_program(&self.words[0])));
         };
-        self.sync(&mut spent)?;
-        let mut measured = self.cached.took(&started, &spent)?;
+        self.sync(&mut measured)?;
+        self.cached.took(&started, &mut measured)?;
         // The waiting of this thread is not that of the command, and may be for the command.
         measured.processor_wait_ns = None;
         if !status.success() {
@@ -403,7 +402,7 @@ mod tests {
             ("mkdir {dst} {src}.d", "'{dst}' is of another kind"),
         ] {
             let error = failure(&trial, command);
-            assert!(error.is_of_wrong_bytes(), "{error}");
+            assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
             assert!(error.to_string().contains(expected), "{error}");
         }
         (trial.cell.files, trial.cell.shape) = (20, Shape::Tree);
@@ -417,7 +416,7 @@ mod tests {
             ),
         ] {
             let error = failure(&trial, command);
-            assert!(error.is_of_wrong_bytes(), "{error}");
+            assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
             assert!(error.to_string().contains(expected), "{error}");
         }
     }
@@ -427,7 +426,7 @@ mod tests {
         let trial = TestCell::new(&COMMAND, 100);
         let error = failure(&trial, "cp --no-such-option {src} {dst}");
         let told = error.to_string();
-        assert!(!error.is_of_wrong_bytes());
+        assert!(!matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }));
         assert!(told.contains("ended with status 1: cp: unrecognized option"), "{told}");
         let told = failure(&trial, "sh -c 'kill -9 $$' {src} {dst}").to_string();
         assert!(told.contains("was ended: signal: 9"), "{told}");

@@ -15,7 +15,6 @@ use crate::trial::{Bench, Outcome, Runner, Task};
 
 pub(crate) static COPY: Workload = Workload {
     name: "copy",
-    about: "copy file to file by an engine, through the code that cp uses",
     variants: "an engine with its tuning, as read_write:256K@2",
     check,
     start,

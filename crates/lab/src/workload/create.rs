@@ -12,15 +12,15 @@ use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;
 use super::parameters;
 use super::pattern;
-use crate::clock::{Clock, Counters, Spent};
+use crate::clock::{Clock, Counters};
 use crate::definition::cell::Cell;
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 use crate::trial::digest::Digests;
 
 pub(crate) static CREATE: Workload = Workload {
     name: "create",
-    about: "create a file of computed bytes by mapping it or by writing",
     variants: "write:64K or mmap:8M, the latter with populate",
     check: |variant| Method::parse(variant).map(drop),
     start,
@@ -149,20 +149,20 @@ impl ReadyVariant for Creating {
         let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, self.buffer.as_mut_slice());
         let guard = Guard::new();
         let counters = Counters::read();
-        let mut spent = Spent::default();
+        let mut measured = Measurement::without_source();
         let made = match self.method {
-            Method::Write { .. } => clock.time(&mut spent, || by_writing(fd, buffer, bytes)),
+            Method::Write { .. } => clock.time(&mut measured, || by_writing(fd, buffer, bytes)),
             Method::Mmap { window_bytes, populate } => {
                 let window = (window_bytes, populate);
-                clock.time(&mut spent, || by_mapping(fd, &guard, window, bytes))
+                clock.time(&mut measured, || by_mapping(fd, &guard, window, bytes))
             }
         };
         let calls = made.map_err(|errno| {
             let why = engines::describe(errno);
             Error::Unknown(format!("{} could not make the file: {why}", self.text))
         })?;
-        self.output.sync(&opened, &mut spent)?;
-        let mut measured = parameters::without_source(&counters, &spent);
+        self.output.sync(&opened, &mut measured)?;
+        counters.fill_since(&mut measured);
         measured.calls = Some(calls);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         Ok(Outcome::Measured(Box::new(measured)))
@@ -234,7 +234,7 @@ mod tests {
             }),
         };
         let error = creating.run(Clock::default()).expect_err("it differs");
-        assert!(error.is_of_wrong_bytes(), "{error}");
+        assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
         assert!(error.to_string().contains("write:8K is wrong: the file that it made has other"));
     }
 

@@ -13,15 +13,15 @@ use md5::Digest as _;
 use super::cached_source::CachedSource;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
-use crate::clock::{Clock, Spent};
+use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::source::{Load, Part, Source};
 use crate::trial::Outcome;
 
 pub(crate) static DIGEST: Workload = Workload {
     name: "digest",
-    about: "digest a file by reading it or by mapping it",
     variants: "read:64K,md5 or mmap:8M,blake3 or mmap:whole,md5, with sequential or populate",
     check: |variant| Variant::parse(variant, Purpose::Digest).map(drop),
     start: |setting, variant| start(setting, variant, Purpose::Digest),
@@ -33,7 +33,6 @@ pub(crate) static DIGEST: Workload = Workload {
 
 pub(crate) static READ: Workload = Workload {
     name: "read",
-    about: "read a file, or map it, and do nothing with the bytes",
     variants: "read:64K or mmap:8M or mmap:whole, with sequential or populate",
     check: |variant| Variant::parse(variant, Purpose::Read).map(drop),
     start: |setting, variant| start(setting, variant, Purpose::Read),
@@ -282,7 +281,7 @@ impl Digesting {
         &mut self,
         index: usize,
         clock: Clock<'_>,
-        spent: &mut Spent,
+        measured: &mut Measurement,
     ) -> Result<u64, Error> {
         let part = self.cached.load.parts[index];
         let path = self.cached.source.path_of(part.file);
@@ -292,7 +291,7 @@ impl Digesting {
         let mut hasher = Hasher::new(variant.digest);
         let mut calls = 0;
         let done = match variant.by {
-            By::Read { .. } => clock.time(spent, || {
+            By::Read { .. } => clock.time(measured, || {
                 if variant.sequential {
                     rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential)?;
                 }
@@ -304,7 +303,7 @@ impl Digesting {
             }),
             By::Mmap { window_bytes } => {
                 let leased = Leased::take(fd).map_err(failed())?;
-                clock.time(spent, || {
+                clock.time(measured, || {
                     let bytes = by_mapping(&leased, window_bytes, variant, part.bytes, |bytes| {
                         hasher.take(bytes);
                         calls += 1;
@@ -341,12 +340,12 @@ fn hex(digest: &[u8]) -> String {
 impl ReadyVariant for Digesting {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let started = self.cached.begin()?;
-        let mut spent = Spent::default();
+        let mut measured = Measurement::default();
         let mut calls = 0;
         for index in 0..self.cached.load.parts.len() {
-            calls += self.digest_part(index, clock, &mut spent)?;
+            calls += self.digest_part(index, clock, &mut measured)?;
         }
-        let mut measured = self.cached.end(started, &spent)?;
+        self.cached.end(started, &mut measured)?;
         measured.verified = true;
         measured.calls = Some(calls);
         Ok(Outcome::Measured(Box::new(measured)))
@@ -438,7 +437,11 @@ mod tests {
         let mut digesting = trial.digesting("mmap:8M,md5");
         digesting.expected[0][0] ^= 1;
         let error = digesting.run(Clock::default()).expect_err("it differs");
-        assert!(error.is_of_wrong_bytes() && error.to_string().contains("it made"), "{error}");
+        assert!(
+            matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. })
+                && error.to_string().contains("it made"),
+            "{error}"
+        );
     }
 
     impl TestCell {

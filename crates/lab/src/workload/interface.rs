@@ -12,8 +12,6 @@ use crate::trial::Outcome;
 pub struct Workload {
     /// The name of the workload in experiments and samples.
     pub name: &'static str,
-    /// What it does, in a line.
-    pub about: &'static str,
     /// What a variant of it is, in words for an error message.
     pub variants: &'static str,
     /// Why a text is no variant of it, in words.

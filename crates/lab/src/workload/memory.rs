@@ -7,14 +7,14 @@ use engines::{Floor, Kind, Variant};
 
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
-use crate::clock::{Clock, Counters, Spent};
+use crate::clock::{Clock, Counters};
 use crate::definition::cell::Cell;
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::trial::{Outcome, words_of};
 
 pub(crate) static MEMORY: Workload = Workload {
     name: "memory",
-    about: "copy memory to memory, as much as a file would have",
     variants: "memory with its tuning, as memory:1M,untouched",
     check: |variant| parse(variant).map(drop),
     start,
@@ -58,12 +58,12 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
 impl ReadyVariant for Copying {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let counters = Counters::read();
-        let mut spent = Spent::default();
-        let result = clock.time(&mut spent, || self.floor.run(self.bytes));
+        let mut measured = Measurement::without_source();
+        let result = clock.time(&mut measured, || self.floor.run(self.bytes));
         if let Err(error) = result {
             return Ok(Outcome::Refused(words_of(&error)));
         }
-        let measured = parameters::without_source(&counters, &spent);
+        counters.fill_since(&mut measured);
         Ok(Outcome::Measured(Box::new(measured)))
     }
 }

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::interface::Setting;
-use crate::clock::{Spent, now_ns};
+use crate::clock::note_durable;
 use crate::definition::cell::Destination;
 use crate::error::Error;
 use crate::page_cache::prover;
@@ -61,11 +61,11 @@ impl Output {
     }
 
     /// Waits until the file is on the medium, if the cell is durable. The clock continues.
-    pub(crate) fn sync(&self, opened: &Opened, spent: &mut Spent) -> Result<(), Error> {
+    pub(crate) fn sync(&self, opened: &Opened, measured: &mut Measurement) -> Result<(), Error> {
         if self.durable {
             rustix::fs::fsync(&opened.fd)
                 .map_err(Error::path("cannot sync", self.dir.path().join(&self.name)))?;
-            *spent.synced_ns.get_or_insert(0) += now_ns() - spent.ended_ns;
+            note_durable(measured);
         }
         Ok(())
     }

@@ -1,23 +1,8 @@
-//! What several workloads share: checks of the text of a variant and of the cell, and the
-//! measurement of a run without a source.
+//! What several workloads share: checks of the text of a variant and of the cell.
 
 use engines::sys::Buffer;
 
-use crate::clock::{Counters, Spent};
 use crate::definition::cell::Cell;
-use crate::sample::measurement::Measurement;
-
-/// The measurement of a run that reads no file: the page cache plays no part, so it always counts.
-pub(super) fn without_source(counters: &Counters, spent: &Spent) -> Measurement {
-    let mut measured = Measurement {
-        counted: true,
-        state_note: "no file is read, so the page cache plays no part".to_owned(),
-        ..Measurement::default()
-    };
-    counters.fill_since(&mut measured);
-    spent.fill(&mut measured);
-    measured
-}
 
 /// A number of bytes of a variant's text, at least 1 and at most `max`; otherwise why it is none.
 pub(super) fn bytes_of(text: &str, max: u64) -> Result<usize, String> {

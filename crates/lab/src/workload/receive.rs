@@ -18,16 +18,16 @@ use super::output::{Opened, Output};
 use super::parameters;
 use super::peer::{self, Peer, Role};
 use super::socket_copy::SocketCopy;
-use crate::clock::{Clock, Counters, Spent};
+use crate::clock::{Clock, Counters};
 use crate::definition::cell::Cell;
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 use crate::trial::attribution::Attribution;
 use crate::trial::digest::Digests;
 
 pub(crate) static RECEIVE: Workload = Workload {
     name: "receive",
-    about: "receive a file from a TCP socket on loopback, from a sender in another process",
     variants: "mmap:8M, with populate, or an engine that reads from sockets, as read_write:64K",
     check: |variant| Parsed::of(variant).map(drop),
     start,
@@ -144,7 +144,7 @@ impl Receiving {
         connection: &TcpStream,
         opened: &Opened,
         clock: Clock<'_>,
-        spent: &mut Spent,
+        measured: &mut Measurement,
     ) -> Result<(Option<Attribution>, Option<u64>), Error> {
         let (src, dst) = (connection.as_fd(), opened.fd.as_fd());
         let begin = || {
@@ -156,7 +156,7 @@ impl Receiving {
             Method::Mmap { window_bytes, populate } => {
                 let window = (*window_bytes, *populate);
                 let bytes = self.bytes;
-                let received = clock.time(spent, || {
+                let received = clock.time(measured, || {
                     begin()?;
                     Ok(into_windows(src, dst, window, bytes))
                 })?;
@@ -169,7 +169,7 @@ impl Receiving {
             Method::Engine(chained) => {
                 let span = Span { src: Pos::Here, dst: Pos::At(0), len: self.bytes };
                 let pair = Pair::new(src, dst);
-                let share = chained.run_after(begin, pair, span, clock, spent)?;
+                let share = chained.run_after(begin, pair, span, clock, measured)?;
                 Ok((Some(share), None))
             }
         }
@@ -181,10 +181,10 @@ impl ReadyVariant for Receiving {
         let connection = self.sender.connect()?;
         let opened = self.output.open()?;
         let counters = Counters::read();
-        let mut spent = Spent::default();
-        let (share, calls) = self.receive(&connection, &opened, clock, &mut spent)?;
-        self.output.sync(&opened, &mut spent)?;
-        let mut measured = parameters::without_source(&counters, &spent);
+        let mut measured = Measurement::without_source();
+        let (share, calls) = self.receive(&connection, &opened, clock, &mut measured)?;
+        self.output.sync(&opened, &mut measured)?;
+        counters.fill_since(&mut measured);
         measured.calls = calls;
         // It may have been the sender that it waited for.
         measured.processor_wait_ns = None;

@@ -62,16 +62,6 @@ impl ScratchDirs {
         std::fs::rename(&part, &path).map_err(failed("cannot rename", &part))?;
         Ok(path)
     }
-
-    /// An unused path in the destination directory.
-    ///
-    /// # Errors
-    /// When what is there cannot be removed.
-    pub fn fresh(&self, name: &str) -> Result<PathBuf, Error> {
-        let path = self.dst.path().join(name);
-        remove(&path)?;
-        Ok(path)
-    }
 }
 
 /// The bytes of each file of a cell. Those that differ are spread evenly on a logarithmic scale, as sizes in home

@@ -16,14 +16,14 @@ use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use super::peer::{Peer, Received, Role};
 use super::socket_copy::SocketCopy;
-use crate::clock::{Clock, Spent, now_ns};
+use crate::clock::{Clock, note_durable};
 use crate::definition::cell::Cell;
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 
 pub(crate) static SEND: Workload = Workload {
     name: "send",
-    about: "send a file to a TCP socket on loopback, to a receiver in another process",
     variants: "an engine that writes to sockets with its tuning, as sendfile or mmap:8M",
     check: |variant| parse(variant).map(drop),
     start,
@@ -116,14 +116,14 @@ impl ReadyVariant for Sending {
         let mut connection = self.receiver.connect()?;
         let src = self.cached.source.open_file(0)?;
         let started = self.cached.begin()?;
-        let mut spent = Spent::default();
+        let mut measured = Measurement::default();
         let pair = Pair::new(src.as_fd(), connection.as_fd());
         let span = self.span();
-        let share = self.chained.run(pair, span, clock, &mut spent)?;
+        let share = self.chained.run(pair, span, clock, &mut measured)?;
         let acknowledged = connection.read_exact(&mut [0]);
-        spent.synced_ns = Some(now_ns() - spent.ended_ns);
+        note_durable(&mut measured);
         acknowledged.map_err(|error| Error::Unknown(format!("no acknowledgement: {error}")))?;
-        let mut measured = self.cached.end(started, &spent)?;
+        self.cached.end(started, &mut measured)?;
         drop(connection);
         self.check()?;
         if share.own_bytes == 0 {
@@ -146,7 +146,7 @@ impl ReadyVariant for Sending {
         let meter = Meter::default();
         let pair = Pair::new(src.as_fd(), connection.as_fd()).with_meter(Some(&meter));
         let span = self.span();
-        self.chained.run(pair, span, Clock::default(), &mut Spent::default())?;
+        self.chained.run(pair, span, Clock::default(), &mut Measurement::default())?;
         drop(connection);
         self.check()?;
         Ok(Some(meter.calls()))

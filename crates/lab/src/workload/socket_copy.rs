@@ -2,8 +2,9 @@
 
 use engines::{Chain, Pair, Side, Span, Stop, Variant};
 
-use crate::clock::{Clock, Spent};
+use crate::clock::Clock;
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::trial::attribution::{Attempts, Attribution};
 use crate::trial::words_of;
 
@@ -27,9 +28,9 @@ impl SocketCopy {
         pair: Pair<'_>,
         span: Span,
         clock: Clock<'_>,
-        spent: &mut Spent,
+        measured: &mut Measurement,
     ) -> Result<Attribution, Error> {
-        self.run_after(|| Ok(()), pair, span, clock, spent)
+        self.run_after(|| Ok(()), pair, span, clock, measured)
     }
 
     /// Moves all of `span` under the clock, after `first`, which runs with the clock running.
@@ -39,11 +40,11 @@ impl SocketCopy {
         pair: Pair<'_>,
         span: Span,
         clock: Clock<'_>,
-        spent: &mut Spent,
+        measured: &mut Measurement,
     ) -> Result<Attribution, Error> {
         let mut file = self.chain.file(pair);
         let mut attempts = Attempts::of(std::slice::from_ref(&self.variant));
-        let moved = clock.time(spent, || {
+        let moved = clock.time(measured, || {
             first()?;
             Ok(file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved)))
         })?;

@@ -8,14 +8,13 @@ use std::os::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
-use super::parameters;
-use crate::clock::{Clock, Counters, Spent};
+use crate::clock::{Clock, Counters};
 use crate::error::Error;
+use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 
 pub(crate) static SYSCALL: Workload = Workload {
     name: "syscall",
-    about: "call into the kernel and back, 10,000 times",
     variants: "getppid, read0 (a read of no bytes) or clock (clock_gettime, without a switch)",
     check: |variant| Call::parse(variant).map(drop),
     start,
@@ -80,12 +79,12 @@ impl Calling {
 impl ReadyVariant for Calling {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let counters = Counters::read();
-        let mut spent = Spent::default();
-        let called = clock.time(&mut spent, || self.call_often());
+        let mut measured = Measurement::without_source();
+        let called = clock.time(&mut measured, || self.call_often());
         called.map_err(|errno| {
             Error::Unknown(format!("reading no bytes: {}", engines::describe(errno)))
         })?;
-        let mut measured = parameters::without_source(&counters, &spent);
+        counters.fill_since(&mut measured);
         measured.calls = Some(CALLS);
         Ok(Outcome::Measured(Box::new(measured)))
     }
