@@ -294,25 +294,6 @@ impl Finding {
         self.variants.iter().find(|result| result.name == name)
     }
 
-    /// The names of all variants with results.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.variants
-            .iter()
-            .map(|result| result.name.as_str())
-            .chain(self.left.keys().map(String::as_str))
-    }
-
-    /// The ratio of the variant called `name` to the best: by the final, or, of those that left in
-    /// the elimination rounds, by these, which are few. `None` where it did not run or shares
-    /// extents.
-    #[must_use]
-    pub fn ratio_to_best(&self, name: &str) -> Option<f64> {
-        match self.variant_result(name) {
-            Some(result) => result.ratio_to_best.filter(|_| !result.shares_extents),
-            None => self.left.get(name).copied(),
-        }
-    }
-
     /// The variant to use.
     #[must_use]
     pub fn chosen(&self) -> Option<&VariantResult> {
