@@ -91,14 +91,6 @@ pub enum Error {
         /// What it said.
         words: String,
     },
-    /// One of several runs at the same time failed.
-    #[error("{why}")]
-    WorkerProcess {
-        /// In words.
-        why: String,
-        /// Whether what it made was wrong.
-        wrong: bool,
-    },
     /// What is explained by its words alone.
     #[error("{0}")]
     Unknown(String),
@@ -108,16 +100,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether something was made wrongly, rather than not made.
-    pub(crate) fn is_of_wrong_bytes(&self) -> bool {
-        matches!(
-            self,
-            Error::WrongCopy { .. }
-                | Error::Wrong { .. }
-                | Error::WorkerProcess { wrong: true, .. }
-        )
-    }
-
     pub(crate) fn path(
         action: &'static str,
         path: impl Into<PathBuf>,

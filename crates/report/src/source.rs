@@ -1,6 +1,6 @@
 //! Reads run directories. Writes nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct;
@@ -22,34 +22,17 @@ pub struct Source {
     pub certificate: Option<StoredCertificate>,
 }
 
-/// Why a run directory cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The run directory.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// A file in it.
-    #[error("'{}': {problem}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        problem: String,
-    },
-}
-
 impl Source {
     /// Reads the run directory at `path`.
     ///
     /// # Errors
     /// If a required file is missing, or a file is damaged.
-    pub fn read(path: &Path) -> Result<Source, ReadError> {
+    pub fn read(path: &Path) -> Result<Source, RunError> {
         let run = Run::read(path)?;
         let path_of_verdict = path.join(run_dir::files::VERDICT);
         let verdict = match read_json::<Verdict>(&path_of_verdict)? {
             Some(verdict) if verdict.delta < 0.0 || verdict.delta_cold < 0.0 => {
-                let problem = "a delta is negative".to_owned();
-                return Err(ReadError::File { path: path_of_verdict, problem });
+                return Err(RunError::about(&path_of_verdict, "a delta is negative"));
             }
             Some(verdict) => verdict,
             None => verdict_of(&run),
@@ -108,13 +91,12 @@ fn badge(run: &Run, kept: Option<&StoredCertificate>) -> Badge {
     kept.map_or_else(Badge::none, |kept| kept.badge(kernel, &run.how.haulage_version))
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ReadError> {
-    let wrong = |problem: String| ReadError::File { path: path.to_owned(), problem };
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {
     match files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(wrong(error.to_string())),
+        Err(error) => Err(RunError::about(path, error)),
         Ok(text) => {
-            serde_json::from_slice(&text).map(Some).map_err(|error| wrong(error.to_string()))
+            serde_json::from_slice(&text).map(Some).map_err(|error| RunError::about(path, error))
         }
     }
 }

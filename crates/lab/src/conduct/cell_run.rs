@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::ConductError;
+use super::ConductError;
 use crate::analysis::observations::Observations;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
@@ -170,8 +170,8 @@ impl CellRun {
                 dir.add_round(&record)?;
                 self.count(&record);
             }
-            Event::Failed { why, wrong } => {
-                return Err(ConductError::Session { cell: self.cell.id(), why, wrong });
+            Event::Failed { why } => {
+                return Err(ConductError::Failed(format!("{}: {why}", self.cell.id())));
             }
         }
         Ok(())

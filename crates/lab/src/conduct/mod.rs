@@ -9,7 +9,6 @@
 //! that are still open.
 
 pub mod cell_run;
-pub mod error;
 mod next_session;
 pub mod session_process;
 mod state;
@@ -24,18 +23,30 @@ use crate::analysis::interim::{self, SESSIONS_MIN};
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Order};
 use crate::experiment::estimate;
+use crate::run_dir::files::RunError;
 use crate::run_dir::{Run, RunDir};
 use crate::session::protocol::Event;
 use crate::session::watchdog::Watchdog;
 use crate::stats::Answer;
 use cell_run::{CellRun, Ended};
-use error::ConductError;
 use session_process::run_session;
 
 pub use state::{Conductor, Limits, Places};
 
 /// After these numbers of sessions, the rounds of a session are planned again.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
+
+/// What can end an experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum ConductError {
+    /// The run directory cannot be written.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A session, or the process that is to end sessions after the conductor's own end, failed or
+    /// cannot be started; in words.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Progress for the caller; reported between sessions and never while something is timed.
 #[derive(Debug)]
@@ -124,7 +135,8 @@ impl<'c> Conductor<'c> {
     /// When a sample cannot be written, or a session failed: a wrong copy, a full disk.
     pub fn run(&mut self, watch: &mut Watch<'_>) -> Result<(), ConductError> {
         // Sessions before an interruption had orders of their own.
-        let mut watchdog = Watchdog::start().map_err(ConductError::Watchdog)?;
+        let mut watchdog = Watchdog::start()
+            .map_err(|error| ConductError::Failed(format!("cannot start a process: {error}")))?;
         let before: u64 = self.cells.iter().map(|cell| u64::from(cell.sessions)).sum();
         let mut rng = fastrand::Rng::with_seed(self.seed.wrapping_add(before));
         for turn in before.. {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::{Pid, Signal};
 
-use super::error::ConductError;
+use super::ConductError;
 use crate::process::{Group, LabProcess};
 use crate::session::protocol::{Event, Order};
 use crate::session::watchdog::Watchdog;
@@ -20,7 +20,7 @@ pub(crate) fn run_session(
     watchdog: &mut Watchdog,
     mut take: impl FnMut(Event) -> Result<(), ConductError>,
 ) -> Result<(), ConductError> {
-    let failed = |why: String| ConductError::Session { cell: order.cell.id(), why, wrong: false };
+    let failed = |why: String| ConductError::Failed(format!("{}: {why}", order.cell.id()));
     let mut session = LabProcess::start(Group::Own)
         .map_err(|error| failed(format!("cannot start a session: {error}")))?;
     let group = i32::try_from(session.id()).unwrap_or(0);

@@ -1,14 +1,18 @@
 //! The files of a run directory: their names, how they are written, and errors with their paths.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use csv::{ErrorKind, StringRecord};
 use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
 
 use crate::experiment::parse::DefinitionError;
-use crate::sample::record;
+use crate::sample::csv_rows::whole_rows;
+use crate::sample::record::Sample;
 
 /// The definition as it was run, with a table `run` that says how.
 pub const EXPERIMENT: &str = "experiment.toml";
@@ -31,33 +35,58 @@ pub const DETAILS: &str = "verdict.txt";
 /// The certificate in force, where there is one.
 pub const CERTIFICATE: &str = "certificate.json";
 
-/// A run directory that cannot be made, read or written.
+/// A run directory that cannot be made, read or written, in words.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A file or directory.
-    #[error("cannot {action} '{}': {error}", .path.display())]
-    File {
-        /// What was being done.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why it could not be done.
-        error: std::io::Error,
-    },
-    /// A file whose contents are not what they have to be.
-    #[error(transparent)]
-    Record(#[from] record::ReadError),
-    /// The definition in it is wrong.
-    #[error(transparent)]
-    Definition(#[from] DefinitionError),
-    /// Something else about it.
-    #[error("'{}': {problem}", .path.display())]
-    Other {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
+#[error("{0}")]
+pub struct RunError(String);
+
+impl RunError {
+    /// What is wrong with a file or directory.
+    pub fn about(path: &Path, problem: impl Display) -> RunError {
+        RunError(format!("'{}': {problem}", path.display()))
+    }
+}
+
+impl From<DefinitionError> for RunError {
+    fn from(error: DefinitionError) -> RunError {
+        RunError(error.to_string())
+    }
+}
+
+/// Reads a CSV file of records of one kind. A last line without its end is left out: the writer was
+/// killed.
+pub(super) fn read_records<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunError> {
+    records_by(path, |row, names| row.deserialize(Some(names)))
+}
+
+/// Reads a file of samples, as [`read_records`].
+pub(super) fn read_samples(path: &Path) -> Result<Vec<Sample>, RunError> {
+    // serde reads flattened fields without their types, by which a word may look like a number.
+    records_by(path, |row, names| {
+        let measured = row.deserialize(Some(names))?;
+        Ok(Sample { measured, ..row.deserialize(Some(names))? })
+    })
+}
+
+fn records_by<T>(
+    path: &Path,
+    of_row: impl Fn(&StringRecord, &StringRecord) -> csv::Result<T>,
+) -> Result<Vec<T>, RunError> {
+    let bytes = std::fs::read(path).map_err(|error| RunError::about(path, error))?;
+    let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
+    let damaged = |error: csv::Error| match error.kind() {
+        ErrorKind::Deserialize { pos: Some(at), err } => {
+            RunError::about(path, format!("line {}: {err}", at.line()))
+        }
+        _ => RunError::about(path, error),
+    };
+    let names = csv.headers().map_err(damaged)?.clone();
+    let mut records = Vec::new();
+    let mut row = StringRecord::new();
+    while csv.read_record(&mut row).map_err(damaged)? {
+        records.push(of_row(&row, &names).map_err(damaged)?);
+    }
+    Ok(records)
 }
 
 /// Reads a whole file of a run directory, which may be that of another user.
@@ -99,5 +128,34 @@ pub(crate) fn failed(
     path: impl Into<PathBuf>,
 ) -> impl FnOnce(std::io::Error) -> RunError {
     let path = path.into();
-    move |error| RunError::File { action, path, error }
+    move |error| RunError(format!("cannot {action} '{}': {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::csv_rows::Rows;
+    use crate::sample::record::tests::full;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("samples.csv");
+        let mut rows = Rows::new(Vec::new());
+        let mut single = Sample::default();
+        single.measured.each_ns = vec![7];
+        let records = [full(), single, Sample::default()];
+        records.iter().for_each(|record| rows.add(record).expect("written"));
+        let mut text = rows.into_inner();
+        std::fs::write(&path, &text).expect("written");
+        assert_eq!(read_samples(&path).expect("read"), records);
+        // A kill in the middle of a line loses that line and no other.
+        text.truncate(text.len() - 3);
+        std::fs::write(&path, &text).expect("written");
+        assert_eq!(read_samples(&path).expect("read"), records[..2]);
+        let broken = String::from_utf8(text).expect("text").replace("4096", "many");
+        std::fs::write(&path, broken).expect("written");
+        let error = read_samples(&path).expect_err("no number").to_string();
+        assert!(error.contains("line 2"), "{error}");
+    }
 }

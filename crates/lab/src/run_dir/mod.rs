@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Definition;
 use crate::environment::host;
 use crate::sample::csv_rows::Rows;
-use crate::sample::record::{self, CallRecord, RoundRecord, Sample, SequenceRecord};
+use crate::sample::record::{CallRecord, RoundRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::{MachineFacts, Samples};
 use files::{RunError, failed, write};
 use recovery::{append, drop_calls_without_sample};
@@ -135,8 +135,7 @@ impl RunDir {
     pub fn open(path: PathBuf) -> Result<RunDir, RunError> {
         let lock = File::open(&path).map_err(failed("open", &path))?;
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            let problem = "another program is writing there".to_owned();
-            return Err(RunError::Other { path, problem });
+            return Err(RunError::about(&path, "another program is writing there"));
         }
         // What they say is of fewer samples than there will be.
         for answers in [files::VERDICT, files::DETAILS] {
@@ -256,7 +255,7 @@ impl Run {
     /// # Errors
     /// When a file of it is missing or damaged.
     pub fn read(path: &Path) -> Result<Run, RunError> {
-        let other = |problem: String| RunError::Other { path: path.to_owned(), problem };
+        let other = |problem: String| RunError::about(path, problem);
         let file = path.join(files::EXPERIMENT);
         let text = files::read_text(&file).map_err(|error| match error.kind() {
             ErrorKind::NotFound if path.is_dir() => other(format!(
@@ -299,22 +298,22 @@ impl Run {
             definition,
             how,
             environment,
-            samples: read_if_there(&path.join(files::SAMPLES), record::read_samples)?,
-            rounds: read_if_there(&path.join(files::ROUNDS), record::read)?,
-            refusals: read_if_there(&path.join(files::REFUSALS), record::read)?,
-            calls: read_if_there(&path.join(files::CALLS), record::read)?,
-            sequences: read_if_there(&path.join(files::SEQUENCES), record::read)?,
+            samples: read_if_there(&path.join(files::SAMPLES), files::read_samples)?,
+            rounds: read_if_there(&path.join(files::ROUNDS), files::read_records)?,
+            refusals: read_if_there(&path.join(files::REFUSALS), files::read_records)?,
+            calls: read_if_there(&path.join(files::CALLS), files::read_records)?,
+            sequences: read_if_there(&path.join(files::SEQUENCES), files::read_records)?,
         })
     }
 }
 
 fn read_if_there<T>(
     path: &Path,
-    read: fn(&Path) -> Result<Vec<T>, record::ReadError>,
+    read: fn(&Path) -> Result<Vec<T>, RunError>,
 ) -> Result<Vec<T>, RunError> {
     // An empty file was made by a run that was killed before its first line.
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > 0 => Ok(read(path)?),
+        Ok(metadata) if metadata.len() > 0 => read(path),
         _ => Ok(Vec::new()),
     }
 }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{self, RunError, failed};
 use crate::sample::csv_rows::{Rows, whole_rows};
-use crate::sample::record;
 
 /// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
 pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, RunError> {
@@ -59,7 +58,7 @@ pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
     }
     let samples = run.join(files::SAMPLES);
     let samples = match std::fs::metadata(&samples) {
-        Ok(metadata) if metadata.len() > 0 => record::read::<Key>(&samples)?,
+        Ok(metadata) if metadata.len() > 0 => files::read_records::<Key>(&samples)?,
         _ => Vec::new(),
     };
     let samples: HashSet<Key> = samples.into_iter().collect();
@@ -139,10 +138,13 @@ mod tests {
         let torn = std::fs::read(&calls).expect("read");
         std::fs::write(&calls, &torn[..torn.len() - 2]).expect("cut");
         drop_calls_without_sample(run).expect("dropped");
-        assert_eq!(record::read::<CallRecord>(&calls).expect("read"), kept);
-        assert_eq!(record::read::<SequenceRecord>(&sequences).expect("read"), [in_order(1, 0)]);
+        assert_eq!(files::read_records::<CallRecord>(&calls).expect("read"), kept);
+        assert_eq!(
+            files::read_records::<SequenceRecord>(&sequences).expect("read"),
+            [in_order(1, 0)]
+        );
         // And nothing more the next time.
         drop_calls_without_sample(run).expect("dropped");
-        assert_eq!(record::read::<CallRecord>(&calls).expect("read"), kept);
+        assert_eq!(files::read_records::<CallRecord>(&calls).expect("read"), kept);
     }
 }

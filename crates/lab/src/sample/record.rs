@@ -1,13 +1,8 @@
 //! The rows of a run directory: `samples.csv`, `rounds.csv`, `calls.csv` and `sequences.csv`.
 
-use std::path::Path;
-
-use csv::{ErrorKind, StringRecord};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::call_times::{Bucket, CallTimes};
-use super::csv_rows::whole_rows;
 use super::measurement::Measurement;
 
 /// One timed run of a cell: a line of `samples.csv`. What follows from the cell stands in the definition.
@@ -154,63 +149,9 @@ pub fn of_calls(run: &Sample, times: &CallTimes) -> (Vec<CallRecord>, Vec<Sequen
     (calls, sequence)
 }
 
-/// A file of samples that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("'{}': {problem}", .path.display())]
-pub struct ReadError {
-    /// The file.
-    pub path: std::path::PathBuf,
-    /// What is wrong, with the line where that is known.
-    pub problem: String,
-}
-
-/// Reads a CSV file of records of one kind. A last line without its end is left out: the writer was
-/// killed.
-///
-/// # Errors
-/// When the file cannot be opened or a line of it is no such record.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ReadError> {
-    read_by(path, |row, names| row.deserialize(Some(names)))
-}
-
-/// Reads a file of samples.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_samples(path: &Path) -> Result<Vec<Sample>, ReadError> {
-    // serde reads flattened fields without their types, by which a word may look like a number.
-    read_by(path, |row, names| {
-        let measured = row.deserialize(Some(names))?;
-        Ok(Sample { measured, ..row.deserialize(Some(names))? })
-    })
-}
-
-fn read_by<T>(
-    path: &Path,
-    of_row: impl Fn(&StringRecord, &StringRecord) -> csv::Result<T>,
-) -> Result<Vec<T>, ReadError> {
-    let wrong = |problem: String| ReadError { path: path.to_owned(), problem };
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
-    let damaged = |error: csv::Error| {
-        wrong(match error.kind() {
-            ErrorKind::Deserialize { pos: Some(at), err } => format!("line {}: {err}", at.line()),
-            _ => error.to_string(),
-        })
-    };
-    let names = csv.headers().map_err(damaged)?.clone();
-    let mut records = Vec::new();
-    let mut row = StringRecord::new();
-    while csv.read_record(&mut row).map_err(damaged)? {
-        records.push(of_row(&row, &names).map_err(damaged)?);
-    }
-    Ok(records)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::sample::csv_rows::Rows;
 
     /// A record in which nothing is as by default.
     pub(crate) fn full() -> Sample {
@@ -232,27 +173,5 @@ pub(crate) mod tests {
                 ..Measurement::default()
             },
         }
-    }
-
-    #[test]
-    fn what_is_written_reads_back() {
-        let home = tempfile::tempdir().expect("a directory");
-        let path = home.path().join("samples.csv");
-        let mut rows = Rows::new(Vec::new());
-        let mut single = Sample::default();
-        single.measured.each_ns = vec![7];
-        let records = [full(), single, Sample::default()];
-        records.iter().for_each(|record| rows.add(record).expect("written"));
-        let mut text = rows.into_inner();
-        std::fs::write(&path, &text).expect("written");
-        assert_eq!(read_samples(&path).expect("read"), records);
-        // A kill in the middle of a line loses that line and no other.
-        text.truncate(text.len() - 3);
-        std::fs::write(&path, &text).expect("written");
-        assert_eq!(read_samples(&path).expect("read"), records[..2]);
-        let broken = String::from_utf8(text).expect("text").replace("4096", "many");
-        std::fs::write(&path, broken).expect("written");
-        let error = read_samples(&path).expect_err("no number").to_string();
-        assert!(error.contains("line 2"), "{error}");
     }
 }

@@ -71,8 +71,7 @@ pub fn main() -> bool {
         None => carry_out(&order),
     };
     let Err(error) = carried_out else { return true };
-    let wrong = error.is_of_wrong_bytes();
-    report(&Event::Failed { why: error.to_string(), wrong });
+    report(&Event::Failed { why: error.to_string() });
     false
 }
 

@@ -84,7 +84,5 @@ pub enum Event {
     Failed {
         /// What happened.
         why: String,
-        /// Whether what a run made was wrong.
-        wrong: bool,
     },
 }

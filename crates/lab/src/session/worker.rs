@@ -36,7 +36,7 @@ enum WorkerReply {
     Ready,
     Ran { measured: Box<Measurement>, times: Option<CallTimes> },
     Refused { why: String },
-    Failed { why: String, wrong: bool },
+    Failed { why: String },
 }
 
 /// The processes of one session.
@@ -78,10 +78,7 @@ impl WorkerProcesses {
             match worker.answer()? {
                 WorkerReply::Ready => ready.push(index),
                 WorkerReply::Refused { why } => refusal = Some(why),
-                WorkerReply::Ran { .. } => return Err(gone()),
-                WorkerReply::Failed { why, wrong } => {
-                    return Err(Error::WorkerProcess { why, wrong });
-                }
+                WorkerReply::Ran { .. } | WorkerReply::Failed { .. } => return Err(gone()),
             }
         }
         let at_ns = now_ns() + LEAD_NS;
@@ -103,10 +100,7 @@ impl WorkerProcesses {
                     };
                 }
                 WorkerReply::Refused { why } => refusal = Some(why),
-                WorkerReply::Ready => return Err(gone()),
-                WorkerReply::Failed { why, wrong } => {
-                    return Err(Error::WorkerProcess { why, wrong });
-                }
+                WorkerReply::Ready | WorkerReply::Failed { .. } => return Err(gone()),
             }
         }
         if let Some(why) = refusal {
@@ -144,7 +138,10 @@ impl WorkerProcess {
     /// The answer of the worker. It is never waited for in the middle of a run that is no longer
     /// wanted: dropping kills the process.
     fn answer(&mut self) -> Result<WorkerReply, Error> {
-        self.0.receive().ok().flatten().ok_or_else(gone)
+        match self.0.receive().ok().flatten() {
+            Some(WorkerReply::Failed { why }) => Err(Error::Unknown(why)),
+            reply => reply.ok_or_else(gone),
+        }
     }
 }
 
