@@ -1,42 +1,31 @@
 //! From which buffer size on a larger buffer gains nothing, as text.
 
 use super::sheet::{Sheet, circumstances, in_both_states, size};
-use crate::analysis::buffer::{Buffer, Sweep};
+use crate::analysis::buffer::{Buffer, BufferTime, Sweep};
 use crate::definition::deltas::Deltas;
 use crate::words;
 
 impl Buffer {
     pub(crate) fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(
+        let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), size);
+        let smallest = |sweep: &&Sweep| {
+            let BufferTime { buffer_bytes, ratio_to_best, .. } = sweep.buffers[0];
+            format!("{} x at {}", words::three_digits(ratio_to_best), size(buffer_bytes))
+        };
+        let mut sheet = Sheet::of(
             "Where a larger buffer gains nothing",
+            3,
+            &self.sweeps,
             &[
-                "buffers of",
-                "state",
-                "file",
-                "flat from",
-                "perhaps from",
-                "fastest",
-                "smallest costs",
+                ("buffers of", &|sweep| sweep.family.clone()),
+                ("state", &|sweep| circumstances(sweep.state, sweep.at_once)),
+                ("file", &|sweep| size(sweep.file_bytes)),
+                ("flat from", &|sweep| bytes(sweep.plateau_shown_from_bytes)),
+                ("perhaps from", &|sweep| bytes(sweep.plateau_possible_from_bytes)),
+                ("fastest", &|sweep| bytes(sweep.best_bytes)),
+                ("smallest costs", &smallest),
             ],
-        )
-        .keyed_by(3);
-        for sweep in &self.sweeps {
-            let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), size);
-            let smallest = &sweep.buffers[0];
-            sheet.row(vec![
-                sweep.family.clone(),
-                circumstances(sweep.state, sweep.at_once),
-                size(sweep.file_bytes),
-                bytes(sweep.plateau_shown_from_bytes),
-                bytes(sweep.plateau_possible_from_bytes),
-                bytes(sweep.best_bytes),
-                format!(
-                    "{} x at {}",
-                    words::three_digits(smallest.ratio_to_best),
-                    size(smallest.buffer_bytes)
-                ),
-            ]);
-        }
+        );
         sheet.say(format!(
             "Flat: every buffer from there up to the fastest is shown to be within {} of it. \
              Perhaps: no buffer is shown to be slower. More sessions would decide between the two.",

@@ -11,12 +11,17 @@ impl Floor {
         let cells = gathered(&self.ratios, |ratio| &ratio.cell);
         let cells: Vec<&RatioToFloor> = cells.into_iter().map(|(_, ratios)| ratios[0]).collect();
         let variants = distinct(self.ratios.iter().map(|ratio| ratio.variant.as_str()));
-        let mut sheet = Sheet::new("Times as long as a copy in memory", &["variant"]);
+        let mut sheet = Sheet::of(
+            "Times as long as a copy in memory",
+            1,
+            variants.iter().copied(),
+            &[("variant", &|variant: &&str| (*variant).to_owned())],
+        );
         sheet.columns.extend(cells.iter().map(|cell| match cell.state {
             State::Warm => size(cell.file_bytes),
             state => format!("{} {}", size(cell.file_bytes), state.name()),
         }));
-        for variant in variants {
+        for (row, variant) in sheet.rows.iter_mut().zip(variants) {
             let value = |cell: &&RatioToFloor| {
                 let of = |it: &&RatioToFloor| it.cell == cell.cell && it.variant == variant;
                 match self.ratios.iter().find(of) {
@@ -25,8 +30,7 @@ impl Floor {
                     None => "-".to_owned(),
                 }
             };
-            let values = cells.iter().map(value);
-            sheet.row(std::iter::once(variant.to_owned()).chain(values).collect());
+            row.extend(cells.iter().map(value));
         }
         if let Some(largest) = cells.iter().max_by_key(|cell| cell.file_bytes) {
             let of = |it: &&RatioToFloor| it.cell == largest.cell && it.variant == self.floor;

@@ -28,22 +28,24 @@ impl Page {
     }
 
     pub(crate) fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(
+        let ratio = |step: &&Step| match step.ratio {
+            Some(ratio) => ratio.in_words(words::three_digits),
+            None => "?".to_owned(),
+        };
+        let mut sheet = Sheet::of(
             "From one size to the next",
-            &["variant", "state", "from", "to", "before", "after", "ratio"],
-        )
-        .keyed_by(4);
-        for step in &self.steps {
-            sheet.row(vec![
-                step.variant.clone(),
-                circumstances(step.state, 1),
-                size(step.from_bytes),
-                size(step.to_bytes),
-                words::nanoseconds(step.from_median_ns),
-                words::nanoseconds(step.to_median_ns),
-                step.ratio.map_or_else(|| "?".to_owned(), |r| r.in_words(words::three_digits)),
-            ]);
-        }
+            4,
+            &self.steps,
+            &[
+                ("variant", &|step| step.variant.clone()),
+                ("state", &|step| circumstances(step.state, 1)),
+                ("from", &|step| size(step.from_bytes)),
+                ("to", &|step| size(step.to_bytes)),
+                ("before", &|step| words::nanoseconds(step.from_median_ns)),
+                ("after", &|step| words::nanoseconds(step.to_median_ns)),
+                ("ratio", &ratio),
+            ],
+        );
         let up: Vec<String> = self
             .shown()
             .map(|step| format!("{} from {} to {}", step.variant, step.from_bytes, step.to_bytes))

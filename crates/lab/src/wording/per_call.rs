@@ -1,7 +1,7 @@
 //! Single calls as a table and in sentences.
 
-use super::sheet::{Sheet, circumstances, cost, percent, plain_percent, rate, size};
-use crate::analysis::per_call::{CellCalls, PerCall};
+use super::sheet::{Sheet, about_bytes, circumstances, cost, percent, plain_percent, rate, size};
+use crate::analysis::per_call::{CallCost, CellCalls, PerCall};
 use crate::words;
 
 /// A cell with more rows than this has some of them in the table only.
@@ -12,50 +12,33 @@ const MODES_NAMED_MAX: usize = 3;
 
 impl PerCall {
     pub(crate) fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            "What single calls cost",
-            &[
-                "buffer",
-                "call",
-                "file",
-                "mean",
-                "median",
-                "5 %",
-                "95 %",
-                "modes",
-                "waits every",
-                "then",
-            ],
-        )
-        .keyed_by(3);
-        for cell in &self.cells {
-            let file =
-                format!("{} {}", size(cell.file_bytes), circumstances(cell.state, cell.at_once));
-            // The table has every buffer that is a power of two, or all where there are few.
+        // The table has every buffer that is a power of two, or all where there are few.
+        let rows = self.cells.iter().flat_map(|cell| {
             let few = cell.calls.len() <= ROWS_MAX;
-            for call in cell.calls.iter().filter(|c| few || c.buffer_bytes.is_power_of_two()) {
-                let mut modes = call.modes.clone();
-                modes.sort_by(|a, b| b.share.total_cmp(&a.share));
-                modes.truncate(MODES_NAMED_MAX);
-                let modes: Vec<String> = modes.iter().map(|m| cost(m.at_ns)).collect();
-                let none = || "-".to_owned();
-                sheet.row(vec![
-                    size(call.buffer_bytes),
-                    call.op.clone(),
-                    file.clone(),
-                    cost(call.mean_ns),
-                    cost(call.median_ns),
-                    cost(call.p05_ns),
-                    cost(call.p95_ns),
-                    modes.join(" "),
-                    call.waits.map_or_else(none, |waits| size(waits.every_bytes)),
-                    call.then_median_ns.map_or_else(none, cost),
-                ]);
-            }
-            for sentence in cell.in_words(self.overhead) {
-                sheet.say(sentence);
-            }
-        }
+            let shown = move |call: &&CallCost| few || call.buffer_bytes.is_power_of_two();
+            cell.calls.iter().filter(shown).map(move |call| (cell, call))
+        });
+        let none = || "-".to_owned();
+        let mut sheet = Sheet::of(
+            "What single calls cost",
+            3,
+            rows,
+            &[
+                ("buffer", &|(_, call)| size(call.buffer_bytes)),
+                ("call", &|(_, call)| call.op.clone()),
+                ("file", &|(cell, _)| {
+                    format!("{} {}", size(cell.file_bytes), circumstances(cell.state, cell.at_once))
+                }),
+                ("mean", &|(_, call)| cost(call.mean_ns)),
+                ("median", &|(_, call)| cost(call.median_ns)),
+                ("5 %", &|(_, call)| cost(call.p05_ns)),
+                ("95 %", &|(_, call)| cost(call.p95_ns)),
+                ("modes", &|(_, call)| largest_modes(call)),
+                ("waits every", &|(_, call)| call.waits.map_or_else(none, |w| size(w.every_bytes))),
+                ("then", &|(_, call)| call.then_median_ns.map_or_else(none, cost)),
+            ],
+        );
+        sheet.sentences = self.cells.iter().flat_map(|it| it.in_words(self.overhead)).collect();
         sheet
     }
 
@@ -64,7 +47,7 @@ impl PerCall {
         let of = |cell: &CellCalls| {
             let bytes = cell.recommended_bytes?;
             let state = circumstances(cell.state, cell.at_once);
-            Some(format!("{} {state}", bytes.in_words(in_bytes)))
+            Some(format!("{} {state}", bytes.in_words(about_bytes)))
         };
         let said: Vec<String> = self.cells.iter().filter_map(of).collect();
         (!said.is_empty()).then(|| {
@@ -77,11 +60,13 @@ impl PerCall {
     }
 }
 
-/// An estimate that may lie below nothing, in bytes.
-fn in_bytes(bytes: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
-    let bytes = bytes.max(0.0).round() as u64;
-    words::bytes(bytes)
+/// The times of the modes with the largest shares.
+fn largest_modes(call: &CallCost) -> String {
+    let mut modes = call.modes.clone();
+    modes.sort_by(|a, b| b.share.total_cmp(&a.share));
+    modes.truncate(MODES_NAMED_MAX);
+    let modes: Vec<String> = modes.iter().map(|mode| cost(mode.at_ns)).collect();
+    modes.join(" ")
 }
 
 impl CellCalls {
@@ -103,7 +88,7 @@ impl CellCalls {
             said.push(format!(
                 "With a buffer of {} or more the calls add no more than {} % to what the bytes cost, \
                  {state}.",
-                bytes.in_words(in_bytes),
+                bytes.in_words(about_bytes),
                 plain_percent(overhead)
             ));
         }

@@ -23,6 +23,11 @@ impl Row {
     }
 }
 
+/// The row with the least value, of rows of a cell.
+fn least<'r>(rows: &[&'r Row], value: fn(&Row) -> f64) -> &'r Row {
+    rows.iter().min_by(|a, b| value(a).total_cmp(&value(b))).expect("a chunk has rows")
+}
+
 impl Published {
     pub(crate) fn sheet(&self) -> Sheet {
         let mut sheet =
@@ -50,41 +55,28 @@ impl Published {
 
     fn every_row(&self) -> Sheet {
         let then = format!("then, to {}", self.baseline);
-        let mut sheet = Sheet::new(
-            "",
-            &[
-                "variant",
-                "cell",
-                "file then",
-                "then",
-                "now",
-                "times the rate",
-                &then,
-                "now, to it",
-                KERNEL_THEN,
-                KERNEL_NOW,
-            ],
-        )
-        .keyed_by(2);
+        let digits = words::three_digits;
         let none = || "-".to_owned();
-        for row in &self.rows {
-            let ratio = |ratio: Option<f64>| ratio.map_or_else(none, words::three_digits);
-            let share = |system_ns: Option<f64>, elapsed_ns: f64| {
-                system_ns.map_or_else(none, |ns| format!("{:.0} %", ns / elapsed_ns * 100.0))
-            };
-            sheet.row(vec![
-                row.variant.clone(),
-                row.cell.clone(),
-                size(row.then.file_bytes),
-                words::nanoseconds(row.then.elapsed_ns),
-                words::nanoseconds(row.now_ns),
-                ratio(Some(row.times_the_rate())),
-                ratio(row.then_ratio),
-                row.now_ratio.map_or_else(none, |r| r.in_words(words::three_digits)),
-                share(row.then.system_ns, row.then.elapsed_ns),
-                share(row.now_system_ns, row.now_ns),
-            ]);
-        }
+        let share = |system_ns: Option<f64>, elapsed_ns: f64| {
+            system_ns.map_or_else(none, |ns| format!("{:.0} %", ns / elapsed_ns * 100.0))
+        };
+        let mut sheet = Sheet::of(
+            "",
+            2,
+            &self.rows,
+            &[
+                ("variant", &|row| row.variant.clone()),
+                ("cell", &|row| row.cell.clone()),
+                ("file then", &|row| size(row.then.file_bytes)),
+                ("then", &|row| words::nanoseconds(row.then.elapsed_ns)),
+                ("now", &|row| words::nanoseconds(row.now_ns)),
+                ("times the rate", &|row| digits(row.times_the_rate())),
+                (&then, &|row| row.then_ratio.map_or_else(none, digits)),
+                ("now, to it", &|row| row.now_ratio.map_or_else(none, |it| it.in_words(digits))),
+                (KERNEL_THEN, &|row| share(row.then.system_ns, row.then.elapsed_ns)),
+                (KERNEL_NOW, &|row| share(row.now_system_ns, row.now_ns)),
+            ],
+        );
         if self.rows.iter().all(|row| row.then.file_bytes == row.now_bytes) {
             sheet.drop("file then");
         }
@@ -100,28 +92,27 @@ impl Published {
 
     /// Who was the fastest, and how much faster all is.
     fn a_row_a_cell(&self) -> Sheet {
-        let mut sheet = Sheet::new(
-            "",
-            &["cell", "methods", "fastest then", "took", "fastest now", "takes", "times the rate"],
-        );
         let moving: Vec<&Row> = self.rows.iter().filter(|row| !is_floor(&row.variant)).collect();
-        for rows in moving.chunk_by(|a, b| a.cell == b.cell) {
-            let least = |value: fn(&Row) -> f64| {
-                rows.iter().min_by(|a, b| value(a).total_cmp(&value(b))).expect("a chunk has rows")
-            };
-            let (then, now) = (least(|row| row.then.elapsed_ns), least(|row| row.now_ns));
+        let then = |rows: &&[&Row]| least(rows, |row| row.then.elapsed_ns).clone();
+        let now = |rows: &&[&Row]| least(rows, |row| row.now_ns).clone();
+        let times_the_rate = |rows: &&[&Row]| {
             let ratios: Vec<f64> = rows.iter().map(|row| row.times_the_rate()).collect();
-            sheet.row(vec![
-                rows[0].cell.clone(),
-                rows.len().to_string(),
-                then.variant.clone(),
-                words::nanoseconds(then.then.elapsed_ns),
-                now.variant.clone(),
-                words::nanoseconds(now.now_ns),
-                median(&ratios).map_or_else(String::new, words::three_digits),
-            ]);
-        }
-        sheet
+            median(&ratios).map_or_else(String::new, words::three_digits)
+        };
+        Sheet::of(
+            "",
+            1,
+            moving.chunk_by(|a, b| a.cell == b.cell),
+            &[
+                ("cell", &|rows| rows[0].cell.clone()),
+                ("methods", &|rows| rows.len().to_string()),
+                ("fastest then", &|rows| then(rows).variant),
+                ("took", &|rows| words::nanoseconds(then(rows).then.elapsed_ns)),
+                ("fastest now", &|rows| now(rows).variant),
+                ("takes", &|rows| words::nanoseconds(now(rows).now_ns)),
+                ("times the rate", &times_the_rate),
+            ],
+        )
     }
 
     /// How many ratios lie on the same side of 1 now as then.

@@ -20,19 +20,17 @@ impl OrderOfRuns {
     }
 
     pub(crate) fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(
+        let mut sheet = Sheet::of(
             "What the order of runs would have made of it",
-            &["variant", "cell", "one after another", "interleaved"],
-        )
-        .keyed_by(2);
-        for naive in &self.one_after_another {
-            sheet.row(vec![
-                naive.variant.clone(),
-                naive.cell.clone(),
-                words::three_digits(naive.ratio),
-                naive.interleaved.in_words(words::three_digits),
-            ]);
-        }
+            2,
+            &self.one_after_another,
+            &[
+                ("variant", &|naive| naive.variant.clone()),
+                ("cell", &|naive| naive.cell.clone()),
+                ("one after another", &|naive| words::three_digits(naive.ratio)),
+                ("interleaved", &|naive| naive.interleaved.in_words(words::three_digits)),
+            ],
+        );
         let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
         sheet.sentences.extend(self.first_runs.in_words("One run of each, the first,", deltas));
         sheet.sentences.extend(self.blocks.in_words(

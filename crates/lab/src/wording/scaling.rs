@@ -6,28 +6,30 @@ use crate::words;
 
 impl Scaling {
     pub(crate) fn sheet(&self) -> Sheet {
-        let mut sheet = Sheet::new(
+        let with = |step: &&Step| match (step.of, step.count) {
+            (Of::AtOnce, count) => format!("{count} at once"),
+            (Of::Workers, 1) => "1 worker".to_owned(),
+            (Of::Workers, count) => format!("{count} workers"),
+        };
+        let speed_up = |step: &&Step| match step.speed_up {
+            Some(speed_up) => speed_up.in_words(words::three_digits),
+            None => "1".to_owned(),
+        };
+        let mut sheet = Sheet::of(
             "How the rate grows",
-            &["variant", "file", "state", "with", "time", "each", "together", "times as fast"],
-        )
-        .keyed_by(4);
-        for step in &self.steps {
-            let of = match (step.of, step.count) {
-                (Of::AtOnce, _) => "at once",
-                (Of::Workers, 1) => "worker",
-                (Of::Workers, _) => "workers",
-            };
-            sheet.row(vec![
-                step.variant.clone(),
-                size(step.file_bytes),
-                step.state.name().to_owned(),
-                format!("{} {of}", step.count),
-                words::nanoseconds(step.elapsed_ns),
-                words::nanoseconds(step.each_ns),
-                rate(1e9 / step.bytes_per_second),
-                step.speed_up.map_or_else(|| "1".to_owned(), |s| s.in_words(words::three_digits)),
-            ]);
-        }
+            4,
+            &self.steps,
+            &[
+                ("variant", &|step| step.variant.clone()),
+                ("file", &|step| size(step.file_bytes)),
+                ("state", &|step| step.state.name().to_owned()),
+                ("with", &with),
+                ("time", &|step| words::nanoseconds(step.elapsed_ns)),
+                ("each", &|step| words::nanoseconds(step.each_ns)),
+                ("together", &|step| rate(1e9 / step.bytes_per_second)),
+                ("times as fast", &speed_up),
+            ],
+        );
         if self.steps.iter().all(|step| step.of == Of::Workers) {
             sheet.drop("each");
         }

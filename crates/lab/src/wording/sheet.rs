@@ -1,5 +1,6 @@
 //! A table with a title and sentences, and the units of its cells.
 
+use crate::definition::cell::Destination;
 use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;
 
@@ -18,28 +19,25 @@ pub struct Sheet {
     pub sentences: Vec<String>,
 }
 
+/// A column: its head, and its text for an item.
+pub(crate) type Column<'c, T> = (&'c str, &'c dyn Fn(&T) -> String);
+
 impl Sheet {
-    pub(crate) fn new(title: &str, columns: &[&str]) -> Sheet {
+    /// A table with a row for each of `items`, which the first `key_columns` columns identify.
+    pub(crate) fn of<T>(
+        title: impl Into<String>,
+        key_columns: usize,
+        items: impl IntoIterator<Item = T>,
+        columns: &[Column<'_, T>],
+    ) -> Sheet {
+        let row = |item: T| columns.iter().map(|(_, text)| text(&item)).collect();
         Sheet {
-            title: title.to_owned(),
-            columns: columns.iter().map(|&column| column.to_owned()).collect(),
-            key_columns: 1,
-            ..Sheet::default()
+            title: title.into(),
+            columns: columns.iter().map(|&(head, _)| head.to_owned()).collect(),
+            key_columns,
+            rows: items.into_iter().map(row).collect(),
+            sentences: Vec::new(),
         }
-    }
-
-    /// The table with rows that the first `key_columns` columns together identify.
-    pub(crate) fn keyed_by(self, key_columns: usize) -> Sheet {
-        Sheet { key_columns, ..self }
-    }
-
-    /// Adds a row.
-    ///
-    /// # Panics
-    /// When it has not as many values as there are columns.
-    pub(crate) fn row(&mut self, values: Vec<String>) {
-        assert_eq!(values.len(), self.columns.len(), "a value for each column of {}", self.title);
-        self.rows.push(values);
     }
 
     /// Takes the column called `name` away when it says the same in every row.
@@ -74,6 +72,13 @@ const DIGITS_MAX: usize = 6;
 pub(crate) fn size(bytes: u64) -> String {
     let exact = engines::Bytes(bytes).to_string();
     if exact.len() > DIGITS_MAX { crate::words::bytes(bytes) } else { exact }
+}
+
+/// An estimate of bytes, which may lie below nothing.
+pub(crate) fn about_bytes(bytes: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
+    let bytes = bytes.max(0.0).round() as u64;
+    crate::words::bytes(bytes)
 }
 
 /// A time that may be a fraction of a nanosecond, or less than nothing when it is too small to see.
@@ -125,5 +130,14 @@ pub fn circumstances(state: State, at_once: u32) -> String {
     match at_once {
         1 => state.name().to_owned(),
         many => format!("{}, {many} at once", state.name()),
+    }
+}
+
+/// The circumstances of cells that differ in what stood at the destination.
+pub(crate) fn written_to(destination: Destination, state: State, at_once: u32) -> String {
+    let state = circumstances(state, at_once);
+    match destination {
+        Destination::Fresh => state,
+        Destination::Overwritten => format!("{state}, overwritten"),
     }
 }

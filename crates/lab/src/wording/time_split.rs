@@ -1,8 +1,7 @@
 //! Where the time goes, as text.
 
-use super::sheet::{Sheet, circumstances};
-use crate::analysis::time_split::Split;
-use crate::definition::cell::Destination;
+use super::sheet::{Sheet, written_to};
+use crate::analysis::time_split::{Parts, Split};
 use crate::words;
 
 impl Split {
@@ -13,38 +12,26 @@ impl Split {
         // What stands behind the part's name: the size, and of several files how many.
         let files = of_largest().find_map(|parts| parts.cell.split('/').nth(1)).unwrap_or("");
         let title = format!("Where the time goes, at {files}");
-        let mut sheet = Sheet::new(
-            &title,
+        let for_a_cpu = |parts: &&Parts| match parts.processor_wait_ns {
+            Some(ns) => words::nanoseconds(ns),
+            None => "-".to_owned(),
+        };
+        let mut sheet = Sheet::of(
+            title,
+            2,
+            of_largest(),
             &[
-                "variant",
-                "state",
-                "elapsed",
-                "user",
-                "system",
-                "waiting",
-                "for a cpu",
-                "faults",
-                "major",
+                ("variant", &|parts| parts.variant.clone()),
+                ("state", &|parts| written_to(parts.destination, parts.state, parts.at_once)),
+                ("elapsed", &|parts| words::nanoseconds(parts.elapsed_ns)),
+                ("user", &|parts| words::nanoseconds(parts.user_ns)),
+                ("system", &|parts| words::nanoseconds(parts.system_ns)),
+                ("waiting", &|parts| words::nanoseconds(parts.waiting_ns)),
+                ("for a cpu", &for_a_cpu),
+                ("faults", &|parts| words::grouped(&format!("{:.0}", parts.minor_faults))),
+                ("major", &|parts| words::grouped(&format!("{:.0}", parts.major_faults))),
             ],
-        )
-        .keyed_by(2);
-        for parts in of_largest() {
-            let state = circumstances(parts.state, parts.at_once);
-            sheet.row(vec![
-                parts.variant.clone(),
-                match parts.destination {
-                    Destination::Fresh => state,
-                    Destination::Overwritten => format!("{state}, overwritten"),
-                },
-                words::nanoseconds(parts.elapsed_ns),
-                words::nanoseconds(parts.user_ns),
-                words::nanoseconds(parts.system_ns),
-                words::nanoseconds(parts.waiting_ns),
-                parts.processor_wait_ns.map_or_else(|| "-".to_owned(), words::nanoseconds),
-                words::grouped(&format!("{:.0}", parts.minor_faults)),
-                words::grouped(&format!("{:.0}", parts.major_faults)),
-            ]);
-        }
+        );
         let waiting = "Waiting is the time of all workers and runs at once that no processor was at work on \
                        them";
         let waits_known = of_largest().any(|parts| parts.processor_wait_ns.is_some());
