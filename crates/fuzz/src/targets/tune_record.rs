@@ -42,7 +42,7 @@ fn run(input: &[u8]) {
         Err(problem) => return drop(problem),
     };
     for record in &records.pairs {
-        let _ = (record.lines(), record.slow_modes(), record.names_of_its_machine());
+        let _ = (record.lines(), record.slow_modes());
         let _ = record.clone().summary().exported();
     }
     run_directory::draw(&Report::of_tuning(records.pairs), input);
