@@ -25,6 +25,12 @@ impl Estimated {
             _ => word(self.value),
         }
     }
+
+    /// The value and its interval times `factor`.
+    pub(crate) fn times(self, factor: f64) -> Estimated {
+        let times = |value: f64| value * factor;
+        Estimated { value: times(self.value), low: self.low.map(times), high: self.high.map(times) }
+    }
 }
 
 impl From<models::Estimate> for Estimated {

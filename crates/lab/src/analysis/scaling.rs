@@ -6,7 +6,7 @@ use super::estimated::Estimated;
 use super::view::{CellView, View, workers_of};
 use crate::definition::cell::Cell;
 use crate::page_cache::state::State;
-use crate::stats::{Ratio, unpaired};
+use crate::stats::unpaired;
 
 /// The level of the intervals.
 const ALPHA: f64 = 0.05;
@@ -125,10 +125,8 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
             &least.points(measure).runs(index, false),
             &cell.points(measure).runs(index, false),
         );
-        let speed_up = (cell.cell.at_once != least.cell.at_once)
-            .then_some(times)
-            .flatten()
-            .map(|times| Estimated::from(times_as_much(times.ratio(ALPHA), more)));
+        let times = times.filter(|_| cell.cell.at_once != least.cell.at_once);
+        let speed_up = times.map(|times| Estimated::from(times.ratio(ALPHA)).times(more));
         steps.push(Step {
             of: Of::AtOnce,
             variant: variant.to_owned(),
@@ -146,16 +144,6 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
 
 fn total_bytes(cell: &Cell) -> f64 {
     cell.run_bytes() as f64 * f64::from(cell.at_once)
-}
-
-fn times_as_much(ratio: Ratio, factor: f64) -> Ratio {
-    Ratio {
-        estimate: ratio.estimate * factor,
-        interval: crate::stats::Interval {
-            low: ratio.interval.low * factor,
-            high: ratio.interval.high * factor,
-        },
-    }
 }
 
 #[cfg(test)]
