@@ -59,8 +59,6 @@ pub struct Progress<'p> {
     pub cells: usize,
     /// Samples so far.
     pub samples: usize,
-    /// Sessions so far.
-    pub sessions: u32,
     /// Time since the beginning.
     pub elapsed: Duration,
     /// Time left at most, where that is known.
@@ -168,7 +166,6 @@ impl<'c> Conductor<'c> {
             ended: self.cells.iter().filter(|cell| cell.ended.is_some()).count(),
             cells: self.cells.len(),
             samples: self.cells.iter().map(|cell| cell.points.len()).sum(),
-            sessions: self.cells.iter().map(|cell| cell.sessions).sum(),
             elapsed,
             left: self.limits.time.map(|time| time.saturating_sub(elapsed)),
         });
