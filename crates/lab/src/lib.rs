@@ -3,9 +3,9 @@
 //! A [`race`] runs variants in shuffled, interleaved rounds on one [`source`]. Each [`trial`] sets
 //! and proves the state of the [`page_cache`], times the copy alone, verifies it outside the timed
 //! part, and becomes a [`sample`]. An experiment runs the cells of a [`definition`] in [`session`]
-//! processes, as [`conduct`] decides. Its [`verdict`] follows from samples by [`analysis`] and
-//! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed however the
-//! program ends; after SIGKILL the next run reports it.
+//! processes, as [`conduct`] decides. Its [`verdict`] follows from samples by [`analysis`],
+//! [`studies`] and [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is
+//! removed however the program ends; after SIGKILL the next run reports it.
 //!
 //! # Results
 //!
@@ -58,9 +58,9 @@ pub mod search;
 pub mod session;
 pub mod source;
 pub mod stats;
+pub mod studies;
 pub mod trial;
 pub mod tune;
 pub mod verdict;
-pub mod wording;
 pub mod words;
 pub mod workload;

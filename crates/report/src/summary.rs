@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use lab::analysis::Finding;
 use lab::analysis::observations::value_ns;
 use lab::analysis::view::{CellView, Rules, View};
 use lab::definition::cell::{Cell, Destination, Shape};
@@ -12,6 +11,7 @@ use lab::page_cache::state::State;
 use lab::sample::measurement::Measurement;
 use lab::sample::record::{RoundRecord, Sample};
 use lab::stats::{Interval, median, median_interval};
+use lab::studies::Finding;
 use lab::verdict::CellVerdict;
 
 use crate::plot::{Entry, Facets};

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use haulage_report::figure::EPSILON;
 use haulage_report::plot::Entry;
 use haulage_report::{Report, Source, drawing, page, text};
-use lab::analysis::Finding;
+use lab::studies::Finding;
 use lab::tune::record::Records;
 
 /// The committed run, whose answers are made anew from its samples: once for all tests.

@@ -4,10 +4,10 @@ use lab::analysis::claims::TestedClaim;
 use lab::definition::Definition;
 use lab::definition::deltas::Deltas;
 use lab::run_dir::{Run, files};
+use lab::studies::sheet::in_both_states;
 use lab::verdict::conclusion::Conclusion;
 use lab::verdict::resolve::{self, Unresolved};
 use lab::verdict::{PartVerdict, Verdict};
-use lab::wording::sheet::in_both_states;
 
 use crate::terminal::output::{BEST, styled};
 use crate::terminal::text::{wrapped, wrapped_behind};

@@ -2,8 +2,8 @@
 
 use lab::definition::{Definition, Measure, Part};
 use lab::stats::Answer;
+use lab::studies::sheet::Sheet;
 use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
-use lab::wording::sheet::Sheet;
 use lab::{words, workload};
 
 use crate::terminal::text::{wrapped, wrapped_each};

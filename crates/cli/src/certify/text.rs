@@ -6,7 +6,7 @@ use lab::certificate::Certificate;
 use lab::certificate::store::StoredCertificate;
 use lab::certificate::words::{percent, share_in_words};
 use lab::definition::deltas::DELTA_LEAST;
-use lab::wording::sheet::in_both_states;
+use lab::studies::sheet::in_both_states;
 use lab::words;
 
 use crate::terminal::text::wrapped_each;

@@ -4,7 +4,7 @@ use anstyle::Style;
 use lab::compare::{CellChange, Change};
 use lab::run_dir::Run;
 use lab::stats::Answer;
-use lab::wording::sheet::in_both_states;
+use lab::studies::sheet::in_both_states;
 use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};

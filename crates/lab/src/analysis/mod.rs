@@ -1,77 +1,12 @@
-//! From samples to findings, without I/O: one file an analysis. A finding is data for
-//! `verdict.json`; `wording` turns it into a table and sentences.
+//! From the samples of a part to observations, views of cells, claims and artefacts, without I/O.
 
 pub mod artefacts;
-pub mod buffer;
 pub mod claims;
 pub mod estimated;
-pub mod floor;
 pub mod interim;
 pub mod observations;
-pub mod page_boundary;
-pub mod per_call;
-pub mod published;
-pub mod run_order;
-pub mod scaling;
-pub mod size_fit;
 #[cfg(test)]
 pub(crate) mod test_samples;
-pub mod time_split;
 pub mod view;
 
-use serde::{Deserialize, Serialize};
-
 pub use view::View;
-
-use crate::definition::Analysis;
-
-/// One analysis of one part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "analysis", rename_all = "snake_case")]
-pub enum Finding {
-    /// Time against file size.
-    SizeFit(size_fit::SizeFit),
-    /// Where a larger buffer gains nothing.
-    Buffer(buffer::Buffer),
-    /// What single calls cost, and the buffer that keeps it small.
-    PerCall(per_call::PerCall),
-    /// Files around the size of a page.
-    Page(page_boundary::Page),
-    /// Processor time and waiting.
-    Split(time_split::Split),
-    /// Time against workers and runs at once.
-    Scaling(scaling::Scaling),
-    /// What the order of runs would have made of it.
-    Order(run_order::OrderOfRuns),
-    /// Time against a copy in memory.
-    Floor(floor::Floor),
-    /// Published figures beside these.
-    #[serde(rename = "then_and_now")]
-    Published(published::Published),
-}
-
-/// The analyses of the part with this index in `views`: those that it asks for, as far as the
-/// samples allow, and published figures where it names some.
-#[must_use]
-pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
-    let view = &views[index];
-    let mut findings = Vec::new();
-    for analysis in &view.part.analyses {
-        findings.extend(match analysis {
-            Analysis::SizeFit => size_fit::of(view).map(Finding::SizeFit),
-            Analysis::Buffer => buffer::of(view).map(Finding::Buffer),
-            Analysis::PerCall => per_call::of(view).map(Finding::PerCall),
-            Analysis::Page => page_boundary::of(view).map(Finding::Page),
-            Analysis::Split => time_split::of(view).map(Finding::Split),
-            Analysis::Scaling => scaling::of(view).map(Finding::Scaling),
-            Analysis::Order => {
-                let others: Vec<&View<'_>> =
-                    views.iter().filter(|other| other.part.name != view.part.name).collect();
-                run_order::of(view, &others).map(Finding::Order)
-            }
-            Analysis::Floor => floor::of(view).map(Finding::Floor),
-        });
-    }
-    findings.extend(published::of(view).map(Finding::Published));
-    findings
-}

@@ -13,16 +13,17 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::artefacts;
 use crate::analysis::claims::{self, TestedClaim};
 use crate::analysis::interim::{self, ComparisonSoFar, ERROR};
 use crate::analysis::view::{Rules, View};
-use crate::analysis::{self, Finding, artefacts};
 use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure, Order, Part};
 use crate::sample::record::Sample;
 use crate::sample::run_samples::Samples;
 use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
+use crate::studies::{self, Finding};
 
 /// The verdict of an experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -199,7 +200,7 @@ impl Verdict {
         let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
         let views = View::all(definition, samples, Rules { deltas, rounds });
         for (index, part) in self.parts.iter_mut().enumerate() {
-            part.analyses = analysis::findings(&views, index);
+            part.analyses = studies::findings(&views, index);
             if part.note_shared_extents(&views[index]) {
                 part.sentence = part.in_words(definition, &definition.parts[index]);
             }

@@ -1,12 +1,12 @@
 //! How large a buffer has to be: the time with each buffer at each file size, and the curve at the
 //! largest file.
 
-use lab::analysis::Finding;
-use lab::analysis::buffer::{Buffer, Sweep};
 use lab::analysis::view::buffer_of;
 use lab::definition::deltas::Deltas;
 use lab::in_order::gathered;
-use lab::wording::sheet::{circumstances, in_both_states};
+use lab::studies::Finding;
+use lab::studies::buffer::{Buffer, Sweep};
+use lab::studies::sheet::{circumstances, in_both_states};
 use lab::words::{bytes, nanoseconds};
 
 use super::content;

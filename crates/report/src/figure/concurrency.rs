@@ -1,8 +1,8 @@
 //! Time against the number of copies at once, and of workers on one file.
 
-use lab::analysis::Finding;
-use lab::analysis::scaling::{Of, Scaling, Step};
 use lab::in_order::{distinct, gathered};
+use lab::studies::Finding;
+use lab::studies::scaling::{Of, Scaling, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
 use super::content;

@@ -1,7 +1,7 @@
 //! Collects a figure from the runs of a report.
 
-use lab::analysis::Finding;
 use lab::definition::Part;
+use lab::studies::Finding;
 
 use crate::plot::{About, Figure};
 use crate::summary::Summary;

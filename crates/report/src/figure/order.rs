@@ -1,10 +1,10 @@
 //! What other orders of runs would have concluded from the same samples.
 
-use lab::analysis::Finding;
 use lab::analysis::estimated::Estimated;
-use lab::analysis::run_order::{Off, OrderOfRuns, Unproved};
 use lab::definition::Part;
 use lab::in_order::distinct;
+use lab::studies::Finding;
+use lab::studies::run_order::{Off, OrderOfRuns, Unproved};
 use lab::words::{nanoseconds, three_digits};
 
 use super::{content, rows};

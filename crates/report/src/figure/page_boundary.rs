@@ -1,7 +1,7 @@
 //! Files around the size of a page: the cost of the byte that needs another page.
 
-use lab::analysis::Finding;
 use lab::definition::Part;
+use lab::studies::Finding;
 use lab::words::{grouped, nanoseconds};
 
 use super::content;

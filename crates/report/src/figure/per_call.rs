@@ -1,11 +1,11 @@
 //! The cost of one read and one write, by the size of the buffer, and the buffer that follows from
 //! it.
 
-use lab::analysis::Finding;
 use lab::analysis::estimated::Estimated;
-use lab::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::sample::record::SequenceRecord;
-use lab::wording::sheet::circumstances;
+use lab::studies::Finding;
+use lab::studies::per_call::{CallCost, CallLine, CellCalls, PerCall};
+use lab::studies::sheet::circumstances;
 use lab::words::{bytes, nanoseconds};
 
 use super::content;

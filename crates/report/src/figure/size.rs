@@ -2,10 +2,10 @@
 
 mod fits;
 
-use lab::analysis::size_fit::FittedLine;
 use lab::definition::{Analysis, Part};
 use lab::stats::density::{Density, quantiles_supported};
 use lab::stats::quantile;
+use lab::studies::size_fit::FittedLine;
 use lab::words::{nanoseconds, three_digits};
 
 use super::content;

@@ -1,8 +1,8 @@
 //! Published results beside those of this run, as ratios, with what was not controlled then.
 
-use lab::analysis::Finding;
-use lab::analysis::published::{Published, Row};
 use lab::in_order::{distinct, gathered};
+use lab::studies::Finding;
+use lab::studies::published::{Published, Row};
 use lab::words::{file_size, nanoseconds, three_digits};
 
 use super::{content, rows};

@@ -8,10 +8,10 @@ use lab::certificate::store::CertificateStatus;
 use lab::compare::Change;
 use lab::in_order::distinct;
 use lab::run_dir::files;
+use lab::studies::sheet::in_both_states;
 use lab::tune::record::Record;
 use lab::verdict::conclusion::{Conclusion, Row};
 use lab::verdict::resolve;
-use lab::wording::sheet::in_both_states;
 use serde_json::Value;
 
 use crate::escape::escaped;

@@ -1,9 +1,9 @@
 //! The cost of a file and of a byte: the lines that the run's analysis fitted, drawn and as rows.
 
-use lab::analysis::Finding;
 use lab::analysis::estimated::Estimated;
-use lab::analysis::size_fit::FittedLine;
 use lab::definition::Part;
+use lab::studies::Finding;
+use lab::studies::size_fit::FittedLine;
 use lab::words::bytes;
 
 use crate::figure::estimate::{signed_ns, whole_bytes};

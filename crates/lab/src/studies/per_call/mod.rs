@@ -7,14 +7,15 @@ pub(crate) mod cost;
 #[cfg(test)]
 mod tests;
 pub(crate) mod waits;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use engines::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::estimated::Estimated;
-use super::view::{CellView, View, by_session};
+use crate::analysis::estimated::Estimated;
+use crate::analysis::view::{CellView, View, by_session};
 use crate::definition::{reference, without_label};
 use crate::page_cache::state::State;
 use crate::sample::record::CallRecord;

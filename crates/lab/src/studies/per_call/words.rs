@@ -1,7 +1,9 @@
 //! Single calls as a table and in sentences.
 
-use super::sheet::{Sheet, about_bytes, circumstances, cost, percent, plain_percent, rate, size};
-use crate::analysis::per_call::{CallCost, CellCalls, PerCall};
+use super::{CallCost, CellCalls, PerCall};
+use crate::studies::sheet::{
+    Sheet, about_bytes, circumstances, cost, percent, plain_percent, rate, size,
+};
 use crate::words;
 
 /// A cell with more rows than this has some of them in the table only.
