@@ -1,5 +1,12 @@
 //! Quantities as text: bytes, times, counts, lists.
 
+/// An estimated number of bytes, rounded, as [`bytes`] writes it; nothing for less than nothing.
+#[must_use]
+pub fn about_bytes(about: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
+    bytes(about.max(0.0).round() as u64)
+}
+
 /// A number of bytes in the largest binary unit that keeps it over one: `1.5 GiB`, `256 MiB`,
 /// `100 B`.
 #[must_use]

@@ -152,11 +152,10 @@ pub fn shown(unit: Unit, value: f64) -> String {
 }
 
 /// The same with `more` digits.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes are not negative.
 fn with_digits(unit: Unit, value: f64, more: usize) -> String {
     match unit {
         _ if value == 0.0 => "0".to_owned(),
-        Unit::Bytes => lab::words::bytes(value.round() as u64),
+        Unit::Bytes => lab::words::about_bytes(value),
         Unit::Ns => {
             let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
             let (worth, name) =

@@ -234,8 +234,7 @@ fn rate(row: &Summary) -> String {
 }
 
 fn resident(row: &Summary) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a number of bytes
-    row.resident_bytes_after_median.map_or_else(|| "-".to_owned(), |b| words::bytes(b as u64))
+    row.resident_bytes_after_median.map_or_else(|| "-".to_owned(), words::about_bytes)
 }
 
 fn ratio(row: &Summary) -> String {

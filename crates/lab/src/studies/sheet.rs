@@ -74,13 +74,6 @@ pub(crate) fn size(bytes: u64) -> String {
     if exact.len() > DIGITS_MAX { crate::words::bytes(bytes) } else { exact }
 }
 
-/// An estimate of bytes, which may lie below nothing.
-pub(crate) fn about_bytes(bytes: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
-    let bytes = bytes.max(0.0).round() as u64;
-    crate::words::bytes(bytes)
-}
-
 /// A time that may be a fraction of a nanosecond, or less than nothing when it is too small to see.
 pub(crate) fn cost(ns: f64) -> String {
     match ns.abs() {

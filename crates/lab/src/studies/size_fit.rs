@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sheet::{Sheet, about_bytes, cost, percent, rate, size, written_to};
+use super::sheet::{Sheet, cost, percent, rate, size, written_to};
 use crate::analysis::estimated::Estimated;
 use crate::analysis::view::{View, by_session};
 use crate::definition::cell::{Cell, Destination, Shape};
 use crate::page_cache::state::State;
 use crate::stats::models::{Point, cost_line, segments};
+use crate::words;
 
 /// The seed of the simulations that tell one line from two.
 const SEED: u64 = 1;
@@ -115,7 +116,9 @@ impl SizeFit {
                 ("fixed c", &|line| line.fixed_ns.in_words(cost)),
                 ("per byte f", &|line| cost(line.byte_ns.value)),
                 ("as a rate", &|line| rate(line.byte_ns.value)),
-                ("break", &|line| line.break_bytes.map_or_else(none, |at| about_bytes(at.value))),
+                ("break", &|line| {
+                    line.break_bytes.map_or_else(none, |at| words::about_bytes(at.value))
+                }),
                 ("beyond it", &|line| line.above_byte_ns.map_or_else(none, |it| rate(it.value))),
                 ("off by", &off_by),
             ],

@@ -6,10 +6,10 @@ use lab::sample::record::SequenceRecord;
 use lab::studies::Finding;
 use lab::studies::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::studies::sheet::circumstances;
-use lab::words::{bytes, nanoseconds};
+use lab::words::{about_bytes, bytes, nanoseconds};
 
 use super::content;
-use super::estimate::{signed_ns, whole_bytes};
+use super::estimate::signed_ns;
 use crate::plot::{
     About, Along, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
     Unit,
@@ -150,7 +150,7 @@ fn recommended(cell: &CellCalls, epsilon: f64) -> Option<Shape> {
 /// are the ends of its interval: half the share needs twice the buffer.
 fn recommendation(cell: &CellCalls, factor: f64, epsilon: f64) -> String {
     let (at, percent) = (of(cell), crate::scale::shown(Unit::Ratio, epsilon * 100.0));
-    let scaled = |bytes: f64| whole_bytes(bytes * factor);
+    let scaled = |bytes: f64| about_bytes(bytes * factor);
     match cell.recommended_bytes {
         Some(Estimated { value, low: Some(low), high: Some(high) }) if value > 0.0 => format!(
             "{at}: for ε = {percent} % the buffer is {} (95 % interval {} to {})",

@@ -10,7 +10,7 @@ use crate::palette;
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };
-use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
+use crate::summary::{CellSummary, Summary, measure_words};
 
 const ABOUT: About = About {
     id: "ratio",
@@ -141,41 +141,14 @@ fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
     Some(Mark::of(floor.variant, rule).unlisted())
 }
 
-/// A row of the table.
-struct Row<'s> {
-    cell: &'s CellSummary<'s>,
-    variant: &'s str,
-    summary: Option<&'s VariantSummary<'s>>,
-    ratio: Entry,
-    low: Option<f64>,
-    high: Option<f64>,
-    answer: &'s str,
-    seconds_needed: Option<f64>,
-}
+/// A row of the table: a variant of a cell and what it was compared by; `None` for the baseline.
+type Row<'s> = (&'s CellSummary<'s>, &'s str, Option<&'s Comparison>);
 
 /// The comparisons of a cell, and its baseline.
 fn rows_of<'s>(cell: &'s CellSummary<'s>) -> Vec<Row<'s>> {
-    let row = |(comparison, of): (&'s Comparison, Ratio<'s>)| Row {
-        cell,
-        variant: of.variant,
-        summary: cell.variant(of.variant),
-        ratio: Entry::digits(of.ratio),
-        low: of.low,
-        high: of.high,
-        answer: of.answer.word(),
-        seconds_needed: comparison.seconds_needed,
-    };
-    let baseline = cell.variant(&cell.part.baseline).map(|baseline| Row {
-        cell,
-        variant: baseline.variant,
-        summary: Some(baseline),
-        ratio: Entry::count(1.0),
-        low: None,
-        high: None,
-        answer: "baseline",
-        seconds_needed: None,
-    });
-    compared(cell).into_iter().map(row).chain(baseline).collect()
+    let compared = compared(cell).into_iter().map(|(it, of)| (cell, of.variant, Some(it)));
+    let baseline = cell.variant(&cell.part.baseline).map(|it| (cell, it.variant, None));
+    compared.chain(baseline).collect()
 }
 
 fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Table {
@@ -183,18 +156,21 @@ fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Tabl
         &summary.titled(&format!("{}: ratios to {}", part.name, part.baseline)),
         cells.iter().flat_map(|cell| rows_of(cell)),
         &[
-            ("variant", &|row| Entry::words(row.variant)),
-            ("file size", &|row| row.cell.size_entry()),
-            ("state", &|row| Entry::words(&row.cell.circumstances())),
-            ("ratio", &|row| row.ratio.clone()),
-            ("95 % from", &|row| Entry::digits(row.low)),
-            ("to", &|row| Entry::digits(row.high)),
-            ("answer", &|row| Entry::words(row.answer)),
-            ("median", &|row| Entry::ns(row.summary.map(|it| it.median_ns))),
-            ("runs", &|row| Entry::count(row.summary.map(|it| it.counted.len() as f64))),
-            ("sessions", &|row| Entry::count(row.cell.verdict.map(|it| f64::from(it.sessions)))),
-            ("to resolve it", &|row| {
-                Entry::number(row.seconds_needed, |it| format!("about {}", duration(it)))
+            ("variant", &|(_, variant, _)| Entry::words(variant)),
+            ("file size", &|(cell, ..)| cell.size_entry()),
+            ("state", &|(cell, ..)| Entry::words(&cell.circumstances())),
+            ("ratio", &|(_, _, of)| of.map_or(Entry::count(1.0), |it| Entry::digits(it.ratio))),
+            ("95 % from", &|(_, _, of)| Entry::digits(of.and_then(|it| it.low))),
+            ("to", &|(_, _, of)| Entry::digits(of.and_then(|it| it.high))),
+            ("answer", &|(_, _, of)| Entry::words(of.map_or("baseline", |it| it.answer.word()))),
+            ("median", &|(cell, of, _)| Entry::ns(cell.variant(of).map(|it| it.median_ns))),
+            ("runs", &|(cell, of, _)| {
+                Entry::count(cell.variant(of).map(|it| it.counted.len() as f64))
+            }),
+            ("sessions", &|(cell, ..)| Entry::count(cell.verdict.map(|it| f64::from(it.sessions)))),
+            ("to resolve it", &|(_, _, of)| {
+                let seconds = of.and_then(|it| it.seconds_needed);
+                Entry::number(seconds, |it| format!("about {}", duration(it)))
             }),
         ],
     )

@@ -62,9 +62,8 @@ impl Entry {
 
     /// A number of bytes.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes are not negative.
     pub fn bytes(value: impl Into<Option<f64>>) -> Entry {
-        Entry::number(value, |value| lab::words::bytes(value.round() as u64))
+        Entry::number(value, lab::words::about_bytes)
     }
 
     /// A number without a unit.

@@ -1,9 +1,7 @@
 //! Single calls as a table and in sentences.
 
 use super::{CallCost, CellCalls, PerCall};
-use crate::studies::sheet::{
-    Sheet, about_bytes, circumstances, cost, percent, plain_percent, rate, size,
-};
+use crate::studies::sheet::{Sheet, circumstances, cost, percent, plain_percent, rate, size};
 use crate::words;
 
 /// A cell with more rows than this has some of them in the table only.
@@ -49,7 +47,7 @@ impl PerCall {
         let of = |cell: &CellCalls| {
             let bytes = cell.recommended_bytes?;
             let state = circumstances(cell.state, cell.at_once);
-            Some(format!("{} {state}", bytes.in_words(about_bytes)))
+            Some(format!("{} {state}", bytes.in_words(words::about_bytes)))
         };
         let said: Vec<String> = self.cells.iter().filter_map(of).collect();
         (!said.is_empty()).then(|| {
@@ -90,7 +88,7 @@ impl CellCalls {
             said.push(format!(
                 "With a buffer of {} or more the calls add no more than {} % to what the bytes cost, \
                  {state}.",
-                bytes.in_words(about_bytes),
+                bytes.in_words(words::about_bytes),
                 plain_percent(overhead)
             ));
         }

@@ -4,9 +4,9 @@ use lab::analysis::estimated::Estimated;
 use lab::definition::Part;
 use lab::studies::Finding;
 use lab::studies::size_fit::FittedLine;
-use lab::words::bytes;
+use lab::words::{about_bytes, bytes};
 
-use crate::figure::estimate::{signed_ns, whole_bytes};
+use crate::figure::estimate::signed_ns;
 use crate::plot::{Dot, Entry, Mark, Shape, Stroke, Table};
 use crate::summary::{CellSummary, Summary};
 
@@ -59,7 +59,7 @@ pub(super) fn marks(line: &FittedLine, cells: &[&CellSummary<'_>]) -> Vec<Mark> 
     let stroke = Stroke::Fit;
     let mut marks = vec![Mark::of(&line.variant, Shape::Line { points, stroke }).unlisted()];
     if let Some(at) = line.break_bytes {
-        let text = format!("{}: break at {}", line.variant, at.in_words(whole_bytes));
+        let text = format!("{}: break at {}", line.variant, at.in_words(about_bytes));
         let dot = Dot::at(at.value, time_ns(line, at.value), text).within(at.low, at.high);
         marks.push(Mark::dot(&line.variant, dot, true));
     }
@@ -105,7 +105,7 @@ pub(super) fn table(title: &str, lines: &[&FittedLine]) -> Table {
             ("variant", &|line| Entry::words(&line.variant)),
             ("c, per file", &|line| entry(line.fixed_ns, &signed_ns)),
             ("f, ns/byte", &|line| entry(line.byte_ns, &digits)),
-            ("break at", &|line| optional(line.break_bytes, &whole_bytes)),
+            ("break at", &|line| optional(line.break_bytes, &about_bytes)),
             ("f beyond, ns/byte", &|line| optional(line.above_byte_ns, &digits)),
             ("largest misfit, %", &|line| {
                 Entry::number(line.misfit_largest * 100.0, |share| format!("{share:+.0}"))
