@@ -57,19 +57,26 @@ impl PartVerdict {
 }
 
 /// What the comparisons of a cell show.
+#[derive(Clone, Debug)]
+pub(super) struct CellAnswer {
+    pub(super) shown: Shown,
+    /// Variants that share extents, of which nothing is shown; none if the others had too few
+    /// sessions.
+    pub(super) sharers: Vec<String>,
+}
+
+/// What the comparisons of variants that move bytes show.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum CellAnswer {
-    /// One variant is shown to be faster than the baseline and than all others.
-    Fastest { leader: Share, sharers: Vec<String> },
+pub(super) enum Shown {
     /// A variant is shown to be faster than the baseline. One of `others` may be as fast, or one of
     /// those that are `unknown`, which had too few sessions.
-    Close { leader: Share, others: Vec<Share>, unknown: usize, sharers: Vec<String> },
+    Faster { leader: Share, others: Vec<Share>, unknown: usize },
     /// All variants are shown to be slower than the baseline.
-    Baseline { next: Share, sharers: Vec<String> },
+    Baseline { next: Share },
     /// Nothing is faster, by more than what matters.
-    NoneFaster { sharers: Vec<String> },
+    NoneFaster,
     /// Nothing is shown to be faster.
-    Open { unresolved: usize, of: usize, sharers: Vec<String> },
+    Open { unresolved: usize, of: usize },
     /// Nothing has a ratio.
     TooFew,
 }
@@ -155,92 +162,68 @@ impl CellAnswer {
         });
         let sharing = sharing.iter().map(|it| it.variant.clone());
         let sharers: Vec<String> = baseline.map(|it| it.variant.clone()).chain(sharing).collect();
-        let named = |answer: Answer| {
-            let of = moving.iter().filter(move |it| it.answer == answer);
-            of.map(|it| it.variant.clone()).collect::<Vec<_>>()
-        };
+        let count = |answer: Answer| moving.iter().filter(|it| it.answer == answer).count();
         let least = |answer: Answer| {
             let of = moving.iter().filter(move |it| it.answer == answer);
             let known = of.filter_map(|it| Share::of(it));
             known.min_by(|a, b| a.ratios[0].total_cmp(&b.ratios[0]))
         };
-        let unresolved = named(Answer::Unresolved).len();
+        let unresolved = count(Answer::Unresolved);
         let known = moving.iter().filter_map(|it| Share::of(it));
         if !moving.is_empty() && known.clone().next().is_none() {
-            return CellAnswer::TooFew;
+            return CellAnswer { shown: Shown::TooFew, sharers: Vec::new() };
         }
-        if let Some(leader) = least(Answer::Faster) {
+        let shown = if let Some(leader) = least(Answer::Faster) {
             let close =
                 |it: &Share| it.variant != leader.variant && it.interval[0] <= leader.interval[1];
             let unknown = moving.len() - known.clone().count();
             let mut others: Vec<Share> = known.filter(close).collect();
             others.sort_by(|a, b| a.ratios[0].total_cmp(&b.ratios[0]));
-            return match others.len() + unknown {
-                0 => CellAnswer::Fastest { leader, sharers },
-                _ => CellAnswer::Close { leader, others, unknown, sharers },
-            };
-        }
-        match least(Answer::Slower) {
-            _ if unresolved > 0 => CellAnswer::Open { unresolved, of: moving.len(), sharers },
-            Some(next) if named(Answer::Equivalent).is_empty() => {
-                CellAnswer::Baseline { next, sharers }
+            Shown::Faster { leader, others, unknown }
+        } else {
+            match least(Answer::Slower) {
+                _ if unresolved > 0 => Shown::Open { unresolved, of: moving.len() },
+                Some(next) if count(Answer::Equivalent) == 0 => Shown::Baseline { next },
+                _ => Shown::NoneFaster,
             }
-            _ => CellAnswer::NoneFaster { sharers },
-        }
-    }
-
-    pub(super) fn sharers(&self) -> &[String] {
-        match self {
-            CellAnswer::Fastest { sharers, .. }
-            | CellAnswer::Close { sharers, .. }
-            | CellAnswer::Baseline { sharers, .. }
-            | CellAnswer::NoneFaster { sharers }
-            | CellAnswer::Open { sharers, .. } => sharers,
-            CellAnswer::TooFew => &[],
-        }
+        };
+        CellAnswer { shown, sharers }
     }
 
     /// Ranges of sizes have the same variants in front, and the same ones too close to them.
     fn key(&self) -> Key {
-        let named: Vec<String> = match self {
-            CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
-                let others = others.iter().map(|other| other.variant.clone());
-                let mut all: Vec<String> = others.chain([leader.variant.clone()]).collect();
-                all.sort_unstable();
-                all
-            }
-            _ => Vec::new(),
-        };
-        let (kind, first) = self.rough_key();
-        let of = if named.is_empty() { first } else { named };
-        (kind, of.into_iter().chain(self.sharers().iter().cloned()).collect())
+        let (kind, mut of) = self.rough_key();
+        if let Shown::Faster { others, unknown: 0, .. } = &self.shown
+            && others.len() < NAMED_MAX
+        {
+            of.extend(others.iter().map(|other| other.variant.clone()));
+            of.sort_unstable();
+        }
+        of.extend_from_slice(&self.sharers);
+        (kind, of)
     }
 
     /// Answers of one kind with the same variant in front have the same key.
     fn rough_key(&self) -> Key {
-        match self {
-            CellAnswer::Fastest { leader, .. } => (0, vec![leader.variant.clone()]),
-            CellAnswer::Close { leader, .. } => (1, vec![leader.variant.clone()]),
-            CellAnswer::Baseline { .. } => (2, Vec::new()),
-            CellAnswer::NoneFaster { .. } => (3, Vec::new()),
-            CellAnswer::Open { .. } => (4, Vec::new()),
-            CellAnswer::TooFew => (5, Vec::new()),
+        match &self.shown {
+            Shown::Faster { leader, others, unknown } => {
+                let is_close = others.len() + unknown > 0;
+                (u8::from(is_close), vec![leader.variant.clone()])
+            }
+            Shown::Baseline { .. } => (2, Vec::new()),
+            Shown::NoneFaster => (3, Vec::new()),
+            Shown::Open { .. } => (4, Vec::new()),
+            Shown::TooFew => (5, Vec::new()),
         }
     }
 
     /// Takes in the same answer for another size.
     fn add(&mut self, other: &CellAnswer) {
-        match (self, other) {
-            (CellAnswer::Fastest { leader, .. }, CellAnswer::Fastest { leader: more, .. })
-            | (
-                CellAnswer::Baseline { next: leader, .. },
-                CellAnswer::Baseline { next: more, .. },
-            ) => {
-                leader.add(more);
-            }
+        match (&mut self.shown, &other.shown) {
+            (Shown::Baseline { next }, Shown::Baseline { next: more }) => next.add(more),
             (
-                CellAnswer::Close { leader, others, unknown, .. },
-                CellAnswer::Close { leader: new_leader, others: new, unknown: more, .. },
+                Shown::Faster { leader, others, unknown },
+                Shown::Faster { leader: new_leader, others: new, unknown: more },
             ) => {
                 *unknown = (*unknown).max(*more);
                 // Which of those that are too close to call is in front may differ by the size.
@@ -253,10 +236,7 @@ impl CellAnswer {
                     }
                 }
             }
-            (
-                CellAnswer::Open { unresolved, of, .. },
-                CellAnswer::Open { unresolved: more, of: all, .. },
-            ) => {
+            (Shown::Open { unresolved, of }, Shown::Open { unresolved: more, of: all }) => {
                 *unresolved += more;
                 *of += all;
             }

@@ -7,9 +7,7 @@
 //! level, by about ten times, which leaves room for the number of pairs.
 
 use super::PartVerdict;
-use super::answer_ranges::{
-    CellAnswer, NAMED_MAX, ROWS_MAX, Range, Share, kind_of_files, ratio_digits,
-};
+use super::answer_ranges::{NAMED_MAX, ROWS_MAX, Range, Share, Shown, kind_of_files, ratio_digits};
 use super::plain_names::plain_name;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Measure, Order, Part};
@@ -76,7 +74,7 @@ impl PartVerdict {
         let is_largest = |(at, range): &(usize, &Range)| {
             ranges.get(at + 1).is_none_or(|next| next.circumstances != range.circumstances)
         };
-        if ranges.iter().all(|range| range.answer == CellAnswer::TooFew) {
+        if ranges.iter().all(|range| range.answer.shown == Shown::TooFew) {
             return ranges.first().map(|range| sentences.range(range, "")).into_iter().collect();
         }
         let largest = ranges.iter().enumerate().filter(is_largest);
@@ -96,7 +94,7 @@ impl PartVerdict {
                 sentence: format!("On this machine {}.", sentences.range(only, &only.place(part))),
                 rows: Vec::new(),
             },
-            several if several.iter().all(|it| it.answer == CellAnswer::TooFew) => Conclusion {
+            several if several.iter().all(|it| it.answer.shown == Shown::TooFew) => Conclusion {
                 sentence: "On this machine there were too few sessions to compare.".to_owned(),
                 rows: Vec::new(),
             },
@@ -154,9 +152,7 @@ impl Sentences<'_> {
         };
         let factors = factors(ranges);
         let baseline = self.baseline;
-        let is_faster = |range: &Range| {
-            matches!(range.answer, CellAnswer::Fastest { .. } | CellAnswer::Close { .. })
-        };
+        let is_faster = |range: &Range| matches!(range.answer.shown, Shown::Faster { .. });
         let sentence = match ranges.iter().any(is_faster) {
             true => {
                 let by_state = (factors == [BY_STATE]).then(|| self.by_state(ranges)).flatten();
@@ -191,12 +187,11 @@ impl Sentences<'_> {
     /// The variants that are the fastest or too close to it, in plain words. `None` if there are many, or
     /// none is known.
     fn fastest(&self, range: &Range) -> Option<String> {
-        match &range.answer {
-            CellAnswer::Fastest { leader, .. } => Some(self.name(leader)),
-            CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
+        match &range.answer.shown {
+            Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
                 Some(words::listed_with("or", &self.close(leader, others).names))
             }
-            CellAnswer::Baseline { .. } => Some(self.baseline.to_owned()),
+            Shown::Baseline { .. } => Some(self.baseline.to_owned()),
             _ => None,
         }
     }
@@ -209,23 +204,18 @@ impl Sentences<'_> {
             Measure::Durable => format!("the time of {baseline} until the copy is on the medium"),
             Measure::Processor => format!("the processor time of {baseline}"),
         };
-        let said = match &range.answer {
-            CellAnswer::Fastest { leader, .. } => format!(
-                "{} is the fastest{place}: {} of {of}, {}",
-                self.name(leader),
-                leader.ratios(),
-                leader.sure()
-            ),
-            CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
+        let said = match &range.answer.shown {
+            Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
                 let close = self.close(leader, others);
+                let call = if others.is_empty() { "" } else { ", too close to call" };
                 format!(
-                    "{} is the fastest{place}, too close to call: {} of {of}, {}",
+                    "{} is the fastest{place}{call}: {} of {of}, {}",
                     words::listed_with("or", &close.names),
                     words::listed(&close.ratios),
                     close.sure
                 )
             }
-            CellAnswer::Close { leader, others, unknown, .. } => {
+            Shown::Faster { leader, others, unknown } => {
                 let others = match others.len() + unknown {
                     1 => "another one".to_owned(),
                     several => format!("one of {several} others"),
@@ -238,14 +228,14 @@ impl Sentences<'_> {
                     leader.sure()
                 )
             }
-            CellAnswer::Baseline { next, .. } => {
+            Shown::Baseline { next } => {
                 format!("{baseline} is the fastest{place}; {}", self.next_to_baseline(next))
             }
-            CellAnswer::TooFew => format!("there were too few sessions to compare{place}"),
-            CellAnswer::NoneFaster { .. } => {
+            Shown::TooFew => format!("there were too few sessions to compare{place}"),
+            Shown::NoneFaster => {
                 format!("{baseline} is as fast as any other{place}")
             }
-            CellAnswer::Open { unresolved, of, .. } => format!(
+            Shown::Open { unresolved, of } => format!(
                 "nothing is shown to be faster than {baseline}{place}; {} too close to call",
                 unresolved_of(*unresolved, *of)
             ),
@@ -261,18 +251,15 @@ impl Sentences<'_> {
             Measure::Durable => "that time until the copy is on the medium",
             Measure::Processor => "that processor time",
         };
-        match &range.answer {
-            CellAnswer::Fastest { leader, .. } => {
-                let said = format!(" takes {} of {of}, {}", leader.ratios(), leader.sure());
-                (self.name(leader), said)
-            }
-            CellAnswer::Close { leader, others, unknown: 0, .. } if others.len() < NAMED_MAX => {
+        match &range.answer.shown {
+            Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
                 let close = self.close(leader, others);
                 let ratios = words::listed(&close.ratios);
-                let said = format!(", too close to call: {ratios} of {of}, {}", close.sure);
+                let takes = if others.is_empty() { " takes" } else { ", too close to call:" };
+                let said = format!("{takes} {ratios} of {of}, {}", close.sure);
                 (words::listed_with("or", &close.names), said)
             }
-            CellAnswer::Close { leader, others, unknown, .. } => {
+            Shown::Faster { leader, others, unknown } => {
                 let others = match others.len() + unknown {
                     1 => "another one is".to_owned(),
                     several => format!("{several} others are"),
@@ -284,17 +271,13 @@ impl Sentences<'_> {
                 );
                 (self.name(leader), said)
             }
-            CellAnswer::Baseline { next, .. } => {
+            Shown::Baseline { next } => {
                 let said = format!(" is the fastest; {}", self.next_to_baseline(next));
                 (self.baseline.to_owned(), said)
             }
-            CellAnswer::TooFew => {
-                (String::new(), "there were too few sessions to compare".to_owned())
-            }
-            CellAnswer::NoneFaster { .. } => {
-                (self.baseline.to_owned(), " is as fast as any other".to_owned())
-            }
-            CellAnswer::Open { unresolved, of, .. } => {
+            Shown::TooFew => (String::new(), "there were too few sessions to compare".to_owned()),
+            Shown::NoneFaster => (self.baseline.to_owned(), " is as fast as any other".to_owned()),
+            Shown::Open { unresolved, of } => {
                 let open = unresolved_of(*unresolved, *of);
                 (String::new(), format!("nothing is shown to be faster; {open} too close to call"))
             }
@@ -329,7 +312,7 @@ impl Sentences<'_> {
     /// A remark on the variants that share extents. Empty if there is none.
     fn sharing(&self, range: &Range) -> String {
         let sharers: Vec<String> =
-            range.answer.sharers().iter().map(|variant| plain_name(self.part, variant)).collect();
+            range.answer.sharers.iter().map(|variant| plain_name(self.part, variant)).collect();
         let listed = words::listed(&sharers);
         match sharers.len() {
             0 => String::new(),
