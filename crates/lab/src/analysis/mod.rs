@@ -6,7 +6,7 @@ pub mod estimated;
 pub mod interim;
 pub mod observations;
 #[cfg(test)]
-pub(crate) mod test_samples;
+pub(crate) mod tests;
 pub mod view;
 
 pub use view::View;

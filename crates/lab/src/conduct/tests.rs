@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::test_samples::Synthetic;
+use crate::analysis::tests::Synthetic;
 use crate::definition::deltas::LEAST;
 use crate::run_dir::{HowRun, SCHEMA};
 use crate::sample::record::RoundRecord;

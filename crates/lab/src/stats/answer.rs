@@ -137,7 +137,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::super::InterimAnalyses;
-    use super::super::simulate::{Machine, Noise};
+    use super::super::tests::{Machine, Noise};
     use super::*;
 
     /// The answers to one question asked of `cells`.

@@ -180,7 +180,7 @@ fn two_sided_level(boundary: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::stats::Sessions;
-    use crate::stats::simulate::{Machine, Noise};
+    use crate::stats::tests::{Machine, Noise};
 
     /// Known answers, computed by `known_answers.py` beside this file with scipy's integral over
     /// the multivariate normal density.

@@ -17,9 +17,9 @@ mod quantile;
 mod rank_sum;
 mod sessions;
 mod share;
-#[cfg(test)]
-mod simulate;
 mod slow_runs;
+#[cfg(test)]
+mod tests;
 mod theil_sen;
 
 pub use answer::{Answer, POWER, Tested, decide};
@@ -32,9 +32,9 @@ pub use quantile::{median, quantile};
 pub use rank_sum::rank_sum_p;
 pub use sessions::{Sessions, unpaired};
 pub use share::Share;
-#[cfg(test)]
-pub(crate) use simulate::normal;
 pub use slow_runs::{SlowMode, has_slow_runs, slow_modes};
+#[cfg(test)]
+pub(crate) use tests::normal;
 pub use theil_sen::{Line, theil_sen};
 
 /// Two ends of an interval.

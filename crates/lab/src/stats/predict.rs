@@ -110,7 +110,7 @@ fn distances(values: &[f64]) -> impl Iterator<Item = f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simulate::{Machine, Noise};
+    use super::super::tests::{Machine, Noise};
     use super::*;
 
     /// The fewest sessions that find `effect`.

@@ -206,7 +206,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simulate::{Machine, NOISES, Noise};
+    use super::super::tests::{Machine, NOISES, Noise};
     use super::super::{Interval, normal};
     use super::*;
 

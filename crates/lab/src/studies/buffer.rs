@@ -172,7 +172,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn the_plateau_begins_where_calls_cost_too_little_to_matter() {

@@ -105,7 +105,7 @@ impl Floor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn ratios_are_to_the_floor() {

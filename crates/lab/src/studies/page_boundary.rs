@@ -143,7 +143,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn the_step_over_a_page_is_found_and_no_other() {

@@ -284,7 +284,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     fn reference(data: &str, series: &[(&str, &str)]) -> Option<Reference> {
         let own = |(variant, series): &(&str, &str)| ((*variant).to_owned(), (*series).to_owned());

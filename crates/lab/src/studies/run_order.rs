@@ -390,7 +390,7 @@ impl Shortcut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn drift_misleads_measurements_one_after_the_other() {

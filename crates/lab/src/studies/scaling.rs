@@ -210,7 +210,7 @@ impl Scaling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn workers_are_compared_within_rounds() {

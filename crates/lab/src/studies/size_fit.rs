@@ -141,7 +141,7 @@ impl SizeFit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     const SIZES: &[&str] = &["64", "512", "4K", "32K", "128K", "1M", "8M", "64M"];
 

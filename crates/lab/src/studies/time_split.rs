@@ -153,7 +153,7 @@ impl Split {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
     use crate::definition::cell::Shape;
 
     #[test]

@@ -100,7 +100,7 @@ fn of_words(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_samples::Synthetic;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn a_variant_is_named_by_what_tells_it_from_the_others() {

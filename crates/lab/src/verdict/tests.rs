@@ -1,7 +1,7 @@
 use super::conclusion::Conclusion;
 use super::resolve::{self, Further, Unresolved};
 use super::{Delta, Verdict};
-use crate::analysis::test_samples::Synthetic;
+use crate::analysis::tests::Synthetic;
 use crate::conduct;
 use crate::conduct::cell_run::CellRun;
 use crate::definition::cell::{Cell, Destination};

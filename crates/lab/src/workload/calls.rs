@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::page_cache::state::{Proof, State};
     use crate::sample::measurement::Measurement;
-    use crate::workload::test_cell::{TestCell, check_refusals};
+    use crate::workload::tests::{TestCell, check_refusals};
 
     const BYTES: u64 = (1 << 20) + 77;
 

@@ -304,7 +304,7 @@ mod tests {
     use super::*;
     use crate::definition::cell::Shape;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::test_cell::{TestCell, check_refusals};
+    use crate::workload::tests::{TestCell, check_refusals};
 
     const BYTES: u64 = (3 << 20) + 77;
 

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::definition::cell::Shape;
     use crate::page_cache::state::Proof;
-    use crate::workload::test_cell::{TestCell, check_refusals, is_resident};
+    use crate::workload::tests::{TestCell, check_refusals, is_resident};
 
     const BYTES: u64 = (20 << 20) + 77;
 

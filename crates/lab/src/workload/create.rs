@@ -173,7 +173,7 @@ impl ReadyVariant for Creating {
 mod tests {
     use super::*;
     use crate::definition::cell::{Destination, Shape};
-    use crate::workload::test_cell::{TestCell, check_refusals, is_resident};
+    use crate::workload::tests::{TestCell, check_refusals, is_resident};
 
     const BYTES: u64 = (2 << 20) + 4099;
 

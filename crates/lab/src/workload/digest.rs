@@ -356,7 +356,7 @@ impl ReadyVariant for Digesting {
 mod tests {
     use super::*;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::test_cell::{TestCell, check_refusals};
+    use crate::workload::tests::{TestCell, check_refusals};
 
     const BYTES: u64 = (3 << 20) + 77;
 

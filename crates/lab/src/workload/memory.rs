@@ -72,7 +72,7 @@ impl ReadyVariant for Copying {
 mod tests {
     use super::*;
     use crate::sample::measurement::Measurement;
-    use crate::workload::test_cell::{TestCell, check_refusals};
+    use crate::workload::tests::{TestCell, check_refusals};
 
     #[test]
     fn what_is_no_variant_is_told() {

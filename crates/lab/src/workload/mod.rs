@@ -19,7 +19,7 @@ pub(crate) mod socket_copy;
 pub(crate) mod source_facts;
 pub(crate) mod syscall;
 #[cfg(test)]
-pub(crate) mod test_cell;
+pub(crate) mod tests;
 pub(crate) mod tree;
 
 use interface::Workload;

@@ -156,7 +156,7 @@ impl ReadyVariant for Sending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::test_cell::check_refusals;
+    use crate::workload::tests::check_refusals;
 
     #[test]
     fn what_is_no_variant_is_told() {

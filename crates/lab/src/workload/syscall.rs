@@ -93,7 +93,7 @@ impl ReadyVariant for Calling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::test_cell::{TestCell, check_refusals};
+    use crate::workload::tests::{TestCell, check_refusals};
 
     #[test]
     fn a_call_costs_something_and_not_much() {

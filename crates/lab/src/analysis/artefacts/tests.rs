@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::test_samples::Synthetic;
+use crate::analysis::tests::Synthetic;
 use crate::page_cache::state::Proof;
 
 fn said(made: &Synthetic) -> String {

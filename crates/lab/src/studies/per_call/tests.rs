@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::test_samples::Synthetic;
+use crate::analysis::tests::Synthetic;
 use crate::sample::call_times::OpTimes;
 use crate::sample::record::SequenceRecord;
 
