@@ -2,7 +2,6 @@
 
 pub mod artefacts;
 pub mod claims;
-pub mod estimated;
 pub mod interim;
 pub mod observations;
 #[cfg(test)]

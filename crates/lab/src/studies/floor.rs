@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, cost, rate, size};
-use crate::analysis::estimated::Estimated;
 use crate::analysis::view::View;
 use crate::definition::is_floor;
 use crate::in_order::{distinct, gathered};
 use crate::page_cache::state::State;
+use crate::stats::Estimated;
 use crate::words;
 
 /// Ratios to the floor.

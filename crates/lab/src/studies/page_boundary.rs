@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, circumstances, size};
-use crate::analysis::estimated::Estimated;
 use crate::analysis::view::View;
 use crate::definition::cell::Cell;
 use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;
-use crate::stats::unpaired;
+use crate::stats::{Estimated, unpaired};
 use crate::words;
 
 /// The level of the intervals.

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, size};
-use crate::analysis::estimated::Estimated;
 use crate::analysis::view::{CellView, View};
 use crate::definition::reference::{self, Data, Figure};
 use crate::definition::{Measure, Reference, is_floor};
 use crate::page_cache::state::State;
-use crate::stats::median;
+use crate::stats::{Estimated, median};
 use crate::words;
 use crate::workload::calls;
 

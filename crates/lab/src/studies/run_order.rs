@@ -8,13 +8,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, in_both_states};
-use crate::analysis::estimated::Estimated;
 use crate::analysis::observations::value_ns;
 use crate::analysis::view::{CellView, View};
 use crate::definition::Order;
 use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;
-use crate::stats::{median, rank_sum_p};
+use crate::stats::{Estimated, median, rank_sum_p};
 use crate::words;
 
 /// The level of the rank-sum test.

@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, rate, size};
-use crate::analysis::estimated::Estimated;
 use crate::analysis::view::{CellView, View, workers_of};
 use crate::definition::cell::Cell;
 use crate::page_cache::state::State;
-use crate::stats::unpaired;
+use crate::stats::{Estimated, unpaired};
 use crate::words;
 
 /// The level of the intervals.
@@ -128,7 +127,7 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
             &cell.points(measure).runs(index, false),
         );
         let times = times.filter(|_| cell.cell.at_once != least.cell.at_once);
-        let speed_up = times.map(|times| Estimated::from(times.ratio(ALPHA)).times(more));
+        let speed_up = times.map(|times| Estimated::from(times.ratio(ALPHA)).map(|it| it * more));
         steps.push(Step {
             of: Of::AtOnce,
             variant: variant.to_owned(),

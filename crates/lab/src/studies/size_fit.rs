@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, cost, percent, rate, size, written_to};
-use crate::analysis::estimated::Estimated;
 use crate::analysis::view::{View, by_session};
 use crate::definition::cell::{Cell, Destination, Shape};
 use crate::page_cache::state::State;
+use crate::stats::Estimated;
 use crate::stats::models::{Point, cost_line, segments};
 use crate::words;
 
@@ -86,10 +86,10 @@ fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
         destination: cell.destination,
         at_once: cell.at_once,
         sizes: sizes.len(),
-        fixed_ns: two.map_or(one.call_ns, |two| two.call_ns).into(),
-        byte_ns: two.map_or(one.byte_ns, |two| two.below_byte_ns).into(),
-        break_bytes: two.map(|two| two.break_bytes.into()),
-        above_byte_ns: two.map(|two| two.above_byte_ns.into()),
+        fixed_ns: two.map_or(one.call_ns, |two| two.call_ns),
+        byte_ns: two.map_or(one.byte_ns, |two| two.below_byte_ns),
+        break_bytes: two.map(|two| two.break_bytes),
+        above_byte_ns: two.map(|two| two.above_byte_ns),
         break_p: tested.map(|tested| tested.p),
         misfit_largest: misfit.largest,
         misfit_at_bytes,

@@ -1,8 +1,8 @@
 //! What other orders of runs would have concluded from the same samples.
 
-use lab::analysis::estimated::Estimated;
 use lab::definition::Part;
 use lab::in_order::distinct;
+use lab::stats::Estimated;
 use lab::studies::Finding;
 use lab::studies::run_order::{Off, OrderOfRuns, Unproved};
 use lab::words::{nanoseconds, three_digits};

@@ -1,8 +1,8 @@
 //! The cost of one read and one write, by the size of the buffer, and the buffer that follows from
 //! it.
 
-use lab::analysis::estimated::Estimated;
 use lab::sample::record::SequenceRecord;
+use lab::stats::Estimated;
 use lab::studies::Finding;
 use lab::studies::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::studies::sheet::circumstances;

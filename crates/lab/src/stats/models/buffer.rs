@@ -3,9 +3,9 @@
 use super::{
     curve::{Curve, Point},
     fit::Fit,
-    jackknife::{Estimate, jackknife},
+    jackknife::jackknife,
 };
-use crate::stats::Interval;
+use crate::stats::Estimated;
 
 /// The buffer, in bytes, from which on the calls cost at most the share `overhead` (ε) of the cost
 /// of the bytes: B ≥ (c_r + c_w) / (ε (f_r + f_w)). c is the cost of a read or write call and f
@@ -20,7 +20,7 @@ use crate::stats::Interval;
 /// # Panics
 /// When `overhead`, bytes or a time are not positive.
 #[must_use]
-pub fn buffer_for_overhead(reads: &[Point], writes: &[Point], overhead: f64) -> Option<Estimate> {
+pub fn buffer_for_overhead(reads: &[Point], writes: &[Point], overhead: f64) -> Option<Estimated> {
     assert!(overhead > 0.0, "an overhead of {overhead} takes a buffer without end");
     let costs = |samples: &[Vec<Point>]| -> Option<[f64; 2]> {
         let reads = Fit::of(&Curve::of(&samples[0]), None, None)?;
@@ -29,13 +29,12 @@ pub fn buffer_for_overhead(reads: &[Point], writes: &[Point], overhead: f64) -> 
     };
     let [call, _] = costs(&[reads.to_vec(), writes.to_vec()]).filter(|[_, byte]| *byte > 0.0)?;
     if call <= 0.0 {
-        return Some(Estimate { value: 0.0, interval: None });
+        return Some(Estimated::new(0.0, None));
     }
     let log_bytes = |samples: &[Vec<Point>]| {
         let [call, byte] = costs(samples)?;
         (call > 0.0 && byte > 0.0).then(|| [(call / byte / overhead).ln()])
     };
     let [log] = jackknife(&[reads, writes], log_bytes)?;
-    let interval = log.interval.map(|it| Interval { low: it.low.exp(), high: it.high.exp() });
-    Some(Estimate { value: log.value.exp(), interval })
+    Some(log.map(f64::exp))
 }

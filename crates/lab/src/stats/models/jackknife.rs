@@ -3,25 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::curve::{Point, sessions};
-use crate::stats::{Interval, estimate::t_quantile};
-
-/// A value with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// The estimate.
-    pub value: f64,
-    /// `None` with fewer than three sessions.
-    pub interval: Option<Interval>,
-}
+use crate::stats::{Estimated, Interval, estimate::t_quantile};
 
 /// The values that `of` computes from all points, each with its interval by Tukey's jackknife over
 /// sessions: from the changes when one session is left out, with Student's t of one degree of
 /// freedom less than there are sessions. A bootstrap of few sessions gives intervals that are too
-/// narrow, as it does for ratios ([`crate::stats::Sessions`]).
+/// narrow, as it does for ratios ([`crate::stats::Sessions`]). With fewer than three sessions there
+/// is none.
 pub(super) fn jackknife<const N: usize>(
     samples: &[&[Point]],
     of: impl Fn(&[Vec<Point>]) -> Option<[f64; N]>,
-) -> Option<[Estimate; N]> {
+) -> Option<[Estimated; N]> {
     let all: Vec<Vec<Point>> = samples.iter().map(|points| points.to_vec()).collect();
     let values = of(&all)?;
     let sessions: BTreeSet<u32> = samples.iter().flat_map(|points| sessions(*points)).collect();
@@ -40,7 +32,7 @@ pub(super) fn jackknife<const N: usize>(
             let changed: Vec<f64> = left_out.iter().map(|values| values[index]).collect();
             interval(values[index], &changed)
         });
-        Estimate { value: values[index], interval }
+        Estimated::new(values[index], interval)
     }))
 }
 

@@ -5,17 +5,18 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use super::{
     curve::{Curve, Point},
     fit::Fit,
-    jackknife::{Estimate, jackknife},
+    jackknife::jackknife,
 };
+use crate::stats::Estimated;
 
 /// t(n) = c + f n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostLine {
     /// c, the cost of a call without its bytes, in nanoseconds. The estimate may be negative when
     /// the cost is too small to be measured.
-    pub call_ns: Estimate,
+    pub call_ns: Estimated,
     /// f, the cost of a byte, in nanoseconds.
-    pub byte_ns: Estimate,
+    pub byte_ns: Estimated,
     /// How well the line fits.
     pub misfit: Misfit,
 }

@@ -13,7 +13,6 @@ mod segments;
 
 pub use buffer::buffer_for_overhead;
 pub use curve::Point;
-pub use jackknife::Estimate;
 pub use line::{CostLine, Misfit, cost_line};
 pub use plateau::{Plateau, Setting, plateau};
 pub use segments::{Broken, Segments, segments};

@@ -3,10 +3,10 @@
 use super::{
     curve::{Curve, Point},
     fit::Fit,
-    jackknife::{Estimate, jackknife},
+    jackknife::jackknife,
     line::{CostLine, Misfit, cost_line},
 };
-use crate::stats::{Interval, estimate::t_quantile};
+use crate::stats::{Estimated, Interval, estimate::t_quantile};
 
 /// The fewest sizes on each side of a break: two define a line, and the third tests it.
 const SIDE_SIZES_MIN: usize = 3;
@@ -45,15 +45,15 @@ pub struct Segments {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Broken {
     /// The cost of a call, in nanoseconds.
-    pub call_ns: Estimate,
+    pub call_ns: Estimated,
     /// The cost of a byte up to the break, in nanoseconds.
-    pub below_byte_ns: Estimate,
+    pub below_byte_ns: Estimated,
     /// Where they meet, in bytes. The interval contains all positions tried at which the fit is not
     /// significantly worse (profile likelihood). A break nearer to an end than the third size is
     /// not detectable and not in the interval.
-    pub break_bytes: Estimate,
+    pub break_bytes: Estimated,
     /// The cost of a byte beyond the break, in nanoseconds.
-    pub above_byte_ns: Estimate,
+    pub above_byte_ns: Estimated,
     /// How well they fit.
     pub misfit: Misfit,
 }
@@ -86,10 +86,10 @@ pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
     let two = Broken {
         call_ns,
         below_byte_ns,
-        break_bytes: Estimate {
-            value: break_bytes,
-            interval: Some(break_interval(&curve, &places, &fit, scale)),
-        },
+        break_bytes: Estimated::new(
+            break_bytes,
+            Some(break_interval(&curve, &places, &fit, scale)),
+        ),
         above_byte_ns,
         misfit: Misfit::of(&curve, &fit),
     };

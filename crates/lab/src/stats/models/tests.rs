@@ -1,5 +1,5 @@
 use super::*;
-use crate::stats::{Runs, normal};
+use crate::stats::{Estimated, Runs, normal};
 
 /// Fifteen sizes from 64 B to 1 GiB.
 fn sizes() -> Vec<f64> {
@@ -28,8 +28,8 @@ fn measure(
     points
 }
 
-fn holds(estimate: Estimate, truth: f64) -> bool {
-    estimate.interval.is_some_and(|it| it.low <= truth && truth <= it.high)
+fn holds(estimate: Estimated, truth: f64) -> bool {
+    estimate.low.zip(estimate.high).is_some_and(|(low, high)| low <= truth && truth <= high)
 }
 
 fn line(bytes: f64) -> f64 {
@@ -117,7 +117,7 @@ fn few_points_have_no_model_or_no_interval() {
         .to_vec();
     let fitted = cost_line(&one_session).expect("a line");
     assert!((fitted.call_ns.value - 300.0).abs() < 1e-3, "{fitted:?}");
-    assert_eq!((fitted.call_ns.interval, fitted.misfit.p), (None, None));
+    assert_eq!((fitted.call_ns.low, fitted.misfit.p), (None, None));
     assert_eq!(segments(&one_session, 1), None);
     let buffer = buffer_for_overhead(&one_session, &one_session, 0.01).expect("a buffer");
     assert!((buffer.value / 120_000.0 - 1.0).abs() < 1e-3, "{buffer:?}");
@@ -127,7 +127,7 @@ fn few_points_have_no_model_or_no_interval() {
         .map(|point| Point { elapsed_ns: 0.25 * point.bytes - 1.0, ..*point })
         .collect();
     let buffer = buffer_for_overhead(&free, &free, 0.01).expect("a buffer");
-    assert_eq!(buffer, Estimate { value: 0.0, interval: None });
+    assert_eq!(buffer, Estimated::new(0.0, None));
 }
 
 /// A sweep over buffers from 4 KiB to 1 MiB in which each is so much slower than the best.

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use engines::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::estimated::Estimated;
 use crate::analysis::view::{CellView, View, by_session};
 use crate::definition::{reference, without_label};
 use crate::page_cache::state::State;
 use crate::sample::record::CallRecord;
+use crate::stats::Estimated;
 use crate::stats::models::{Point, buffer_for_overhead, cost_line};
 
 /// The overhead that a buffer is recommended for: what the calls themselves may cost as a share of
@@ -147,7 +147,7 @@ fn of_cell(view: &View<'_>, cell: &CellView<'_>) -> Option<CellCalls> {
         calls,
         read: CallLine::through(of("read")),
         write: CallLine::through(of("write")),
-        recommended_bytes: recommended.map(Estimated::from),
+        recommended_bytes: recommended,
     })
 }
 
@@ -182,8 +182,8 @@ impl CallLine {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A buffer.
         let misfit_at_bytes = line.misfit.at_bytes as u64;
         Some(CallLine {
-            call_ns: line.call_ns.into(),
-            byte_ns: line.byte_ns.into(),
+            call_ns: line.call_ns,
+            byte_ns: line.byte_ns,
             misfit_largest: line.misfit.largest,
             misfit_at_bytes,
         })

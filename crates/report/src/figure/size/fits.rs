@@ -1,7 +1,7 @@
 //! The cost of a file and of a byte: the lines that the run's analysis fitted, drawn and as rows.
 
-use lab::analysis::estimated::Estimated;
 use lab::definition::Part;
+use lab::stats::Estimated;
 use lab::studies::Finding;
 use lab::studies::size_fit::FittedLine;
 use lab::words::{about_bytes, bytes};

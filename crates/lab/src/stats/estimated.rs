@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Ratio, models};
+use super::{Interval, Ratio};
 
 /// A value with its 95 % interval, where that can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,10 @@ pub struct Estimated {
 }
 
 impl Estimated {
+    pub(super) fn new(value: f64, interval: Option<Interval>) -> Estimated {
+        Estimated { value, low: interval.map(|it| it.low), high: interval.map(|it| it.high) }
+    }
+
     /// In words that `word` finds for a value: `1.2 (1.1 to 1.3)`.
     pub fn in_words(&self, word: impl Fn(f64) -> String) -> String {
         match (self.low, self.high) {
@@ -26,23 +30,14 @@ impl Estimated {
         }
     }
 
-    /// The value and its interval times `factor`.
-    pub(crate) fn times(self, factor: f64) -> Estimated {
-        let times = |value: f64| value * factor;
-        Estimated { value: times(self.value), low: self.low.map(times), high: self.high.map(times) }
-    }
-}
-
-impl From<models::Estimate> for Estimated {
-    fn from(of: models::Estimate) -> Estimated {
-        let interval = of.interval;
-        Estimated { value: of.value, low: interval.map(|i| i.low), high: interval.map(|i| i.high) }
+    /// What `of` makes of the value and of the ends of its interval.
+    pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Estimated {
+        Estimated { value: of(self.value), low: self.low.map(&of), high: self.high.map(&of) }
     }
 }
 
 impl From<Ratio> for Estimated {
     fn from(of: Ratio) -> Estimated {
-        let interval = of.interval;
-        Estimated { value: of.estimate, low: Some(interval.low), high: Some(interval.high) }
+        Estimated::new(of.estimate, Some(of.interval))
     }
 }
