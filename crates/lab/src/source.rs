@@ -88,13 +88,11 @@ impl Source {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path of a file, for messages.
-    #[must_use]
     pub fn path_of(&self, file: usize) -> PathBuf {
         match self.root {
             Some(_) => self.path.join(&self.files[file].name),
@@ -103,13 +101,11 @@ impl Source {
     }
 
     /// Everything there is to copy.
-    #[must_use]
     pub fn whole(&self) -> Load {
         self.first(u64::MAX)
     }
 
     /// The first `bytes` of it, or less when it is smaller.
-    #[must_use]
     pub fn first(&self, bytes: u64) -> Load {
         let mut load = Load { parts: Vec::new(), bytes: 0 };
         for (file, SourceFile { identity, .. }) in self.files.iter().enumerate() {
@@ -123,7 +119,6 @@ impl Source {
     }
 
     /// Bytes of `load` that lie on the medium rather than in holes, as far as that is known.
-    #[must_use]
     pub fn allocated_bytes(&self, load: &Load) -> u64 {
         load.parts
             .iter()

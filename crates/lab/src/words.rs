@@ -1,7 +1,6 @@
 //! Quantities as text: bytes, times, counts, lists.
 
 /// An estimated number of bytes, rounded, as [`bytes`] writes it; nothing for less than nothing.
-#[must_use]
 pub fn about_bytes(about: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
     bytes(about.max(0.0).round() as u64)
@@ -9,7 +8,6 @@ pub fn about_bytes(about: f64) -> String {
 
 /// A number of bytes in the largest binary unit that keeps it over one: `1.5 GiB`, `256 MiB`,
 /// `100 B`.
-#[must_use]
 pub fn bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "B";
@@ -29,7 +27,6 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// A time with three digits: `95.0 ns`, `12.3 µs`, `341 ms`, `2.05 s`.
-#[must_use]
 pub fn nanoseconds(ns: f64) -> String {
     if ns < 1.0 {
         return "0 µs".to_owned();
@@ -44,7 +41,6 @@ pub fn nanoseconds(ns: f64) -> String {
 }
 
 /// A length of time as one plans it: `40 seconds`, `3 minutes`, `1 h 37 min`, `15 hours`, `12 days`.
-#[must_use]
 pub fn duration(seconds: f64) -> String {
     // Rounded first, so that no time has 60 minutes beside its hours.
     let minutes = (seconds / 60.0).round();
@@ -64,7 +60,6 @@ pub fn duration(seconds: f64) -> String {
 }
 
 /// A number with three digits, and more only before the point: `0.12`, `3.41`, `34.1`, `3,412`.
-#[must_use]
 pub fn three_digits(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),
@@ -74,7 +69,6 @@ pub fn three_digits(value: f64) -> String {
 }
 
 /// Digits with a comma before each group of three.
-#[must_use]
 pub fn grouped(digits: &str) -> String {
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -87,13 +81,11 @@ pub fn grouped(digits: &str) -> String {
 }
 
 /// Names joined for a sentence: `a`, `a and b`, `a, b and c`.
-#[must_use]
 pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
     listed_with("and", names)
 }
 
 /// Names joined for a sentence by `conjunction`: `a`, `a or b`, `a, b or c`.
-#[must_use]
 pub fn listed_with<S: AsRef<str>>(conjunction: &str, names: &[S]) -> String {
     match names {
         [] => String::new(),
@@ -106,7 +98,6 @@ pub fn listed_with<S: AsRef<str>>(conjunction: &str, names: &[S]) -> String {
 }
 
 /// A file size as [`bytes`] writes it, but in bytes where its unit would round: `4 KiB`, `4,097 B`.
-#[must_use]
 pub fn file_size(size: u64) -> String {
     match size {
         1025..1_048_576 if !size.is_multiple_of(1024) => {

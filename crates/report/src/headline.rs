@@ -8,7 +8,6 @@ use lab::words::three_digits;
 use crate::source::Source;
 
 /// The answer to the question of a run: that of its main part.
-#[must_use]
 pub fn of_run(source: &Source) -> Conclusion {
     let definition = &source.run.definition;
     let name = &definition.main_part().name;
@@ -17,7 +16,6 @@ pub fn of_run(source: &Source) -> Conclusion {
 }
 
 /// The answer of a part. A part that compares nothing has its own sentence.
-#[must_use]
 pub fn of_part(source: &Source, part: &PartVerdict) -> Conclusion {
     match part.conclusion(&source.run.definition) {
         none if none.sentence.is_empty() => {
@@ -28,7 +26,6 @@ pub fn of_part(source: &Source, part: &PartVerdict) -> Conclusion {
 }
 
 /// What changed between two runs: first the answer, then the other differences.
-#[must_use]
 pub fn of_change(change: &Change) -> Vec<String> {
     let mut sentences = vec![change.sentence()];
     if let Some(ratio) = change.probe_ratio {

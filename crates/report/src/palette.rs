@@ -23,7 +23,6 @@ pub struct Style {
 pub type Styles = BTreeMap<String, Style>;
 
 /// The number and the style of a variant. `None` for a mark of no variant.
-#[must_use]
 pub fn numbered<'r>(styles: &'r Styles, variant: Option<&str>) -> Option<(usize, &'r Style)> {
     let name = variant?;
     styles.iter().enumerate().find(|(_, (of, _))| *of == name).map(|(at, (_, style))| (at, style))
@@ -86,7 +85,6 @@ const fn row(
 
 /// The styles of all variants of a report. A variant without an engine gets a row that no engine of
 /// the report uses.
-#[must_use]
 pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> Styles {
     let unique = distinct(variants);
     let known = |engine: &str| ROWS.iter().position(|row| row.engine == engine);
@@ -119,7 +117,6 @@ pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> Styles {
 
 /// The text of a variant before its parameters: `splice` of `splice:1M,pipe=1M@2`. It is `buffer`
 /// if the variant is only a number of bytes.
-#[must_use]
 pub fn engine_of(variant: &str) -> &str {
     let end = variant.find([':', '@', ' ', ',']).unwrap_or(variant.len());
     let engine = &variant[..end];
@@ -127,7 +124,6 @@ pub fn engine_of(variant: &str) -> &str {
 }
 
 /// Whether a variant is a floor to compare with, which copies no file.
-#[must_use]
 pub fn is_floor(variant: &str) -> bool {
     engine_of(variant) == "memory"
 }

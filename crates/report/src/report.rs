@@ -30,7 +30,6 @@ pub struct Report<'s> {
 impl<'s> Report<'s> {
     /// The report on `sources`. `epsilon` is the share that calls may add to the cost of their
     /// bytes, for the recommended buffer. Its default is [`figure::EPSILON`].
-    #[must_use]
     pub fn of(sources: &'s [Source], epsilon: f64) -> Report<'s> {
         let label = |source: &Source| match sources.len() {
             1 => String::new(),
@@ -50,7 +49,6 @@ impl<'s> Report<'s> {
     }
 
     /// The report on what `haulage tune` measured.
-    #[must_use]
     pub fn of_tuning(records: Vec<Record>) -> Report<'static> {
         let situations = records.iter().flat_map(|record| &record.situations);
         let styles = palette::styles(situations.flat_map(|finding| finding.choice.as_deref()));
@@ -64,7 +62,6 @@ impl<'s> Report<'s> {
     }
 
     /// The report on two runs, which begins with what changed from the first to the second.
-    #[must_use]
     pub fn comparing(sources: &'s [Source; 2], epsilon: f64) -> Report<'s> {
         let mut report = Report::of(sources, epsilon);
         let [first, second] = sources;

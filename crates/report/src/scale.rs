@@ -21,13 +21,11 @@ pub struct Range {
 
 impl Range {
     /// The range of the horizontal axis of `panel`.
-    #[must_use]
     pub fn of_x(panel: &Panel) -> Range {
         Range::of(&panel.x, &values(panel, 0))
     }
 
     /// The range of the vertical axis.
-    #[must_use]
     pub fn of_y(panel: &Panel) -> Range {
         Range::of(&panel.y, &values(panel, 1))
     }
@@ -66,7 +64,6 @@ impl Range {
     }
 
     /// The position of `value`: 0 at the lower end, 1 at the upper end, less or more outside.
-    #[must_use]
     pub fn share(&self, value: f64) -> f64 {
         if self.log {
             (value / self.low).ln() / (self.high / self.low).ln()
@@ -76,7 +73,6 @@ impl Range {
     }
 
     /// Ticks with their labels, at most `most`.
-    #[must_use]
     pub fn ticks(&self, axis: &Axis, most: usize) -> Vec<(f64, String)> {
         let values = match (axis.unit, self.log) {
             (Unit::Bytes, true) => self.powers_of_two(most),
@@ -146,7 +142,6 @@ impl Range {
 }
 
 /// A value with its unit, in few characters.
-#[must_use]
 pub fn shown(unit: Unit, value: f64) -> String {
     with_digits(unit, value, 0)
 }

@@ -42,32 +42,27 @@ impl Source {
     }
 
     /// Differences up to these shares do not matter.
-    #[must_use]
     pub fn deltas(&self) -> Deltas {
         Deltas { warm: self.verdict.delta, cold: self.verdict.delta_cold }
     }
 
     /// The name of the run directory.
-    #[must_use]
     pub fn name(&self) -> String {
         let path = std::fs::canonicalize(&self.run.path).unwrap_or_else(|_| self.run.path.clone());
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The file system of the copies, preceded by that of the sources if it differs.
-    #[must_use]
     pub fn file_system(&self) -> String {
         machine::file_systems(&self.run.environment)
     }
 
     /// How far the run can be trusted, by the certificate in its directory, its kernel and its version.
-    #[must_use]
     pub fn badge(&self) -> Badge {
         badge(&self.run, self.certificate.as_ref())
     }
 
     /// Machine, kernel and file system in a line.
-    #[must_use]
     pub fn machine(&self) -> String {
         machine::line(&self.run.environment)
     }

@@ -70,7 +70,6 @@ pub struct VariantSummary<'s> {
 
 impl<'s> Summary<'s> {
     /// The summary of a run.
-    #[must_use]
     pub fn of(source: &'s Source, label: String, epsilon: f64) -> Summary<'s> {
         let definition = &source.run.definition;
         let views = View::all(definition, source.run.samples(), Rules::default());
@@ -98,7 +97,6 @@ impl<'s> Summary<'s> {
     }
 
     /// The cells of a part that differ in the size only, ascending.
-    #[must_use]
     pub fn series(&self, part: &Part) -> Vec<Vec<&CellSummary<'s>>> {
         let cells = self.cells.iter().filter(|cell| cell.part.name == part.name);
         let mut series = gathered(cells, |cell| cell.circumstances());
@@ -107,20 +105,17 @@ impl<'s> Summary<'s> {
     }
 
     /// The cell with this id.
-    #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellSummary<'s>> {
         self.cells.iter().find(|cell| cell.cell.id() == id)
     }
 
     /// What the filters of the page look at, for a panel of one state.
-    #[must_use]
     pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
         let state = Some(state.name());
         Facets { file_bytes, state, file_system: Some(self.source.file_system()) }
     }
 
     /// `title`, with the name of the run if the report has several.
-    #[must_use]
     pub fn titled(&self, title: &str) -> String {
         if self.label.is_empty() { title.to_owned() } else { format!("{title} · {}", self.label) }
     }
@@ -146,13 +141,11 @@ impl<'s> CellSummary<'s> {
     }
 
     /// The variant of this name. `None` if it did not run.
-    #[must_use]
     pub fn variant(&self, name: &str) -> Option<&VariantSummary<'s>> {
         self.variants.iter().find(|variant| variant.variant == name)
     }
 
     /// The size and the number of files.
-    #[must_use]
     pub fn size_words(&self) -> String {
         let bytes = lab::words::file_size(self.cell.file_bytes);
         match self.cell.shape {
@@ -166,13 +159,11 @@ impl<'s> CellSummary<'s> {
     }
 
     /// [`size_words`](CellSummary::size_words) for a table, which sorts it by the size of a file.
-    #[must_use]
     pub fn size_entry(&self) -> Entry {
         Entry::Number { value: self.cell.file_bytes as f64, shown: self.size_words() }
     }
 
     /// How it differs from other cells of its part, except for the size.
-    #[must_use]
     pub fn circumstances(&self) -> String {
         let mut words = vec![self.cell.state.name().to_owned()];
         if self.cell.destination == Destination::Overwritten {
@@ -187,20 +178,17 @@ impl<'s> CellSummary<'s> {
     }
 
     /// The part and the circumstances. The part is left out if the circumstances begin with it.
-    #[must_use]
     pub fn titled_part(&self) -> String {
         let (part, words) = (&self.part.name, self.circumstances());
         if words.starts_with(part.as_str()) { words } else { format!("{part}: {words}") }
     }
 
     /// Size and circumstances, for a title of its own.
-    #[must_use]
     pub fn words(&self) -> String {
         format!("{}, {}", self.size_words(), self.circumstances())
     }
 
     /// What the filters of the page compare.
-    #[must_use]
     pub fn facets(&self) -> Facets {
         Facets {
             file_bytes: Some(self.cell.file_bytes),
@@ -230,7 +218,6 @@ impl<'s> VariantSummary<'s> {
     }
 
     /// The median of a field over the counted runs. `None` if fewer than half of them have it.
-    #[must_use]
     pub fn median_of(&self, field: impl Fn(&Measurement) -> Option<u64>) -> Option<f64> {
         let values: Vec<f64> = self
             .counted
@@ -243,7 +230,6 @@ impl<'s> VariantSummary<'s> {
 }
 
 /// The compared quantity, in words.
-#[must_use]
 pub fn measure_words(measure: Measure) -> &'static str {
     match measure {
         Measure::Elapsed => "time",

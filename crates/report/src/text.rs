@@ -24,7 +24,6 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 
 /// The report in lines of at most `columns` columns and at least 60, with ANSI colours. The caller
 /// removes them for an output without colours.
-#[must_use]
 pub fn render(report: &Report<'_>, columns: usize) -> String {
     let columns = columns.max(60);
     let mut text = String::new();

@@ -31,7 +31,6 @@ pub struct TestedClaim {
 
 impl TestedClaim {
     /// What was published, what was measured here, and why that may not tell.
-    #[must_use]
     pub fn figures(&self) -> String {
         let found = [("published ", &self.published), (", here ", &self.here), (": ", &self.why)];
         let known = found.into_iter().filter(|(_, found)| !found.is_empty());
@@ -64,7 +63,6 @@ impl ClaimAnswer {
 }
 
 /// The claims of an experiment, tested by its samples.
-#[must_use]
 pub fn tested(definition: &Definition, views: &[View<'_>]) -> Vec<TestedClaim> {
     let tested = |claim: &Claim| {
         let view = views.iter().find(|view| view.part.name == claim.part);

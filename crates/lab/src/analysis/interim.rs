@@ -18,14 +18,12 @@ pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
 
 /// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the
 /// part together.
-#[must_use]
 pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<InterimAnalyses> {
     let of = |part: &Part| of_family(rounds, definition.comparisons(part));
     definition.parts.iter().map(of).collect()
 }
 
 /// The interim analyses at a cell whose part makes `family` comparisons in all its cells.
-#[must_use]
 pub fn of_family(rounds: Option<u32>, family: usize) -> InterimAnalyses {
     let error = ERROR / family.max(1) as f64;
     match rounds {
@@ -67,7 +65,6 @@ impl ComparisonSoFar<'_> {
 
 impl Definition {
     /// Comparisons that a part makes in all its cells together.
-    #[must_use]
     pub fn comparisons(&self, part: &Part) -> usize {
         let cells = self.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
         (cells * part.compared().count()).max(1)

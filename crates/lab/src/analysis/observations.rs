@@ -10,7 +10,6 @@ use crate::stats::{Runs, Sessions, median};
 
 /// The value of a run that is compared, in nanoseconds, at least 1: the kernel counts processor
 /// time in microseconds, so a short run may have none.
-#[must_use]
 pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
     let value_ns = match measure {
         Measure::Elapsed => measured.elapsed_ns,
@@ -21,7 +20,6 @@ pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
 }
 
 /// The value of a run without the time that the run waited for a processor, where that is known.
-#[must_use]
 pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
     let waited_ns = match measure {
         Measure::Elapsed | Measure::Durable => measured.processor_wait_ns.unwrap_or(0),
@@ -104,7 +102,6 @@ impl Observations {
     }
 
     /// The values of a variant in the order of its runs.
-    #[must_use]
     pub fn values(&self, variant: usize) -> Vec<f64> {
         self.counted()
             .filter(|observation| observation.variant == variant)
@@ -115,7 +112,6 @@ impl Observations {
     /// The values of a variant by session and round. Several of one round are represented by their
     /// geometric mean. If `undisturbed`, what runs waited for a processor is subtracted, where that
     /// is known: of several workers or runs at once it is not.
-    #[must_use]
     pub fn runs(&self, variant: usize, undisturbed: bool) -> Runs {
         let mut rounds: BTreeMap<(u32, u32), Vec<&Observation>> = BTreeMap::new();
         for observation in self.counted().filter(|observation| observation.variant == variant) {
@@ -126,7 +122,6 @@ impl Observations {
     }
 
     /// Whether all runs of a variant tell how long they waited for a processor.
-    #[must_use]
     pub fn tell_waits(&self, variant: usize) -> bool {
         let mut own = self.counted().filter(|observation| observation.variant == variant);
         own.all(|observation| observation.processor_wait_ns.is_some())
@@ -134,7 +129,6 @@ impl Observations {
 
     /// The values of a variant without what a run waited for a processor, as ratios to the median
     /// of `reference` in the same session: what distinguishes sessions hides no mode.
-    #[must_use]
     pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
         let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
         for observation in self.counted() {
@@ -156,7 +150,6 @@ impl Observations {
     /// that ran several times in a round is represented by their mean. What the runs of a round
     /// waited for a processor is subtracted if it is known of all of them: other programs take the
     /// processor in slices of milliseconds, from one run and not from the next.
-    #[must_use]
     pub fn compare(&self, one: usize, other: usize) -> Sessions {
         let mut rounds: BTreeMap<(u32, u32), [Vec<&Observation>; 2]> = BTreeMap::new();
         for observation in self.counted() {
@@ -182,26 +175,22 @@ impl Observations {
     }
 
     /// The last session in which a variant ran, 0 when it never did: it may leave before others.
-    #[must_use]
     pub fn last_session(&self, variant: usize) -> u32 {
         let of = self.observations.iter().filter(|observation| observation.variant == variant);
         of.map(|observation| observation.session).max().unwrap_or(0)
     }
 
     /// All runs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.observations.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.observations.is_empty()
     }
 
     /// Runs whose state was not reached.
-    #[must_use]
     pub fn not_counted(&self) -> usize {
         self.observations.iter().filter(|observation| !observation.counted).count()
     }

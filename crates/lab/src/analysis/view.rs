@@ -60,7 +60,6 @@ pub struct CellView<'r> {
 
 impl<'r> View<'r> {
     /// Every part with its samples, in the order of the definition.
-    #[must_use]
     pub fn all(definition: &'r Definition, samples: Samples<'r>, rules: Rules) -> Vec<View<'r>> {
         let mut by_cell = ByCell::of(samples);
         // The levels take long to work out, and are those of each part.
@@ -75,7 +74,6 @@ impl<'r> View<'r> {
 
     /// The ratio of two variants in a cell, from its `points`, with the interval of the last
     /// interim analysis that they reached, as in the verdict.
-    #[must_use]
     pub fn ratio(
         &self,
         cell: &CellView<'_>,
@@ -159,7 +157,6 @@ impl<'r> CellView<'r> {
     }
 
     /// The median of a variant's values; `None` when none counts.
-    #[must_use]
     pub fn median_ns(&self, variant: usize, measure: Measure) -> Option<f64> {
         self.median_of(variant, |record| Some(value_ns(&record.measured, measure)))
     }
@@ -175,7 +172,6 @@ impl<'r> CellView<'r> {
     /// divided as in all its runs together. Many kernels know the sum exactly and divide it by
     /// where they find the program at the ticks of a clock, so that of runs of a few ticks the
     /// medians of the two would be whole ticks, or nothing.
-    #[must_use]
     pub fn user_and_system_ns(&self, variant: usize) -> Option<(f64, f64)> {
         let both = |record: &Sample| {
             Some(record.measured.user_ns as f64 + record.measured.system_ns as f64)
@@ -201,7 +197,6 @@ impl<'r> CellView<'r> {
     }
 
     /// The samples as comparisons take them.
-    #[must_use]
     pub fn points(&self, measure: Measure) -> Observations {
         Observations::of(self.all.iter().copied(), self.variants, measure)
     }
@@ -213,7 +208,6 @@ const SESSIONS_MAX: u32 = 40;
 
 /// Observations of many runs as one a size and session, their median, which is all that a model
 /// takes of them; of very many sessions several neighbours together.
-#[must_use]
 pub fn by_session(points: impl IntoIterator<Item = Point>) -> Vec<Point> {
     let points: Vec<Point> = points.into_iter().collect();
     let last = points.iter().map(|point| point.session).max().unwrap_or(0);
@@ -234,7 +228,6 @@ pub fn by_session(points: impl IntoIterator<Item = Point>) -> Vec<Point> {
 
 /// The first number of bytes in a variant's text, and the text around it: `read_write:64K@2` is
 /// `read_write:*@2` with 65536. `None` when it has none.
-#[must_use]
 pub fn buffer_of(variant: &str) -> Option<(String, u64)> {
     let text = without_label(variant);
     let mut at = 0;
@@ -254,7 +247,6 @@ pub fn buffer_of(variant: &str) -> Option<(String, u64)> {
 }
 
 /// The workers of a variant, and its text without them: `read_write:64K@2` is `read_write:64K`.
-#[must_use]
 pub fn workers_of(variant: &str) -> (String, u32) {
     let text = without_label(variant);
     let workers = text

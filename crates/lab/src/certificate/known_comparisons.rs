@@ -55,7 +55,6 @@ pub struct Choice {
 }
 
 /// The experiment.
-#[must_use]
 pub fn experiment(choice: &Choice) -> Definition {
     let mut parts = Vec::new();
     let mut add = |truth: Truth, rows: &[(State, &[&str])]| {
@@ -149,7 +148,6 @@ fn part(truth: Truth, variant: &str, size: &str, state: State) -> Part {
 }
 
 /// What is true of the comparison that a part makes; `None` when it makes none.
-#[must_use]
 pub fn truth(part: &Part) -> Option<Truth> {
     let variant = part.compared().next()?;
     let slowed = part.slowed.get(variant).copied().unwrap_or_default();

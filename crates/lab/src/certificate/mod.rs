@@ -133,7 +133,6 @@ pub struct Certificate {
 
 impl Certificate {
     /// Judges what was measured.
-    #[must_use]
     pub fn of(
         definition: &Definition,
         runs: &[CellRun],

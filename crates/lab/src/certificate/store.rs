@@ -86,7 +86,6 @@ pub struct Badge {
 
 impl Subject {
     /// The machine and the file systems of two directories.
-    #[must_use]
     pub fn of(src: &Path, dst: &Path) -> Subject {
         let machine_id = std::fs::read_to_string("/etc/machine-id").ok();
         Subject {
@@ -100,7 +99,6 @@ impl Subject {
     }
 
     /// The name of its file: what a reader knows it by, and a digest of all of it.
-    #[must_use]
     pub fn file_name(&self) -> String {
         let text = serde_json::to_vec(self).expect("plain data");
         let fs_type = self.dst.fs_type.as_deref().unwrap_or("unknown");
@@ -140,14 +138,12 @@ impl StoredCertificate {
     }
 
     /// The one in `path`; `None` when there is none that this version can read.
-    #[must_use]
     pub fn read(path: &Path) -> Option<StoredCertificate> {
         let read: StoredCertificate = serde_json::from_slice(&files::read(path).ok()?).ok()?;
         read.certificate.deltas.are_valid().then_some(read)
     }
 
     /// What it says of a measurement under `kernel` by this version of haulage.
-    #[must_use]
     pub fn badge(&self, kernel: &str, haulage_version: &str) -> Badge {
         let place = if self.subject.src == self.subject.dst {
             self.subject.dst.in_words()
@@ -189,7 +185,6 @@ impl StoredCertificate {
 impl Badge {
     /// The badge for `subject` from the certificates in `dir`, with the certificate where there is
     /// one.
-    #[must_use]
     pub fn find(
         dir: Option<&Path>,
         subject: &Subject,
@@ -204,7 +199,6 @@ impl Badge {
     }
 
     /// Of a machine without a certificate.
-    #[must_use]
     pub fn none() -> Badge {
         Badge {
             status: CertificateStatus::NotCertified,

@@ -4,7 +4,6 @@ use crate::stats::Share;
 use crate::words;
 
 /// `19 of 20 (95 %, 75 to 100)`: with what it says of all cells there might be.
-#[must_use]
 pub fn share_in_words(share: Share) -> String {
     let Some(value) = share.value() else { return "not measured".to_owned() };
     let interval = share.interval();
@@ -13,7 +12,6 @@ pub fn share_in_words(share: Share) -> String {
 }
 
 /// A share as `2.4 %`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let text = words::three_digits(share * 100.0);
     let text =

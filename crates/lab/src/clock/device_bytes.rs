@@ -13,7 +13,6 @@ pub struct DeviceBytes {
 }
 
 /// /proc/self/io, where the kernel keeps it: proc_pid_io(5). `None` elsewhere.
-#[must_use]
 pub fn device_bytes() -> Option<DeviceBytes> {
     static IO: ProcFile = ProcFile::new("/proc/self/io");
     IO.read(|text| {

@@ -142,7 +142,6 @@ fn processor_ns() -> u64 {
 }
 
 /// CLOCK_MONOTONIC in nanoseconds.
-#[must_use]
 pub fn now_ns() -> u64 {
     as_ns(clock_gettime(ClockId::Monotonic))
 }
@@ -157,7 +156,6 @@ const READINGS: usize = 1001;
 
 /// What one reading of the clock costs, in nanoseconds: the median distance of many, one after
 /// another.
-#[must_use]
 pub fn reading_ns() -> u64 {
     let readings: Vec<u64> = (0..=READINGS).map(|_| now_ns()).collect();
     let mut distances: Vec<u64> = readings.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -182,7 +180,6 @@ struct Reclaim {
 
 impl Counters {
     /// Reads them.
-    #[must_use]
     pub fn read() -> Counters {
         Counters { device: device_bytes(), memory: Reclaim::read() }
     }

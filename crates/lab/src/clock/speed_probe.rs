@@ -20,13 +20,11 @@ pub struct Probe {
 
 impl Probe {
     /// Allocates and touches the buffers.
-    #[must_use]
     pub fn new() -> Probe {
         Probe { src: vec![1; BYTES], dst: std::cell::RefCell::new(vec![2; BYTES]) }
     }
 
     /// Runs it and returns the nanoseconds that it took: about 0.1 ms.
-    #[must_use]
     pub fn run(&self) -> u64 {
         let mut dst = self.dst.borrow_mut();
         let started_ns = now_ns();

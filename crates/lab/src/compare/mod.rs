@@ -77,7 +77,6 @@ const NO_DIFFERENCE: [&str; 4] = ["seed", "clock_ns", "src.path", "dst.path"];
 
 impl Change {
     /// What changed from `first` to `second`.
-    #[must_use]
     pub fn of(first: &Run, second: &Run, deltas: Deltas) -> Change {
         let measured = [first, second].map(|run| measured(&run.definition, run));
         let [first_measured, second_measured] = &measured;
@@ -101,7 +100,6 @@ impl Change {
     }
 
     /// Whether something takes longer in the second run, by more than δ.
-    #[must_use]
     pub fn slower(&self) -> bool {
         self.cells.iter().any(|cell| cell.answer == Answer::Slower)
     }

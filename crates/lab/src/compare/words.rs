@@ -6,7 +6,6 @@ use crate::verdict::answer_ranges::{ratio_digits, sure_of};
 
 impl Change {
     /// The largest change that is shown, and how many comparisons got which answer.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let count = |answer: Answer| self.cells.iter().filter(|it| it.answer == answer).count();
         let (all, open) = (self.cells.len(), count(Answer::Unresolved));

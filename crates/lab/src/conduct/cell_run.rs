@@ -112,13 +112,11 @@ impl CellRun {
     }
 
     /// Pairs of variants that are compared and work here: the one and the baseline.
-    #[must_use]
     pub fn compared(&self, part: &Part) -> Vec<(usize, usize)> {
         self.with_baseline(part, part.compared())
     }
 
     /// Pairs of floors that work here and the baseline.
-    #[must_use]
     pub fn floors(&self, part: &Part) -> Vec<(usize, usize)> {
         self.with_baseline(part, part.floors())
     }

@@ -70,7 +70,6 @@ pub type Watch<'w> = dyn FnMut(&Progress<'_>) + 'w;
 
 impl<'c> Conductor<'c> {
     /// Gets ready to run `definition`; what `before` holds, an interrupted run of it, counts.
-    #[must_use]
     pub fn new(
         definition: &'c Definition,
         dir: RunDir,
@@ -110,19 +109,16 @@ impl<'c> Conductor<'c> {
     }
 
     /// The process group of the session that runs, 0 between sessions.
-    #[must_use]
     pub fn running(&self) -> Arc<AtomicI32> {
         Arc::clone(&self.running)
     }
 
     /// The cells and what is known of them.
-    #[must_use]
     pub fn cells(&self) -> &[CellRun] {
         &self.cells
     }
 
     /// The directory that it is written to.
-    #[must_use]
     pub fn dir(&self) -> &RunDir {
         &self.dir
     }
@@ -281,7 +277,6 @@ impl<'c> Conductor<'c> {
 const MICRO: Duration = Duration::from_micros(1);
 
 /// The cells of a definition with what `before`, a run of it, holds.
-#[must_use]
 pub fn cells(definition: &Definition, before: Option<&Run>) -> Vec<CellRun> {
     let cells = definition.cells().into_iter();
     cells.map(|(part, cell)| CellRun::new(definition, part, cell, before)).collect()

@@ -96,7 +96,6 @@ pub enum Measure {
 
 impl Cell {
     /// The cell of one warm file of `file_bytes` bytes, copied alone to a new file.
-    #[must_use]
     pub fn plain(part: &str, workload: &str, file_bytes: u64) -> Cell {
         Cell {
             part: part.to_owned(),
@@ -112,13 +111,11 @@ impl Cell {
     }
 
     /// Bytes that one run goes through.
-    #[must_use]
     pub fn run_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.files)
     }
 
     /// A short name that tells it from every other cell of its experiment.
-    #[must_use]
     pub fn id(&self) -> String {
         let mut id = format!("{}/{}", self.part, engines::Bytes(self.file_bytes));
         if self.shape != Shape::File {

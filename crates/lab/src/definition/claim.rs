@@ -42,7 +42,6 @@ pub struct Claim {
 
 impl Claim {
     /// Whether files of this size, as in the part, are compared.
-    #[must_use]
     pub fn has_size(&self, size: &str) -> bool {
         self.sizes.iter().chain(&self.than_size).any(|own| own == size)
     }

@@ -23,7 +23,6 @@ pub struct Deltas {
 
 impl Deltas {
     /// That of runs in `state`.
-    #[must_use]
     pub fn of(&self, state: State) -> f64 {
         if state == State::Cold { self.cold } else { self.warm }
     }

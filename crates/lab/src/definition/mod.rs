@@ -91,7 +91,6 @@ pub struct Part {
 }
 
 /// Whether a variant is a floor: it moves no file and is there to compare with, never to be chosen.
-#[must_use]
 pub fn is_floor(variant: &str) -> bool {
     let parsed = without_label(variant).parse::<engines::Variant>();
     parsed.is_ok_and(|variant| !variant.is_copier())
@@ -109,7 +108,6 @@ pub struct Slowed {
 
 /// A variant without its label, which stands in brackets behind it: `read_write:64K [again]` is a
 /// second variant that runs the same.
-#[must_use]
 pub fn without_label(variant: &str) -> &str {
     match variant.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
         Some((variant, _)) => variant,
@@ -171,7 +169,6 @@ pub struct Reference {
 impl Definition {
     /// The cells of the experiment, in the order of the definition, each with the index of its
     /// part.
-    #[must_use]
     pub fn cells(&self) -> Vec<(usize, Cell)> {
         let mut cells = Vec::new();
         for (index, part) in self.parts.iter().enumerate() {
@@ -203,7 +200,6 @@ impl Definition {
     ///
     /// # Panics
     /// If there is no part: such a definition cannot be parsed.
-    #[must_use]
     pub fn main_part(&self) -> &Part {
         let main = self.parts.iter().find(|part| part.name == self.main);
         main.unwrap_or(&self.parts[0])
@@ -255,7 +251,6 @@ impl Definition {
     }
 
     /// The definition as TOML, with everything filled in.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("a definition is plain data")
     }
@@ -283,7 +278,6 @@ impl Part {
 
     /// Whether a variant is a floor beside others that move files. In a part of floors alone they
     /// are what is asked for.
-    #[must_use]
     pub fn is_beside(&self, variant: &str) -> bool {
         is_floor(variant) && !self.variants.iter().all(|variant| is_floor(variant))
     }

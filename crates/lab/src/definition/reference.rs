@@ -83,7 +83,6 @@ struct Row {
 }
 
 /// The collection called `name`.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Data> {
     DATA.iter().find(|data| data.name == name)
 }
@@ -91,7 +90,6 @@ pub fn by_name(name: &str) -> Option<&'static Data> {
 impl Data {
     /// The figures of a series, one a size and in ascending order; none when there is no such
     /// series.
-    #[must_use]
     pub fn figures(&self, series: &str) -> Vec<Figure> {
         let rows = self.rows.get_or_init(|| (self.read)(self.text));
         let mut found: Vec<&Figure> =

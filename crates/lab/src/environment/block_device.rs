@@ -19,7 +19,6 @@ pub struct BlockDevice {
 impl BlockDevice {
     /// The device that `path` lies on; `None` where that is none, or several, or cannot be told:
     /// file systems in memory or on the network, overlays.
-    #[must_use]
     pub fn under(path: &Path) -> Option<BlockDevice> {
         // The mount table names it; the number that stat(2) gives is none of a device on btrfs.
         let device = FileSystem::of(path).device?;
@@ -34,7 +33,6 @@ impl BlockDevice {
 
     /// Bytes that were read from it since it was attached, by any program: the third number of its
     /// `stat`, the kernel's Documentation/block/stat.rst.
-    #[must_use]
     pub fn read_bytes(&self) -> Option<u64> {
         let text = std::fs::read_to_string(self.sys.join("stat")).ok()?;
         let sectors: u64 = text.split_ascii_whitespace().nth(2)?.parse().ok()?;

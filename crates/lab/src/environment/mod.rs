@@ -104,7 +104,6 @@ pub struct FileSystem {
 
 impl Environment {
     /// Reads everything about this machine.
-    #[must_use]
     pub fn look(
         src: &Path,
         dst: &Path,
@@ -157,7 +156,6 @@ impl Environment {
 
 impl FileSystem {
     /// The file system that `path` lies on.
-    #[must_use]
     pub fn of(path: &Path) -> FileSystem {
         let block_bytes = rustix::fs::statvfs(path).ok().map(|stat| stat.f_bsize);
         let given = path.to_string_lossy().into_owned();
@@ -215,7 +213,6 @@ fn some_block_is_reported(least: Option<&str>, buddyinfo: &str) -> bool {
 }
 
 /// The kernel's name, release and version, as uname(1) shows them; `unknown` if uname(2) fails.
-#[must_use]
 pub fn kernel() -> String {
     let engines::sys::Uname { sysname, release, version, .. } = engines::sys::Uname::or_unknown();
     format!("{sysname} {release} {version}")
@@ -228,7 +225,6 @@ fn of_cpuinfo(cpuinfo: &str, name: &str) -> Option<String> {
 }
 
 /// Memory of the machine in bytes.
-#[must_use]
 pub fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
     info.totalram * u64::from(info.mem_unit)
@@ -299,7 +295,6 @@ pub(crate) fn host() -> String {
 }
 
 /// The present time in UTC, to the second, as `2026-01-31T23:59:59Z`.
-#[must_use]
 pub fn utc_now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

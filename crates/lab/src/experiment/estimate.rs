@@ -25,13 +25,11 @@ const RUN_SECONDS: f64 = 5e-4;
 const COMMAND_SECONDS: f64 = 2e-2;
 
 /// Seconds of one round of all cells.
-#[must_use]
 pub fn seconds_of_rounds(definition: &Definition) -> f64 {
     definition.parts.iter().map(|part| seconds_of_part(definition, part)).sum()
 }
 
 /// Seconds of one round of all cells of a part.
-#[must_use]
 pub fn seconds_of_part(definition: &Definition, part: &Part) -> f64 {
     let cells = definition.cells();
     let of_part = cells.iter().filter(|(_, cell)| cell.part == part.name);
@@ -39,7 +37,6 @@ pub fn seconds_of_part(definition: &Definition, part: &Part) -> f64 {
 }
 
 /// Seconds of one round of a cell of `part`.
-#[must_use]
 pub fn seconds_of_round(cell: &Cell, part: &Part) -> f64 {
     part.variants.iter().map(|variant| seconds_of_run(cell, variant)).sum()
 }

@@ -34,7 +34,6 @@ pub static BUILT_IN: &[BuiltIn] = built_in![
 
 impl BuiltIn {
     /// The one called `name`.
-    #[must_use]
     pub fn by_name(name: &str) -> Option<&'static BuiltIn> {
         BUILT_IN.iter().find(|built_in| built_in.name == name)
     }

@@ -18,7 +18,6 @@ pub struct SpaceNeeded {
 
 impl SpaceNeeded {
     /// What `definition` needs.
-    #[must_use]
     pub fn of(definition: &Definition) -> SpaceNeeded {
         let mut room = SpaceNeeded::default();
         let mut sources: Vec<(u64, u32, Shape, u32)> = Vec::new();

@@ -237,7 +237,6 @@ impl Prover {
     ///
     /// `bypasses_cache` is an engine that reads from the device whatever the cache holds;
     /// `nothing_read` is one that shared the extents and read nothing at all.
-    #[must_use]
     pub fn disagrees(
         &self,
         proof: Proof,

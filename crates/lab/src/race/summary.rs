@@ -78,7 +78,6 @@ pub struct Summary {
 
 impl Summary {
     /// The summary of `samples`, all of one variant.
-    #[must_use]
     pub fn of(variant: &engines::Variant, stage: VariantStage, samples: &[&RaceSample]) -> Summary {
         let counted: Vec<&RaceSample> =
             samples.iter().copied().filter(|s| s.measured.counted).collect();

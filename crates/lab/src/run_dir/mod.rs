@@ -159,7 +159,6 @@ impl RunDir {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -232,7 +231,6 @@ impl RunDir {
 
 impl Run {
     /// The samples of the run.
-    #[must_use]
     pub fn samples(&self) -> Samples<'_> {
         Samples {
             samples: &self.samples,
@@ -244,7 +242,6 @@ impl Run {
 
     /// How long its rounds took together: what a run that is taken up again has used of its time.
     /// What beginning sessions took is not written down.
-    #[must_use]
     pub fn measured_for(&self) -> std::time::Duration {
         let rounds_ns = self.rounds.iter().map(|round| round.round_ns).sum();
         std::time::Duration::from_nanos(rounds_ns)

@@ -58,7 +58,6 @@ pub const SEQUENCE_MAX: usize = 8192;
 
 impl OpTimes {
     /// Of calls in their order.
-    #[must_use]
     pub fn of(calls_ns: &[u32]) -> OpTimes {
         let mut sorted: Vec<u64> = calls_ns.iter().map(|&ns| u64::from(ns)).collect();
         sorted.sort_unstable();
@@ -78,7 +77,6 @@ impl OpTimes {
     }
 
     /// How many calls there were.
-    #[must_use]
     pub fn calls(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.calls).sum()
     }

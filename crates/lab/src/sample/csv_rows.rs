@@ -96,7 +96,6 @@ fn fields_of(row: &impl Serialize) -> Map<String, Value> {
 
 /// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no
 /// quotes. A writer that was killed may have left part of another row.
-#[must_use]
 pub fn whole_rows(csv: &[u8]) -> usize {
     let (mut whole, mut quoted) = (0, false);
     for (index, byte) in csv.iter().enumerate() {

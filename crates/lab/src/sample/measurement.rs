@@ -116,7 +116,6 @@ impl Measurement {
     }
 
     /// Bytes of source and destination in the page cache after the run.
-    #[must_use]
     pub fn resident_bytes_after(&self) -> Option<u64> {
         Some(self.src_resident_bytes_after? + self.dst_resident_bytes_after?)
     }
@@ -126,7 +125,6 @@ impl Measurement {
     ///
     /// # Panics
     /// When there is none.
-    #[must_use]
     pub fn together(runs: &[Measurement]) -> Measurement {
         let mut sum = runs[0].clone();
         let all = |field: fn(&Measurement) -> u64| runs.iter().map(field).sum::<u64>();

@@ -59,7 +59,6 @@ pub struct RoundRecord {
 
 impl Sample {
     /// A run of `variant` in the cell called `cell` at its place.
-    #[must_use]
     pub fn of(cell: String, variant: &str, place: Place, measured: Measurement) -> Sample {
         let Place { session, round, repeat, order_in_round, probe_ns } = place;
         let variant = variant.to_owned();
@@ -123,7 +122,6 @@ pub struct SequenceRecord {
 }
 
 /// The lines of one run's calls.
-#[must_use]
 pub fn of_calls(run: &Sample, times: &CallTimes) -> (Vec<CallRecord>, Vec<SequenceRecord>) {
     let (mut calls, mut sequence) = (Vec::new(), Vec::new());
     for (op, of) in [("read", &times.read), ("write", &times.write)] {

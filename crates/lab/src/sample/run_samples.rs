@@ -41,7 +41,6 @@ impl Default for MachineFacts {
 
 impl MachineFacts {
     /// The facts in an `environment.json`.
-    #[must_use]
     pub fn of(environment: &serde_json::Value) -> MachineFacts {
         let usual = MachineFacts::default();
         let is = |name: &str, usual: bool| environment[name].as_bool().unwrap_or(usual);

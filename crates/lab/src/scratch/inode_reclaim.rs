@@ -22,7 +22,6 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 impl InodesInUse {
     /// Asks the file system of `dir`. One that does not tell, or refuses, has none in use.
-    #[must_use]
     pub fn now(dir: BorrowedFd<'_>) -> InodesInUse {
         InodesInUse(usage(dir).inodes)
     }

@@ -49,7 +49,6 @@ const KINDS: [&str; 3] = ["race", "bench", "tune"];
 
 /// Scratch directories in `dst_dir` that no experiment works in any more: a SIGKILL, or the end of
 /// the machine, leaves no time to remove them. A process that works in one holds a lock on it.
-#[must_use]
 pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     // Shared, since another race may be looking at the same moment.
@@ -214,13 +213,11 @@ impl WorkDir {
     }
 
     /// Where it is, for messages.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The directory.
-    #[must_use]
     pub fn dir(&self) -> &OwnedFd {
         &self.dir
     }
@@ -306,7 +303,6 @@ impl Drop for Scratch {
 
 impl Remover {
     /// The directory, if it is still there. After [`remove`](Self::remove) it cannot be removed.
-    #[must_use]
     pub fn left(&self) -> Option<&Path> {
         let found = rustix::fs::statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         (found.map(drop) != Err(Errno::NOENT)).then_some(&self.path)

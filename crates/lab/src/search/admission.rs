@@ -36,7 +36,6 @@ pub struct Contender {
 }
 
 /// The contenders that take part in a final of `time`, by index, fastest first.
-#[must_use]
 pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
     let (mut admitted, mut rest): (Vec<usize>, Vec<usize>) =
         (0..contenders.len()).partition(|&index| contenders[index].always);
@@ -61,14 +60,12 @@ pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
 }
 
 /// Whether a variant that needs `ns` for what the best does in `best_ns` is no contender.
-#[must_use]
 pub fn is_far_slower(ns: f64, best_ns: f64) -> bool {
     ns > best_ns * FAR_SLOWER
 }
 
 /// The share of the source, up to 1, of which enough rounds fit `time`, for all that are close in
 /// the elimination rounds. The contenders' `run_cost` is that of the whole source.
-#[must_use]
 pub fn affordable_share(contenders: &[Contender], time: Duration) -> f64 {
     let mut movers: Vec<&Contender> = contenders.iter().filter(|p| !p.always).collect();
     movers.sort_by(|a, b| a.elimination_ns.total_cmp(&b.elimination_ns));

@@ -82,25 +82,21 @@ impl CandidateTimes {
     }
 
     /// The median of its times.
-    #[must_use]
     pub fn median_ns(&self) -> Option<f64> {
         median(&self.times_ns.values().copied().collect::<Vec<_>>())
     }
 
     /// How much longer this takes than the other.
-    #[must_use]
     pub fn compare(&self, other: &CandidateTimes) -> Sessions {
         Sessions::of_runs(&self.times_ns, &other.times_ns)
     }
 
     /// The ratio of its time to the other's, with its 95 % interval.
-    #[must_use]
     pub fn ratio(&self, other: &CandidateTimes) -> Option<Ratio> {
         self.compare(other).ratio(ALPHA)
     }
 
     /// The ratio of their times on average, to choose by.
-    #[must_use]
     pub fn expected(&self, other: &CandidateTimes) -> Option<f64> {
         Some(self.compare(other).expected()?.value())
     }
@@ -121,7 +117,6 @@ pub fn runs(candidates: &[CandidateTimes]) -> Vec<&Runs> {
 ///
 /// Medians alone do not suffice: they show no slow mode, and with few and noisy rounds, another can
 /// be faster round by round.
-#[must_use]
 pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
     let last = candidates.iter().filter_map(CandidateTimes::last_round).max()?;
     let is_there =
@@ -147,7 +142,6 @@ pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
 /// The indices of candidates shown to be slower than the best by more than δ. Holm's correction
 /// keeps the chance of dropping any of them wrongly at 0.01 for each analysis. Dropping all but the
 /// best at once takes a lower level.
-#[must_use]
 pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
     let Some(best) = best(candidates) else { return Vec::new() };
     let others: Vec<usize> = (0..candidates.len()).filter(|&index| index != best).collect();
@@ -168,7 +162,6 @@ pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
 
 /// The indices of candidates that were dropped and may be the best after all: the best of those that
 /// stayed had a slow run since, and its expected time is no longer less than theirs by more than δ.
-#[must_use]
 pub fn no_longer_beaten(candidates: &[CandidateTimes], dropped: &[usize]) -> Vec<usize> {
     let Some(best) = best(candidates) else { return Vec::new() };
     if !has_slow_runs(&runs(candidates), best) {
@@ -186,7 +179,6 @@ pub fn no_longer_beaten(candidates: &[CandidateTimes], dropped: &[usize]) -> Vec
 /// A winner has to beat every other candidate: the 95 % interval of each one's time over the
 /// winner's has to lie above 1 + δ. Since all these tests must pass, none needs to be corrected for
 /// the others (an intersection-union test: Berger, Technometrics 24, 1982).
-#[must_use]
 pub fn decide(candidates: &[CandidateTimes]) -> Verdict {
     if candidates.is_empty() {
         return Verdict::none("no verdict: the time was over before a single run of the final");
@@ -305,7 +297,6 @@ impl Verdict {
     }
 
     /// No verdict, for the reason that the sentence gives.
-    #[must_use]
     pub fn none(sentence: &str) -> Verdict {
         Verdict {
             kind: Kind::NoVerdict,

@@ -52,7 +52,6 @@ struct Counts {
 
 impl Gates {
     /// Reads the counters. `helpers` are processes of ours that will not end during the round.
-    #[must_use]
     pub fn open(helpers: Vec<u32>) -> Gates {
         let now = Counts::read(&helpers);
         Gates { at_ns: now_ns(), helpers, now }

@@ -39,7 +39,6 @@ impl Answer {
     ///
     /// # Panics
     /// When `delta` is negative.
-    #[must_use]
     pub fn of(sessions: &Sessions, delta: f64, alpha: f64) -> Answer {
         assert!(delta >= 0.0, "a difference of {delta} that matters is none");
         let Some(ratio) = sessions.ratio(alpha) else { return Answer::Unresolved };
@@ -74,7 +73,6 @@ impl Tested {
     ///
     /// # Panics
     /// When `delta` is negative.
-    #[must_use]
     pub fn new(estimate: Option<Estimate>, delta: f64, level: f64) -> Tested {
         assert!(delta >= 0.0, "a difference of {delta} that matters is none");
         let (slower, faster) = (1.0 + delta, 1.0 / (1.0 + delta));
@@ -96,7 +94,6 @@ impl Tested {
 /// by δ or more is reported as equivalent (two one-sided tests: Schuirmann, Journal of
 /// Pharmacokinetics and Biopharmaceutics 15, 1987). A single one gets the answer of its interval,
 /// which tests equivalence at half the level.
-#[must_use]
 pub fn decide(tested: &[Tested], alpha: f64) -> Vec<Answer> {
     let adjusted = |p: fn(&Tested) -> f64| holm(&tested.iter().map(p).collect::<Vec<_>>());
     let (differs, same) = (adjusted(|it| it.differs), adjusted(|it| it.same));
@@ -118,7 +115,6 @@ impl Sessions {
     /// ((z(1 − α/2) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
     /// least one more than there are. An estimate close to an end needs very many. `None` with
     /// fewer than two sessions, or exactly on an end, where no number suffices.
-    #[must_use]
     pub fn sessions_needed(&self, delta: f64, alpha: f64) -> Option<u64> {
         let estimate = self.ratio(alpha)?.estimate.ln().abs();
         let distance = (estimate - delta.ln_1p()).abs();

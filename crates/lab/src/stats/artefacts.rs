@@ -43,7 +43,6 @@ pub struct Finding {
 
 impl Finding {
     /// Whether noise alone causes an effect as large in less than one sample of a hundred.
-    #[must_use]
     pub fn is_beyond_noise(&self) -> bool {
         self.p <= LEVEL
     }
@@ -54,7 +53,6 @@ impl Finding {
 /// Annals of Statistics 13, 1985), by simulation. The dip, unlike a count of the peaks of a
 /// density, needs no bandwidth and does not count a few slow runs as a mode. It needs many runs to
 /// detect a small mode; [`outliers`] detects those. `None` with fewer than 8 runs.
-#[must_use]
 pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
     let value = dip::dip(&logs);
@@ -67,7 +65,6 @@ pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
 /// value is that of Spearman's rank correlation with the run order, in either direction, under
 /// permutations of blocks of n^⅓ runs. Blocks keep most of the autocorrelation of neighbouring
 /// runs. `None` with fewer than 8 runs.
-#[must_use]
 pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
     let ranks = ranks(&logs);
@@ -92,7 +89,6 @@ pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
 /// median, estimated from the median absolute deviation. The p value is binomial, with one outlier
 /// in a hundred runs expected. No outlier is removed: many outliers are a mode or a disturbance,
 /// which has to be reported. `None` with fewer than 8 runs.
-#[must_use]
 pub fn outliers(times: &[f64]) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
     let middle = median(&logs)?;
@@ -109,7 +105,6 @@ pub fn outliers(times: &[f64]) -> Option<Finding> {
 /// has the mode, the runs beyond that percentile belong to the two in proportion to their numbers
 /// of runs. This detects modes that lie too close to the other runs to be [`outliers`]. `None` when
 /// either variant has fewer than 8 runs.
-#[must_use]
 pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
     if times.len().min(other.len()) < RUNS_MIN {
         return None;

@@ -20,7 +20,6 @@ const RESAMPLES_MIN: usize = 400;
 ///
 /// With few values it is too narrow (three values give 75 % at most), so it is shown beside a
 /// median and decides nothing.
-#[must_use]
 pub fn median_interval(groups: &[&[f64]], seed: u64) -> Option<Interval> {
     let groups: Vec<&[f64]> = groups.iter().copied().filter(|group| !group.is_empty()).collect();
     if groups.is_empty() {

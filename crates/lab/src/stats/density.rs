@@ -39,7 +39,6 @@ impl Density {
     ///
     /// # Panics
     /// When a value is not positive or `points_max` is less than 2.
-    #[must_use]
     pub fn of(values: &[f64], points_max: usize) -> Option<Density> {
         assert!(points_max >= 2, "{points_max} points draw nothing");
         assert!(values.iter().all(|&value| value > 0.0), "only positive values have a logarithm");
@@ -63,7 +62,6 @@ impl Density {
 
 /// The percentiles that `count` values can estimate: those with at least five values beyond them,
 /// and always the median. Twenty runs have no 99th percentile.
-#[must_use]
 pub fn quantiles_supported(count: usize) -> Vec<f64> {
     let supported = |q: &f64| *q == 0.5 || (q.min(1.0 - q) * count as f64) >= 5.0 - 1e-9;
     if count == 0 {

@@ -67,13 +67,11 @@ fn yuen(logs: &[f64]) -> Option<(Estimate, usize)> {
 
 impl Estimate {
     /// The ratio.
-    #[must_use]
     pub fn value(&self) -> f64 {
         self.log.exp()
     }
 
     /// The ratio with its interval of confidence 1 - `alpha`.
-    #[must_use]
     pub fn ratio(&self, alpha: f64) -> Ratio {
         // Values without variance may have no degrees of freedom, and the interval is a point.
         let half = match self.standard_error {
@@ -85,13 +83,11 @@ impl Estimate {
     }
 
     /// The chance of an estimate as high as this, or higher, if the true ratio is at most `ratio`.
-    #[must_use]
     pub fn p_at_most(&self, ratio: f64) -> f64 {
         self.upper_tail(self.log - ratio.ln())
     }
 
     /// The chance of an estimate as low as this, or lower, if the true ratio is at least `ratio`.
-    #[must_use]
     pub fn p_at_least(&self, ratio: f64) -> f64 {
         self.upper_tail(ratio.ln() - self.log)
     }

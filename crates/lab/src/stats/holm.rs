@@ -3,7 +3,6 @@
 /// The p values adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979),
 /// in the order given. Rejecting those of at most α keeps the chance of any false rejection at or
 /// below α, for any dependence between the tests.
-#[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len();
     let mut order: Vec<usize> = (0..count).collect();

@@ -52,7 +52,6 @@ impl InterimAnalyses {
     /// # Panics
     /// When `first` is less than 2, since one session has no error estimate, or `error` not between
     /// 0 and 1.
-    #[must_use]
     pub fn new(max_sessions: u32, first: u32, error: f64) -> InterimAnalyses {
         assert!(first >= 2, "{first} sessions show nothing");
         assert!(error > 0.0 && error < 1.0, "an error of {error} is none");
@@ -67,7 +66,6 @@ impl InterimAnalyses {
     /// The level of the interim analysis after `sessions` sessions; `None` when there is none then.
     /// The intervals of all interim analyses, each at its level, jointly contain the true ratio in
     /// 95 % of experiments, so that any rule may decide when to stop.
-    #[must_use]
     pub fn alpha_at(&self, sessions: u32) -> Option<f64> {
         self.analyses
             .iter()
@@ -79,7 +77,6 @@ impl InterimAnalyses {
     /// because the time is over. It spends all of the error that is left. The level holds for any
     /// number of sessions up to that of the next interim analysis, provided that the results of the
     /// sessions are not the reason to end. After all interim analyses, the level of the last one.
-    #[must_use]
     pub fn alpha_last(&self, analyses_done: usize) -> f64 {
         let last = self.analyses.len() - 1;
         self.analyses[analyses_done.min(last)].alpha_last

@@ -50,7 +50,6 @@ const ROUNDS_MIN: u32 = 4;
 ///
 /// # Panics
 /// When there are fewer than two sessions, or `alpha` is not between 0 and 1.
-#[must_use]
 pub fn smallest_effect(session_sd: f64, sessions: usize, alpha: f64) -> f64 {
     assert!(sessions >= 2, "{sessions} sessions find nothing");
     assert!(alpha > 0.0 && alpha < 1.0, "a level of {alpha} is none");
@@ -64,7 +63,6 @@ pub fn smallest_effect(session_sd: f64, sessions: usize, alpha: f64) -> f64 {
 /// (variance of rounds within sessions / variance between sessions). It is at least 4, since fewer
 /// rounds do not show which one was disturbed, and `rounds_max` if sessions differ no more than
 /// their rounds explain.
-#[must_use]
 pub fn rounds_per_session(
     session_overhead_ns: f64,
     round_ns: f64,
@@ -93,7 +91,6 @@ impl Sessions {
     /// between rounds of one session, scaled as for normal values, which a few disturbed rounds do
     /// not affect. The one between sessions is the remainder of the deviation of sessions. `None`
     /// with fewer than two sessions, or when no session has two rounds.
-    #[must_use]
     pub fn deviations(&self) -> Option<Deviations> {
         let distances: Vec<f64> = self.log_ratios().iter().flat_map(|it| distances(it)).collect();
         let within = median(&distances)? / MEDIAN_DISTANCE_OF_NORMALS;

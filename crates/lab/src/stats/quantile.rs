@@ -6,13 +6,11 @@
 ///
 /// # Panics
 /// When `q` lies outside 0 to 1.
-#[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     of_any_order(&mut values.to_vec(), q)
 }
 
 /// The median of `values`; `None` without values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }

@@ -8,7 +8,6 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// It decides nothing here, and only shows how the usual test errs: it tests whether two groups of
 /// runs differ, and the runs of one program at two times of a day do. [`super::Sessions`] compares
 /// variants.
-#[must_use]
 pub fn rank_sum_p(one: &[f64], other: &[f64]) -> f64 {
     let (n, m) = (one.len() as f64, other.len() as f64);
     let mut all: Vec<(f64, bool)> =

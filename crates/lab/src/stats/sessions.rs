@@ -14,7 +14,6 @@ use super::{bisquare, covariate};
 ///
 /// # Panics
 /// When a time is not positive.
-#[must_use]
 pub fn unpaired(one: &Runs, other: &Runs) -> Option<Estimate> {
     let slow = slow_runs(&[one, other], &Runs::new());
     let (own, its) = (&slow[0], &slow[1]);
@@ -88,7 +87,6 @@ impl Sessions {
     ///
     /// # Panics
     /// When a log-ratio is not finite: a time was not positive.
-    #[must_use]
     pub fn new(log_ratios: Vec<Vec<f64>>) -> Sessions {
         let finite = log_ratios.iter().flatten().all(|value| value.is_finite());
         assert!(finite, "times are positive, hence the logarithms of their ratios finite");
@@ -101,7 +99,6 @@ impl Sessions {
     ///
     /// # Panics
     /// When a time is not positive.
-    #[must_use]
     pub fn of_runs(one: &Runs, other: &Runs) -> Sessions {
         Sessions::of_probed_runs(one, other, &Runs::new())
     }
@@ -110,7 +107,6 @@ impl Sessions {
     ///
     /// # Panics
     /// When a time is not positive.
-    #[must_use]
     pub fn of_probed_runs(one: &Runs, other: &Runs, probes: &Runs) -> Sessions {
         let both = [one, other];
         let slow = slow_runs(&both, &levels(&both));
@@ -142,7 +138,6 @@ impl Sessions {
     ///
     /// # Panics
     /// When a value is not finite or the shapes differ.
-    #[must_use]
     pub fn with_covariate(log_ratios: Vec<Vec<f64>>, probes: &[Vec<f64>]) -> Sessions {
         let slope = covariate::slope(&log_ratios, probes);
         let adjusted = log_ratios.iter().zip(probes).map(|(rounds, probes)| {
@@ -153,27 +148,23 @@ impl Sessions {
     }
 
     /// The number of sessions.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.log_ratios.len()
     }
 
     /// The value of each session: the logarithm of its typical ratio.
-    #[must_use]
     pub fn session_log_ratios(&self) -> Vec<f64> {
         bisquare::means(&self.log_ratios)
     }
 
     /// The ratio of typical times, or of expected times where a slow mode is shown or would make the
     /// answer less sure; `None` with fewer than two sessions, which have no error estimate.
-    #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         Some(self.slowing.count(self.typical()?))
     }
 
     /// The ratio of expected times with every slow run so far, shown or not: to choose by, since a
     /// choice has to be made, and to drop by, since what is dropped runs no more.
-    #[must_use]
     pub fn expected(&self) -> Option<Estimate> {
         Some(self.slowing.count_all(self.typical()?))
     }
@@ -184,7 +175,6 @@ impl Sessions {
     }
 
     /// The ratio with its interval of confidence 1 - `alpha`. `None` with fewer than two sessions.
-    #[must_use]
     pub fn ratio(&self, alpha: f64) -> Option<Ratio> {
         Some(self.estimate()?.ratio(alpha))
     }
@@ -192,13 +182,11 @@ impl Sessions {
     /// The effective standard deviation of a single session's log-ratio: the standard error of the
     /// estimate times the root of the number of sessions. Predictions use it. `None` with fewer
     /// than two sessions.
-    #[must_use]
     pub fn session_deviation(&self) -> Option<f64> {
         Some(self.estimate()?.standard_error * (self.count() as f64).sqrt())
     }
 
     /// The log-ratios of each session that has any.
-    #[must_use]
     pub fn log_ratios(&self) -> &[Vec<f64>] {
         &self.log_ratios
     }

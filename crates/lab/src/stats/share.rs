@@ -24,14 +24,12 @@ impl Share {
     }
 
     /// The count over the total; `None` without cells.
-    #[must_use]
     pub fn value(&self) -> Option<f64> {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
 
     /// The interval of Clopper and Pearson (Biometrika 26, 1934), which contains the true share in
     /// at least 95 % of cases. 0 to 1 without cells.
-    #[must_use]
     pub fn interval(&self) -> super::Interval {
         let (count, of) = (self.count as f64, self.of as f64);
         let beta = |a: f64, b: f64| Beta::new(a, b).expect("positive");

@@ -63,14 +63,12 @@ pub struct SlowMode {
 
 impl SlowMode {
     /// What it adds to the mean, as a share of a fast time.
-    #[must_use]
     pub fn added_share(&self) -> f64 {
         self.slow_runs as f64 / self.runs as f64 * (self.times_slower - 1.0)
     }
 
     /// How often a variant is fast, and what it costs otherwise: `fast 4 times in 5, 6 times slower
     /// otherwise`.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let SlowMode { runs, slow_runs, times_slower } = *self;
         let fast = 1.0 - slow_runs as f64 / runs as f64;
@@ -107,7 +105,6 @@ pub(super) struct SlowRuns {
 /// slow runs as many have a mode as differ most clearly from the rest: variants of one engine may
 /// share one. Chance alone reports a mode in one comparison of twenty at most; p values count that the
 /// group was picked among all of its size (Bonferroni).
-#[must_use]
 pub fn slow_modes(variants: &[&Runs]) -> Vec<Option<SlowMode>> {
     let variants = slow_runs(variants, &levels(variants));
     let in_all = |indices: &[usize]| {
@@ -142,7 +139,6 @@ pub fn slow_modes(variants: &[&Runs]) -> Vec<Option<SlowMode>> {
 }
 
 /// Whether any run of the variant at `index` was slow.
-#[must_use]
 pub fn has_slow_runs(variants: &[&Runs], index: usize) -> bool {
     !slow_runs(variants, &levels(variants))[index].rounds.is_empty()
 }

@@ -20,7 +20,6 @@ pub struct Line {
 ///
 /// # Panics
 /// When `x` and `y` differ in length.
-#[must_use]
 pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<Line> {
     assert_eq!(x.len(), y.len(), "a point has two coordinates");
     let mut slopes = Vec::with_capacity(x.len() * x.len().saturating_sub(1) / 2);

@@ -45,7 +45,6 @@ pub enum Finding {
 
 /// The analyses of the part with this index in `views`: those that it asks for, as far as the
 /// samples allow, and published figures where it names some.
-#[must_use]
 pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
     let view = &views[index];
     let mut findings = Vec::new();
@@ -71,7 +70,6 @@ pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
 
 impl Finding {
     /// The finding as a table and sentences.
-    #[must_use]
     pub fn sheet(&self) -> Sheet {
         match self {
             Finding::SizeFit(of) => of.sheet(),
@@ -87,7 +85,6 @@ impl Finding {
     }
 
     /// What it found in a clause; none where the table is all that it says.
-    #[must_use]
     pub fn headline(&self) -> Option<String> {
         match self {
             Finding::Buffer(of) => of.headline(),

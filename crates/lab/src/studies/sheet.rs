@@ -108,7 +108,6 @@ pub(crate) fn plain_percent(share: f64) -> String {
 }
 
 /// δ in percent, or one for each state.
-#[must_use]
 pub fn in_both_states(deltas: Deltas) -> String {
     let [warm, cold] = [deltas.warm, deltas.cold].map(plain_percent);
     match warm == cold {
@@ -118,7 +117,6 @@ pub fn in_both_states(deltas: Deltas) -> String {
 }
 
 /// What tells a group of cells from others: the state, and how many at once where that is several.
-#[must_use]
 pub fn circumstances(state: State, at_once: u32) -> String {
     match at_once {
         1 => state.name().to_owned(),

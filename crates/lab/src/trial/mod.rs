@@ -109,7 +109,6 @@ impl Runner {
 
     /// Another copier, which tries `variants` one after another with each file and remembers no
     /// refusal. `named` names it.
-    #[must_use]
     pub fn of_variants(named: &Variant, variants: &[Variant]) -> Runner {
         let chain = Chain::exactly(variants.iter().cloned());
         let copier = Copier { tried: variants.to_vec(), chain, asks_again: true };

@@ -54,7 +54,6 @@ const KEPT_BYTES_MAX: u64 = 64 << 20;
 impl Case {
     /// Every case there is, the one that most time is spent in first: large files alone, then trees
     /// of small ones, then the rest.
-    #[must_use]
     pub fn all() -> Vec<Case> {
         let mut all = Vec::new();
         for size in SizeClass::ALL {
@@ -80,7 +79,6 @@ impl Case {
     }
 
     /// What stands for `situation`.
-    #[must_use]
     pub fn of(situation: Situation) -> Case {
         let (file_bytes, files, _) = STANDS[situation.size.index()];
         let files = match situation.residency {
@@ -91,7 +89,6 @@ impl Case {
     }
 
     /// The state of the page cache before each run.
-    #[must_use]
     pub fn state(&self) -> State {
         match self.situation.residency {
             Residency::Resident => State::Warm,
@@ -100,7 +97,6 @@ impl Case {
     }
 
     /// How many copies are in flight where `at_once` are as many as there ever will be.
-    #[must_use]
     pub fn slots(&self, at_once: usize) -> usize {
         match self.situation.in_flight {
             InFlight::One => 1,
@@ -109,7 +105,6 @@ impl Case {
     }
 
     /// Seconds of a measurement that has as much time as it wants, on a machine of the usual speed.
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         let (_, _, seconds) = STANDS[self.situation.size.index()];
         // Where it is not a single file the slow ones are known from that.
@@ -119,7 +114,6 @@ impl Case {
     }
 
     /// Bytes that one run copies in each copy slot.
-    #[must_use]
     pub fn slot_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.files)
     }
@@ -128,7 +122,6 @@ impl Case {
     /// copy that is removed gives memory back that the next one takes, still in the processor's
     /// caches, the more so the more alike the two ask for it; a tree that is copied finds none of
     /// that.
-    #[must_use]
     pub fn copies_kept(&self) -> usize {
         #[allow(clippy::cast_possible_truncation)] // At most `KEPT_MAX`.
         let kept = (KEPT_BYTES_MAX / self.slot_bytes().max(1)).clamp(1, KEPT_MAX) as usize;
@@ -136,7 +129,6 @@ impl Case {
     }
 
     /// Whether workers may share a file.
-    #[must_use]
     pub fn may_share(&self) -> bool {
         self.situation.in_flight == InFlight::One && self.file_bytes >= SHARED_BYTES_MIN
     }
@@ -144,7 +136,6 @@ impl Case {
     /// Whether `variant` is worth trying. A copy that leaves nothing in the page cache does best
     /// with engines that bypass it, with `read_write`, or with a copy on the server. Other copies
     /// do not bypass it, so that the next reader finds the file there.
-    #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
         let past = variant.reads_past_cache();
         let around =
@@ -156,7 +147,6 @@ impl Case {
     }
 
     /// As `16 MiB to 256 MiB, resident, alone`.
-    #[must_use]
     pub fn words(&self) -> String {
         let Situation { size, residency, in_flight, no_cache } = self.situation;
         let in_flight = match in_flight {

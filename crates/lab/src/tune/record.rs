@@ -165,7 +165,6 @@ pub struct VariantResult {
 
 impl Records {
     /// The records of `pairs`.
-    #[must_use]
     pub fn of(pairs: Vec<Record>) -> Records {
         Records { schema_version: SCHEMA_VERSION, kind: KIND.to_owned(), pairs }
     }
@@ -191,13 +190,11 @@ impl Records {
 
 impl Record {
     /// The findings as lines of a profile.
-    #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         self.situations.iter().filter_map(|finding| finding.line(&self.date)).collect()
     }
 
     /// The slow modes in sentences, with variant and situation, the costliest first.
-    #[must_use]
     pub fn slow_modes(&self) -> Vec<String> {
         let mut found = Vec::new();
         for finding in &self.situations {
@@ -269,7 +266,6 @@ impl Finding {
     }
 
     /// The situation; `None` where this build knows no such one.
-    #[must_use]
     pub fn situation(&self) -> Option<Situation> {
         let residency = Residency::ALL.into_iter().find(|r| r.name() == self.residency)?;
         let in_flight = InFlight::ALL.into_iter().find(|f| f.name() == self.in_flight)?;
@@ -289,13 +285,11 @@ impl Finding {
     }
 
     /// The variant called `name`.
-    #[must_use]
     pub fn variant_result(&self, name: &str) -> Option<&VariantResult> {
         self.variants.iter().find(|result| result.name == name)
     }
 
     /// The variant to use.
-    #[must_use]
     pub fn chosen(&self) -> Option<&VariantResult> {
         self.variant_result(self.choice.as_deref()?)
     }

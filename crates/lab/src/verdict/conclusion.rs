@@ -36,7 +36,6 @@ pub struct Row {
 
 impl Row {
     /// What is said of the files.
-    #[must_use]
     pub fn text(&self) -> String {
         format!("{}{}", self.fastest, self.said)
     }
@@ -44,7 +43,6 @@ impl Row {
 
 impl Conclusion {
     /// All of it in one paragraph.
-    #[must_use]
     pub fn paragraph(&self) -> String {
         let row = |row: &Row| format!("{}: {}", row.files, row.text());
         let rows: Vec<String> = self.rows.iter().map(row).collect();
@@ -57,7 +55,6 @@ impl Conclusion {
 
 impl PartVerdict {
     /// The answer of the part. Empty if nothing was compared.
-    #[must_use]
     pub fn conclusion(&self, definition: &Definition) -> Conclusion {
         let part = definition.parts.iter().find(|part| part.name == self.part);
         part.map_or_else(Conclusion::default, |part| self.concluded(definition, part))

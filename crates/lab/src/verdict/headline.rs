@@ -10,7 +10,6 @@ const CLAUSES_MAX: usize = 3;
 impl PartVerdict {
     /// The answer in short: that of the largest files, then what the analyses found. Empty when nothing
     /// was measured or nothing compared.
-    #[must_use]
     pub fn headline(&self, definition: &Definition) -> String {
         let findings: Vec<String> =
             self.analyses.iter().filter_map(|finding| finding.headline()).collect();
@@ -27,7 +26,6 @@ impl PartVerdict {
 
     /// How many comparisons got which answer: `3 faster, 1 slower of 4`. Empty where there are
     /// none.
-    #[must_use]
     pub fn counts(&self) -> String {
         let all: Vec<Answer> = self
             .cells

@@ -161,7 +161,6 @@ const SCHEMA: u32 = 1;
 
 impl Verdict {
     /// The verdict on what was measured.
-    #[must_use]
     pub fn of(
         definition: &Definition,
         cells: &[CellRun],
@@ -190,7 +189,6 @@ impl Verdict {
 
     /// The verdict with the findings of analyses and with warnings about artefacts. `rounds` is the
     /// number that the user asked for.
-    #[must_use]
     pub fn analysed(
         mut self,
         definition: &Definition,

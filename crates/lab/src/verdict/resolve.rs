@@ -54,7 +54,6 @@ pub struct Further {
 
 impl Verdict {
     /// What is not answered yet.
-    #[must_use]
     pub fn unresolved(&self, definition: &Definition) -> Unresolved {
         let of = |all: &mut dyn Iterator<Item = &Comparison>| {
             let answers: Vec<Answer> = all.map(|it| it.answer).collect();
@@ -127,14 +126,12 @@ fn in_round_numbers(seconds: f64) -> f64 {
 
 impl Unresolved {
     /// Whether more comparisons are open than answered.
-    #[must_use]
     pub fn are_most(&self) -> bool {
         self.count * 2 > self.of
     }
 
     /// What is open and what would help, in a sentence that a command follows if
     /// [`further`](Unresolved::further) is known. Empty if all is answered.
-    #[must_use]
     pub fn sentence(&self) -> String {
         if self.count == 0 {
             return String::new();
@@ -175,14 +172,12 @@ impl Unresolved {
 }
 
 /// The command that makes a new run of the main part of `run`, for so many seconds.
-#[must_use]
 pub fn command(run: &Run, further: Further) -> String {
     words_of(run, further).join(" ")
 }
 
 /// The command that makes a new run, in lines of at most `columns` columns, as far as its words allow
 /// that. A shell takes the lines as one.
-#[must_use]
 pub fn command_in(run: &Run, further: Further, columns: usize) -> String {
     let mut text = " ".to_owned();
     let mut used = 1;

@@ -39,7 +39,6 @@ pub static WORKLOADS: &[&Workload] = &[
 ];
 
 /// The row called `name`.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().copied().find(|workload| workload.name == name)
 }

@@ -25,7 +25,6 @@ pub struct Drawing {
 
 impl Drawing {
     /// The drawing as SVG.
-    #[must_use]
     pub fn svg(&self) -> &str {
         &self.svg
     }
@@ -40,7 +39,6 @@ impl Drawing {
 }
 
 /// All figures of a report, a drawing for each group of panels.
-#[must_use]
 pub fn drawings(report: &Report<'_>) -> Vec<Drawing> {
     report.figures.iter().flat_map(|figure| of_figure(figure, &report.styles)).collect()
 }

@@ -33,7 +33,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if no part is a sweep over buffers.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
         let Finding::Buffer(buffer) = finding else { return };

@@ -30,7 +30,6 @@ const ABOUT: About = About {
 
 /// The figure. `None` if there is no pair of states, no durable time, and no count of resident
 /// pages.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_runs(&ABOUT, summaries, |figure, summary| {
         states(summary, figure);

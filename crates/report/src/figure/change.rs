@@ -20,7 +20,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if the runs have no cell in common. `summaries` are those of the two runs.
-#[must_use]
 pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
     super::content::of_runs(&ABOUT, &summaries[..1], |figure, summary| {
         for part in &summary.source.run.definition.parts {

@@ -22,7 +22,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if no part has an analysis of scaling.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
         let Finding::Scaling(scaling) = finding else { return };

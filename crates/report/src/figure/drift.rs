@@ -41,7 +41,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if nothing was measured.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let cells: usize = summaries.iter().map(|summary| summary.cells.len()).sum();
     let points_max = (POINTS_MAX / cells.max(1)).max(POINTS_MIN);

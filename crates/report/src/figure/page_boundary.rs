@@ -21,7 +21,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if no part has this analysis.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
         let Finding::Page(page) = finding else { return };

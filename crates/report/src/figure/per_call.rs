@@ -40,7 +40,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if no part times single calls.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
         let Finding::PerCall(per_call) = finding else { return };

@@ -34,7 +34,6 @@ pub(super) const KEYS: &[(Look, &str)] = &[
 ];
 
 /// The figure. `None` if nothing is compared.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_parts(&ABOUT, summaries, |figure, summary, part| {
         let mut series = summary.series(part);

@@ -44,7 +44,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if nothing was measured.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let violins: usize =
         summaries.iter().flat_map(|it| &it.cells).map(|cell| cell.variants.len()).sum();

@@ -22,7 +22,6 @@ const ABOUT: About = About {
 };
 
 /// The figure. `None` if nothing was measured.
-#[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_parts(&ABOUT, summaries, |figure, summary, part| {
         // A part with other analyses only is not shown here.

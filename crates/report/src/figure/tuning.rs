@@ -36,7 +36,6 @@ const LOSSES: About = About {
 };
 
 /// The figures of these records. Empty if nothing was measured.
-#[must_use]
 pub fn figures(records: &[Record]) -> Vec<Figure> {
     let measured: Vec<&Record> =
         records.iter().filter(|record| !answered(record).is_empty()).collect();
@@ -49,7 +48,6 @@ pub fn figures(records: &[Record]) -> Vec<Figure> {
 }
 
 /// The file systems of a record, as `ext4 to xfs`.
-#[must_use]
 pub fn place(record: &Record) -> String {
     let [src, dst] = machine::sides(&record.environment);
     if src == dst { format!("within {dst}") } else { format!("{src} to {dst}") }
@@ -179,7 +177,6 @@ fn table(record: &Record, found: &[&Finding]) -> Table {
 }
 
 /// The conclusion of a record, in a sentence.
-#[must_use]
 pub fn sentence(record: &Record) -> String {
     let found = answered(record);
     let all = record.situations.len();

@@ -23,7 +23,6 @@ const JS: [&str; 2] =
     [include_str!("../../assets/tables.js"), include_str!("../../assets/page.js")];
 
 /// The page, for a file in the directory `home`. Links to samples are relative to it.
-#[must_use]
 pub fn render(report: &Report<'_>, home: &Path) -> String {
     let figures = Figures::of(report);
     let js = format!("\"use strict\";\n(() => {{\n{}\n}})();\n", JS.join("\n"));

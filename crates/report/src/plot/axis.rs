@@ -53,40 +53,34 @@ pub enum Along {
 
 impl Axis {
     /// Times, on a logarithmic axis.
-    #[must_use]
     pub fn time(label: &str) -> Axis {
         Axis { label: label.to_owned(), unit: Unit::Ns, log: true, ..Axis::default() }
     }
 
     /// File sizes, on a logarithmic axis.
-    #[must_use]
     pub fn file_sizes() -> Axis {
         let label = "file size".to_owned();
         Axis { label, unit: Unit::Bytes, log: true, file_sizes: true, ..Axis::default() }
     }
 
     /// Ratios, on a logarithmic axis.
-    #[must_use]
     pub fn ratio(label: &str) -> Axis {
         let label = label.to_owned();
         Axis { label, unit: Unit::Ratio, log: true, reach: Some(1.0), ..Axis::default() }
     }
 
     /// A quantity from zero on, on a linear axis.
-    #[must_use]
     pub fn amount(label: &str, unit: Unit) -> Axis {
         Axis { label: label.to_owned(), unit, reach: Some(0.0), ..Axis::default() }
     }
 
     /// Buffer sizes, on a logarithmic axis.
-    #[must_use]
     pub fn buffers() -> Axis {
         let label = "buffer".to_owned();
         Axis { label, unit: Unit::Bytes, log: true, ..Axis::default() }
     }
 
     /// Names that are not variants.
-    #[must_use]
     pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Axis {
         let categories = names.into_iter().map(|label| Category { label, variant: None });
         let label = label.to_owned();
@@ -94,7 +88,6 @@ impl Axis {
     }
 
     /// Variants by their names.
-    #[must_use]
     pub fn variants<'v>(variants: impl IntoIterator<Item = &'v str>) -> Axis {
         let category =
             |name: &str| Category { label: name.to_owned(), variant: Some(name.to_owned()) };

@@ -144,7 +144,6 @@ pub struct Dot {
 
 impl Dot {
     /// A value without an interval.
-    #[must_use]
     pub fn at(x: f64, y: f64, text: String) -> Dot {
         Dot { x, y, interval: None, text }
     }
@@ -158,19 +157,16 @@ impl Dot {
 
 impl Shape {
     /// A thin vertical line at the ratio 1.
-    #[must_use]
     pub fn ratio_one() -> Shape {
         Shape::Rule { at: 1.0, text: String::new(), stroke: Stroke::Thin }
     }
 
     /// A range of x that the text of the figure explains.
-    #[must_use]
     pub fn band(from: f64, to: f64) -> Shape {
         Shape::Band { from, to, text: String::new(), warning: false }
     }
 
     /// The vertical band of ratios that differ from 1 by at most the share `delta`.
-    #[must_use]
     pub fn delta_band(delta: f64) -> Shape {
         Shape::band(1.0 / (1.0 + delta), 1.0 + delta)
     }
@@ -178,7 +174,6 @@ impl Shape {
 
 impl Mark {
     /// A mark of `variant`, in the legend under that name.
-    #[must_use]
     pub fn of(variant: &str, shape: Shape) -> Mark {
         Mark {
             name: variant.to_owned(),
@@ -190,13 +185,11 @@ impl Mark {
     }
 
     /// A value of `variant` with a horizontal interval, not in the legend.
-    #[must_use]
     pub fn dot(variant: &str, dot: Dot, hollow: bool) -> Mark {
         Mark::of(variant, Shape::Dots { dots: vec![dot], along: Along::X, hollow }).unlisted()
     }
 
     /// Values of `variant` with vertical intervals, and the line through them, which the legend has.
-    #[must_use]
     pub fn joined(variant: &str, dots: Vec<Dot>, stroke: Stroke) -> [Mark; 2] {
         let points = dots.iter().map(|dot| [dot.x, dot.y]).collect();
         let line = Mark::of(variant, Shape::Line { points, stroke });
@@ -205,13 +198,11 @@ impl Mark {
     }
 
     /// A bar of `variant` in a row, not in the legend.
-    #[must_use]
     pub fn bar(variant: &str, row: f64, length: f64, strength: f32, text: String) -> Mark {
         Mark::of(variant, Shape::Bar { row, length, text, strength, named: false }).unlisted()
     }
 
     /// Two values of `variant` and a line between them, not in the legend: `first` is hollow.
-    #[must_use]
     pub fn pair(variant: &str, first: Dot, second: Dot) -> [Mark; 3] {
         let points = vec![[first.x, first.y], [second.x, second.y]];
         let line = Shape::Line { points, stroke: Stroke::Thin };
@@ -220,7 +211,6 @@ impl Mark {
     }
 
     /// A mark that belongs to no variant.
-    #[must_use]
     pub fn neutral(name: &str, shape: Shape) -> Mark {
         Mark { name: name.to_owned(), variant: None, legend: false, hidden: false, shape }
     }

@@ -77,7 +77,6 @@ pub struct Group {
 
 impl Group {
     /// Panels with rows. `None` without panels.
-    #[must_use]
     pub fn of_rows(title: String, panels: Vec<Panel>) -> Option<Group> {
         (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
     }

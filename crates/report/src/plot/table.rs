@@ -32,7 +32,6 @@ pub type Column<'c, T> = (&'c str, &'c dyn Fn(&T) -> Entry);
 
 impl Table {
     /// A table with a row for each of `items`.
-    #[must_use]
     pub fn of<T>(
         title: &str,
         items: impl IntoIterator<Item = T>,
@@ -49,31 +48,26 @@ impl Table {
 
 impl Entry {
     /// Words.
-    #[must_use]
     pub fn words(text: &str) -> Entry {
         Entry::Words(text.to_owned())
     }
 
     /// A time in nanoseconds.
-    #[must_use]
     pub fn ns(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, lab::words::nanoseconds)
     }
 
     /// A number of bytes.
-    #[must_use]
     pub fn bytes(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, lab::words::about_bytes)
     }
 
     /// A number without a unit.
-    #[must_use]
     pub fn count(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, |value| lab::words::grouped(&format!("{value:.0}")))
     }
 
     /// A number with three significant digits, such as a ratio.
-    #[must_use]
     pub fn digits(value: impl Into<Option<f64>>) -> Entry {
         Entry::number(value, lab::words::three_digits)
     }
@@ -87,7 +81,6 @@ impl Entry {
     }
 
     /// The text that is shown.
-    #[must_use]
     pub fn shown(&self) -> &str {
         match self {
             Entry::Words(text) => text,

@@ -30,7 +30,6 @@ const FAULTS_STRAY: f64 = 16.0;
 const CLOCK_SHARE: f64 = 0.02;
 
 /// The warnings about the samples in `views`, which are all parts of an experiment.
-#[must_use]
 pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
     let cells: Vec<(&View<'_>, &CellView<'_>)> =
         views.iter().flat_map(|view| view.cells.iter().map(move |cell| (view, cell))).collect();

@@ -19,7 +19,6 @@ use crate::stats::Estimated;
 ///
 /// # Panics
 /// When `overhead`, bytes or a time are not positive.
-#[must_use]
 pub fn buffer_for_overhead(reads: &[Point], writes: &[Point], overhead: f64) -> Option<Estimated> {
     assert!(overhead > 0.0, "an overhead of {overhead} takes a buffer without end");
     let costs = |samples: &[Vec<Point>]| -> Option<[f64; 2]> {

@@ -48,7 +48,6 @@ pub struct Misfit {
 ///
 /// # Panics
 /// When bytes or a time are not positive.
-#[must_use]
 pub fn cost_line(points: &[Point]) -> Option<CostLine> {
     let costs = |samples: &[Vec<Point>]| {
         let fit = Fit::of(&Curve::of(&samples[0]), None, None)?;

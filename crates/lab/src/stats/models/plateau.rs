@@ -33,7 +33,6 @@ pub struct Plateau {
 ///
 /// # Panics
 /// When a time is not positive.
-#[must_use]
 pub fn plateau(settings: &[Setting], epsilon: f64) -> Option<Plateau> {
     let mut settings: Vec<&Setting> = settings.iter().collect();
     settings.sort_by_key(|setting| setting.buffer_bytes);

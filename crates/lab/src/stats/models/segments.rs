@@ -60,7 +60,6 @@ pub struct Broken {
 
 impl Segments {
     /// Whether there is a break. One of a hundred lines without a break has one by chance.
-    #[must_use]
     pub fn is_broken(&self) -> bool {
         self.p <= LEVEL
     }
@@ -72,7 +71,6 @@ impl Segments {
 ///
 /// # Panics
 /// When bytes or a time are not positive.
-#[must_use]
 pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
     let curve = Curve::of(points);
     let places = places(&curve.bytes)?;
