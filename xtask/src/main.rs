@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use clap::Parser;
-use sweeps::{command, file_systems, packages, skips, tasks};
+use xtask::{command, file_systems, packages, skips};
 
 mod book;
 mod capi;
@@ -12,7 +12,6 @@ mod check;
 mod deny;
 mod dist;
 mod follow;
-mod fuzz;
 mod layers;
 mod mpi;
 mod python;
@@ -42,21 +41,17 @@ const TASKS: &[Task] = &[
         "run CMD with the test file systems, as HAULAGE_TEST_FS names them",
         with_fs,
     ),
-    task(
-        "sweep [--help]",
-        "try faults, kills and limits on haulage cp by the thousand",
-        tasks::sweep,
-    ),
-    task("guest [--help]", "run a command on another kernel, in a virtual machine", tasks::guest),
+    task("sweep [--help]", "try faults, kills and limits on haulage cp by the thousand", of_sweeps),
+    task("guest [--help]", "run a command on another kernel, in a virtual machine", of_sweeps),
     task(
         "matrix [--help]",
         "copy with haulage and GNU cp on file systems of other kernels",
-        tasks::matrix,
+        of_sweeps,
     ),
     task(
         "mutants [--help]",
         "break the copier in known ways, and demand that a test or sweep notices",
-        tasks::mutants,
+        of_sweeps,
     ),
     task("book", "build the book of the documents in target/book, with mdbook", |_| book::run()),
     task("dist [--help]", "make packages: .deb, .rpm, and a static tarball", |words| {
@@ -85,9 +80,7 @@ const TASKS: &[Task] = &[
     task("deny [--help]", "check licences, versions and origins of the dependencies", |words| {
         deny::run(&Parser::parse_from(words))
     }),
-    task("fuzz [--help]", "search for inputs that crash haulage", |words| {
-        fuzz::run(&Parser::parse_from(words))
-    }),
+    task("fuzz [--help]", "search for inputs that crash haulage", of_sweeps),
 ];
 
 /// Runs a command with the test file systems.
@@ -96,6 +89,12 @@ fn with_fs(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
     command::step(Command::new(program).args(arguments).envs(file_systems.environment()))
+}
+
+/// Runs a task of crates/sweeps, which no other task has to compile.
+fn of_sweeps(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let run = ["run", "--quiet", "--package", "haulage-sweeps", "--"];
+    command::step(command::cargo().args(run).args(words))
 }
 
 /// What a wrong command line is answered with.
@@ -108,7 +107,7 @@ fn usage() -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let words = sweeps::words();
+    let words = xtask::words();
     let name = words.first().and_then(|name| name.to_str()).unwrap_or_default();
     let task = TASKS.iter().find(|task| task.usage.split(' ').next() == Some(name));
     // Those without a blank take nothing.

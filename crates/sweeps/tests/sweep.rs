@@ -8,7 +8,7 @@ use testfs::{skip, stderr, stdout, test_name};
 
 /// The program as the workspace's tests build it. `None` after a reported skip.
 fn haulage() -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_BIN_EXE_sweep")).with_file_name("haulage");
+    let found = Path::new(env!("CARGO_BIN_EXE_haulage-sweeps")).with_file_name("haulage");
     if !testfs::is_root() {
         skip(&test_name(), "sweeps need root, to mount and to trace");
         return None;
@@ -26,8 +26,8 @@ fn haulage() -> Option<PathBuf> {
 
 /// `cargo xtask sweep ARGS` with `program` in place of haulage.
 fn sweep(program: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sweep"));
-    command.args(args).arg("--haulage").arg(program).output().expect("it runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage-sweeps"));
+    command.arg("sweep").args(args).arg("--haulage").arg(program).output().expect("it runs")
 }
 
 /// A sample of the sweep, which must try `cases` and find nothing.
@@ -57,11 +57,11 @@ fn finds(script: &str, expected: &str, args: &[&str]) {
     let words = format!("{}\n{}", stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(1), "{args:?}: {words}");
     assert!(words.contains(expected), "{args:?}: {words}");
-    let repeated = words.lines().find_map(|line| line.trim().strip_prefix("cargo xtask sweep "));
+    let repeated = words.lines().find_map(|line| line.trim().strip_prefix("cargo xtask "));
     let line = repeated.unwrap_or_else(|| panic!("no command line: {words}"));
     let again = Command::new("sh")
         .arg("-c")
-        .arg(format!("'{}' {line}", env!("CARGO_BIN_EXE_sweep")))
+        .arg(format!("'{}' {line}", env!("CARGO_BIN_EXE_haulage-sweeps")))
         .output()
         .expect("a shell");
     let words = format!("{}\n{}", stdout(&again), stderr(&again));

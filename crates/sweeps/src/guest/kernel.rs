@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::command::{output, succeed};
+use xtask::command::{output, succeed};
 
 /// A kernel that guests boot.
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use tempfile::TempDir;
 
-use crate::command::{build_haulage, succeed};
-use crate::packages;
 use kernel::{Kernel, Unpacked};
+use xtask::command::{build_haulage, succeed};
+use xtask::packages;
 
 pub(crate) mod kernel;
 

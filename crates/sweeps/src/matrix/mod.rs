@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 
-use crate::command::{output, root};
 use crate::guest::kernel::{self, KERNELS, Kernel};
 use crate::guest::{self, Prepared};
-use crate::skips;
 use systems::{Role, System, systems};
+use xtask::command::{output, root};
+use xtask::skips;
 
 mod cell;
 mod faults;

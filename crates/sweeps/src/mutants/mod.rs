@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::command::root;
-use crate::file_systems::FileSystems;
 use table::{MUTANTS, Mutant};
+use xtask::command::root;
+use xtask::file_systems::FileSystems;
 
 mod table;
 

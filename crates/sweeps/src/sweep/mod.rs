@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::command::build_haulage;
-use crate::file_systems::FileSystems;
 use run::{Run, Settings, Sweep};
+use xtask::command::build_haulage;
+use xtask::file_systems::FileSystems;
 
 mod calls;
 pub(crate) mod copies;

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use tempfile::TempDir;
 
 use super::counts::{Counts, Group, Verdict};
-use crate::file_systems::FileSystems;
+use xtask::file_systems::FileSystems;
 
 /// How often the progress line is written.
 const PROGRESS: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use anyhow::{Context, ensure};
 
 use super::counts::{Group, Verdict};
 use super::run::{Run, Sweep};
-use crate::command::cargo;
+use xtask::command::cargo;
 
 pub(super) const ATTACK: Sweep = Sweep {
     name: "attack",

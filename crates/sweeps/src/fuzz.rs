@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::command::{cargo, root};
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
+use xtask::command::{cargo, root};
 
 /// Search for inputs on which haulage panics, is killed by a signal, or takes more than one second or
 /// 256 MiB.

@@ -134,7 +134,7 @@ pub fn install_mpi() {
 }
 
 /// Installs what guests need. The error names what is still missing.
-pub(crate) fn install_guest() -> anyhow::Result<()> {
+pub fn install_guest() -> anyhow::Result<()> {
     install_packages(&packages_of_missing(GUEST_TOOLS));
     let missing = packages_of_missing(GUEST_TOOLS).join(" ");
     ensure!(missing.is_empty(), "packages are missing: {missing}");

@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 /// The root of the repository that this program was built from.
 #[must_use]
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate is in crates/")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is in a folder")
 }
 
 /// The cargo that runs xtask.
