@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -285,11 +284,7 @@ fn an_interrupted_run_leaves_no_scratch_files_and_can_be_resumed() {
         true => std::fs::read_to_string(only_run(dir).join("samples.csv")).unwrap_or_default(),
         false => String::new(),
     };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while lines().lines().count() < 6 {
-        assert!(Instant::now() < deadline, "no sample comes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testfs::wait_until(|| lines().lines().count() >= 6);
     kill_process(Pid::from_child(&child), Signal::INT).expect("it is running");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.signal(), Some(2), "{output:?}");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use testfs::{names_in, only, stderr};
 
@@ -132,26 +132,14 @@ fn a_killed_run_is_resumed_where_it_was() {
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("haulage runs");
         // The first run has to create its run directory.
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !dir.join("runs").exists() || rows(&text(&samples(dir))).is_empty() {
-            assert!(Instant::now() < deadline, "no sample comes");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        testfs::wait_until(|| dir.join("runs").exists() && !rows(&text(&samples(dir))).is_empty());
         let sleeps = || processes(dir).iter().any(|process| process.contains("sleep 1000"));
-        while in_command && !sleeps() {
-            assert!(Instant::now() < deadline, "no command comes");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        testfs::wait_until(|| !in_command || sleeps());
         std::thread::sleep(Duration::from_millis(rng.u64(5..400)));
         child.kill().expect("it runs");
         child.wait().expect("it ends");
-        let killed = Instant::now();
-        while !processes(dir).is_empty() {
-            let others = processes(dir);
-            // Much less than the 1000 s of the command.
-            assert!(killed.elapsed() < Duration::from_secs(60), "{kill}: still there: {others:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        // The time limit is much less than the 1000 s of the command.
+        testfs::wait_until(|| processes(dir).is_empty());
         let now = text(&samples(dir));
         assert!(now.starts_with(&kept), "{kill}: what was kept is no longer there");
         whole(&now).clone_into(&mut kept);

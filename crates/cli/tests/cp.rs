@@ -34,3 +34,19 @@ mod man;
 mod report;
 mod terminals;
 mod version;
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// `haulage cp` with `args` in `dir`.
+fn haulage_cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).current_dir(dir).env("LC_ALL", "C");
+    command
+}
+
+/// Runs [`haulage_cp`] to its end.
+fn cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
+    haulage_cp(dir, args).output().expect("haulage runs")
+}

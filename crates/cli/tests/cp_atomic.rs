@@ -7,23 +7,19 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{XattrFlags, setxattr};
 use rustix::io::Errno;
-use testfs::{Aspects, Faults, FaultyFs, Tree, each_fs, is_root, random_bytes, skip, test_name};
+use testfs::{
+    Aspects, Faults, FaultyFs, Tree, each_fs, is_root, random_bytes, skip, stderr, test_name,
+};
+
+use crate::cp;
 
 fn haulage() -> Command {
     testfs::command(env!("CARGO_BIN_EXE_haulage"))
-}
-
-fn cp(dir: &Path, args: &[&str]) -> Output {
-    haulage().arg("cp").args(args).current_dir(dir).output().expect("haulage runs")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The names in `dir` that are ours.
@@ -99,8 +95,8 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
                 (output, Tree::read(&dir).expect("a tree"))
             });
             let [(plain, plain_tree), (atomic, atomic_tree)] = made;
-            assert_eq!(plain.status, atomic.status, "{kind} {line}: {}", said(&atomic));
-            assert_eq!(said(&plain), said(&atomic), "{kind} {line}");
+            assert_eq!(plain.status, atomic.status, "{kind} {line}: {}", stderr(&atomic));
+            assert_eq!(stderr(&plain), stderr(&atomic), "{kind} {line}");
             let aspects = Aspects { mtimes: false, ..Aspects::ALL };
             let differences = plain_tree.differences(&atomic_tree, aspects);
             assert_eq!(differences, [""; 0], "{kind} {line}");
@@ -114,7 +110,7 @@ fn an_old_file_is_replaced_and_its_other_names_keep_what_it_held() {
         lay_out(dir);
         let (new, old) = (read(dir.join("a")).expect("a"), read(dir.join("twice")).expect("old"));
         let output = cp(dir, &["--atomic", "a", "twice"]);
-        assert!(output.status.success(), "{kind}: {}", said(&output));
+        assert!(output.status.success(), "{kind}: {}", stderr(&output));
         assert!(read(dir.join("twice")).expect("the copy") == new, "{kind}");
         assert!(read(dir.join("second")).expect("the other name") == old, "{kind}");
         assert_eq!(metadata(dir.join("second")).expect("second").nlink(), 1, "{kind}");
@@ -140,12 +136,12 @@ fn what_cannot_or_may_not_be_replaced_is_refused() {
         let mut command = haulage();
         let command = command.args(["cp", "--atomic", "a", dst]).current_dir(dir);
         let output = command.env("POSIXLY_CORRECT", "1").output().expect("haulage runs");
-        assert_eq!(said(&output), words);
+        assert_eq!(stderr(&output), words);
         assert_eq!(output.status.success(), words.is_empty(), "{dst}");
     }
     // A device is written to: it keeps nothing that could be lost.
     let output = cp(dir, &["--atomic", "a", "/dev/null"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
@@ -168,10 +164,10 @@ fn a_protected_file_is_not_replaced_without_force() {
     let Ok(output) = as_nobody(&["--atomic", "a", "b"]) else {
         return skip(&test_name(), "setpriv cannot be run here");
     };
-    assert_eq!(said(&output), "cp: cannot create regular file 'b': Permission denied\n");
+    assert_eq!(stderr(&output), "cp: cannot create regular file 'b': Permission denied\n");
     assert_eq!(read(dir.path().join("b")).expect("b"), b"old");
     let output = as_nobody(&["--atomic", "-f", "a", "b"]).expect("it ran before");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(read(dir.path().join("b")).expect("b"), b"new");
     if !is_root() {
         return skip(&test_name(), "a file of another user needs root");
@@ -181,9 +177,9 @@ fn a_protected_file_is_not_replaced_without_force() {
     chown(dir.path().join("b"), Some(1234), Some(1234)).expect("an owner");
     set_permissions(dir.path().join("b"), Permissions::from_mode(0o6676)).expect("a mode");
     let output = as_nobody(&["--atomic", "a", "b"]).expect("it ran before");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let words = "cp: warning: the new 'b' is not its old owner's: Operation not permitted\n";
-    assert_eq!(said(&output), words);
+    assert_eq!(stderr(&output), words);
     let made = metadata(dir.path().join("b")).expect("the copy");
     // What the old group might do beyond all others is not for the new one.
     assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (65_534, 65_534, 0o666));
@@ -200,7 +196,7 @@ fn a_failed_copy_leaves_the_old_file() {
         let src = src.to_str().expect("a name");
         let output = cp(dir.path(), &["--atomic", src, name]);
         assert_eq!(output.status.code(), Some(1), "{name}");
-        assert_eq!(said(&output), format!("cp: error reading '{src}': Input/output error\n"));
+        assert_eq!(stderr(&output), format!("cp: error reading '{src}': Input/output error\n"));
     }
     assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
     assert_eq!(read_dir(dir.path()).expect("a directory").count(), 1, "nothing else is there");
@@ -223,16 +219,12 @@ fn an_interrupted_copy_leaves_the_old_file() {
     // It is within the file, and has watched for signals since it began.
     let written = || std::fs::read_to_string(format!("/proc/{}/io", child.id())).ok();
     let count = |io: String| io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while written().and_then(count).is_none_or(|bytes: u64| bytes < 16 << 20) {
-        assert!(Instant::now() < deadline, "nothing is written");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testfs::wait_until(|| written().and_then(count).is_some_and(|bytes: u64| bytes >= 16 << 20));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is running");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.signal(), Some(15));
-    assert_eq!(said(&output), "cp: interrupted: 'old' is as it was before\n");
+    assert_eq!(stderr(&output), "cp: interrupted: 'old' is as it was before\n");
     assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
     assert_eq!(leftovers(dir.path()), 0);
 }
@@ -255,7 +247,7 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     drop(fifo);
     let output = child.wait_with_output().expect("it ends");
     let due = "cp: not writing to 'old', as it was replaced while being copied\n";
-    assert_eq!((output.status.code(), said(&output).as_str()), (Some(1), due));
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), due));
     assert_eq!(read(at("old")).expect("a file"), b"other");
     assert_eq!(leftovers(dir.path()), 0);
 }
@@ -329,7 +321,7 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
     let Some(output) = run(&[]).ok().filter(|_| dir.join("trace").exists()) else {
         return skip(&test_name(), "strace cannot be run here");
     };
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let mut always = Vec::new();
     if refused {
         let calls = calls_of(&dir.join("trace"));
@@ -337,7 +329,7 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
         let number = unnamed.expect("a file without a name").number;
         always.push(format!("inject=openat:error=EOPNOTSUPP:when={number}"));
         let output = run(&always).expect("strace ran before");
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(leftovers(&dir.join("dst")), 0);
     }
     let calls = calls_of(&dir.join("trace"));
@@ -367,7 +359,7 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
         let mut again = haulage();
         again.args(["cp", "--jobs=1", "--atomic"]).args(options).args(["-T", "src", "dst"]);
         let output = again.current_dir(dir).output().expect("haulage runs");
-        assert!(output.status.success(), "{what}: {}", said(&output));
+        assert!(output.status.success(), "{what}: {}", stderr(&output));
         // Where the second run meets files without names it does not come by every name of ours.
         assert!(refused || leftovers(&dir.join("dst")) == 0, "{what}");
     }

@@ -6,17 +6,13 @@ use std::fs::{create_dir_all, write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use testfs::{skip, test_name};
 
-fn cp(dir: &Path, words: &[&str]) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(words).current_dir(dir).env("LC_ALL", "C");
-    command.output().expect("haulage runs")
-}
+use crate::cp;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

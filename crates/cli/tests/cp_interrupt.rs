@@ -24,18 +24,10 @@ fn cp(dir: &Path, args: &[&str]) -> Child {
 
 /// Sends `signal` once `ready` holds, and returns the exit status and standard error.
 fn interrupt(child: Child, signal: Signal, ready: impl Fn() -> bool) -> (ExitStatus, String) {
-    wait_until(ready);
+    testfs::wait_until(ready);
     kill_process(Pid::from_child(&child), signal).expect("it is running");
     let output = child.wait_with_output().expect("it ends");
     (output.status, String::from_utf8(output.stderr).expect("words"))
-}
-
-fn wait_until(ready: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !ready() {
-        assert!(Instant::now() < deadline, "what is waited for does not happen");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// The lines that a copy writes to standard error, as they come.
@@ -61,7 +53,7 @@ impl Lines {
 
     /// Waits until there are `count` lines.
     fn wait_for(&self, count: usize) {
-        wait_until(|| self.text.lock().expect("text").lines().count() >= count);
+        testfs::wait_until(|| self.text.lock().expect("text").lines().count() >= count);
     }
 
     /// Waits until the copy has ended.
@@ -146,7 +138,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let lines = Lines::of(&mut child);
     let copy = dir.path().join("dst/source");
     let held = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 256 << 10);
-    wait_until(|| held() && faulty.hangs());
+    testfs::wait_until(|| held() && faulty.hangs());
     // A process cannot die within a read that the file system has begun; its last words come first.
     for (count, signal) in (1..).zip(signals) {
         kill_process(Pid::from_child(&child), *signal).expect("it is running");
@@ -171,7 +163,7 @@ fn the_status_signal_ends_nothing() {
     let lines = Lines::of(&mut child);
     let copy = dir.path().join("copy");
     let written = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 5000);
-    wait_until(written);
+    testfs::wait_until(written);
     kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
     lines.wait_for(1);
     drop(held);
@@ -235,7 +227,7 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
     let mut child = cp(dir.path(), &["--limit-rate=10K", "--reflink=never", "a", "b"]);
     let written = Lines::of(&mut child);
     let copy = dir.path().join("b");
-    wait_until(|| std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0));
+    testfs::wait_until(|| std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0));
     kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
     written.wait_for(1);
     kill_process(Pid::from_child(&child), Signal::INT).expect("it is running");
@@ -259,7 +251,7 @@ fn the_status_line_knows_nothing_of_a_stop() {
     let pid = Pid::from_child(&child);
     let copy = dir.path().join("b");
     let copied = || std::fs::metadata(&copy).map_or(0, |metadata| metadata.len());
-    wait_until(|| copied() >= 512 << 10);
+    testfs::wait_until(|| copied() >= 512 << 10);
     let signal = |signal| kill_process(pid, signal).expect("it is running");
     signal(Signal::STOP);
     rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED).expect("the copy stops");
@@ -268,7 +260,7 @@ fn the_status_line_knows_nothing_of_a_stop() {
     let stopped = stopped.elapsed();
     let before = copied();
     signal(Signal::CONT);
-    wait_until(|| copied() >= before + (512 << 10));
+    testfs::wait_until(|| copied() >= before + (512 << 10));
     signal(Signal::USR1);
     lines.wait_for(1);
     let seconds = (begun.elapsed() - stopped).as_secs_f64();
@@ -318,7 +310,7 @@ fn many_files_in_order_can_be_asked_for_like_a_long_one() {
     for _ in 0..10 {
         let child = begin();
         // They have taken tens of milliseconds by then.
-        wait_until(|| copied() > FILES / 4);
+        testfs::wait_until(|| copied() > FILES / 4);
         kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
         let in_time = copied() < FILES * 3 / 4;
         let output = child.wait_with_output().expect("it ends");

@@ -12,7 +12,7 @@ use engines::profile::{
 use engines::sys::cachestat;
 use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
 use serde_json::Value;
-use testfs::{FsKind, each_fs, each_pair, fs, random_bytes, skip, test_name};
+use testfs::{FsKind, each_fs, each_pair, fs, random_bytes, skip, stderr, test_name};
 
 /// Runs in `dir`, with the variable HAULAGE_PROFILE naming `profile`.
 fn cp(dir: &Path, profile: &Path, words: &[&str]) -> Output {
@@ -21,20 +21,16 @@ fn cp(dir: &Path, profile: &Path, words: &[&str]) -> Output {
     command.output().expect("haulage runs")
 }
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// Copies `src` to `copy` with `options`. Returns its line of the receipt, and standard error.
 fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, String) {
     let words = [&["--reflink=never", "--receipt=receipt"], options, &[src, "copy"]].concat();
     let output = cp(dir, profile, &words);
-    assert!(output.status.success(), "{words:?}: {}", said(&output));
+    assert!(output.status.success(), "{words:?}: {}", stderr(&output));
     assert!(read(dir.join(src)).expect("a source") == read(dir.join("copy")).expect("a copy"));
     remove_file(dir.join("copy")).expect("removed");
     let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
     let entry = receipt.lines().next().expect("a line");
-    (serde_json::from_str(entry).expect("JSON"), said(&output))
+    (serde_json::from_str(entry).expect("JSON"), stderr(&output))
 }
 
 /// Who chose the way, what was chosen, and what moved the last byte.
@@ -284,7 +280,7 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
         command.args(["cp", "--reflink=never", "--receipt=-", src, "copy"]).current_dir(&dir);
         command.env_remove("HAULAGE_PROFILE").env_remove("XDG_CONFIG_HOME").env_remove("HOME");
         let output = command.envs(variables.iter().copied()).output().expect("haulage runs");
-        assert_eq!(said(&output), "");
+        assert_eq!(stderr(&output), "");
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let entry: Value = serde_json::from_str(stdout.lines().next().expect("a line")).unwrap();
         (!is_by_rule(&entry)).then(|| way(&entry)[2].to_owned())
@@ -330,7 +326,7 @@ fn profile_notices_need_debug_or_stats() {
             let output = cp(dir.path(), &path, &words);
             std::fs::remove_dir_all(dir.path().join("to")).expect("removed");
             assert!(output.status.success());
-            let words = said(&output);
+            let words = stderr(&output);
             let notes: Vec<&str> =
                 words.lines().filter(|line| line.starts_with("cp: note: ")).collect();
             assert_eq!(notes.len(), usize::from(expected.is_some()), "once a run: {words}");
@@ -434,7 +430,7 @@ fn lines_match_by_files_in_flight() {
         let words: Vec<&str> =
             options.into_iter().chain(names.iter().map(String::as_str)).collect();
         let output = cp(dir.path(), &profile, &words);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
         std::fs::remove_dir_all(at("to")).expect("removed");
         let receipt = std::fs::read_to_string(at("r")).expect("a receipt");
         let summary: Value = serde_json::from_str(receipt.lines().last().unwrap()).unwrap();
@@ -479,7 +475,7 @@ fn stats_count_what_chose_the_variant() {
     std::fs::create_dir(dir.path().join("to")).expect("a directory");
     // A profile has no lines for files whose length is not known.
     let words = ["--reflink=never", "--stats", "--receipt=r", "a", "/proc/version", "to"];
-    let words = said(&cp(dir.path(), &profile, &words));
+    let words = stderr(&cp(dir.path(), &profile, &words));
     let (_, chosen) = words.split_once("\nchosen by\n").expect("a section");
     let rows: Vec<String> = chosen
         .lines()

@@ -13,12 +13,9 @@ use rustix::io::Errno;
 use serde_json::Value;
 use testfs::{Faults, FaultyFs, each_fs, random_bytes, skip, stderr, test_name};
 
-const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
+use crate::cp;
 
-fn cp(dir: &Path, args: &[&OsStr]) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).current_dir(dir).output().expect("the binary starts")
-}
+const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
 
 fn cp_words(dir: &Path, line: &str) -> Output {
     let words: Vec<&OsStr> = line.split(' ').map(OsStr::new).collect();
@@ -319,11 +316,7 @@ fn a_run_that_is_interrupted_has_a_summary() {
         .spawn()
         .expect("the binary starts");
     let copy = dir.path().join("copy");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0) {
-        assert!(std::time::Instant::now() < deadline, "the copy never began");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
+    testfs::wait_until(|| std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     let output = child.wait_with_output().expect("it ends");

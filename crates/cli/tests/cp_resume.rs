@@ -4,26 +4,18 @@ use std::fs::{create_dir, read, write};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use testfs::{Aspects, Costs, FsKind, Lies, SlowFs, each_fs, random_bytes, tree_differences};
 
+use crate::{cp, haulage_cp};
+
 const LARGE: usize = 72 << 20;
 
 /// What splice moves is not among the counts of /proc/PID/io, by which copies are killed here.
 const COUNTED: &str = "--engine=read_write:256K@2";
-
-fn haulage(dir: &Path, args: &[&str]) -> Command {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).current_dir(dir);
-    command
-}
-
-fn run(dir: &Path, args: &[&str]) -> Output {
-    haulage(dir, args).output().expect("haulage runs")
-}
 
 fn make_tree(root: &Path) {
     create_dir(root).expect("a directory");
@@ -57,7 +49,7 @@ fn has_ended(child: &Child, options: WaitIdOptions) -> bool {
 /// Runs until `bytes` were written and kills it then, or lets it end. Returns what it wrote and
 /// whether it ended by itself.
 fn run_for(dir: &Path, args: &[&str], bytes: u64) -> (u64, bool) {
-    let mut child = haulage(dir, args).spawn().expect("haulage runs");
+    let mut child = haulage_cp(dir, args).spawn().expect("haulage runs");
     let deadline = Instant::now() + Duration::from_secs(60);
     while !has_ended(&child, WaitIdOptions::NOHANG) {
         let hangs = Instant::now() > deadline;
@@ -137,7 +129,7 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
         let args = ["-r", COUNTED, "--resume", "src", dst.to_str().expect("UTF-8")];
         let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
         assert!(!ended, "{what}");
-        let dry_run = run(dir.path(), &[&["--dry-run", "-v"], &args[..]].concat());
+        let dry_run = cp(dir.path(), &[&["--dry-run", "-v"], &args[..]].concat());
         assert!(!testfs::stdout(&dry_run).contains("dst/src"), "{what}: {dry_run:?}");
         let (rest, ended) = run_for(dir.path(), &args, u64::MAX);
         assert!(ended && rest < content.len() as u64 * 2 / 3, "{what}: {rest} bytes again");
@@ -150,7 +142,7 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
         let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
         assert!(!ended, "{what}");
         write(src.join("large"), "short").expect("a file");
-        assert!(run(dir.path(), &args).status.success());
+        assert!(cp(dir.path(), &args).status.success());
         assert_eq!(leftovers(&dst), [""; 0], "{what}");
     }
 }
@@ -164,10 +156,10 @@ fn a_dry_run_leaves_what_a_killed_copy_left() {
     let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
     let before = leftovers(dir);
     assert!(!ended && before.len() > 2, "{before:?}");
-    let output = run(dir, &[&["--dry-run"], &args[..]].concat());
+    let output = cp(dir, &[&["--dry-run"], &args[..]].concat());
     assert!(output.status.success(), "{output:?}");
     assert_eq!(leftovers(dir), before);
-    assert!(run(dir, &args).status.success());
+    assert!(cp(dir, &args).status.success());
     assert_eq!(leftovers(dir), [""; 0]);
     assert!(!dir.join("dst/src").exists());
 }
@@ -189,7 +181,7 @@ fn sources_named_like_temporary_files_are_copied_like_others() {
             let args: Vec<_> = option.split(' ').chain(common).collect();
             // In the first pass all is new; later, names are replaced and links made again.
             for pass in 0..3 {
-                let output = run(dir, &args);
+                let output = cp(dir, &args);
                 assert!(output.status.success(), "{kind} {option}: {output:?}");
                 if option != "--atomic -b" {
                     let found = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
@@ -236,7 +228,7 @@ fn stale_hard_links_at_temporary_names_are_removed() {
                 let left = dir.join(format!("dst/.{name}.haulage-new"));
                 std::fs::hard_link(&first, left).expect("a link");
             }
-            let output = run(dir, &["-a", "--resume", "-T", "src", "dst"]);
+            let output = cp(dir, &["-a", "--resume", "-T", "src", "dst"]);
             assert!(output.status.success(), "{kind}: {output:?}");
             assert_eq!(leftovers(dir), [""; 0], "{kind}");
             let inode =
@@ -262,10 +254,10 @@ fn other_arguments_can_complete_a_killed_copy() {
     let common = ["-a", COUNTED, "--resume", "--reflink=never"];
     let (_, ended) = run_for(dir, &[&common[..], &["src", "dst"]].concat(), LARGE as u64 / 2);
     assert!(!ended && dir.join(".dst.haulage-journal").exists());
-    assert!(run(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
+    assert!(cp(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
     assert_eq!(leftovers(dir), [""; 0]);
     // The copy is complete, so the first arguments copy into the directory.
-    assert!(run(dir, &[&common[..], &["src", "dst"]].concat()).status.success());
+    assert!(cp(dir, &[&common[..], &["src", "dst"]].concat()).status.success());
     assert!(dir.join("dst/src/large").exists());
 }
 
@@ -279,7 +271,7 @@ fn a_partial_file_of_a_changed_source_is_not_used() {
     assert!(!ended && leftovers(dir).len() == 2);
     let changed = random_bytes(LARGE, 2);
     write(dir.join("a"), &changed).expect("other content");
-    let output = run(dir, &args);
+    let output = cp(dir, &args);
     assert!(output.status.success(), "{output:?}");
     assert!(read(dir.join("b")).expect("the copy") == changed);
     assert_eq!(leftovers(dir), [""; 0]);
@@ -291,17 +283,17 @@ fn complete_files_are_skipped_and_changed_files_are_copied() {
     let dir = dir.path();
     make_tree(&dir.join("src"));
     create_dir(dir.join("dst")).expect("a directory");
-    assert!(run(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
+    assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
     let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
     let before = (inode("dst/large"), inode("dst/d/3"));
     write(dir.join("src/d/3"), "another").expect("a file");
-    assert!(run(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
+    assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
     assert_eq!(inode("dst/large"), before.0, "it was complete");
     assert_ne!(inode("dst/d/3"), before.1, "it was not");
     let differences = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
     assert_eq!(differences.expect("trees"), [""; 0]);
     // A pre-existing directory is copied into.
-    assert!(run(dir, &["-a", "--resume", "src", "dst"]).status.success());
+    assert!(cp(dir, &["-a", "--resume", "src", "dst"]).status.success());
     assert!(dir.join("dst/src/large").exists());
 }
 
@@ -314,7 +306,7 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
         write(dir.join(name), random_bytes(LARGE, 1)).expect("a file");
     }
     let args = ["--resume", "same", "other", "dst"];
-    assert!(run(dir, &args).status.success());
+    assert!(cp(dir, &args).status.success());
     // Another file of equal length and time, such as a broken disk makes.
     let time = std::fs::metadata(dir.join("other")).expect("a file").modified().expect("a time");
     let copy = std::fs::File::options().write(true).open(dir.join("dst/other")).expect("the copy");
@@ -322,10 +314,10 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
     copy.set_modified(time).expect("its time");
     let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
     let before = inode("dst/same");
-    assert!(run(dir, &args).status.success());
+    assert!(cp(dir, &args).status.success());
     assert!(read(dir.join("dst/other")).expect("it") != read(dir.join("other")).expect("it"));
     let verifying = [&["--verify", "--receipt=receipt"], &args[..]].concat();
-    let output = run(dir, &verifying);
+    let output = cp(dir, &verifying);
     assert!(output.status.success(), "{output:?}");
     assert!(read(dir.join("dst/other")).expect("it") == read(dir.join("other")).expect("it"));
     assert_eq!(inode("dst/same"), before, "it was complete");
@@ -354,7 +346,7 @@ fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
             &["-a", "--resume", "s/large", "file"],
             &["-r", "--resume", "-T", "s", "new"],
         ] {
-            let output = run(dir, args);
+            let output = cp(dir, args);
             assert!(output.status.success(), "{kind} {args:?}: {output:?}");
             assert_eq!(leftovers(dir), [""; 0], "{kind} {args:?}");
         }

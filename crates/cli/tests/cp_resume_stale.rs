@@ -11,12 +11,9 @@ use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
 use rustix::io::Errno;
 use testfs::{Costs, SlowFs, each_fs, random_bytes};
 
-const LARGE: usize = 24 << 20;
+use crate::cp;
 
-fn run(dir: &Path, args: &[&str]) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).current_dir(dir).output().expect("haulage runs")
-}
+const LARGE: usize = 24 << 20;
 
 fn part(dir: &Path) -> PathBuf {
     dir.join(".b.haulage-part")
@@ -126,7 +123,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
             create_dir(&at).expect("a directory");
             prepare(&at.join("a"), &at.join("b"));
             left.put_with_mode(&at, mode);
-            let output = run(&at, &["-r", "--resume", "--reflink=never", option, "a", "b"]);
+            let output = cp(&at, &["-r", "--resume", "--reflink=never", option, "a", "b"]);
             assert!(output.status.success(), "{kind} {what}: {output:?}");
             assert!(at.join("b").symlink_metadata().is_ok(), "{kind} {what}");
             assert_eq!(leftovers(&at), [""; 0], "{kind} {what}");
@@ -143,7 +140,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
             // A link inside a directory is followed if it is older than the run.
             std::thread::sleep(Duration::from_millis(20));
             let options = ["-r", "--resume", "--reflink=never", option];
-            let output = run(dir, &[&options[..], &["-T", "src", "dst"]].concat());
+            let output = cp(dir, &[&options[..], &["-T", "src", "dst"]].concat());
             assert!(output.status.success(), "{kind} {what}, in a tree: {output:?}");
             assert!(dir.join("dst/b").symlink_metadata().is_ok(), "{kind} {what}");
             assert_eq!(leftovers(&dir.join("dst")), [""; 0], "{kind} {what}, in a tree");
@@ -181,7 +178,7 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
                 // A link inside a directory is followed if it is older than the run.
                 std::thread::sleep(Duration::from_millis(20));
                 let options = ["-r", "--resume", "-p", "--reflink=never"];
-                let output = run(dir, &[&options[..], args].concat());
+                let output = cp(dir, &[&options[..], args].concat());
                 assert!(output.status.success(), "{what}: {output:?}");
                 assert!(dir.join("dst/b").is_symlink(), "{what}");
                 assert!(read(&target).expect("the copy") == content, "{what}");
@@ -202,7 +199,7 @@ fn a_stale_partial_file_beside_a_directory_is_removed() {
     large(&dir.join("a"), dir);
     create_dir(dir.join("b")).expect("a directory");
     left.put(dir);
-    let output = run(dir, &["--resume", "a", "b"]);
+    let output = cp(dir, &["--resume", "a", "b"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(read(dir.join("b/a")).expect("the copy").len(), LARGE);
     assert_eq!(leftovers(dir), [""; 0]);
@@ -220,7 +217,7 @@ fn a_partial_file_of_an_earlier_source_gives_no_attribute_to_the_copy() {
             return;
         }
         attribute.expect("an attribute");
-        let output = run(dir, &["-a", "--resume", "--reflink=never", "a", "b"]);
+        let output = cp(dir, &["-a", "--resume", "--reflink=never", "a", "b"]);
         assert!(output.status.success(), "{kind}: {output:?}");
         assert!(read(dir.join("b")).expect("the copy") == random_bytes(LARGE, 1), "{kind}");
         let found = getxattr(dir.join("b"), "user.earlier", &mut [0; 8]);
@@ -237,7 +234,7 @@ fn partial_files_in_use_or_of_others_stay() {
     write(dir.join("a"), "short").expect("a file");
     let both = [".b.haulage-journal", ".b.haulage-part"];
     let check = |what: &str, args: &[&str], stays: &[&str]| {
-        let output = run(dir, args);
+        let output = cp(dir, args);
         assert!(output.status.success(), "{what}: {output:?}");
         assert_eq!(read(dir.join("b")).expect("the copy"), b"short", "{what}");
         assert_eq!(leftovers(dir), stays, "{what}");
@@ -295,7 +292,7 @@ fn partial_files_in_use_or_of_others_stay() {
     left.put(&dir.join("src"));
     write(dir.join("src/b"), "short").expect("a file");
     for pass in 0..2 {
-        let output = run(dir, &["-a", "--resume", "-T", "src", "dst"]);
+        let output = cp(dir, &["-a", "--resume", "-T", "src", "dst"]);
         assert!(output.status.success(), "{pass}: {output:?}");
         assert_eq!(leftovers(&dir.join("dst")), both, "{pass}");
     }
@@ -321,7 +318,7 @@ fn a_partial_file_that_is_not_private_is_not_continued() {
             std::os::unix::fs::chown(part(dir), uid, None).expect("an owner");
             // Open, so that no other file gets its number.
             let partial = std::fs::File::open(part(dir)).expect("the partial file");
-            let output = run(dir, &["--resume", "--reflink=never", "a", "b"]);
+            let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
             assert!(output.status.success(), "{kind} {mode:o} {uid:?}: {output:?}");
             let copy = std::fs::metadata(dir.join("b")).expect("the copy");
             let was_continued = copy.ino() == partial.metadata().expect("its state").ino();
@@ -374,7 +371,7 @@ fn what_a_full_disk_ended_is_continued() {
     let src = tempfile::tempdir().expect("a directory");
     large(&src.path().join("a"), dir);
     let src = src.path().join("a");
-    let output = run(dir, &["--resume", src.to_str().expect("UTF-8"), "b"]);
+    let output = cp(dir, &["--resume", src.to_str().expect("UTF-8"), "b"]);
     let said = testfs::stderr(&output);
     assert!(said.contains("No space left on device"), "{said}");
     assert_eq!(leftovers(dir), [".b.haulage-journal", ".b.haulage-part"]);
@@ -436,7 +433,7 @@ fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made
         left.put_with_mode(dir, 0o644);
         let held = std::fs::File::open(part(dir)).expect("the partial file");
         flock(&held, FlockOperation::LockExclusive).expect("a lock");
-        let output = run(dir, &["--resume", "--reflink=never", "a", "b"]);
+        let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
         assert!(output.status.success(), "{kind}: {output:?}");
         assert!(read(dir.join("b")).expect("the copy") == content, "{kind}");
         let named = std::fs::metadata(part(dir)).expect("the partial file is there");
@@ -455,7 +452,7 @@ fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
         for name in [part(dir), journal(dir)] {
             create_dir(&name).expect("a directory");
             write(name.join("something"), "").expect("a file");
-            let output = run(dir, &["--resume", "--reflink=never", "a", "b"]);
+            let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
             assert!(output.status.success(), "{kind} {name:?}: {output:?}");
             assert!(read(dir.join("b")).expect("the copy") == content, "{kind} {name:?}");
             assert!(name.join("something").exists(), "{kind} {name:?}");
@@ -466,7 +463,7 @@ fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
         // The marker of an incomplete directory has such a name as well.
         create_dir(dir.join("src")).expect("a directory");
         create_dir(journal(dir)).expect("a directory");
-        let output = run(dir, &["-r", "--resume", "src", "b"]);
+        let output = cp(dir, &["-r", "--resume", "src", "b"]);
         assert!(output.status.success() && dir.join("b").is_dir(), "{kind}: {output:?}");
     });
 }
@@ -495,7 +492,7 @@ fn a_stale_temporary_is_removed_by_every_way_to_complete_a_copy() {
                 write(&left, random_bytes(len, 2)).expect("a file");
                 // In a file system without locks the temporary has to be older than the run.
                 std::thread::sleep(std::time::Duration::from_millis(20));
-                let output = run(dir, &[&["-a", "--resume"], args].concat());
+                let output = cp(dir, &[&["-a", "--resume"], args].concat());
                 assert!(output.status.success(), "{kind} {what} {args:?}: {output:?}");
                 assert!(read(&dst).expect("it") == random_bytes(len, 1), "{kind} {what} {args:?}");
                 assert_eq!(leftovers(&dir.join("dst")), [""; 0], "{kind} {what} {args:?}");
@@ -543,7 +540,7 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
         write(dst.join(part.replace("haulage-part", "haulage-new")), "new").expect("a file");
         // In a file system without locks the temporary has to be older than the run.
         std::thread::sleep(Duration::from_millis(20));
-        let output = run(dir, &args[1..]);
+        let output = cp(dir, &args[1..]);
         assert!(output.status.success(), "{kind}: {output:?}");
         assert!(read(dst.join(&name)).expect("the copy") == content, "{kind}");
         assert_eq!(leftovers(&dst), [""; 0], "{kind}");
@@ -565,7 +562,7 @@ fn a_copied_file_with_the_name_of_a_temporary_stays() {
     write(dir.join("two/a"), "two").expect("a file");
     for sources in [["one/.", "two/."], ["two/.", "one/."], ["one/.a.haulage-new", "two/a"]] {
         for _ in 0..2 {
-            let output = run(dir, &["-a", "--resume", "--jobs=1", sources[0], sources[1], "dst"]);
+            let output = cp(dir, &["-a", "--resume", "--jobs=1", sources[0], sources[1], "dst"]);
             assert!(output.status.success(), "{sources:?}: {output:?}");
             assert!(dir.join("dst/a").exists(), "{sources:?}");
             assert!(dir.join("dst/.a.haulage-new").exists(), "{sources:?}");

@@ -5,29 +5,17 @@ use std::fs::{metadata, read, set_permissions, write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
-use testfs::{Costs, Lies, SlowFs, names_in, random_bytes};
+use testfs::{Costs, Lies, SlowFs, names_in, random_bytes, stderr};
 
-fn haulage(dir: &Path, args: &[&str]) -> Command {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).current_dir(dir).env("LC_ALL", "C");
-    command
-}
-
-fn cp(dir: &Path, args: &[&str]) -> Output {
-    haulage(dir, args).output().expect("haulage runs")
-}
+use crate::{cp, haulage_cp};
 
 fn begin(dir: &Path, args: &[&str]) -> Child {
-    haulage(dir, args).stderr(Stdio::piped()).spawn().expect("haulage runs")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    haulage_cp(dir, args).stderr(Stdio::piped()).spawn().expect("haulage runs")
 }
 
 /// All that a server can do.
@@ -60,14 +48,6 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
     (dir, src)
 }
 
-fn wait_until(ready: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !ready() {
-        assert!(Instant::now() < deadline, "it never happens");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// Whether the copy has created a temporary file in `dir`.
 fn has_begun(dir: &Path) -> bool {
     names_in(dir).iter().any(|name| name.contains("haulage"))
@@ -84,7 +64,7 @@ fn atomic_renames_a_complete_file() {
         let before = metadata(root.join("old")).expect("a file");
         for name in ["old", "new"] {
             let output = cp(root, &["-p", "--atomic", "--durable", &src, name]);
-            assert_eq!(said(&output), "", "{what}: {name}");
+            assert_eq!(stderr(&output), "", "{what}: {name}");
             assert!(output.status.success(), "{what}: {name}");
             assert!(read(root.join(name)).expect("the copy") == content, "{what}: {name}");
             let [copied, from] = [root.join(name), PathBuf::from(&src)].map(|path| {
@@ -104,12 +84,12 @@ fn atomic_replaces_no_file_that_appears_during_the_copy() {
     each_server(Costs::default(), |what, served| {
         let root = served.path();
         let child = begin(root, &["--atomic", "--limit-rate=300K", &src, "new"]);
-        wait_until(|| has_begun(root));
+        testfs::wait_until(|| has_begun(root));
         write(root.join("new"), "another's").expect("a file");
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(1), "{what}");
         let due = "cp: cannot create regular file 'new': File exists\n";
-        assert_eq!(said(&output), due, "{what}");
+        assert_eq!(stderr(&output), due, "{what}");
         assert_eq!(read(root.join("new")).expect("a file"), b"another's", "{what}");
         assert_eq!(names_in(root), ["new"], "{what}");
     });
@@ -128,7 +108,7 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
             ALL => ("", "content"),
             _ => ("cp: cannot create regular file 'new': File exists\n", "new"),
         };
-        assert_eq!(said(&output), due, "{what}");
+        assert_eq!(stderr(&output), due, "{what}");
         assert_eq!(read(root.join("new")).expect("a file"), content.as_bytes(), "{what}");
         assert_eq!(names_in(root), ["new"], "{what}");
     });
@@ -136,7 +116,7 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
         let root = served.path();
         write(root.join("f"), "old").expect("a file");
         let output = cp(root, &["--backup=numbered", &src, "f"]);
-        assert_eq!(said(&output), "", "{what}");
+        assert_eq!(stderr(&output), "", "{what}");
         let (names, backup) = match what {
             ALL => (&["f", "f.~1~"][..], "f.~1~"),
             _ => (&["f", "f.~1~", "f.~2~"][..], "f.~2~"),
@@ -171,7 +151,7 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
             for keeps in ["--update=all", "--update=none", "--update=none-fail", "-i", "-b", "-u"] {
                 let name = format!("to {} {keeps}", options.join(" "));
                 let output = cp(root, &[options, &["-p", keeps, &src, &name]].concat());
-                assert_eq!(said(&output), "", "{what}: {name}");
+                assert_eq!(stderr(&output), "", "{what}: {name}");
                 let copied = metadata(root.join(&name)).expect("the copy");
                 assert_eq!(copied.modified().expect("a time"), time, "{what}: {name}");
                 assert_eq!(copied.nlink(), 1, "{what}: {name}");
@@ -195,7 +175,7 @@ fn a_file_that_its_owner_may_not_write_is_so_under_its_name() {
                 let name = format!("to {} {index}", options.join(" "));
                 for onto in ["nothing", "its copy"] {
                     let output = cp(root, &[options, &["-p", &src, &name]].concat());
-                    assert_eq!(said(&output), "", "{what}: {name}, onto {onto}");
+                    assert_eq!(stderr(&output), "", "{what}: {name}, onto {onto}");
                     let copied = metadata(root.join(&name)).expect("the copy").mode();
                     assert_eq!(copied & 0o7777, mode, "{what}: {name}, onto {onto}");
                 }
@@ -218,10 +198,10 @@ fn a_file_that_another_host_has_removed_is_copied_anew() {
         assert!(dst.exists(), "{options:?}");
         std::fs::remove_file(elsewhere.path().join("f")).expect("removed");
         // The kernel forgets an inode some time after its last name went. Until then it could be opened.
-        wait_until(|| served.inodes() == 1);
+        testfs::wait_until(|| served.inodes() == 1);
         assert!(dst.exists(), "the kernel knows it still");
         let output = cp(served.path(), &[options, &[&src, "f"]].concat());
-        assert_eq!(said(&output), "", "{options:?}");
+        assert_eq!(stderr(&output), "", "{options:?}");
         assert_eq!(
             served.contents()[Path::new("f")].as_deref(),
             Some(&b"content"[..]),
@@ -257,7 +237,7 @@ fn lists_of_nfs_that_are_modes_are_kept_as_modes() {
                 dst.display()
             );
             let expected = if is_mode { "" } else { &message };
-            assert_eq!(said(&output), expected, "{options:?} {who:?}");
+            assert_eq!(stderr(&output), expected, "{options:?} {who:?}");
             assert_eq!(output.status.success(), is_mode, "{options:?} {who:?}");
             assert_eq!(read(&dst).expect("the copy"), b"content", "{options:?} {who:?}");
             let mode = metadata(&dst).expect("the copy").permissions().mode();
@@ -280,7 +260,7 @@ fn a_file_that_only_its_creator_may_read_is_verified() {
                 let output = cp(root, &["--verify", option, &src, "f"]);
                 assert_eq!(output.status.success(), wrong_byte_at.is_none(), "{what} {option}");
                 assert_eq!(
-                    said(&output).contains("differs"),
+                    stderr(&output).contains("differs"),
                     wrong_byte_at.is_some(),
                     "{what} {option}"
                 );
@@ -306,7 +286,7 @@ fn every_engine_copies_what_short_reads_return() {
             let src = served.path().join("src");
             let args = [&*format!("--engine={engine}"), src.to_str().expect("plain"), "dst"];
             let output = cp(dir.path(), &args);
-            assert!(output.status.success(), "{engine}: {}", said(&output));
+            assert!(output.status.success(), "{engine}: {}", stderr(&output));
             let copied = read(dir.path().join("dst")).expect("the copy");
             assert!(copied == content, "{engine}: {read_bytes_max}: silently wrong");
         }
@@ -332,7 +312,7 @@ fn atomic_ends_where_inode_numbers_change_at_each_look() {
             kill_process(pid, Signal::KILL).expect("it runs");
         }
         let output = ended.join().expect("it was waited for");
-        assert!(output.status.success(), "{what}: {}: {}", output.status, said(&output));
+        assert!(output.status.success(), "{what}: {}: {}", output.status, stderr(&output));
         let mut found = served.contents();
         let copied = found.remove(Path::new("new"));
         assert!(copied.flatten().is_some_and(|copied| copied == content), "{what}");
@@ -349,11 +329,11 @@ fn an_interrupted_copy_leaves_the_old_file_alone() {
         write(root.join("old"), "old").expect("a file");
         let child = begin(root, &["--atomic", "--limit-rate=30K", &src, "old"]);
         // Until it watches for signals one ends it on the spot.
-        wait_until(|| has_begun(root) && testfs::handles(&child, Signal::TERM.as_raw()));
+        testfs::wait_until(|| has_begun(root) && testfs::handles(&child, Signal::TERM.as_raw()));
         kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.signal(), Some(15), "{what}");
-        assert_eq!(said(&output), "cp: interrupted: 'old' is as it was before\n", "{what}");
+        assert_eq!(stderr(&output), "cp: interrupted: 'old' is as it was before\n", "{what}");
         assert_eq!(read(root.join("old")).expect("a file"), b"old", "{what}");
         assert_eq!(names_in(root), ["old"], "{what}");
     });
@@ -374,7 +354,7 @@ fn backups_are_numbered_and_none_replaces_another() {
             write(&src, number.to_string()).expect("a file");
             let src = src.to_str().expect("a plain name");
             let output = cp(root, &[atomic, &["--backup=numbered", src, "f"]].concat());
-            assert!(output.status.success(), "{what}: {number}: {}", said(&output));
+            assert!(output.status.success(), "{what}: {number}: {}", stderr(&output));
         }
         let due = [
             ("f", "5"),
@@ -419,19 +399,19 @@ fn check_killed(lies: &Lies) {
         let root = served.path();
         let common = ["-p", "--resume", "--engine=read_write:256K", src];
         let output = cp(root, &[&common[..], &["whole"]].concat());
-        assert!(output.status.success(), "{what}: {}", said(&output));
+        assert!(output.status.success(), "{what}: {}", stderr(&output));
         // Those of the journal are among them.
         let whole = served.writes();
         let args = [&common[..], &["copy"]].concat();
         let mut child = begin(root, &args);
         // A look at the partial file could make the kernel forget its name.
-        wait_until(|| (served.writes() - whole) * 2 >= whole);
+        testfs::wait_until(|| (served.writes() - whole) * 2 >= whole);
         child.kill().expect("it runs");
         child.wait().expect("it ends");
         let killed = served.writes() - whole;
         assert!(!root.join("copy").exists(), "{what}");
         let output = cp(root, &args);
-        assert_eq!(said(&output), "", "{what}");
+        assert_eq!(stderr(&output), "", "{what}");
         assert!(output.status.success(), "{what}");
         let rest = served.writes() - whole - killed;
         assert!(rest * 3 < whole * 2, "{what}: {rest} writes after {killed} of {whole}");

@@ -2,19 +2,11 @@
 
 use std::fs::{create_dir, read, write};
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::Value;
-use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, tree_differences};
+use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, stderr, tree_differences};
 
-fn cp(dir: &Path, args: &[&str]) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).current_dir(dir).output().expect("haulage runs")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use crate::cp;
 
 #[test]
 fn a_wrong_byte_is_found_wherever_it_is() {
@@ -29,7 +21,7 @@ fn a_wrong_byte_is_found_wherever_it_is() {
             let dst = dst.to_str().expect("a name");
             let output = cp(dir.path(), &[options, &["a", dst]].concat());
             let words = format!("cp: '{dst}' differs from 'a' at byte offset {at}\n");
-            assert_eq!(said(&output), words, "{options:?}");
+            assert_eq!(stderr(&output), words, "{options:?}");
             assert_eq!(output.status.code(), Some(1), "{options:?} {at}");
         }
         // What nobody reads back nobody finds.
@@ -40,7 +32,7 @@ fn a_wrong_byte_is_found_wherever_it_is() {
         };
         let dst = faulty.path().join("made");
         let output = cp(dir.path(), &["a", dst.to_str().expect("a name")]);
-        assert!(output.status.success(), "{at}: {}", said(&output));
+        assert!(output.status.success(), "{at}: {}", stderr(&output));
     }
 }
 
@@ -56,7 +48,7 @@ fn a_wrong_copy_does_not_replace_the_old_file() {
         let src = src.to_str().expect("a name");
         let output = cp(dir.path(), &["--verify", "--atomic", src, name]);
         let words = format!("cp: '{name}' differs from '{src}' at byte offset 200000\n");
-        assert_eq!(said(&output), words);
+        assert_eq!(stderr(&output), words);
         assert_eq!(output.status.code(), Some(1), "{name}");
     }
     assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
@@ -80,7 +72,7 @@ fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
             let dst = format!("t{number}");
             let more = ["--verify", "--receipt=receipt", "-a", "s", &dst];
             let output = cp(dir, &[*options, &more].concat());
-            assert!(output.status.success(), "{kind} {options:?}: {}", said(&output));
+            assert!(output.status.success(), "{kind} {options:?}: {}", stderr(&output));
             let differences = tree_differences(&dir.join("s"), &dir.join(&dst), Aspects::ALL);
             assert_eq!(differences.expect("trees"), [""; 0], "{kind} {options:?}");
             let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
@@ -112,10 +104,10 @@ fn streams_cannot_be_verified() {
     let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
     let output = testfs::command("sh").args(["-c", &shell]).current_dir(dir.path()).output();
     let output = output.expect("a shell");
-    assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/stdin' is no regular file\n");
+    assert_eq!(stderr(&output), "cp: cannot verify the copy: '/dev/stdin' is no regular file\n");
     assert_eq!(output.status.code(), Some(1));
     let output = cp(dir.path(), &["--verify", "a", "/dev/null"]);
-    assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/null' is no regular file\n");
+    assert_eq!(stderr(&output), "cp: cannot verify the copy: '/dev/null' is no regular file\n");
 }
 
 /// The method of each entry in the receipt in `dir`, and whether it has a digest.
@@ -157,7 +149,7 @@ fn a_wrong_byte_is_found_with_every_other_option() {
         let output = cp(dir, &[options, &common[..]].concat());
         let at = (3 << 20) + 7;
         let words = format!("cp: '{dst}' differs from 's/sparse' at byte offset {at}\n");
-        assert_eq!(said(&output), words, "{number} {options:?}");
+        assert_eq!(stderr(&output), words, "{number} {options:?}");
         assert_eq!(output.status.code(), Some(1), "{options:?}");
         assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
     }
@@ -176,7 +168,7 @@ fn a_wrong_copy_leaves_no_partial_file_and_no_name() {
         let common = ["--verify", "--receipt=receipt", src, "new"];
         let output = cp(dir, &[options, &common[..]].concat());
         let words = format!("cp: 'new' differs from '{src}' at byte offset {}\n", 5 << 20);
-        assert_eq!(said(&output), words, "{options:?}");
+        assert_eq!(stderr(&output), words, "{options:?}");
         assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
         let names: Vec<_> = std::fs::read_dir(dir).expect("a directory").collect();
         assert_eq!(names.len(), 1, "the receipt alone: {names:?}");
@@ -196,7 +188,7 @@ fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
             for pass in 0..2 {
                 let common = ["-a", "--verify", "--receipt=receipt", "-T", "s", "d"];
                 let output = cp(dir, &[options, &common[..]].concat());
-                assert!(output.status.success(), "{kind} {options:?}: {}", said(&output));
+                assert!(output.status.success(), "{kind} {options:?}: {}", stderr(&output));
                 let found = tree_differences(&dir.join("s"), &dir.join("d"), Aspects::ALL);
                 assert_eq!(found.expect("trees"), [""; 0], "{kind} {options:?}");
                 let mut entries = methods_and_digests(dir);
@@ -244,7 +236,7 @@ fn holes_of_both_files_are_not_read() {
         let mut command = testfs::command("timeout");
         command.args(["60", env!("CARGO_BIN_EXE_haulage"), "cp", "-a", "--verify", "a", "b"]);
         let output = command.current_dir(dir).output().expect("timeout runs");
-        assert!(output.status.success(), "{kind}: {:?} {}", output.status, said(&output));
+        assert!(output.status.success(), "{kind}: {:?} {}", output.status, stderr(&output));
         let copy = std::fs::File::open(dir.join("b")).expect("a copy");
         assert_eq!(copy.metadata().expect("its state").len(), LEN, "{kind}");
         for at in [0, at, LEN - 1] {
@@ -279,7 +271,7 @@ fn a_hole_is_compared_with_the_data_of_the_other_file() {
             sparse_file(&dst, LEN, of_dst);
             set_time_of(&dst, &src);
             let output = cp(dir, &["-a", "--resume", "--verify", "--receipt=receipt", "a", "b"]);
-            let what = format!("{kind} {of_src:?} {of_dst:?}: {}", said(&output));
+            let what = format!("{kind} {of_src:?} {of_dst:?}: {}", stderr(&output));
             assert!(output.status.success(), "{what}");
             let method = if of_src == of_dst { "skipped" } else { "copied" };
             assert_eq!(methods_and_digests(dir), [(method.to_owned(), true)], "{what}");
@@ -303,6 +295,6 @@ fn holes_of_a_fuse_file_system_are_read() {
     set_time_of(&dst, &src);
     let src = src.to_str().expect("a name");
     let output = cp(dir.path(), &["-p", "--resume", "--verify", src, "b"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(read(&dst).expect("a copy") == content);
 }

@@ -271,11 +271,7 @@ fn an_interrupt_leaves_nothing_behind() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("haulage runs");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while names_in(dir.path()).is_empty() {
-            assert!(Instant::now() < deadline, "no scratch directory");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        testfs::wait_until(|| !names_in(dir.path()).is_empty());
         std::thread::sleep(Duration::from_millis(after_ms));
         assert_eq!(names_in(dir.path()).len(), 1, "all files are in one directory");
         let pid = rustix::process::Pid::from_child(&child);

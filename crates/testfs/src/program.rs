@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
 
 /// A command that starts `program`, which is haulage or starts it, without the profile of this
 /// machine: the chosen variants would depend on it.
@@ -30,6 +31,19 @@ pub fn handles(child: &Child, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Waits until `is_so`, for what other processes and threads do.
+///
+/// # Panics
+/// If it is not so after a minute and a half.
+#[track_caller]
+pub fn wait_until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "what is waited for does not happen");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// The standard output of a program.

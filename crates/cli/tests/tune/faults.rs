@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engines::profile::{Machine, Profile};
 use serde_json::Value;
@@ -25,11 +25,7 @@ fn an_interrupt_leaves_nothing_behind() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("haulage runs");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while names_in(&dst).is_empty() {
-            assert!(Instant::now() < deadline, "no scratch directory");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        testfs::wait_until(|| !names_in(&dst).is_empty());
         std::thread::sleep(Duration::from_millis(after_ms));
         assert_eq!((names_in(&src).len(), names_in(&dst).len()), (1, 1), "a directory in each");
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal)
@@ -143,11 +139,7 @@ fn the_directories_of_a_killed_search_are_reported_once() {
         .stderr(Stdio::null())
         .spawn()
         .expect("haulage runs");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while names_in(&work).len() < 2 {
-        assert!(Instant::now() < deadline, "no scratch directories");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testfs::wait_until(|| names_in(&work).len() >= 2);
     child.kill().and_then(|()| child.wait()).expect("killed");
     let left = names_in(&work);
     assert_eq!(left.len(), 2, "sources and copies");

@@ -22,11 +22,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     };
     let length =
         || part().and_then(|part| dir.path().join(part).metadata().ok()).map(|it| it.len());
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while ranks_of(&child).len() < 3 || length().unwrap_or(0) < 20_000 {
-        assert!(Instant::now() < deadline, "no receipts are written");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testfs::wait_until(|| ranks_of(&child).len() >= 3 && length().unwrap_or(0) >= 20_000);
     kill_one(&ranks_of(&child), 1);
     assert!(!child.wait().expect("mpirun ends").success());
     let left = part().expect("what is left");
@@ -69,12 +65,8 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
     let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=4M", "src", "dst"];
     for (turn, victim) in [0, 2, 1].into_iter().enumerate() {
         let mut child = start_quietly(dir.path(), 3, &args);
-        let deadline = Instant::now() + Duration::from_secs(90);
         let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
-        while ranks_of(&child).len() < 3 || !is_under_way() {
-            assert!(Instant::now() < deadline, "turn {turn}: the copy does not begin");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        testfs::wait_until(|| ranks_of(&child).len() >= 3 && is_under_way());
         std::thread::sleep(Duration::from_millis(100 * turn as u64));
         kill_one(&ranks_of(&child), victim);
         let status = child.wait().expect("mpirun ends");
@@ -100,7 +92,6 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
     let args = ["cp", "-a", "--resume", "--jobs=1", engine, "--limit-rate=300M", "src", "dst"];
     for victim in [0, 2, 1] {
         let mut child = start_quietly(dir.path(), 3, &args);
-        let deadline = Instant::now() + Duration::from_secs(90);
         // Bytes that each rank has written by write(2). Those of splice(2) are not counted in a tmpfs.
         let written = || -> Vec<u64> {
             let of = |pid: u32| {
@@ -117,10 +108,9 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
             let written = written();
             written.len() == 3 && written.iter().all(|&bytes| bytes > 5 << 20)
         };
-        while !are_at_it() || journal.metadata().is_ok_and(|found| found.len() < 200) {
-            assert!(Instant::now() < deadline, "not all ranks copy: {:?}", written());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        testfs::wait_until(|| {
+            are_at_it() && !journal.metadata().is_ok_and(|found| found.len() < 200)
+        });
         kill_one(&ranks_of(&child), victim);
         assert!(!child.wait().expect("mpirun ends").success());
         assert!(!dst.exists(), "it has no name yet");
@@ -137,11 +127,7 @@ fn a_signal_ends_the_job_in_order() {
     make_tree(&dir.path().join("src"), 6);
     let args = ["cp", "-a", "--jobs=1", "--limit-rate=2M", "src", "dst"];
     let child = haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while ranks_of(&child).len() < 2 || !dir.path().join("dst/flat").exists() {
-        assert!(Instant::now() < deadline, "the copy does not begin");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testfs::wait_until(|| ranks_of(&child).len() >= 2 && dir.path().join("dst/flat").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
     let begun = Instant::now();
