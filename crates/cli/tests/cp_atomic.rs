@@ -152,7 +152,7 @@ fn a_protected_file_is_not_replaced_without_force() {
     write(dir.path().join("b"), "old").expect("a file");
     set_permissions(dir.path().join("b"), Permissions::from_mode(0o444)).expect("a mode");
     let program = dir.path().join("haulage");
-    std::fs::copy(env!("CARGO_BIN_EXE_haulage"), &program).expect("a copy of the program");
+    testfs::copy_program(env!("CARGO_BIN_EXE_haulage"), &program);
     let as_nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);

@@ -170,7 +170,7 @@ fn an_ordinary_user_without_a_home_runs_it() {
     // Others may look, and not write.
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
     let program = dir.path().join("haulage");
-    std::fs::copy(PROGRAM, &program).expect("a program that the user may start");
+    testfs::copy_program(PROGRAM, &program);
     let run = |args: &[&str]| {
         let mut command = Command::new(&program);
         command.arg("doctor").args(args).env_clear().current_dir(dir.path());

@@ -21,7 +21,9 @@ mod tree;
 pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
 pub use faulty::{Faults, FaultyFs};
 pub use lies::{LengthChange, Lies, WrongSize};
-pub use program::{command, handles, json, measuring, names_in, only, stderr, stdout, wait_until};
+pub use program::{
+    command, copy_program, handles, json, measuring, names_in, only, stderr, stdout, wait_until,
+};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs, small_fs_at};
 pub use served::ServedFs;
 pub use skip::{is_root, skip, test_name};

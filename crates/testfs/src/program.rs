@@ -33,6 +33,16 @@ pub fn handles(child: &Child, signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
+/// Copies a program that this process is to start, by another process. A child of another thread would
+/// inherit a descriptor that writes to the copy, and the copy could not be executed while the child has it: ETXTBSY.
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn copy_program(program: &str, copy: &Path) {
+    let status = Command::new("cp").arg(program).arg(copy).status();
+    assert!(status.is_ok_and(|status| status.success()), "{program} is not copied");
+}
+
 /// Waits until `is_so`, for what other processes and threads do.
 ///
 /// # Panics
