@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ConductError;
+use super::session_process::ConductError;
 use crate::analysis::observations::Observations;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};

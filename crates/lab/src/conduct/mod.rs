@@ -23,7 +23,6 @@ use crate::analysis::interim::{self, SESSIONS_MIN};
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Order};
 use crate::experiment::estimate;
-use crate::run_dir::files::RunError;
 use crate::run_dir::{Run, RunDir};
 use crate::session::protocol::Event;
 use crate::session::watchdog::Watchdog;
@@ -31,22 +30,11 @@ use crate::stats::Answer;
 use cell_run::{CellRun, Ended};
 use session_process::run_session;
 
+pub use session_process::ConductError;
 pub use state::{Conductor, Limits, Places};
 
 /// After these numbers of sessions, the rounds of a session are planned again.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
-
-/// What can end an experiment.
-#[derive(Debug, thiserror::Error)]
-pub enum ConductError {
-    /// The run directory cannot be written.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// A session, or the process that is to end sessions after the conductor's own end, failed or
-    /// cannot be started; in words.
-    #[error("{0}")]
-    Failed(String),
-}
 
 /// Progress for the caller; reported between sessions and never while something is timed.
 #[derive(Debug)]

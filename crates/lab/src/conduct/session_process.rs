@@ -4,10 +4,22 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::{Pid, Signal};
 
-use super::ConductError;
 use crate::process::{Group, LabProcess};
+use crate::run_dir::files::RunError;
 use crate::session::protocol::{Event, Order};
 use crate::session::watchdog::Watchdog;
+
+/// What can end an experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum ConductError {
+    /// The run directory cannot be written.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A session, or the process that is to end sessions after the conductor's own end, failed or
+    /// cannot be started; in words.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Runs a session and passes its events to `take`. While it runs, `running` holds its process
 /// group.
