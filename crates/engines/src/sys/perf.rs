@@ -22,7 +22,6 @@ pub enum Event {
 #[derive(Debug)]
 pub struct PerfCounter {
     fd: OwnedFd,
-    user_only: bool,
 }
 
 /// The first version of `struct perf_event_attr` of linux/perf_event.h (PERF_ATTR_SIZE_VER0), which
@@ -102,19 +101,10 @@ impl PerfCounter {
     /// counting is forbidden. `NOSYS`: the kernel lacks the call.
     pub fn open(event: Event) -> io::Result<PerfCounter> {
         match open(event, INHERIT) {
-            Ok(fd) => Ok(PerfCounter { fd, user_only: false }),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                let fd = open(event, INHERIT | EXCLUDE_KERNEL | EXCLUDE_HV)?;
-                Ok(PerfCounter { fd, user_only: true })
-            }
-            Err(errno) => Err(errno),
+            Err(Errno::ACCESS | Errno::PERM) => open(event, INHERIT | EXCLUDE_KERNEL | EXCLUDE_HV),
+            opened => opened,
         }
-    }
-
-    /// Whether only events in user mode are counted.
-    #[must_use]
-    pub fn is_user_only(&self) -> bool {
-        self.user_only
+        .map(|fd| PerfCounter { fd })
     }
 
     /// The count so far, by one read(2).
