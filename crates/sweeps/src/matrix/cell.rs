@@ -111,6 +111,8 @@ impl Ended {
 pub(super) struct Copied<'a> {
     pub(super) at: PathBuf,
     pub(super) options: &'a str,
+    /// What a finding says of it.
+    pub(super) what: String,
     pub(super) ended: Ended,
     pub(super) found: Vec<String>,
 }
@@ -155,23 +157,21 @@ impl Cell {
         let copied = |(number, options)| {
             let at = dst.join(format!("ours-{number}"));
             let ended = copy("haulage cp", options, &at)?;
-            anyhow::Ok(Copied { at, options, ended, found: Vec::new() })
+            let what = format!("{options} ({ground:?})");
+            anyhow::Ok(Copied { at, options, what, ended, found: Vec::new() })
         };
-        let copies: anyhow::Result<Vec<_>> =
-            group.ours.split('/').enumerate().map(copied).collect();
-        for copy in self.judged([&src, &gnu], &theirs, copies?)? {
-            self.report(ends, &format!("{} ({ground:?})", copy.options), copy.found);
-        }
-        Ok(())
+        let copies: anyhow::Result<_> = group.ours.split('/').enumerate().map(copied).collect();
+        self.judge(ends, [&src, &gnu], &theirs, copies?)
     }
 
-    /// Adds to `copies` what is worse in each than in the copy of GNU cp, now, after a remount and on the server.
-    pub(super) fn judged<'a>(
-        &self,
+    /// Reports each copy, with what is worse in it than in that of GNU cp, now, after a remount and on the server.
+    pub(super) fn judge(
+        &mut self,
+        ends: &Ends,
         [src, gnu]: [&Path; 2],
         theirs: &Ended,
-        mut copies: Vec<Copied<'a>>,
-    ) -> anyhow::Result<Vec<Copied<'a>>> {
+        mut copies: Vec<Copied<'_>>,
+    ) -> anyhow::Result<()> {
         copies.iter_mut().for_each(|copy| copy.found.extend(self.worse_end(theirs, &copy.ended)));
         let source = Tree::read(src).ok();
         let mut views = vec![("", MOUNT)];
@@ -194,7 +194,7 @@ impl Cell {
                 Err(_) => Tree::read(path),
             };
             let theirs = read(gnu).ok();
-            for Copied { at, options, ended, found } in &mut copies {
+            for Copied { at, options, ended, found, .. } in &mut copies {
                 let copy = match read(at) {
                     Ok(copy) => copy,
                     // What is unreadable has no copies.
@@ -219,7 +219,8 @@ impl Cell {
                 }
             }
         }
-        Ok(copies)
+        copies.into_iter().for_each(|copy| self.report(ends, &copy.what, copy.found));
+        Ok(())
     }
 
     /// What is wrong with how haulage ended.

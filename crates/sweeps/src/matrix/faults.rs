@@ -34,11 +34,10 @@ fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
                 cell.system,
                 "mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount; mapped 'linear /dev/vda 0'; mount_it",
             )?;
-            let what = if over { "onto other contents" } else { "to new names" };
-            let copy = Copied { at: ours.clone(), options: "-a", ended, found: Vec::new() };
-            for copy in cell.judged([&src, &gnu], &theirs, vec![copy])? {
-                cell.report(ends, &format!("{options} {what}, then no power"), copy.found);
-            }
+            let onto = if over { "onto other contents" } else { "to new names" };
+            let what = format!("{options} {onto}, then no power");
+            let copy = Copied { at: ours.clone(), options: "-a", what, ended, found: Vec::new() };
+            cell.judge(ends, [&src, &gnu], &theirs, vec![copy])?;
         }
     }
     Ok(())

@@ -60,11 +60,9 @@ pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> 
             // Directories are named for more than one reason.
             let more = more.filter(|line| !line.contains("/dir'") && !line.ends_with("''"));
             let found = more.map(|line| format!("copied again: {line}")).collect();
-            copies.push(Copied { at, options, ended, found });
+            copies.push(Copied { at, options, what: format!("{options} twice"), ended, found });
         }
-        for copy in cell.judged([&src, &gnu], &theirs, copies)? {
-            cell.report(ends, &format!("{} twice", copy.options), copy.found);
-        }
+        cell.judge(ends, [&src, &gnu], &theirs, copies)?;
     }
     Ok(())
 }
@@ -92,12 +90,10 @@ fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
             }
         }
         let ended = cp("haulage cp", options, &src, &ours, false)?;
-        copies.push(Copied { at: ours, options, ended, found });
+        let what = format!("{options} after kills");
+        copies.push(Copied { at: ours, options, what, ended, found });
     }
-    for copy in cell.judged([&src, &gnu], &theirs, copies)? {
-        cell.report(ends, &format!("{} after kills", copy.options), copy.found);
-    }
-    Ok(())
+    cell.judge(ends, [&src, &gnu], &theirs, copies)
 }
 
 /// `--resume` continues a file of which a killed run has copied a part.
@@ -213,11 +209,9 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     remove(&filler)?;
     let ended = cp("haulage cp", "-a --resume", &src, &ours, false)?;
-    let last = vec![Copied { at: ours, options: "-a", ended, found: Vec::new() }];
-    for copy in cell.judged([&src, &gnu], &theirs, last)? {
-        cell.report(ends, "--resume after a full disk", copy.found);
-    }
-    Ok(())
+    let what = "--resume after a full disk".to_owned();
+    let last = Copied { at: ours, options: "-a", what, ended, found: Vec::new() };
+    cell.judge(ends, [&src, &gnu], &theirs, vec![last])
 }
 
 /// Nothing changes on a read-only mount, and the copy says so.
