@@ -256,7 +256,8 @@ impl Cell {
 
     /// Where the space of the file system is used up.
     pub(super) fn backing(&self) -> &'static Path {
-        Path::new(if self.system.role.has_server() { SERVER } else { MOUNT })
+        let is_behind = self.system.role.has_server() || self.system.name.ends_with("-fuse");
+        Path::new(if is_behind { SERVER } else { MOUNT })
     }
 }
 
