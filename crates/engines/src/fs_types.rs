@@ -23,6 +23,12 @@ pub const TMPFS: u64 = 0x0102_1994;
 /// The number of NFS, of every version.
 pub const NFS: u64 = 0x6969;
 
+/// The number of SMB 1.
+pub const CIFS: u64 = 0xff53_4d42;
+
+/// The number of SMB 2 and 3.
+pub const SMB2: u64 = 0xfe53_4d42;
+
 /// Who keeps the data of a type of file systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
@@ -62,8 +68,8 @@ const TYPES: &[Row] = {
         (0x3153_464a, Some("jfs"), Local),
         (0x6573_5546, Some("fuse"), Served), // virtiofs too
         (NFS, Some("nfs"), Served),
-        (0xff53_4d42, Some("cifs"), Served),
-        (0xfe53_4d42, Some("smb2"), Served),
+        (CIFS, Some("cifs"), Served),
+        (SMB2, Some("smb2"), Served),
         (0x0102_1997, Some("9p"), Served),
         (0x00c3_6400, Some("ceph"), Served),
         (0x5346_414f, None, Served), // afs

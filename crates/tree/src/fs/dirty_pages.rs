@@ -2,16 +2,13 @@
 
 use std::fs::read_to_string;
 
-use engines::fs_types::{Storage, storage_of};
+use engines::fs_types::{CIFS, NFS, SMB2, Storage, storage_of};
 
 use super::{TMPFS, VFAT};
 
 const OVERLAY: u64 = 0x794c_7630;
 const EXFAT: u64 = 0x2011_bab0;
 const NTFS3: u64 = 0x7366_746e;
-const NFS: u64 = 0x6969;
-const CIFS: u64 = 0xff53_4d42;
-const SMB2: u64 = 0xfe53_4d42;
 const FUSE: u64 = 0x6573_5546;
 
 /// Whether the data of files of this type of file system is in pages that [`dirty_bytes`] counts

@@ -4,8 +4,10 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use engines::fs_types::NFS;
+use engines::fs_types::{CIFS, NFS, SMB2, fs_type_of};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, Stat, Statx, StatxFlags, fcntl_setfl, fstat, linkat, makedev,
     openat, readlinkat, renameat, statx,
@@ -16,6 +18,10 @@ use super::fs_type::{FsTypes, is_reliable};
 use super::lstat;
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
+
+/// How long a file of SMB is waited for that is open by another name, and how often it is looked at.
+const OTHER_NAME_WAIT: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Opens `name` in `dir`, which `stat` describes. Does not wait for the other end of a fifo that
 /// replaced a regular file; does wait if `stat` is that of a fifo. The caller checks whether it is
@@ -37,6 +43,9 @@ pub(crate) fn open_looked_at(
         // Another process, such as Samba, holds a lease on the file. O_NONBLOCK does not wait for
         // it.
         Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
+        Err(Errno::INVAL) if matches!(fs_type_of(dir), Some(CIFS | SMB2)) => {
+            open_by_other_name(dir, name, flags)
+        }
         Err(errno) => Err(errno),
         Ok(fd) => {
             if !fs_type.is_some_and(is_reliable) {
@@ -148,6 +157,18 @@ fn open_leased(
     }
     let path = Handle::proc_path(held.as_fd());
     retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
+}
+
+/// Opens a file of SMB that another worker may have open by another name. The client asks for the lease that it has for
+/// the first name, and the server refuses it with EINVAL (Linux 5.10 and 6.1, not 7.2).
+fn open_by_other_name(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+    let end = Instant::now() + OTHER_NAME_WAIT;
+    loop {
+        match open_retrying(None, (dir, name), flags | OFlags::NONBLOCK) {
+            Err(Errno::INVAL) if Instant::now() < end => sleep(LOOK_AGAIN),
+            result => return result,
+        }
+    }
 }
 
 fn open_retrying(

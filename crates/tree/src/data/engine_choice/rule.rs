@@ -234,8 +234,8 @@ fn variant(text: &str) -> Variant {
 mod tests {
     use super::*;
     use crate::fs::EXT4;
+    use engines::fs_types::NFS;
 
-    const NFS: u64 = 0x6969;
     const MIB: u64 = 1 << 20;
 
     /// The variants for `bytes` of a source that is in the page cache, or on storage.
