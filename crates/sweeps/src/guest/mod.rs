@@ -136,7 +136,7 @@ impl Prepared {
         let programs = self.haulage.parent().expect("it has a name");
         let system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         script += &format!(
-            "export HOME=/root PATH={}:{system}:{}\ncd {}\nstatus=0\n\
+            "export HOME=/root HAULAGE_PROFILE= PATH={}:{system}:{}\ncd {}\nstatus=0\n\
             {} </dev/null >/run/guest/stdout 2>/run/guest/stderr || status=$?\n\
             echo $status >/run/guest/status\nexec busybox poweroff -nf\n",
             quoted(programs),

@@ -7,7 +7,6 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -15,6 +14,7 @@ use testfs::{Aspects, Tree, random_bytes};
 
 use super::systems::{Role, SCRIPT, System};
 use crate::sweep::copies::{each_below, remove};
+use crate::sweep::process::{self, Ended};
 
 /// The file system under test, its second mount, one with everything that `cp -a` keeps, and the server's side of the
 /// first.
@@ -45,34 +45,26 @@ pub(super) enum Ground {
 }
 
 /// Options of GNU cp, and those of haulage whose copies are compared with it, separated by a slash.
-struct Group {
-    ground: Ground,
-    gnu: &'static str,
-    ours: &'static str,
-}
-
-const fn group(ground: Ground, gnu: &'static str, ours: &'static str) -> Group {
-    Group { ground, gnu, ours }
-}
+type Group = (Ground, &'static str, &'static str);
 
 const GROUPS: &[Group] = &[
-    group(
+    (
         Ground::Plain,
         "-a",
         "-a/-a --atomic/-a --durable --verify/-a --atomic --durable --verify/-a --resume/\
             -a --resume --durable --verify",
     ),
-    group(Ground::Plain, "-r", "-r"),
-    group(Ground::Rich, "-a", "-a/-a --atomic/-a --resume --verify"),
-    group(Ground::Rich, "-rp", "-rp"),
-    group(Ground::Rich, "-r", "-r --atomic"),
-    group(Ground::User, "-a", "-a/-a --atomic/-a --resume"),
-    group(Ground::Over, "-a", "-a/-a --atomic --durable/-a --resume"),
-    group(Ground::Over, "-a --remove-destination", "-a --remove-destination"),
-    group(Ground::Over, "-ab", "-ab/-ab --atomic"),
-    group(Ground::Over, "-a --backup=numbered", "-a --backup=numbered --resume"),
-    group(Ground::Within, "-a", "-a/-a --atomic"),
-    group(Ground::Within, "-al", "-al"),
+    (Ground::Plain, "-r", "-r"),
+    (Ground::Rich, "-a", "-a/-a --atomic/-a --resume --verify"),
+    (Ground::Rich, "-rp", "-rp"),
+    (Ground::Rich, "-r", "-r --atomic"),
+    (Ground::User, "-a", "-a/-a --atomic/-a --resume"),
+    (Ground::Over, "-a", "-a/-a --atomic --durable/-a --resume"),
+    (Ground::Over, "-a --remove-destination", "-a --remove-destination"),
+    (Ground::Over, "-ab", "-ab/-ab --atomic"),
+    (Ground::Over, "-a --backup=numbered", "-a --backup=numbered --resume"),
+    (Ground::Within, "-a", "-a/-a --atomic"),
+    (Ground::Within, "-al", "-al"),
 ];
 
 /// Where sources and copies are.
@@ -90,21 +82,9 @@ impl Ends {
     }
 }
 
-/// How a program ended.
-pub(super) struct Ended {
-    /// -1 after a signal.
-    pub(super) status: i32,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
-}
-
-impl Ended {
-    /// What is wrong if it should end with `status`, and with a message unless that is 0.
-    pub(super) fn unless(&self, status: i32) -> Option<String> {
-        let is_silent = status != 0 && self.stderr.is_empty();
-        let is_right = self.status == status && !is_silent;
-        (!is_right).then(|| format!("exit status {}: {}", self.status, self.stderr.trim()))
-    }
+/// The copy with this number in `dst`.
+pub(super) fn ours(dst: &Path, number: usize) -> PathBuf {
+    dst.join(format!("ours-{number}"))
 }
 
 /// A copy by haulage, and what is wrong with it.
@@ -125,14 +105,13 @@ pub(super) struct Cell {
 impl Cell {
     /// Tries the copies with `ends`, or with `quick` a few of them.
     pub(super) fn try_copies(&mut self, ends: &Ends, quick: bool) -> anyhow::Result<()> {
-        let is_quick =
-            |it: &Group| it.gnu == "-a" && matches!(it.ground, Ground::Plain | Ground::Over);
-        let mut groups = GROUPS.iter().filter(|group| !quick || is_quick(group));
-        groups.try_for_each(|group| self.try_group(ends, group))
+        let are_quick = [Ground::Plain, Ground::Over];
+        let is_tried = |group: &&Group| !quick || group.1 == "-a" && are_quick.contains(&group.0);
+        GROUPS.iter().filter(is_tried).try_for_each(|group| self.try_group(ends, group))
     }
 
-    fn try_group(&mut self, ends: &Ends, group: &Group) -> anyhow::Result<()> {
-        let (system, ground) = (self.system, group.ground);
+    fn try_group(&mut self, ends: &Ends, &(ground, known, options): &Group) -> anyhow::Result<()> {
+        let system = self.system;
         let tree = if matches!(ground, Ground::Rich | Ground::Within) { "rich" } else { "plain" };
         let src = ends.src.join(tree);
         let is_within = ground == Ground::Within;
@@ -144,23 +123,27 @@ impl Cell {
         std::fs::create_dir_all(&dst)?;
         // Where modes are those of the mount, an ordinary user can write nothing.
         let _ = std::fs::set_permissions(&dst, PermissionsExt::from_mode(0o777));
-        let copy = |program, options: &str, at: &Path| {
+        let run = |program, options: &str, at: &Path| {
             remove(at)?;
             if ground == Ground::Over {
-                cp("cp", "-a", &ends.src.join("old"), at, false)?;
+                cp("cp", "-a", &ends.src.join("old"), at)?;
                 let _ = shell(system, &format!("T={}; prepare", at.display()));
             }
-            cp(program, options, &src, at, ground == Ground::User)
+            let mut command = copy(program, options, &src, at);
+            if ground == Ground::User {
+                command.uid(USER).gid(USER);
+            }
+            process::run(&mut command, PATIENCE)
         };
         let gnu = dst.join("gnu");
-        let theirs = copy("cp", group.gnu, &gnu)?;
+        let theirs = run("cp", known, &gnu)?;
         let copied = |(number, options)| {
-            let at = dst.join(format!("ours-{number}"));
-            let ended = copy("haulage cp", options, &at)?;
+            let at = ours(&dst, number);
+            let ended = run("haulage cp", options, &at)?;
             let what = format!("{options} ({ground:?})");
             anyhow::Ok(Copied { at, options, what, ended, found: Vec::new() })
         };
-        let copies: anyhow::Result<_> = group.ours.split('/').enumerate().map(copied).collect();
+        let copies: anyhow::Result<_> = options.split('/').enumerate().map(copied).collect();
         self.judge(ends, [&src, &gnu], &theirs, copies?)
     }
 
@@ -173,19 +156,18 @@ impl Cell {
         mut copies: Vec<Copied<'_>>,
     ) -> anyhow::Result<()> {
         copies.iter_mut().for_each(|copy| copy.found.extend(self.worse_end(theirs, &copy.ended)));
-        let source = Tree::read(src).ok();
-        let mut views = vec![("", MOUNT)];
-        let is_kept = gnu.starts_with(MOUNT) && self.system.role != Role::Memory;
-        if is_kept {
-            views.push((" after a remount", MOUNT));
-            if self.system.role == Role::Twice {
-                views.push((" through the other mount", SECOND));
-            }
-            if self.system.role.has_server() {
-                views.push((" on the server", SERVER));
-            }
-        }
-        for (view, root) in views {
+        let role = self.system.role;
+        // Of the kernel's own files times change, and lengths are not those of what can be read.
+        let is_kernels = ["proc", "sysfs", "cgroup"].contains(&self.system.name);
+        let source = Tree::read(src).ok().filter(|_| !is_kernels);
+        let is_kept = gnu.starts_with(MOUNT);
+        let views = [
+            ("", MOUNT, true),
+            (" after a remount", MOUNT, is_kept),
+            (" through the other mount", SECOND, is_kept && role == Role::Twice),
+            (" on the server", SERVER, is_kept && role.has_server()),
+        ];
+        for (view, root, _) in views.into_iter().filter(|(_, _, is_there)| *is_there) {
             if view == " after a remount" {
                 self.remount()?;
             }
@@ -198,21 +180,24 @@ impl Cell {
                 let copy = match read(at) {
                     Ok(copy) => copy,
                     // What is unreadable has no copies.
-                    Err(_) if ended.status != 0 && theirs.is_none() => continue,
+                    Err(_) if ended.code() != 0 && theirs.is_none() => continue,
                     Err(error) => {
                         found.push(format!("the copy cannot be read{view}: {error}"));
                         continue;
                     }
                 };
                 // A cache may still have times that the file system cannot hold.
-                let aspects = aspects(options);
-                let mtimes = aspects.mtimes && (!is_kept || !view.is_empty());
+                let mut aspects = if is_kernels { Aspects::CONTENT } else { aspects(options) };
+                aspects.mtimes &= !is_kept || !view.is_empty();
                 if let Some(theirs) = &theirs {
-                    let aspects = Aspects { mtimes, ..aspects };
-                    let worse = worse(source.as_ref(), theirs, &copy, aspects);
+                    let mut worse = worse(source.as_ref(), theirs, &copy, aspects);
+                    let is_said = |line: &String| {
+                        line.split(": ").next().is_some_and(|entry| ended.stderr.contains(entry))
+                    };
+                    worse.retain(|line| !is_kernels || !is_said(line));
                     found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
                 }
-                if let Some(source) = source.as_ref().filter(|_| ended.status == 0) {
+                if let Some(source) = source.as_ref().filter(|_| ended.code() == 0) {
                     let lost = source.differences(&copy, Aspects::CONTENT);
                     let lost = lost.into_iter().filter(|line| !line.ends_with("only right"));
                     found.extend(lost.map(|line| format!("exit status 0, but {line}{view}")));
@@ -230,10 +215,10 @@ impl Cell {
             line.contains("preserving permissions") && line.ends_with("Operation not supported")
         };
         let is_said = self.system.name.starts_with("nfs-4") && ours.stderr.lines().all(is_nfs_acl);
-        let is_worse = gnu.status == 0 && ours.status != 0 && !is_said;
+        let is_worse = gnu.code() == 0 && ours.code() != 0 && !is_said;
         let said = ours.stderr.lines().next().unwrap_or_default();
-        (is_worse || !(0..=1).contains(&ours.status))
-            .then(|| format!("exit status {}, {} of GNU cp: {said}", ours.status, gnu.status))
+        let worse = format!("exit status {}, {} of GNU cp: {said}", ours.code(), gnu.code());
+        ours.crash().or(is_worse.then_some(worse))
     }
 
     /// Counts a case, and prints what was found in it.
@@ -248,53 +233,21 @@ impl Cell {
 
     /// Unmounts and mounts again, so that nothing comes from a cache.
     pub(super) fn remount(&self) -> anyhow::Result<()> {
-        if self.system.role == Role::Memory {
-            return Ok(());
-        }
-        shell(self.system, "unmount; mount_it").context("the remount")
+        shell(self.system, "remount").context("the remount")
     }
+}
 
-    /// Where the space of the file system is used up.
-    pub(super) fn backing(&self) -> &'static Path {
-        let is_behind = self.system.role.has_server() || self.system.name.ends_with("-fuse");
-        Path::new(if is_behind { SERVER } else { MOUNT })
-    }
+/// The command that runs `program` on two operands.
+pub(super) fn copy(program: &str, options: &str, src: &Path, dst: &Path) -> Command {
+    let mut words = program.split(' ').chain(options.split(' '));
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words).arg("-T").args([src, dst]);
+    command
 }
 
 /// Runs `program` on two operands.
-pub(super) fn cp(
-    program: &str,
-    options: &str,
-    src: &Path,
-    dst: &Path,
-    is_user: bool,
-) -> anyhow::Result<Ended> {
-    let mut words = program.split(' ').chain(options.split(' '));
-    let mut command = Command::new(words.next().expect("a program"));
-    if is_user {
-        command.uid(USER).gid(USER);
-    }
-    ended(command.args(words).arg("-T").args([src, dst]), PATIENCE)
-}
-
-/// Runs `command`, and kills it after `limit`.
-pub(super) fn ended(command: &mut Command, limit: Duration) -> anyhow::Result<Ended> {
-    command.env("HAULAGE_PROFILE", "").stdin(Stdio::null());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let process = rustix::process::Pid::from_child(&child);
-    let (send, receive) = mpsc::channel();
-    std::thread::spawn(move || send.send(child.wait_with_output()));
-    let output = match receive.recv_timeout(limit) {
-        Ok(output) => output?,
-        Err(_) => {
-            // It may have ended since.
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
-            receive.recv()??
-        }
-    };
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let status = output.status.code().unwrap_or(-1);
-    Ok(Ended { status, stdout: text(output.stdout), stderr: text(output.stderr) })
+pub(super) fn cp(program: &str, options: &str, src: &Path, dst: &Path) -> anyhow::Result<Ended> {
+    process::run(&mut copy(program, options, src, dst), PATIENCE)
 }
 
 /// Runs commands of `systems.sh`. The error is what they wrote to standard error.
@@ -303,28 +256,44 @@ pub(super) fn shell(system: System, commands: &str) -> anyhow::Result<()> {
     let script = format!("set -e\n{SCRIPT}\n{{ {commands}; }} >/dev/null 2>/m/said");
     let status = Command::new("bash")
         .args(["-c", &script])
-        .envs([("FS", system.name), ("D", "/dev/vda"), ("S", SERVER)])
-        .envs([("M", MOUNT), ("N", SECOND)])
+        .envs([("FS", system.name), ("D", "/dev/vda"), ("S", SERVER), ("M", MOUNT), ("N", SECOND)])
         .stdin(Stdio::null())
         .status()?;
     ensure!(status.success(), "{commands}: {}", std::fs::read_to_string("/m/said")?.trim());
     Ok(())
 }
 
-/// Where the copy `ours` is worse than that of GNU cp: they differ, `ours` differs from the source too, and GNU's time
-/// is that of the source, if the file system's precision is at least two seconds.
+/// Where the copy `ours` is worse than that of GNU cp: they differ, and in the same `ours` differs from the source, or
+/// the source has no such entry. A time counts if GNU's is that of the source, but for the two seconds of FAT.
 fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Vec<String> {
-    let entry = |line: &str| line.split(": ").next().unwrap_or_default().to_owned();
-    let time = |line: &str| line.split_once(": mtime ")?.1.split(' ').next()?.parse::<i128>().ok();
+    // The first word that is no number.
+    let subject =
+        |what: &str| what.split(' ').find(|it| it.parse::<u64>().is_err()).map(str::to_owned);
+    let time = |what: &str, side| {
+        what.strip_prefix("mtime ")?
+            .split(", ")
+            .nth(side)?
+            .strip_suffix(" ns")?
+            .parse::<i128>()
+            .ok()
+    };
     let wrong = source.map(|source| source.differences(ours, aspects));
     let is_worse = |line: &String| {
-        let Some(wrong) = &wrong else { return true };
-        let mut wrong = wrong.iter().filter(|wrong| entry(wrong) == entry(line));
-        match time(line) {
-            None => wrong.next().is_some(),
-            Some(gnu) => {
-                wrong.filter_map(|line| time(line)).any(|src| (gnu - src).abs() <= 2_000_000_000)
-            }
+        let (Some(wrong), Some((entry, what))) = (&wrong, line.split_once(": ")) else {
+            return true;
+        };
+        let is_near = |other: Option<i128>| {
+            time(what, 0)
+                .zip(other)
+                .is_some_and(|(gnu, other)| (gnu - other).abs() <= 2_000_000_000)
+        };
+        let is_wrong = |it: &str| {
+            subject(it) == subject(what) && (time(what, 0).is_none() || is_near(time(it, 0)))
+        };
+        let mut wrong = wrong.iter().filter_map(|it| it.strip_prefix(entry)?.strip_prefix(": "));
+        match what {
+            "only left" => wrong.all(|it| it == what),
+            _ => wrong.any(|it| is_wrong(it) || it == "only right" && !is_near(time(what, 1))),
         }
     };
     let lines = gnu.differences(ours, aspects).into_iter().filter(is_worse);
@@ -391,6 +360,8 @@ mod tests {
         for (name, entries) in [
             ("wrong", &[("a", "x"), ("b", "2"), ("d", "4")][..]),
             ("missing", &[("b", "2"), ("d", "4")]),
+            ("no backup", &[("a", "1"), ("b", "2")]),
+            ("another backup", &[("a", "1"), ("b", "2"), ("d", "5")]),
             ("left-over", &[("a", "1"), ("b", "2"), ("d", "4"), (".haulage-x", "")]),
         ] {
             assert_eq!(lines(name, entries).len(), 1, "{name}");

@@ -23,13 +23,13 @@ fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     for over in [false, true] {
         for options in ["-a --durable", "-a --durable --atomic", "-a --durable --resume"] {
             fresh(cell, ends)?;
-            let theirs = cp("cp", "-a", &src, &gnu, false)?;
+            let theirs = cp("cp", "-a", &src, &gnu)?;
             if over {
-                cp("cp", "-a", &ends.src.join("old"), &ours, false)?;
+                cp("cp", "-a", &ends.src.join("old"), &ours)?;
             }
             // All of that is on the disk.
             cell.remount()?;
-            let ended = cp("haulage cp", options, &src, &ours, false)?;
+            let ended = cp("haulage cp", options, &src, &ours)?;
             shell(
                 cell.system,
                 "mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount; mapped 'linear /dev/vda 0'; mount_it",
@@ -54,10 +54,10 @@ fn unreadable(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     shell(cell.system, "bad_sectors $M/plain/large")?;
     for options in ["-a", "-a --atomic", "-a --verify", "-a --resume"] {
         remove(&ours)?;
-        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let ended = cp("haulage cp", options, &src, &ours)?;
         let mut found = Vec::new();
-        if ended.status != 1 || !ended.stderr.contains("large") {
-            found.push(format!("exit status {}: {}", ended.status, ended.stderr));
+        if ended.code() != 1 || !ended.stderr.contains("large") {
+            found.push(format!("exit status {}: {}", ended.code(), ended.stderr));
         }
         let copy = Tree::read(&ours)?;
         let mut lines = source.differences(&copy, Aspects::CONTENT);
@@ -69,7 +69,7 @@ fn unreadable(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         cell.report(ends, &format!("{options} of sectors that cannot be read"), found);
     }
     shell(cell.system, "mapped 'linear /dev/vda 0'")?;
-    let ended = cp("haulage cp", "-a --resume", &src, &ours, false)?;
+    let ended = cp("haulage cp", "-a --resume", &src, &ours)?;
     let mut found = source.differences(&Tree::read(&ours)?, Aspects::ALL);
     found.extend(ended.unless(0));
     cell.report(ends, "--resume once they can be read", found);
@@ -82,7 +82,7 @@ fn failing_writes(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     for options in ["-a --durable", "-a --durable --atomic", "-a --durable --resume"] {
         fresh(cell, ends)?;
         shell(cell.system, "mapped 'flakey /dev/vda 0 0 600 1 error_writes'")?;
-        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let ended = cp("haulage cp", options, &src, &ours)?;
         let found = Vec::from_iter(ended.unless(1));
         cell.report(ends, &format!("{options} with writes that fail"), found);
     }

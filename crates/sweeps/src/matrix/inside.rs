@@ -34,7 +34,7 @@ pub(super) fn run(system: System, quick: bool) -> anyhow::Result<()> {
         std::fs::create_dir_all(&to.dst)?;
         for tree in ["rich", "plain", "old"] {
             let dst = mount.join(tree);
-            cp("cp", "-a", &local.join(tree), &dst, false)?;
+            cp("cp", "-a", &local.join(tree), &dst)?;
             shell(system, &format!("T={}; prepare", dst.display()))?;
         }
         cell.remount()?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
@@ -87,34 +86,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         prepared => prepared.context("no guest can run here")?,
     };
     let date = output(Command::new("date").arg("--iso-8601"))?;
-    let column = |(kernel, it): &(Kernel, Prepared)| {
-        (kernel.name, format!("{}, {}", it.kernel.release, date.trim()))
-    };
-    let columns: Vec<_> = prepared.iter().map(column).collect();
-    let cells: Vec<_> =
-        chosen.iter().flat_map(|system| prepared.iter().map(move |it| (*system, it))).collect();
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let cells = chosen.iter().flat_map(|system| prepared.iter().map(move |it| (*system, it)));
+    let (cells, document) = (Mutex::new(cells), Mutex::new(root().join(DOCUMENT)));
+    let next = || cells.lock().unwrap_or_else(PoisonError::into_inner).next();
     let try_cells = || {
-        while let Some((system, (kernel, prepared))) = cells.get(next.fetch_add(1, Relaxed)) {
-            let outcomes = try_cell(*system, *kernel, prepared, args.sample);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.push((*system, kernel.name, outcomes));
+        let mut all_good = true;
+        while let Some((system, (kernel, prepared))) = next() {
+            let outcomes = try_cell(system, *kernel, prepared, args.sample);
+            all_good &= outcomes.values().all(|it| is_good(it));
             if args.write {
                 // Hours of other cells may follow, or an interrupt.
-                let path = root().join(DOCUMENT);
-                let text = std::fs::read_to_string(&path)?;
-                std::fs::write(&path, with_outcomes(&text, &done, &columns)?)?;
+                let path = document.lock().unwrap_or_else(PoisonError::into_inner);
+                let head = format!("{}, {}", prepared.kernel.release, date.trim());
+                let text = std::fs::read_to_string(&*path)?;
+                std::fs::write(&*path, with_outcomes(&text, system, &outcomes, (kernel, &head))?)?;
             }
         }
-        Ok(())
+        anyhow::Ok(all_good)
     };
-    std::thread::scope(|scope| {
+    let all_good = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..args.jobs).map(|_| scope.spawn(try_cells)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("no panic"))
-    })
-    .map_err(|error: anyhow::Error| error.context("the table"))?;
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let all_good = done.iter().flat_map(|(_, _, outcomes)| outcomes.values()).all(|it| is_good(it));
+        let ended = workers.into_iter().map(|worker| worker.join().expect("no panic"));
+        ended.collect::<anyhow::Result<Vec<bool>>>()
+    });
+    let all_good = all_good.context("the table")?.into_iter().all(|all_good| all_good);
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -178,11 +173,12 @@ fn outcomes(text: &str, role: Role) -> Outcomes {
     directions.iter().map(|&way| (way.to_owned(), outcome(way))).collect()
 }
 
-/// The document with these outcomes in its table. `columns` has the kernel's name and what its column is headed.
+/// The document with the outcomes of a cell in its table, and the kernel's column headed by `head`.
 fn with_outcomes(
     text: &str,
-    done: &[(System, &str, Outcomes)],
-    columns: &[(&str, String)],
+    system: System,
+    outcomes: &Outcomes,
+    (kernel, head): (&Kernel, &str),
 ) -> anyhow::Result<String> {
     let (before, rest) =
         text.split_once(MARK).context("the document has no place for the table")?;
@@ -196,13 +192,11 @@ fn with_outcomes(
             KERNELS.iter().zip(words).map(|(kernel, word)| ((row.clone(), kernel.name), word)),
         );
     }
-    cells.extend(columns.iter().map(|(kernel, head)| ((String::new(), *kernel), head.clone())));
-    for (system, kernel, outcomes) in done {
-        cells.extend(outcomes.iter().map(|(direction, outcome)| {
-            let short = outcome.replace('|', "/").chars().take(90).collect();
-            ((format!("{direction} {}", system.name), *kernel), short)
-        }));
-    }
+    cells.insert((String::new(), kernel.name), head.to_owned());
+    cells.extend(outcomes.iter().map(|(direction, outcome)| {
+        let short = outcome.replace('|', "/").chars().take(90).collect();
+        ((format!("{direction} {}", system.name), kernel.name), short)
+    }));
     let line = |row: &str| {
         let cell =
             |kernel: &Kernel| cells.get(&(row.to_owned(), kernel.name)).map_or("", String::as_str);
@@ -232,8 +226,8 @@ mod tests {
         assert_eq!(outcomes(text, Role::Local)["from"], "failed: the guest was killed");
         assert_eq!(outcomes("", Role::Local)["to"], "failed: not tried");
         let outcome = |text, role, way| outcomes(text, role)[way].clone();
-        let missing = outcome("unsupported no ntfs3", Role::Source, "from");
-        assert_eq!(missing, "not supported: no ntfs3");
+        let missing = outcome("unsupported no ntfs", Role::Source, "from");
+        assert_eq!(missing, "not supported: no ntfs");
         let broken = outcome("broken no mkfs", Role::Twice, "to");
         assert_eq!(broken, "set-up failed: no mkfs");
         assert!(is_good(&missing) && !is_good(&broken));
@@ -243,10 +237,12 @@ mod tests {
     fn the_table_keeps_the_cells_that_were_not_tried() {
         let document = format!("before\n{MARK}|\n\nafter\n");
         let tried = |outcome: &str| BTreeMap::from([("to".to_owned(), outcome.to_owned())]);
-        let done = [(find("vfat").unwrap(), "6.1", tried("pass (3)"))];
-        let once = with_outcomes(&document, &done, &[("6.1", "6.1.0, today".into())]).unwrap();
-        let done = [(find("vfat").unwrap(), "newest", tried("2 of 3 worse"))];
-        let twice = with_outcomes(&once, &done, &[("newest", "7.2, today".into())]).unwrap();
+        let add = |text: &str, kernel, head, outcome| {
+            let kernel = kernel::find(kernel).unwrap();
+            with_outcomes(text, find("vfat").unwrap(), &tried(outcome), (&kernel, head)).unwrap()
+        };
+        let once = add(&document, "6.1", "6.1.0, today", "pass (3)");
+        let twice = add(&once, "newest", "7.2, today", "2 of 3 worse");
         let table = "|  |  | 6.1.0, today |  | 7.2, today |\n|---|---|---|---|---|\n\
             | to vfat |  | pass (3) |  | 2 of 3 worse |\n";
         assert_eq!(twice, format!("before\n{MARK}{table}\nafter\n"));

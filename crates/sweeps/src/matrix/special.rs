@@ -9,8 +9,11 @@ use std::time::Instant;
 
 use testfs::{Aspects, Tree, random_bytes};
 
-use super::cell::{Cell, Copied, Ended, Ends, LARGE_BYTES, PATIENCE, cp, ended, shell};
+use super::cell::{
+    Cell, Copied, Ends, LARGE_BYTES, MOUNT, PATIENCE, SERVER, copy, cp, ours, shell,
+};
 use crate::sweep::copies::remove;
+use crate::sweep::process::{self, Ended};
 
 /// All cases with a file system as the destination.
 pub(super) fn to(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
@@ -31,30 +34,30 @@ fn torn(source: &Tree, copy: &Tree) -> Vec<String> {
 /// A second copy with `-u` copies no more than that of GNU cp, and what was changed in between.
 pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let [src, gnu, _] = ends.paths("again");
-    for (theirs, ours) in [("-au", "-au/-a --resume/-au --atomic"), ("-rpu", "-rpu")] {
+    for (known, sets) in [("-au", "-au/-a --resume/-au --atomic"), ("-rpu", "-rpu")] {
         [&src, &gnu].into_iter().try_for_each(|path| remove(path))?;
-        cp("cp", "-a", &ends.src.join("plain"), &src, false)?;
-        cp("cp", theirs, &src, &gnu, false)?;
-        let at = |number| ends.dst.join(format!("ours-{number}"));
-        for (number, options) in ours.split('/').enumerate() {
-            remove(&at(number))?;
-            cp("haulage cp", options, &src, &at(number), false)?;
+        cp("cp", "-a", &ends.src.join("plain"), &src)?;
+        cp("cp", known, &src, &gnu)?;
+        for (number, options) in sets.split('/').enumerate() {
+            let at = ours(&ends.dst, number);
+            remove(&at)?;
+            cp("haulage cp", options, &src, &at)?;
         }
         // The client of NFS 4.2 in 7.2 may stamp the copies, and that of SMB show the old time, until then. GNU cp passes
         // the file over.
         cell.remount()?;
         std::fs::write(src.join("dir/x"), "changed")?;
         cell.remount()?;
-        let theirs = cp("cp", &format!("{theirs} -v"), &src, &gnu, false)?;
+        let theirs = cp("cp", &format!("{known} -v"), &src, &gnu)?;
         let copied = |ended: &Ended, dst: &Path| -> BTreeSet<String> {
             let printed = ended.stdout.replace(&dst.display().to_string(), "");
             printed.lines().map(str::to_owned).collect()
         };
         let once = copied(&theirs, &gnu);
         let mut copies = Vec::new();
-        for (number, options) in ours.split('/').enumerate() {
-            let at = at(number);
-            let ended = cp("haulage cp", &format!("{options} -v"), &src, &at, false)?;
+        for (number, options) in sets.split('/').enumerate() {
+            let at = ours(&ends.dst, number);
+            let ended = cp("haulage cp", &format!("{options} -v"), &src, &at)?;
             let again = copied(&ended, &at);
             let more = again.difference(&once);
             // Directories are named for more than one reason.
@@ -71,27 +74,26 @@ pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> 
 fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let [src, gnu, _] = ends.paths("plain");
     remove(&gnu)?;
-    let theirs = cp("cp", "-a", &src, &gnu, false)?;
+    let theirs = cp("cp", "-a", &src, &gnu)?;
     let source = Tree::read(&src)?;
     let (mut random, mut copies) = (fastrand::Rng::with_seed(1), Vec::new());
     for (number, options) in ["-a --resume", "-a --atomic"].into_iter().enumerate() {
-        let ours = ends.dst.join(format!("ours-{number}"));
-        remove(&ours)?;
+        let at = ours(&ends.dst, number);
+        remove(&at)?;
         let started = Instant::now();
-        cp("haulage cp", options, &src, &ours, false)?;
+        cp("haulage cp", options, &src, &at)?;
         let (took, mut found) = (started.elapsed(), Vec::new());
-        remove(&ours)?;
+        remove(&at)?;
         for _ in 0..3 {
-            let mut command = Command::new("haulage");
-            command.arg("cp").args(options.split(' ')).arg("-T").args([&src, &ours]);
-            ended(&mut command, took.mul_f64(random.f64()))?;
-            if let Ok(copy) = Tree::read(&ours) {
+            let mut command = copy("haulage cp", options, &src, &at);
+            process::run(&mut command, took.mul_f64(random.f64()))?;
+            if let Ok(copy) = Tree::read(&at) {
                 found.extend(torn(&source, &copy));
             }
         }
-        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let ended = cp("haulage cp", options, &src, &at)?;
         let what = format!("{options} after kills");
-        copies.push(Copied { at: ours, options, what, ended, found });
+        copies.push(Copied { at, options, what, ended, found });
     }
     cell.judge(ends, [&src, &gnu], &theirs, copies)
 }
@@ -111,8 +113,7 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     child.kill()?;
     child.wait()?;
-    let ended =
-        cp("haulage cp", "-a --resume --receipt=/m/receipt", &src, &dir.join("large"), false)?;
+    let ended = cp("haulage cp", "-a --resume --receipt=/m/receipt", &src, &dir.join("large"))?;
     let receipt = std::fs::read_to_string("/m/receipt").unwrap_or_default();
     let summary: serde_json::Value = serde_json::from_str(receipt.lines().last().unwrap_or("{}"))?;
     let mut found = Vec::from_iter(ended.unless(0));
@@ -148,18 +149,18 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     let sets = "--remove-destination/-a/-f/-b/--backup=numbered/-l/-af --remove-destination";
     for options in sets.split('/') {
+        let [upper, lower] = names(fresh()?)?;
+        let gnu = cp("cp", options, &upper, &lower)?;
         for own in ["", " --atomic", " --resume"] {
             let ours = format!("{options}{own}");
             let [upper, lower] = names(fresh()?)?;
-            let gnu = cp("cp", options, &upper, &lower, false)?;
-            let [upper, lower] = names(fresh()?)?;
-            let ended = cp("haulage cp", &ours, &upper, &lower, false)?;
+            let ended = cp("haulage cp", &ours, &upper, &lower)?;
             let mut found = Vec::new();
             if std::fs::read(&upper).ok().as_deref() != Some(b"content") {
                 found.push("the source is gone".to_owned());
             }
-            if gnu.status != 0 && ended.status == 0 {
-                found.push(format!("exit status 0, {} of GNU cp", gnu.status));
+            if gnu.code() != 0 && ended.code() == 0 {
+                found.push(format!("exit status 0, {} of GNU cp", gnu.code()));
             }
             cell.report(ends, &format!("{ours} Name name"), found);
         }
@@ -173,8 +174,8 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         let dir = fresh()?;
         let mut command = Command::new("haulage");
         let sources = ["1/File", "2/file"].map(|name| src.join(name));
-        let status = ended(command.args(["cp", own]).args(sources).arg(&dir), PATIENCE)?.status;
-        let lost = status == 0 && testfs::names_in(&dir).len() < 2;
+        let ended = process::run(command.args(["cp", own]).args(sources).arg(&dir), PATIENCE)?;
+        let lost = ended.code() == 0 && testfs::names_in(&dir).len() < 2;
         let found = lost.then(|| "exit status 0, and one of two files is lost".to_owned());
         cell.report(ends, &format!("{own} 1/File 2/file ."), found.into_iter().collect());
     }
@@ -186,29 +187,30 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
 fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let [src, gnu, ours] = ends.paths("plain");
     [&gnu, &ours].into_iter().try_for_each(|path| remove(path))?;
-    let theirs = cp("cp", "-a", &src, &gnu, false)?;
-    let filler = cell.backing().join("filler");
-    let space = rustix::fs::statvfs(cell.backing())?;
+    let theirs = cp("cp", "-a", &src, &gnu)?;
+    let is_behind = cell.system.role.has_server() || cell.system.name.ends_with("-fuse");
+    let used_up = Path::new(if is_behind { SERVER } else { MOUNT });
+    let (filler, space) = (used_up.join("filler"), rustix::fs::statvfs(used_up)?);
     let bytes = (space.f_bavail * space.f_frsize).saturating_sub(3 << 20);
     let fill = format!("fallocate -l {bytes} $0 || head -c {bytes} /dev/zero >$0; sync -f $0");
-    ended(Command::new("sh").args(["-c", &fill]).arg(&filler), PATIENCE)?;
+    process::run(Command::new("sh").args(["-c", &fill]).arg(&filler), PATIENCE)?;
     let source = Tree::read(&src)?;
     for options in ["-a", "-a --atomic", "-a --resume"] {
         remove(&ours)?;
-        let full = cp("haulage cp", options, &src, &ours, false)?;
+        let full = cp("haulage cp", options, &src, &ours)?;
         let mut found = Vec::new();
         if let Ok(copy) = Tree::read(&ours)
-            && (options != "-a" || full.status == 0)
+            && (options != "-a" || full.code() == 0)
         {
             found.extend(torn(&source, &copy));
         }
-        if full.status != 0 && full.stderr.is_empty() {
+        if full.code() != 0 && full.stderr.is_empty() {
             found.push("no message".to_owned());
         }
         cell.report(ends, &format!("{options} onto a full disk"), found);
     }
     remove(&filler)?;
-    let ended = cp("haulage cp", "-a --resume", &src, &ours, false)?;
+    let ended = cp("haulage cp", "-a --resume", &src, &ours)?;
     let what = "--resume after a full disk".to_owned();
     let last = Copied { at: ours, options: "-a", what, ended, found: Vec::new() };
     cell.judge(ends, [&src, &gnu], &theirs, vec![last])
@@ -222,7 +224,7 @@ fn read_only(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         return Ok(());
     }
     for options in ["-a", "-a --atomic", "-a --resume"] {
-        let ended = cp("haulage cp", options, &src, &ours, false)?;
+        let ended = cp("haulage cp", options, &src, &ours)?;
         let mut found = before.differences(&Tree::read(&ours)?, Aspects::ALL);
         found.extend(ended.unless(1));
         cell.report(ends, &format!("{options} onto a read-only mount"), found);
@@ -238,21 +240,19 @@ fn huge(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     for offset in [0, end] {
         file.write_all_at(&random_bytes(8192, offset), offset)?;
     }
-    let theirs = cp("cp", "-a", &src, &gnu, false)?;
+    let theirs = cp("cp", "-a", &src, &gnu)?;
     let tail = |path: &Path| {
         let mut bytes = vec![0; 8192];
-        File::open(path)
-            .and_then(|file| file.read_exact_at(&mut bytes, end).map(|()| file.metadata()))
-            .map(|_| bytes)
+        File::open(path).and_then(|file| file.read_exact_at(&mut bytes, end)).map(|()| bytes)
     };
     for options in ["-a", "-a --atomic", "-a --resume"] {
         remove(&ours)?;
-        let huge = cp("haulage cp", options, &src, &ours, false)?;
+        let huge = cp("haulage cp", options, &src, &ours)?;
         let mut found = Vec::new();
-        if huge.status == 0 && tail(&ours)? != tail(&src)? {
+        if huge.code() == 0 && tail(&ours).ok() != tail(&src).ok() {
             found.push("exit status 0, and the end is lost".to_owned());
         }
-        found.extend(huge.unless(0).filter(|_| theirs.status == 0));
+        found.extend(huge.unless(0).filter(|_| theirs.code() == 0));
         let own = testfs::names_in(&ends.dst).into_iter().find(|name| name.contains(".haulage-"));
         // A full disk may be less full when the command runs again; no run makes the file fit.
         if let Some(name) = own.filter(|_| !huge.stderr.contains("No space left")) {

@@ -15,8 +15,6 @@ pub(crate) enum Role {
     Local,
     /// The same, and the server's directory is looked at, too.
     Served,
-    /// The same, but lost with each unmount.
-    Memory,
     /// Mounted twice: the source is read through one mount, and the copy is looked at through both and on the server.
     Twice,
     /// A source only: it is made from a tree, or by the kernel.
@@ -33,14 +31,13 @@ impl Role {
 
 /// The rows of the table, in its order.
 const NAMES: &[(Role, &str)] = &[
-    (Role::Local, "vfat exfat ntfs3 ntfs-3g"),
+    (Role::Local, "vfat exfat ntfs ntfs-3g"),
     (Role::Served, "nfs-4.2 nfs-4.1 nfs-4.0 nfs-3 nfs-4.2-squash smb-samba smb-ksmbd"),
     (Role::Twice, "nfs-4.2-two"),
     (Role::Local, "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt"),
     (Role::Local, "xfs btrfs f2fs overlayfs"),
-    (Role::Local, "sshfs-fuse rclone-fuse encfs-fuse gocryptfs-fuse"),
-    (Role::Local, "bindfs-fuse mergerfs-fuse unionfs-fuse overlayfs-fuse"),
-    (Role::Memory, "tmpfs"),
+    (Role::Local, "sshfs-fuse encfs-fuse gocryptfs-fuse"),
+    (Role::Local, "bindfs-fuse mergerfs-fuse unionfs-fuse overlayfs-fuse tmpfs"),
     (Role::Source, "iso9660 squashfs fscrypt-locked proc sysfs cgroup"),
     (Role::Faulty, "faults-ext4 faults-xfs faults-btrfs faults-f2fs faults-vfat"),
 ];

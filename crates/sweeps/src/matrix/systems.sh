@@ -135,7 +135,8 @@ mount_it() {
     nfs-4.2-two) for at in $M $N; do mount -t nfs -o vers=4.2,nosharecache 127.0.0.1:/ $at; done ;;
     nfs-*) vers=${FS#nfs-}; mount -t nfs -o vers=${vers%-squash} 127.0.0.1:/ $M ;;
     smb-*) mount_smb ;;
-    ntfs3) mount -t ntfs3 $D $M ;;
+    # Not by the program mount.ntfs, which is ntfs-3g.
+    ntfs) mount -i -t ntfs $D $M ;;
     ntfs-3g) ntfs-3g $D $M ;;
     btrfs) mount -o compress=zstd $D $M ;;
     fscrypt)
@@ -165,8 +166,6 @@ mount_it() {
     sshfs-fuse)
         printf '#!/bin/sh\nexec /usr/lib/openssh/sftp-server\n' >/m/ssh; chmod +x /m/ssh
         sshfs -o ssh_command=/m/ssh,allow_other,default_permissions here:$S/one $M ;;
-    rclone-fuse) rclone --config /dev/null mount --daemon --allow-other --vfs-cache-mode writes \
-        --cache-dir $S/work :local:$S/one $M ;;
     ext4-casefold)
         mount $D $M; mkdir -p $M/in
         [ -n "$(ls $M/in)" ] || chattr +F $M/in
@@ -174,7 +173,9 @@ mount_it() {
     # Directories whose files do not wait for something.
     proc) mkdir -p $M/rich; mount --bind /proc/sys/net $M/rich ;;
     sysfs) mkdir -p $M/rich; mount --bind /sys/module $M/rich ;;
-    cgroup) mkdir -p $M/rich; mount -t cgroup2 cgroup2 $M/rich; mkdir -p $M/rich/a/b ;;
+    cgroup)
+        mkdir -p $M/rich /m/cgroup; mount -t cgroup2 cgroup2 /m/cgroup
+        mkdir -p /m/cgroup/a/b; mount --bind /m/cgroup/a $M/rich ;;
     faults-*) modprobe nls_cp437 || true; mount -t ${FS#faults-} $D $M ;;
     *) mount -t ${FS%%-*} $D $M ;;
     esac
@@ -193,4 +194,9 @@ unmount() {
         # After an error stat(2) fails there, and mountpoint(1) says no. A process takes a tenth of a second here.
         while mapfile -t mounts </proc/self/mounts && [[ "${mounts[*]}" == *" $dir "* ]]; do umount $dir; done
     done
+}
+
+# The files of tmpfs are lost with an unmount.
+remount() {
+    [ $FS = tmpfs ] || { unmount; mount_it; }
 }

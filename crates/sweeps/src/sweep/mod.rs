@@ -22,7 +22,7 @@ mod kills;
 mod liars;
 mod limits;
 mod power;
-mod process;
+pub(crate) mod process;
 mod run;
 mod short;
 mod strace;

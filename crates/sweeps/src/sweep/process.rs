@@ -18,21 +18,21 @@ const CRASHES: &[&str] =
 pub(crate) struct Ended {
     /// `None` if it had to be killed at the time limit.
     pub(crate) status: Option<ExitStatus>,
+    pub(crate) stdout: String,
     pub(crate) stderr: String,
     /// The time limit.
     limit: Duration,
 }
 
-/// Runs `command` for at most `limit`, in a process group of its own, which is killed then. Standard input is
-/// empty, and standard output is discarded.
+/// Runs `command` for at most `limit`, in a process group of its own, which is killed then. Standard input is empty.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Ended> {
     let program = command.get_program().display().to_string();
-    // A file rather than a pipe: nobody has to read while the process runs.
-    let mut stderr = tempfile::tempfile()?;
+    // Files rather than pipes: nobody has to read while the process runs.
+    let [mut stdout, mut stderr] = [tempfile::tempfile()?, tempfile::tempfile()?];
     let mut child = command
         .process_group(0)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(stdout.try_clone()?)
         .stderr(stderr.try_clone()?)
         .spawn()
         .with_context(|| program.clone())?;
@@ -44,13 +44,26 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Ende
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().with_context(|| program.clone())?;
     let ended = ended.with_context(|| format!("waiting for {program}"))?;
-    Ok(Ended { status: ended.then_some(status), stderr: text_of(&mut stderr)?, limit })
+    let (stdout, stderr) = (text_of(&mut stdout)?, text_of(&mut stderr)?);
+    Ok(Ended { status: ended.then_some(status), stdout, stderr, limit })
 }
 
 impl Ended {
     /// Whether it ended with exit status 0.
     pub(crate) fn success(&self) -> bool {
         self.status.is_some_and(|status| status.success())
+    }
+
+    /// The exit status; -1 after a signal.
+    pub(crate) fn code(&self) -> i32 {
+        self.status.and_then(|status| status.code()).unwrap_or(-1)
+    }
+
+    /// What is wrong if it should end with `code`, and with a message unless that is 0.
+    pub(crate) fn unless(&self, code: i32) -> Option<String> {
+        let is_silent = code != 0 && self.stderr.is_empty();
+        let is_right = self.code() == code && !is_silent;
+        (!is_right).then(|| format!("exit status {}: {}", self.code(), self.stderr.trim()))
     }
 
     /// What no program may do, whatever goes wrong: hang, be killed by a signal, or panic. In words.
