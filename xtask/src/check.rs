@@ -15,11 +15,15 @@ const STEPS: &[&[&str]] = &[
     &["xtask", "layers"],
     &["xtask", "deny"],
     &["fmt", "--all", "--check"],
-    &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
     // Without `--no-fail-fast` cargo stops after the first test program that fails.
     &["test", "--workspace", "--no-fail-fast"],
     &["xtask", "python"],
 ];
+
+/// With these the steps compile the workspace by clippy, as `cargo clippy` does, and a warning is an error.
+/// `cargo clippy` itself would make a library of each dependency that the tests cannot use.
+const LINTS: [(&str, &str); 2] =
+    [("RUSTC_WORKSPACE_WRAPPER", "clippy-driver"), ("CLIPPY_ARGS", "-Dwarnings")];
 
 /// Runs the steps up to the first that fails, and prints a summary.
 pub(crate) fn everything() -> anyhow::Result<ExitCode> {
@@ -41,7 +45,7 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).args(&args).envs(file_systems.environment());
+        command.args(&words[1..]).args(&args).envs(LINTS).envs(file_systems.environment());
         // An ext4 without a journal, as images of virtual machines often have, makes new files slowly for
         // some minutes after others were removed, as tests do (METHODOLOGY.md).
         command.envs(file_systems.dir("ext4").ok().map(|dir| ("TMPDIR", dir)));
