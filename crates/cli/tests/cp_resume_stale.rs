@@ -5,6 +5,7 @@ use std::fs::{create_dir, read, remove_file, write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
@@ -43,16 +44,16 @@ fn kill_a_copy(dir: &Path) {
     child.wait().expect("it has ended");
 }
 
-impl Left {
-    fn new() -> Left {
-        let dir = tempfile::tempdir().expect("a directory");
-        let dir = dir.path();
-        write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
-        kill_a_copy(dir);
-        let read = |path| read(path).expect("it was left");
-        Left { part: read(part(dir)), journal: read(journal(dir)) }
-    }
+static LEFT: LazyLock<Left> = LazyLock::new(|| {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
+    kill_a_copy(dir);
+    let read = |path| read(path).expect("it was left");
+    Left { part: read(part(dir)), journal: read(journal(dir)) }
+});
 
+impl Left {
     fn put(&self, dir: &Path) {
         self.put_with_mode(dir, 0o600);
     }
@@ -113,7 +114,6 @@ const CASES: [(&str, &str, Prepare); 9] = [
 
 #[test]
 fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
-    let left = Left::new();
     each_fs(|kind, dir| {
         let modes = [0o600, 0o644];
         let cases = CASES.iter().flat_map(|&case| modes.map(|mode| (case, mode)));
@@ -122,7 +122,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
             let at = dir.join("named");
             create_dir(&at).expect("a directory");
             prepare(&at.join("a"), &at.join("b"));
-            left.put_with_mode(&at, mode);
+            LEFT.put_with_mode(&at, mode);
             let output = cp(&at, &["-r", "--resume", "--reflink=never", option, "a", "b"]);
             assert!(output.status.success(), "{kind} {what}: {output:?}");
             assert!(at.join("b").symlink_metadata().is_ok(), "{kind} {what}");
@@ -136,7 +136,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
                 create_dir(dir.join(name)).expect("a directory");
             }
             prepare(&dir.join("src/b"), &dir.join("dst/b"));
-            left.put_with_mode(&dir.join("dst"), mode);
+            LEFT.put_with_mode(&dir.join("dst"), mode);
             // A link inside a directory is followed if it is older than the run.
             std::thread::sleep(Duration::from_millis(20));
             let options = ["-r", "--resume", "--reflink=never", option];
@@ -155,7 +155,6 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
 /// before the source became short.
 #[test]
 fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
-    let left = Left::new();
     each_fs(|kind, dir| {
         for (what, src_len, is_complete) in
             [("complete", LARGE, true), ("short and complete", 9, true), ("short", 9, false)]
@@ -173,7 +172,7 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
                 let copy = std::fs::File::options().write(true).open(&target).expect("it");
                 copy.set_modified(time).expect("its time");
                 symlink("../target/b", dir.join("dst/b")).expect("a link");
-                left.put(&dir.join("target"));
+                LEFT.put(&dir.join("target"));
                 write(dir.join("target/.b.haulage-new"), "new").expect("a file");
                 // A link inside a directory is followed if it is older than the run.
                 std::thread::sleep(Duration::from_millis(20));
@@ -193,12 +192,11 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
 
 #[test]
 fn a_stale_partial_file_beside_a_directory_is_removed() {
-    let left = Left::new();
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     large(&dir.join("a"), dir);
     create_dir(dir.join("b")).expect("a directory");
-    left.put(dir);
+    LEFT.put(dir);
     let output = cp(dir, &["--resume", "a", "b"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(read(dir.join("b/a")).expect("the copy").len(), LARGE);
@@ -208,10 +206,9 @@ fn a_stale_partial_file_beside_a_directory_is_removed() {
 /// A run that was killed shortly before the rename had given it the attributes that the source had then.
 #[test]
 fn a_partial_file_of_an_earlier_source_gives_no_attribute_to_the_copy() {
-    let left = Left::new();
     each_fs(|kind, dir| {
         large(&dir.join("a"), dir);
-        left.put(dir);
+        LEFT.put(dir);
         let attribute = setxattr(part(dir), "user.earlier", b"value", XattrFlags::empty());
         if attribute == Err(Errno::OPNOTSUPP) {
             return;
@@ -228,7 +225,6 @@ fn a_partial_file_of_an_earlier_source_gives_no_attribute_to_the_copy() {
 
 #[test]
 fn partial_files_in_use_or_of_others_stay() {
-    let left = Left::new();
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     write(dir.join("a"), "short").expect("a file");
@@ -244,43 +240,43 @@ fn partial_files_in_use_or_of_others_stay() {
     };
     let resume = ["--resume", "a", "b"];
 
-    left.put(dir);
+    LEFT.put(dir);
     let held = std::fs::File::open(part(dir)).expect("the partial file");
     flock(&held, FlockOperation::LockExclusive).expect("a lock");
     check("another run is at it", &resume, &both);
     drop(held);
 
-    left.put(dir);
+    LEFT.put(dir);
     check("no --resume", &["a", "b"], &both);
-    left.put(dir);
+    LEFT.put(dir);
     check("--atomic", &["--atomic", "a", "b"], &both);
 
-    left.put(dir);
+    LEFT.put(dir);
     for path in [part(dir), journal(dir)] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).expect("a mode");
     }
     check("files that others may read", &resume, &both);
 
-    left.put(dir);
+    LEFT.put(dir);
     remove_file(journal(dir)).expect("removed");
     check("data without a journal", &resume, &both[1..]);
 
-    left.put(dir);
+    LEFT.put(dir);
     let open = std::fs::File::options().write(true).open(journal(dir)).expect("it");
     open.write_all_at(b"anything", 0).expect("written");
     check("no journal of ours", &resume, &both);
 
-    left.put(dir);
+    LEFT.put(dir);
     std::fs::File::options().write(true).open(part(dir)).expect("it").set_len(0).expect("cut");
     remove_file(journal(dir)).expect("removed");
     check("an empty partial file", &resume, &[]);
 
-    left.put(dir);
+    LEFT.put(dir);
     remove_file(part(dir)).expect("removed");
     check("a journal alone", &resume, &[]);
 
     for len in [0, 1, 7] {
-        left.put(dir);
+        LEFT.put(dir);
         let open = std::fs::File::options().write(true).open(journal(dir)).expect("it");
         open.set_len(len).expect("cut");
         check("the start of a journal", &resume, &[]);
@@ -289,7 +285,7 @@ fn partial_files_in_use_or_of_others_stay() {
     // Files of the source, one of which has such a name.
     create_dir(dir.join("src")).expect("a directory");
     create_dir(dir.join("dst")).expect("a directory");
-    left.put(&dir.join("src"));
+    LEFT.put(&dir.join("src"));
     write(dir.join("src/b"), "short").expect("a file");
     for pass in 0..2 {
         let output = cp(dir, &["-a", "--resume", "-T", "src", "dst"]);
@@ -426,11 +422,10 @@ fn a_marker_that_cannot_be_written_is_not_left() {
 /// The other run has given it its mode, and is about to rename it. It would rename whatever has the name then.
 #[test]
 fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made() {
-    let left = Left::new();
     each_fs(|kind, dir| {
         let content = random_bytes(LARGE, 1);
         write(dir.join("a"), &content).expect("a file");
-        left.put_with_mode(dir, 0o644);
+        LEFT.put_with_mode(dir, 0o644);
         let held = std::fs::File::open(part(dir)).expect("the partial file");
         flock(&held, FlockOperation::LockExclusive).expect("a lock");
         let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
@@ -439,8 +434,8 @@ fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made
         let named = std::fs::metadata(part(dir)).expect("the partial file is there");
         let ino = held.metadata().expect("its state").ino();
         assert_eq!(named.ino(), ino, "{kind}");
-        assert!(read(part(dir)).expect("it") == left.part, "{kind}");
-        assert!(read(journal(dir)).expect("it") == left.journal, "{kind}");
+        assert!(read(part(dir)).expect("it") == LEFT.part, "{kind}");
+        assert!(read(journal(dir)).expect("it") == LEFT.journal, "{kind}");
     });
 }
 
