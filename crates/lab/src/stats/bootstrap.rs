@@ -1,6 +1,5 @@
 //! An interval by resampling.
 
-use super::quantile::median_in_place;
 use super::{Interval, quantile};
 
 /// The number of resamples: enough for 2.5 % quantiles that are stable to two digits.
@@ -21,24 +20,43 @@ const RESAMPLES_MIN: usize = 400;
 /// With few values it is too narrow (three values give 75 % at most), so it is shown beside a
 /// median and decides nothing.
 pub fn median_interval(groups: &[&[f64]], seed: u64) -> Option<Interval> {
-    let groups: Vec<&[f64]> = groups.iter().copied().filter(|group| !group.is_empty()).collect();
+    let mut values = groups.concat();
+    values.sort_by(f64::total_cmp);
+    // Resamples count how often each value is drawn, since a median is found sooner in counts than by sorting.
+    let place = |value: &f64| values.partition_point(|other| other.total_cmp(value).is_lt());
+    let groups = groups.iter().filter(|group| !group.is_empty());
+    let groups: Vec<Vec<usize>> = groups.map(|group| group.iter().map(place).collect()).collect();
     if groups.is_empty() {
         return None;
     }
     let mut rng = fastrand::Rng::with_seed(seed);
-    let mut drawn = Vec::new();
-    let values: usize = groups.iter().map(|group| group.len()).sum();
-    let resamples = (DRAWS / values).clamp(RESAMPLES_MIN, RESAMPLES);
+    let mut counts = vec![0_usize; values.len()];
+    let resamples = (DRAWS / values.len()).clamp(RESAMPLES_MIN, RESAMPLES);
     let mut medians = Vec::with_capacity(resamples);
     for _ in 0..resamples {
-        drawn.clear();
+        counts.fill(0);
+        let mut drawn = 0;
         for _ in 0..groups.len() {
-            let group = groups[rng.usize(..groups.len())];
-            drawn.extend((0..group.len()).map(|_| group[rng.usize(..group.len())]));
+            let group = &groups[rng.usize(..groups.len())];
+            for _ in 0..group.len() {
+                counts[group[rng.usize(..group.len())]] += 1;
+            }
+            drawn += group.len();
         }
-        medians.extend(median_in_place(&mut drawn));
+        let middle = [(drawn - 1) / 2, drawn / 2].map(|place| drawn_at(place, &values, &counts));
+        medians.push(middle[0] * 0.5 + middle[1] * 0.5);
     }
     Some(Interval { low: quantile(&medians, 0.025)?, high: quantile(&medians, 0.975)? })
+}
+
+/// The value at this place of what was drawn, in order. `counts` has how often each of `values` was.
+fn drawn_at(place: usize, values: &[f64], counts: &[usize]) -> f64 {
+    let mut below = 0;
+    let index = counts.iter().position(|count| {
+        below += count;
+        below > place
+    });
+    values[index.expect("more than `place` values were drawn")]
 }
 
 #[cfg(test)]
