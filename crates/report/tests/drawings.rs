@@ -1,7 +1,6 @@
-//! What else becomes of a committed run: text, SVG and PNG; and how large a page becomes.
+//! What else becomes of a committed run: text, SVG and PNG.
 
 mod hostile;
-mod large;
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -141,22 +140,4 @@ fn a_record_without_losses_has_no_figure_of_them() {
     let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
     assert_eq!(figures, ["best-variants"]);
     assert!(page::render(&report, Path::new(".")).contains("id=\"best-variants\""));
-}
-
-/// The most that a page may have, in bytes.
-const PAGE_BYTES_MAX: usize = 400_000;
-
-#[test]
-fn the_page_of_200_000_samples_stays_small() {
-    let home = tempfile::tempdir().expect("a directory");
-    large::run(home.path());
-    let sources = [Source::read(home.path()).expect("the run can be read")];
-    let report = Report::of(&sources, EPSILON);
-    let page = page::render(&report, home.path());
-    assert!(page.len() < PAGE_BYTES_MAX, "{} bytes", page.len());
-    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
-    assert_eq!(figures, ["ratio", "size", "split", "drift"], "what such a run has figures of");
-    let thinned = report.figures.iter().flat_map(|figure| &figure.notes);
-    let said = thinned.filter(|note| note.contains("of 200,000 runs are drawn")).count();
-    assert_eq!(said, 1, "what is left out is said once");
 }
