@@ -49,7 +49,12 @@ fn has_ended(child: &Child, options: WaitIdOptions) -> bool {
 /// Runs until `bytes` were written and kills it then, or lets it end. Returns what it wrote and
 /// whether it ended by itself.
 fn run_for(dir: &Path, args: &[&str], bytes: u64) -> (u64, bool) {
-    let mut child = haulage_cp(dir, args).spawn().expect("haulage runs");
+    let mut command = haulage_cp(dir, args);
+    if bytes < u64::MAX {
+        // It must not end before it is killed, even if this process is delayed.
+        command.arg("--limit-rate=60M");
+    }
+    let mut child = command.spawn().expect("haulage runs");
     let deadline = Instant::now() + Duration::from_secs(60);
     while !has_ended(&child, WaitIdOptions::NOHANG) {
         let hangs = Instant::now() > deadline;
