@@ -68,7 +68,6 @@ const GUEST_TOOLS: &[(&str, &str)] = &[
     ("dmsetup", "dmsetup"),
     ("sshfs", "sshfs"),
     ("/usr/lib/openssh/sftp-server", "openssh-sftp-server"),
-    ("rclone", "rclone"),
     ("encfs", "encfs"),
     ("gocryptfs", "gocryptfs"),
     ("bindfs", "bindfs"),

@@ -91,7 +91,7 @@ make() {
     case $FS in
     vfat) modprobe nls_cp437 || true; mkfs.vfat -F 32 $D ;;
     exfat) mkfs.exfat $D ;;
-    ntfs*) modprobe fuse || true; mkfs.ntfs -f $D ;;
+    ntfs*) modprobe fuse || true; mkfs.ntfs -F -f $D ;;
     nfs-*-squash) nfs_server root_squash ;;
     nfs-*) nfs_server no_root_squash ;;
     smb-samba)
