@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::definition::cell::{Destination, Shape};
-use crate::definition::{self, Definition, Measure, Order, Part, Slowed, without_label};
+use crate::definition::cell::Destination;
+use crate::definition::{self, Definition, Part, Slowed, without_label};
 use crate::page_cache::state::State;
 
 /// The name of the experiment.
@@ -89,8 +90,9 @@ pub fn experiment(choice: &Choice) -> Definition {
         minutes: choice.minutes,
         // Each comparison is as important as the others.
         main: String::new(),
-        claims: Vec::new(),
         parts,
+        claims: Vec::new(),
+        run: IgnoredAny,
     }
 }
 
@@ -131,19 +133,12 @@ fn part(truth: Truth, variant: &str, size: &str, state: State) -> Part {
         variants: vec![variant.to_owned(), other.clone()],
         sizes: vec![size.to_owned()],
         files: 1,
-        shape: Shape::File,
         states: vec![state],
         at_once: vec![1],
         destinations: vec![Destination::Fresh],
-        durable: false,
-        order: Order::Shuffled,
         baseline: variant.to_owned(),
-        compare: Vec::new(),
-        measure: Measure::Elapsed,
-        scaled: false,
-        analyses: Vec::new(),
         slowed: slowed.map(|slowed| BTreeMap::from([(other, slowed)])).unwrap_or_default(),
-        reference: None,
+        ..Part::default()
     }
 }
 

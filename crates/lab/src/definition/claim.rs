@@ -8,6 +8,7 @@ use crate::page_cache::state::State;
 /// What somebody published about copying, with the comparison of this experiment that tests it: the time of each of
 /// `variants` over the time of `than`, in cells of one part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
     /// What it is called on the command line.
     pub name: String,
@@ -22,15 +23,19 @@ pub struct Claim {
     /// The variant that they are compared with.
     pub than: String,
     /// The sizes of the files, among those of the part.
+    #[serde(default)]
     pub sizes: Vec<String>,
     /// The size of the files of `than`, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub than_size: Option<String>,
     /// The state of the page cache.
+    #[serde(default)]
     pub state: State,
     /// Runs at the same time.
+    #[serde(default = "super::one")]
     pub at_once: u32,
     /// What is compared.
+    #[serde(default)]
     pub measure: Measure,
     /// The least ratio with which the claim holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,7 @@ mod scale;
 use std::collections::BTreeMap;
 
 use engines::Bytes;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::page_cache::state::State;
@@ -21,6 +22,7 @@ pub const SCHEMA: u32 = 1;
 
 /// An experiment: a question and the parts that answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Definition {
     /// The version of the form.
     pub schema: u32,
@@ -33,9 +35,11 @@ pub struct Definition {
     /// What the figures mean, what was found before and what was not controlled then.
     pub analysis: String,
     /// Minutes that it gets by default.
+    #[serde(default = "ten")]
     pub minutes: f64,
     /// The part that answers the question, whose cells get their time first. Empty if no part does
     /// more than the others.
+    #[serde(default)]
     pub main: String,
     /// The parts of the experiment.
     #[serde(rename = "part")]
@@ -43,10 +47,14 @@ pub struct Definition {
     /// Published sentences that it tests.
     #[serde(default, rename = "claim", skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
+    /// How a run of it was made; written into run directories and of no meaning here.
+    #[serde(default, skip_serializing)]
+    pub run: IgnoredAny,
 }
 
 /// A workload with its factors, whose combinations are cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Part {
     /// What it is called within the experiment.
     pub name: String,
@@ -56,31 +64,47 @@ pub struct Part {
     pub workload: String,
     /// The variants that each round runs.
     pub variants: Vec<String>,
+    /// The values of each `{name}` in the variants, which are expanded when the definition is read.
+    #[serde(default, skip_serializing)]
+    pub each: BTreeMap<String, Vec<String>>,
     /// Bytes of one file.
+    #[serde(default)]
     pub sizes: Vec<String>,
     /// Files of that length.
+    #[serde(default = "one")]
     pub files: u32,
     /// The layout of the files.
+    #[serde(default)]
     pub shape: Shape,
     /// States of the page cache.
+    #[serde(default = "warm")]
     pub states: Vec<State>,
     /// Numbers of runs at once.
+    #[serde(default)]
     pub at_once: Vec<u32>,
     /// What is written to.
+    #[serde(default = "fresh")]
     pub destinations: Vec<Destination>,
     /// Whether the time until all data is on the medium is measured too.
+    #[serde(default)]
     pub durable: bool,
     /// How the runs of a round follow each other.
+    #[serde(default)]
     pub order: Order,
     /// The variant with which the others are compared; empty for no comparison.
+    #[serde(default)]
     pub baseline: String,
     /// Variants whose comparison answers the question; all when empty.
+    #[serde(default)]
     pub compare: Vec<String>,
     /// What is compared.
+    #[serde(default)]
     pub measure: Measure,
     /// Whether `--scale` changes sizes and numbers of files.
+    #[serde(default)]
     pub scaled: bool,
     /// What is made of the samples besides the comparison.
+    #[serde(default)]
     pub analyses: Vec<Analysis>,
     /// Variants that are slowed on purpose, for the certificate.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -151,6 +175,7 @@ pub enum Analysis {
 
 /// Published figures of an older study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reference {
     /// The data: `copying-disk-bytes` or `earlier-measurements`.
     pub data: String,
@@ -163,7 +188,24 @@ pub struct Reference {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// Runs at once in that study.
+    #[serde(default = "one")]
     pub at_once: u32,
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+pub(crate) fn one() -> u32 {
+    1
+}
+
+fn warm() -> Vec<State> {
+    vec![State::Warm]
+}
+
+fn fresh() -> Vec<Destination> {
+    vec![Destination::Fresh]
 }
 
 impl Definition {

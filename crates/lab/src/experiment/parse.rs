@@ -1,16 +1,15 @@
 //! Parses experiments from TOML. An error names the file, the line and what was expected.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use engines::Bytes;
-use serde::Deserialize;
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use crate::definition::cell::{Cell, Destination, Shape};
+use crate::definition::cell::{Cell, Shape};
 use crate::definition::claim::Claim;
 use crate::definition::{
-    Analysis, Definition, Measure, Order, Part, Reference, SCHEMA, Slowed, reference, without_label,
+    Definition, Measure, Part, Reference, SCHEMA, Slowed, reference, without_label,
 };
 use crate::page_cache::state::State;
 use crate::workload;
@@ -34,194 +33,61 @@ impl Definition {
     /// # Errors
     /// What is wrong, where, and what was expected.
     pub fn parse(text: &str, file: &str) -> Result<Definition, DefinitionError> {
-        let at = |span: Range<usize>, problem: String| DefinitionError {
+        let at = |start: usize, problem: String| DefinitionError {
             file: file.to_owned(),
-            line: line_of(text, span.start),
+            line: line_of(text, start),
             problem,
         };
-        let raw: RawDefinition = toml::from_str(text).map_err(|error| {
+        let refused = |error: toml::de::Error| {
             let problem = error.message().trim().replace('\n', "; ");
-            at(error.span().unwrap_or(0..0), problem)
-        })?;
-        if *raw.schema.get_ref() != SCHEMA {
-            let found = raw.schema.get_ref();
-            let problem = format!("schema {found} is not known here, expected {SCHEMA}");
-            return Err(at(raw.schema.span(), problem));
-        }
-        if !is_name(raw.name.get_ref()) {
-            return Err(at(raw.name.span(), not_a_name(raw.name.get_ref())));
-        }
-        if !(*raw.minutes.get_ref() > 0.0 && *raw.minutes.get_ref() <= MINUTES_MAX) {
-            let problem = format!("expected minutes over 0, up to {MINUTES_MAX}");
-            return Err(at(raw.minutes.span(), problem));
-        }
-        let mut parts: Vec<Part> = Vec::new();
-        for part in raw.part {
-            let span = part.span();
-            let part =
-                part.into_inner().checked().map_err(|Wrong { span, problem }| at(span, problem))?;
-            if parts.iter().any(|earlier| earlier.name == part.name) {
-                return Err(at(span, format!("there is another part called '{}'", part.name)));
-            }
-            parts.push(part);
-        }
-        let Some(first) = parts.first() else {
-            return Err(at(0..0, "an experiment has at least one [[part]]".to_owned()));
+            at(error.span().map_or(0, |span| span.start), problem)
         };
-        let main = match raw.main {
-            None => first.name.clone(),
-            Some(main)
-                if main.get_ref().is_empty()
-                    || parts.iter().any(|part| part.name == *main.get_ref()) =>
-            {
-                main.into_inner()
-            }
-            Some(main) => {
-                let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-                let problem = format!(
-                    "no part is called '{}', expected one of {}",
-                    main.get_ref(),
-                    names.join(", ")
-                );
-                return Err(at(main.span(), problem));
-            }
-        };
-        let mut claims: Vec<Claim> = Vec::new();
-        for claim in raw.claim {
-            let span = claim.span();
-            let claim = claim.into_inner().checked(&parts);
-            let claim = claim.map_err(|Wrong { span, problem }| at(span, problem))?;
-            if claims.iter().any(|earlier| earlier.name == claim.name) {
-                return Err(at(span, format!("there is another claim called '{}'", claim.name)));
-            }
-            claims.push(claim);
-        }
-        Ok(Definition {
-            schema: SCHEMA,
-            name: raw.name.into_inner(),
-            title: raw.title,
-            question: raw.question,
-            analysis: raw.analysis,
-            minutes: raw.minutes.into_inner(),
-            main,
-            parts,
-            claims,
-        })
+        let table = DeTable::parse(text).map_err(refused)?;
+        let mut definition: Definition = toml::from_str(text).map_err(refused)?;
+        let place = Place { start: 0, value: Some(&DeValue::Table(table.into_inner())) };
+        let checked = definition.check(place);
+        checked.map_err(|Wrong { start, problem }| at(start, problem))?;
+        Ok(definition)
     }
-}
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawDefinition {
-    schema: Spanned<u32>,
-    name: Spanned<String>,
-    title: String,
-    question: String,
-    analysis: String,
-    #[serde(default = "default_minutes")]
-    minutes: Spanned<f64>,
-    #[serde(default)]
-    main: Option<Spanned<String>>,
-    part: Vec<Spanned<RawPart>>,
-    #[serde(default)]
-    claim: Vec<Spanned<RawClaim>>,
-    /// How a run of it was made; written into run directories and of no meaning here.
-    #[serde(default, rename = "run")]
-    _run: Option<toml::Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPart {
-    name: Spanned<String>,
-    question: String,
-    workload: Spanned<String>,
-    variants: Vec<Spanned<String>>,
-    #[serde(default)]
-    each: BTreeMap<Spanned<String>, Vec<String>>,
-    #[serde(default)]
-    sizes: Vec<Spanned<String>>,
-    #[serde(default = "one")]
-    files: Spanned<u32>,
-    #[serde(default)]
-    shape: Shape,
-    #[serde(default = "warm")]
-    states: Spanned<Vec<State>>,
-    #[serde(default)]
-    at_once: Vec<Spanned<u32>>,
-    #[serde(default = "fresh")]
-    destinations: Spanned<Vec<Destination>>,
-    #[serde(default)]
-    durable: bool,
-    #[serde(default)]
-    order: Order,
-    #[serde(default)]
-    baseline: Option<Spanned<String>>,
-    #[serde(default)]
-    compare: Vec<Spanned<String>>,
-    #[serde(default)]
-    measure: Measure,
-    #[serde(default)]
-    scaled: bool,
-    #[serde(default)]
-    analyses: Vec<Analysis>,
-    #[serde(default)]
-    slowed: BTreeMap<Spanned<String>, Slowed>,
-    #[serde(default)]
-    reference: Option<RawReference>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawReference {
-    data: Spanned<String>,
-    series: BTreeMap<Spanned<String>, Spanned<String>>,
-    not_controlled: String,
-    #[serde(default)]
-    state: Option<State>,
-    #[serde(default = "one")]
-    at_once: Spanned<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawClaim {
-    name: Spanned<String>,
-    says: String,
-    published: String,
-    part: Spanned<String>,
-    variants: Spanned<Vec<String>>,
-    than: Spanned<String>,
-    #[serde(default)]
-    sizes: Option<Spanned<Vec<String>>>,
-    #[serde(default)]
-    than_size: Option<Spanned<String>>,
-    #[serde(default)]
-    state: Option<State>,
-    #[serde(default = "one")]
-    at_once: Spanned<u32>,
-    #[serde(default)]
-    measure: Option<Measure>,
-    #[serde(default)]
-    at_least: Option<f64>,
-    #[serde(default)]
-    at_most: Option<f64>,
-}
-
-fn default_minutes() -> Spanned<f64> {
-    Spanned::new(0..0, 10.0)
-}
-
-fn one() -> Spanned<u32> {
-    Spanned::new(0..0, 1)
-}
-
-fn warm() -> Spanned<Vec<State>> {
-    Spanned::new(0..0, vec![State::Warm])
-}
-
-fn fresh() -> Spanned<Vec<Destination>> {
-    Spanned::new(0..0, vec![Destination::Fresh])
+    fn check(&mut self, place: Place<'_>) -> Result<(), Wrong> {
+        if self.schema != SCHEMA {
+            let problem = format!("schema {} is not known here, expected {SCHEMA}", self.schema);
+            return Err(place.at("schema").wrong(problem));
+        }
+        check_name(&self.name, place)?;
+        if !(self.minutes > 0.0 && self.minutes <= MINUTES_MAX) {
+            let problem = format!("expected minutes over 0, up to {MINUTES_MAX}");
+            return Err(place.at("minutes").wrong(problem));
+        }
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            part.check(place.at("part").nth(index))?;
+        }
+        let names: Vec<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
+        if let Some(index) = repeated(&names) {
+            let problem = format!("there is another part called '{}'", names[index]);
+            return Err(place.at("part").nth(index).wrong(problem));
+        }
+        let Some(first) = names.first() else {
+            return Err(place.wrong("an experiment has at least one [[part]]"));
+        };
+        if !place.at("main").is_there() {
+            self.main = (*first).to_owned();
+        } else if !self.main.is_empty() && !names.contains(&self.main.as_str()) {
+            let (main, names) = (&self.main, names.join(", "));
+            let problem = format!("no part is called '{main}', expected one of {names}");
+            return Err(place.at("main").wrong(problem));
+        }
+        for (index, claim) in self.claims.iter_mut().enumerate() {
+            claim.check(&self.parts, place.at("claim").nth(index))?;
+        }
+        let names: Vec<&str> = self.claims.iter().map(|claim| claim.name.as_str()).collect();
+        if let Some(index) = repeated(&names) {
+            let problem = format!("there is another claim called '{}'", names[index]);
+            return Err(place.at("claim").nth(index).wrong(problem));
+        }
+        Ok(())
+    }
 }
 
 /// The longest experiment: a year.
@@ -233,300 +99,280 @@ const AT_ONCE_MAX: u32 = 256;
 /// The most variants of one part after its `each` is expanded.
 const VARIANTS_MAX: usize = 500;
 
-/// A fault and its place in the text.
+/// A fault and the offset of its place in the text.
 struct Wrong {
-    span: Range<usize>,
+    start: usize,
     problem: String,
 }
 
-impl Wrong {
-    fn at<T>(what: &Spanned<T>, problem: impl Into<String>) -> Wrong {
-        Wrong { span: what.span(), problem: problem.into() }
+/// A value of the text and where it begins. The beginning of the text stands for what is not
+/// there.
+#[derive(Clone, Copy)]
+struct Place<'t> {
+    start: usize,
+    value: Option<&'t DeValue<'t>>,
+}
+
+impl<'t> Place<'t> {
+    fn of(value: Option<&'t Spanned<DeValue<'t>>>) -> Place<'t> {
+        let start = value.map_or(0, |value| value.span().start);
+        Place { start, value: value.map(Spanned::get_ref) }
+    }
+
+    fn at(self, key: &str) -> Place<'t> {
+        Place::of(self.value.and_then(|value| value.get(key)))
+    }
+
+    fn nth(self, index: usize) -> Place<'t> {
+        Place::of(self.value.and_then(|value| value.get(index)))
+    }
+
+    /// The place of a key itself.
+    fn key(self, key: &str) -> Place<'t> {
+        let table = self.value.and_then(DeValue::as_table);
+        let key = table.and_then(|table| Some(table.get_key_value(key)?.0));
+        Place { start: key.map_or(0, |key| key.span().start), value: None }
+    }
+
+    fn is_there(self) -> bool {
+        self.value.is_some()
+    }
+
+    fn wrong(self, problem: impl Into<String>) -> Wrong {
+        Wrong { start: self.start, problem: problem.into() }
     }
 }
 
-impl RawPart {
-    fn checked(self) -> Result<Part, Wrong> {
-        let name = self.name.get_ref().clone();
-        if !is_name(&name) {
-            return Err(Wrong::at(&self.name, not_a_name(&name)));
+impl Part {
+    fn check(&mut self, place: Place<'_>) -> Result<(), Wrong> {
+        check_name(&self.name, place)?;
+        self.durable |= self.measure == Measure::Durable;
+        let workload = self.checked_workload(place)?;
+        let each = std::mem::take(&mut self.each);
+        self.expand_variants(&each, workload, place)?;
+        let variants = &self.variants;
+        if !self.baseline.is_empty() {
+            check_listed(&self.baseline, variants, place.at("baseline"))?;
+        } else if !self.compare.is_empty() {
+            let problem = "there is no baseline to compare it with";
+            return Err(place.at("compare").nth(0).wrong(problem));
         }
-        let workload = self.checked_workload()?;
-        let variants = self.expanded_variants(workload)?;
-        let listed = |variant: &Spanned<String>| match variants.contains(variant.get_ref()) {
-            true => Ok(variant.get_ref().clone()),
-            false => {
-                let problem = format!("'{}' is not among the variants", variant.get_ref());
-                Err(Wrong::at(variant, problem))
-            }
-        };
-        let named = self.baseline.as_ref().filter(|name| !name.get_ref().is_empty());
-        let baseline = named.map(listed).transpose()?.unwrap_or_default();
-        if let Some(first) = self.compare.first().filter(|_| baseline.is_empty()) {
-            return Err(Wrong::at(first, "there is no baseline to compare it with"));
+        for (index, variant) in self.compare.iter().enumerate() {
+            check_listed(variant, variants, place.at("compare").nth(index))?;
         }
-        let compare = self.compare.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
-        let slowed = self
-            .slowed
-            .iter()
-            .map(|(variant, slowed)| Ok((listed(variant)?, slowed.checked(variant)?)))
-            .collect::<Result<BTreeMap<_, _>, Wrong>>()?;
-        let sizes = self.checked_sizes(workload)?;
-        self.check_factors(workload)?;
-        let each = unspanned(&self.each);
-        let reference = self.reference.map(|raw| raw.checked(&each, &variants)).transpose()?;
-        let at_once: Vec<u32> = self.at_once.iter().map(|n| *n.get_ref()).collect();
-        Ok(Part {
-            name,
-            question: self.question,
-            workload: workload.name.to_owned(),
-            variants,
-            sizes,
-            files: *self.files.get_ref(),
-            shape: self.shape,
-            states: self.states.into_inner(),
-            at_once: if at_once.is_empty() { vec![1] } else { at_once },
-            destinations: self.destinations.into_inner(),
-            durable: self.durable || self.measure == Measure::Durable,
-            order: self.order,
-            baseline,
-            compare,
-            measure: self.measure,
-            scaled: self.scaled,
-            analyses: self.analyses,
-            slowed,
-            reference,
-        })
+        for (variant, slowed) in &self.slowed {
+            let key = place.at("slowed").key(variant);
+            check_listed(variant, variants, key)?;
+            slowed.check(key)?;
+        }
+        self.check_sizes(workload, place)?;
+        self.check_factors(workload, place)?;
+        if let Some(reference) = &mut self.reference {
+            reference.check(&each, &self.variants, place.at("reference"))?;
+        }
+        Ok(())
     }
 
-    fn checked_workload(&self) -> Result<&'static Workload, Wrong> {
-        let name = self.workload.get_ref();
+    fn checked_workload(&self, place: Place<'_>) -> Result<&'static Workload, Wrong> {
+        let name = &self.workload;
         let Some(workload) = workload::by_name(name) else {
             let known: Vec<&str> = workload::WORKLOADS.iter().map(|row| row.name).collect();
             let known = known.join(", ");
             let problem = format!("no workload is called '{name}', expected one of {known}");
-            return Err(Wrong::at(&self.workload, problem));
+            return Err(place.at("workload").wrong(problem));
         };
-        if (self.durable || self.measure == Measure::Durable) && !workload.can_be_durable {
+        if self.durable && !workload.can_be_durable {
             let problem = format!("the workload {name} brings nothing to a medium to wait for");
-            return Err(Wrong::at(&self.workload, problem));
+            return Err(place.at("workload").wrong(problem));
         }
         Ok(workload)
     }
 
-    fn checked_sizes(&self, workload: &Workload) -> Result<Vec<String>, Wrong> {
-        let mut sizes: Vec<(Bytes, String)> = Vec::new();
-        for size in &self.sizes {
-            let text = size.get_ref();
+    fn check_sizes(&mut self, workload: &Workload, place: Place<'_>) -> Result<(), Wrong> {
+        let mut sizes: Vec<(Bytes, &String)> = Vec::new();
+        for (index, text) in self.sizes.iter().enumerate() {
+            let place = place.at("sizes").nth(index);
             let Some(bytes) = text.parse::<Bytes>().ok().filter(|bytes| bytes.0 > 0) else {
                 let problem =
                     format!("'{text}' is no size, expected bytes as 4096, 64K, 10M or 1G");
-                return Err(Wrong::at(size, problem));
+                return Err(place.wrong(problem));
             };
             // Cells are compared by value: `1M` and `1024K` are the same.
             if let Some((_, earlier)) = sizes.iter().find(|(known, _)| *known == bytes) {
-                return Err(Wrong::at(size, format!("'{text}' is the same size as '{earlier}'")));
+                return Err(place.wrong(format!("'{text}' is the same size as '{earlier}'")));
             }
-            sizes.push((bytes, text.clone()));
+            sizes.push((bytes, text));
         }
         if sizes.is_empty() {
             let needs = (workload.needs)(&Cell::plain("", workload.name, 1));
             if needs.src_bytes + needs.dst_bytes + needs.memory_bytes > 0 {
                 let problem = format!("the workload {} needs sizes, as [\"1M\"]", workload.name);
-                return Err(Wrong::at(&self.workload, problem));
+                return Err(place.at("workload").wrong(problem));
             }
-            return Ok(vec!["1".to_owned()]);
+            self.sizes = vec!["1".to_owned()];
         }
-        Ok(sizes.into_iter().map(|(_, text)| text).collect())
+        Ok(())
     }
 
-    fn check_factors(&self, workload: &Workload) -> Result<(), Wrong> {
-        let files = *self.files.get_ref();
-        if files == 0 || (files > 1) != (self.shape != Shape::File) {
+    fn check_factors(&mut self, workload: &Workload, place: Place<'_>) -> Result<(), Wrong> {
+        if self.files == 0 || (self.files > 1) != (self.shape != Shape::File) {
             let problem = "several files need a shape other than \"file\", and one file has none";
-            return Err(Wrong::at(&self.files, problem));
+            return Err(place.at("files").wrong(problem));
         }
-        let states = self.states.get_ref();
-        if states.is_empty() {
-            return Err(Wrong::at(
-                &self.states,
-                "expected at least one of warm, cold, as_it_comes",
-            ));
+        let wrong_states = |problem: &str| Err(place.at("states").wrong(problem));
+        if self.states.is_empty() {
+            return wrong_states("expected at least one of warm, cold, as_it_comes");
         }
-        if !workload.has_state && states.iter().any(|&state| state != State::Warm) {
-            let problem = format!(
+        if !workload.has_state && self.states.iter().any(|&state| state != State::Warm) {
+            return wrong_states(&format!(
                 "the workload {} reads no file, so that the page cache has no state: leave states out",
                 workload.name
-            );
-            return Err(Wrong::at(&self.states, problem));
+            ));
         }
-        if repeats(states) {
-            return Err(Wrong::at(&self.states, "a state is there twice"));
+        if repeated(&self.states).is_some() {
+            return wrong_states("a state is there twice");
         }
-        let destinations = self.destinations.get_ref();
-        if destinations.is_empty() || repeats(destinations) {
+        if self.destinations.is_empty() || repeated(&self.destinations).is_some() {
             let problem = "expected fresh, overwritten or both";
-            return Err(Wrong::at(&self.destinations, problem));
+            return Err(place.at("destinations").wrong(problem));
         }
-        for (index, many) in self.at_once.iter().enumerate() {
-            let number = many.get_ref();
-            if !(1..=AT_ONCE_MAX).contains(number) {
-                return Err(Wrong::at(many, format!("expected 1 to {AT_ONCE_MAX} runs at once")));
-            }
-            if self.at_once[..index].iter().any(|earlier| earlier.get_ref() == number) {
-                return Err(Wrong::at(many, format!("{number} is there twice")));
-            }
+        let at_once = place.at("at_once");
+        if let Some(index) = self.at_once.iter().position(|it| !(1..=AT_ONCE_MAX).contains(it)) {
+            let problem = format!("expected 1 to {AT_ONCE_MAX} runs at once");
+            return Err(at_once.nth(index).wrong(problem));
         }
-        let uses = |name: &str| {
-            let placeholder = format!("{{{name}}}");
-            self.variants.iter().any(|variant| variant.get_ref().contains(&placeholder))
-        };
-        match self.each.keys().find(|name| !uses(name.get_ref())) {
-            Some(name) => {
-                let problem = format!("no variant has {{{}}} in it", name.get_ref());
-                Err(Wrong::at(name, problem))
-            }
-            None => Ok(()),
+        if let Some(index) = repeated(&self.at_once) {
+            let problem = format!("{} is there twice", self.at_once[index]);
+            return Err(at_once.nth(index).wrong(problem));
         }
+        if self.at_once.is_empty() {
+            self.at_once = vec![1];
+        }
+        Ok(())
     }
 
-    /// The variants with every `{name}` replaced by each of its values in turn.
-    fn expanded_variants(&self, workload: &Workload) -> Result<Vec<String>, Wrong> {
-        let mut all = Vec::new();
-        for variant in &self.variants {
-            for [text] in expanded([variant.get_ref()], &unspanned(&self.each)) {
+    /// Replaces every `{name}` in the variants by each of its values in turn.
+    fn expand_variants(
+        &mut self,
+        each: &BTreeMap<String, Vec<String>>,
+        workload: &Workload,
+        place: Place<'_>,
+    ) -> Result<(), Wrong> {
+        let written = std::mem::take(&mut self.variants);
+        let uses =
+            |name: &String| written.iter().any(|variant| variant.contains(&format!("{{{name}}}")));
+        if let Some(name) = each.keys().find(|name| !uses(name)) {
+            let problem = format!("no variant has {{{name}}} in it");
+            return Err(place.at("each").key(name).wrong(problem));
+        }
+        for (index, variant) in written.iter().enumerate() {
+            for [text] in expanded([variant], each) {
                 if let Err(why) = (workload.check)(without_label(&text)) {
                     let problem =
                         format!("variant '{text}': {why}; expected {}", workload.variants);
-                    return Err(Wrong::at(variant, problem));
+                    return Err(place.at("variants").nth(index).wrong(problem));
                 }
-                if !all.contains(&text) {
-                    all.push(text);
+                if !self.variants.contains(&text) {
+                    self.variants.push(text);
                 }
             }
         }
-        if all.is_empty() || all.len() > VARIANTS_MAX {
-            let problem = format!("expected 1 to {VARIANTS_MAX} variants, found {}", all.len());
-            return Err(Wrong::at(&self.name, problem));
+        let count = self.variants.len();
+        if count == 0 || count > VARIANTS_MAX {
+            let problem = format!("expected 1 to {VARIANTS_MAX} variants, found {count}");
+            return Err(place.at("name").wrong(problem));
         }
-        Ok(all)
+        Ok(())
     }
 }
 
-impl RawClaim {
-    fn checked(self, parts: &[Part]) -> Result<Claim, Wrong> {
-        if !is_name(self.name.get_ref()) {
-            return Err(Wrong::at(&self.name, not_a_name(self.name.get_ref())));
+impl Claim {
+    fn check(&mut self, parts: &[Part], place: Place<'_>) -> Result<(), Wrong> {
+        check_name(&self.name, place)?;
+        let Some(part) = parts.iter().find(|part| part.name == self.part) else {
+            let problem = format!("no part is called '{}'", self.part);
+            return Err(place.at("part").wrong(problem));
+        };
+        for variant in &self.variants {
+            check_listed(variant, &part.variants, place.at("variants"))?;
         }
-        let Some(part) = parts.iter().find(|part| part.name == *self.part.get_ref()) else {
-            let problem = format!("no part is called '{}'", self.part.get_ref());
-            return Err(Wrong::at(&self.part, problem));
-        };
-        let unknown = |names: &[String], known: &[String]| {
-            names.iter().find(|name| !known.contains(name)).cloned()
-        };
-        let than = std::slice::from_ref(self.than.get_ref());
-        for (span, names) in
-            [(self.variants.span(), self.variants.get_ref().as_slice()), (self.than.span(), than)]
-        {
-            if let Some(name) = unknown(names, &part.variants) {
-                return Err(Wrong { span, problem: format!("'{name}' is not among the variants") });
+        check_listed(&self.than, &part.variants, place.at("than"))?;
+        if !place.at("sizes").is_there() {
+            self.sizes.clone_from(&part.sizes);
+        }
+        for (key, sizes) in [("sizes", &self.sizes[..]), ("than_size", self.than_size.as_slice())] {
+            if let Some(size) = sizes.iter().find(|size| !part.sizes.contains(size)) {
+                return Err(place.at(key).wrong(format!("'{size}' is no size of the part")));
             }
         }
-        let sizes = self.sizes.unwrap_or_else(|| Spanned::new(0..0, part.sizes.clone()));
-        let than_size = self.than_size.as_ref().map(|size| std::slice::from_ref(size.get_ref()));
-        let than_span = self.than_size.as_ref().map_or(0..0, Spanned::span);
-        for (span, sizes) in
-            [(sizes.span(), sizes.get_ref().as_slice()), (than_span, than_size.unwrap_or_default())]
-        {
-            if let Some(size) = unknown(sizes, &part.sizes) {
-                return Err(Wrong { span, problem: format!("'{size}' is no size of the part") });
-            }
+        if !place.at("state").is_there() {
+            self.state = part.states[0];
         }
-        let state = self.state.unwrap_or(part.states[0]);
-        if !part.states.contains(&state) || !part.at_once.contains(self.at_once.get_ref()) {
+        if !place.at("measure").is_there() {
+            self.measure = part.measure;
+        }
+        if !part.states.contains(&self.state) || !part.at_once.contains(&self.at_once) {
             let problem = format!("the part {} has no such cell", part.name);
-            return Err(Wrong::at(&self.part, problem));
+            return Err(place.at("part").wrong(problem));
         }
         if self.at_least.is_none() && self.at_most.is_none() {
             let problem = "expected at_least or at_most: with which ratios the claim holds";
-            return Err(Wrong::at(&self.name, problem));
+            return Err(place.at("name").wrong(problem));
         }
-        Ok(Claim {
-            name: self.name.into_inner(),
-            says: self.says,
-            published: self.published,
-            part: part.name.clone(),
-            variants: self.variants.into_inner(),
-            than: self.than.into_inner(),
-            sizes: sizes.into_inner(),
-            than_size: self.than_size.map(Spanned::into_inner),
-            state,
-            at_once: self.at_once.into_inner(),
-            measure: self.measure.unwrap_or(part.measure),
-            at_least: self.at_least,
-            at_most: self.at_most,
-        })
+        Ok(())
     }
 }
 
 impl Slowed {
-    fn checked(self, variant: &Spanned<String>) -> Result<Slowed, Wrong> {
+    fn check(self, place: Place<'_>) -> Result<(), Wrong> {
         // A hundred times as long is slower than anything.
         let right = (0.0..=100.0).contains(&self.by) && (0.0..=1.0).contains(&self.sometimes);
         let problem = "expected `by` from 0 to 100 and `sometimes` from 0 to 1";
-        if right { Ok(self) } else { Err(Wrong::at(variant, problem)) }
+        if right { Ok(()) } else { Err(place.wrong(problem)) }
     }
 }
 
-impl RawReference {
-    fn checked(
-        self,
+impl Reference {
+    fn check(
+        &mut self,
         each: &BTreeMap<String, Vec<String>>,
         variants: &[String],
-    ) -> Result<Reference, Wrong> {
-        let Some(data) = reference::by_name(self.data.get_ref()) else {
+        place: Place<'_>,
+    ) -> Result<(), Wrong> {
+        let Some(data) = reference::by_name(&self.data) else {
             let known: Vec<&str> = reference::DATA.iter().map(|data| data.name).collect();
-            let problem = format!(
-                "no reference is called '{}', expected one of {}",
-                self.data.get_ref(),
-                known.join(", ")
-            );
-            return Err(Wrong::at(&self.data, problem));
+            let (data, known) = (&self.data, known.join(", "));
+            let problem = format!("no reference is called '{data}', expected one of {known}");
+            return Err(place.at("data").wrong(problem));
         };
-        let mut series = BTreeMap::new();
-        for (variant, name) in &self.series {
-            for [variant_text, name_text] in expanded([variant.get_ref(), name.get_ref()], each) {
-                if !variants.contains(&variant_text) {
-                    let problem = format!("'{variant_text}' is not among the variants");
-                    return Err(Wrong::at(variant, problem));
-                }
+        let series = place.at("series");
+        for (variant, name) in std::mem::take(&mut self.series) {
+            for [variant_text, name_text] in expanded([&variant, &name], each) {
+                check_listed(&variant_text, variants, series.key(&variant))?;
                 if data.figures(&name_text).is_empty() {
                     let problem = format!(
                         "'{name_text}' is no series of {}, expected {}",
                         data.name, data.names
                     );
-                    return Err(Wrong::at(name, problem));
+                    return Err(series.at(&variant).wrong(problem));
                 }
-                series.insert(variant_text, name_text);
+                self.series.insert(variant_text, name_text);
             }
         }
-        Ok(Reference {
-            data: data.name.to_owned(),
-            series,
-            not_controlled: self.not_controlled,
-            state: self.state,
-            at_once: *self.at_once.get_ref(),
-        })
+        Ok(())
     }
 }
 
-fn unspanned(each: &BTreeMap<Spanned<String>, Vec<String>>) -> BTreeMap<String, Vec<String>> {
-    each.iter().map(|(name, values)| (name.get_ref().clone(), values.clone())).collect()
+fn check_listed(variant: &String, variants: &[String], place: Place<'_>) -> Result<(), Wrong> {
+    match variants.contains(variant) {
+        true => Ok(()),
+        false => Err(place.wrong(format!("'{variant}' is not among the variants"))),
+    }
 }
 
-fn repeats<T: PartialEq>(all: &[T]) -> bool {
-    (1..all.len()).any(|index| all[..index].contains(&all[index]))
+/// The place of the first value that stands before, too.
+fn repeated<T: PartialEq>(all: &[T]) -> Option<usize> {
+    (1..all.len()).find(|&index| all[..index].contains(&all[index]))
 }
 
 /// The texts with every `{name}` in any of them replaced by each of its values in turn, in all of
@@ -550,13 +396,13 @@ fn expanded<const N: usize>(
 }
 
 /// Names become parts of file names and of links.
-fn is_name(text: &str) -> bool {
+fn check_name(name: &str, place: Place<'_>) -> Result<(), Wrong> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    !text.is_empty() && text.chars().all(plain)
-}
-
-fn not_a_name(text: &str) -> String {
-    format!("'{text}' is no name, expected small letters, digits, '-' and '_'")
+    if !name.is_empty() && name.chars().all(plain) {
+        return Ok(());
+    }
+    let problem = format!("'{name}' is no name, expected small letters, digits, '-' and '_'");
+    Err(place.at("name").wrong(problem))
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
