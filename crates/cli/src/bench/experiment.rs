@@ -1,10 +1,9 @@
 //! Runs an experiment in scratch directories, for `bench` and `certify`.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use lab::certificate::store::StoredCertificate;
 use lab::conduct::{Conductor, Limits, Places, Progress, session_process};
 use lab::definition::Definition;
@@ -153,12 +152,7 @@ pub(crate) fn require_space(
 ) -> anyhow::Result<()> {
     let (src, dst) = (&how.src_dir, &how.dst_dir);
     // Two directories may share one file system and its room.
-    let enough = if device_of(src)? == device_of(dst)? {
-        scratch::require_space(dst, needed.src_bytes + needed.dst_bytes)
-    } else {
-        let for_sources = scratch::require_space(src, needed.src_bytes);
-        for_sources.and_then(|()| scratch::require_space(dst, needed.dst_bytes))
-    };
+    let enough = scratch::space::require_space(src, dst, (needed.src_bytes, needed.dst_bytes));
     enough.map_err(|error| match option {
         Some(option) => anyhow!("{error}; {option} makes the files smaller"),
         None => error.into(),
@@ -208,11 +202,6 @@ impl ScratchPair {
         self.src.belongs_to(run)?;
         self.dst.as_ref().map_or(Ok(()), |scratch| scratch.belongs_to(run))
     }
-}
-
-fn device_of(dir: &Path) -> anyhow::Result<u64> {
-    let metadata = std::fs::metadata(dir);
-    Ok(metadata.with_context(|| format!("cannot stat '{}'", dir.display()))?.dev())
 }
 
 fn environment(

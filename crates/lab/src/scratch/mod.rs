@@ -3,6 +3,7 @@
 
 pub mod files;
 pub mod inode_reclaim;
+pub mod space;
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -15,6 +16,7 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir, flock};
 use rustix::io::Errno;
 
 use crate::error::Error;
+use space::require_space;
 
 /// A fresh directory under the one that the user named. Nothing outside it is ever created, written
 /// or removed. Dropping it removes it with all it holds.
@@ -82,24 +84,6 @@ pub fn remove_left_by(run: &Path, dst_dir: &Path) {
             });
         }
     }
-}
-
-/// Refuses when the file system of `dir` has not room for `needed_bytes` more.
-///
-/// # Errors
-/// `NoSpace`, in words.
-pub fn require_space(dir: &Path, needed_bytes: u64) -> Result<(), Error> {
-    let stat =
-        rustix::fs::statvfs(dir).map_err(Error::path("cannot ask for the free space of", dir))?;
-    // Some file systems without a fixed size report none at all.
-    if stat.f_blocks == 0 {
-        return Ok(());
-    }
-    let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
-    if free_bytes < needed_bytes {
-        return Err(Error::NoSpace { dir: dir.to_owned(), needed_bytes, free_bytes });
-    }
-    Ok(())
 }
 
 /// The owner of the directory can be told as long as it exists, even if something fails.
@@ -263,7 +247,8 @@ impl WorkDir {
     /// # Errors
     /// `NoSpace`, in words.
     pub fn require_space(&self, needed_bytes: u64) -> Result<(), Error> {
-        require_space(self.path.parent().unwrap_or(&self.path), needed_bytes)
+        let dir = self.path.parent().unwrap_or(&self.path);
+        require_space(dir, dir, (needed_bytes, 0))
     }
 
     /// Opens a file for reading and writing, and creates it when it is not there.

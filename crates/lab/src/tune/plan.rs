@@ -9,6 +9,7 @@ use super::case::Case;
 use super::config::Config;
 use super::heuristics::{MEMORY_SHARE, SECONDS_FOR_LONG_FILES, SHARE_MIN, SPARE_BYTES};
 use crate::error::Error;
+use crate::scratch::space::{Space, require_space};
 use crate::{environment, words};
 
 /// What is to be measured, and what is not.
@@ -41,12 +42,8 @@ impl Plan {
     pub fn of(config: &Config<'_>, src_dir: &Path, dst_dir: &Path) -> Result<Plan, Error> {
         let space = Space::between(src_dir, dst_dir)?;
         let plan = Plan::with(config, &space, environment::memory_bytes());
-        if plan.measured().next().is_none()
-            && let Some(Lack { of_src, needed_bytes, free_bytes }) =
-                space.lack(room(&shortest(), config.at_once))
-        {
-            let dir = if of_src { src_dir } else { dst_dir }.to_owned();
-            return Err(Error::NoSpace { dir, needed_bytes, free_bytes });
+        if plan.measured().next().is_none() {
+            require_space(src_dir, dst_dir, room(&shortest(), config.at_once))?;
         }
         Ok(plan)
     }
@@ -82,54 +79,10 @@ impl Plan {
     }
 }
 
-/// Bytes that are free.
-#[derive(Debug)]
-struct Space {
-    src: u64,
-    dst: u64,
-    /// Both directories are on one file system.
-    same: bool,
-}
-
-impl Space {
-    fn between(src_dir: &Path, dst_dir: &Path) -> Result<Space, Error> {
-        let dev = |dir: &Path| rustix::fs::stat(dir).map(|stat| stat.st_dev).ok();
-        let same = dev(src_dir) == dev(dst_dir);
-        Ok(Space { src: free_bytes(src_dir)?, dst: free_bytes(dst_dir)?, same })
-    }
-
-    /// What there is not enough of for sources and copies of so many bytes; `None` where there is.
-    fn lack(&self, (src_bytes, dst_bytes): (u64, u64)) -> Option<Lack> {
-        let together = (src_bytes + dst_bytes, self.src.min(self.dst), false);
-        let apart = [(src_bytes, self.src, true), (dst_bytes, self.dst, false)];
-        let ends = if self.same { vec![together] } else { apart.to_vec() };
-        let lacks = |&(needed_bytes, free_bytes, _): &(u64, u64, bool)| needed_bytes > free_bytes;
-        let (needed_bytes, free_bytes, of_src) = ends.into_iter().find(lacks)?;
-        Some(Lack { of_src, needed_bytes, free_bytes })
-    }
-}
-
-/// Missing space.
-#[derive(Debug)]
-struct Lack {
-    /// Where the sources are to be, rather than where the copies are.
-    of_src: bool,
-    needed_bytes: u64,
-    free_bytes: u64,
-}
-
 /// What is left when all longer files are left out.
 fn shortest() -> Vec<Planned> {
     let shortest = Case::all().into_iter().filter(|case| case.situation.size == SizeClass::ALL[0]);
     shortest.map(|case| Planned { case, seconds: 0.0, why_not: None }).collect()
-}
-
-fn free_bytes(dir: &Path) -> Result<u64, Error> {
-    let stat =
-        rustix::fs::statvfs(dir).map_err(Error::path("cannot ask for the free space of", dir))?;
-    // Some file systems without a fixed size report none at all.
-    let known = stat.f_blocks > 0;
-    Ok(if known { stat.f_bavail.saturating_mul(stat.f_frsize) } else { u64::MAX / 4 })
 }
 
 /// Space for the sources and for the copies of those that are measured.
