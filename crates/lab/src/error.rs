@@ -100,12 +100,15 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn path(
+    pub(crate) fn path<E: Into<std::io::Error>>(
         action: &'static str,
         path: impl Into<PathBuf>,
-    ) -> impl FnOnce(Errno) -> Error {
+    ) -> impl FnOnce(E) -> Error {
         let path = path.into();
-        move |errno| Error::Path { action, path, errno }
+        move |error| {
+            let errno = Errno::from_io_error(&error.into()).unwrap_or(Errno::IO);
+            Error::Path { action, path, errno }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Making and removing files, with errors that name the path.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::Error;
 
@@ -15,7 +15,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
         Ok(_) => std::fs::remove_file(path),
         Err(_) => return Ok(()),
     };
-    removed.map_err(failed("cannot remove", path))
+    removed.map_err(Error::path("cannot remove", path))
 }
 
 /// Makes a file of random bytes, which no file system can shorten by compression or find twice.
@@ -27,26 +27,15 @@ pub(crate) fn write_random(
     bytes: u64,
     rng: &mut fastrand::Rng,
 ) -> Result<std::fs::File, Error> {
-    let mut file = std::fs::File::create(path).map_err(failed("cannot create", path))?;
+    let mut file = std::fs::File::create(path).map_err(Error::path("cannot create", path))?;
     let mut block = vec![0; 1 << 20];
     let mut left = bytes;
     while left > 0 {
         #[allow(clippy::cast_possible_truncation)] // At most the length of a block.
         let piece = &mut block[..left.min(1 << 20) as usize];
         rng.fill(piece);
-        file.write_all(piece).map_err(failed("cannot write", path))?;
+        file.write_all(piece).map_err(Error::path("cannot write", path))?;
         left -= piece.len() as u64;
     }
     Ok(file)
-}
-
-pub(crate) fn failed(
-    action: &'static str,
-    path: impl Into<PathBuf>,
-) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.into();
-    move |error| {
-        let errno = engines::Errno::from_io_error(&error).unwrap_or(engines::Errno::IO);
-        Error::Path { action, path, errno }
-    }
 }

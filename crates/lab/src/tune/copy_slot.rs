@@ -100,9 +100,7 @@ impl CopySlot {
         let CopySlot { source, dsts, paths, .. } = self;
         drop((source, dsts));
         for dir in paths {
-            let errno = |error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let removed = std::fs::remove_dir_all(&dir).map_err(errno);
-            removed.map_err(Error::path("cannot remove", dir))?;
+            std::fs::remove_dir_all(&dir).map_err(Error::path("cannot remove", dir))?;
         }
         Ok(())
     }

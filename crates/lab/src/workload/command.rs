@@ -23,7 +23,7 @@ use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
-use crate::scratch::files::{failed, remove};
+use crate::scratch::files::remove;
 use crate::trial::Outcome;
 
 pub(crate) static COMMAND: Workload = Workload {
@@ -76,7 +76,7 @@ impl Line {
         }
         let listed = std::fs::read_dir(source)
             .and_then(|entries| entries.map(|entry| Ok(entry?.path().into_os_string())).collect());
-        let mut entries: Vec<OsString> = listed.map_err(failed("cannot list", source))?;
+        let mut entries: Vec<OsString> = listed.map_err(Error::path("cannot list", source))?;
         entries.sort();
         Ok(entries)
     }
@@ -135,7 +135,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let mut words = line.with(&places, &line.entries(src)?);
     // `haulage` is this program, even if another one is on the PATH.
     if words[0] == "haulage" {
-        let myself = std::env::current_exe().map_err(failed("cannot find", "haulage"))?;
+        let myself = std::env::current_exe().map_err(Error::path("cannot find", "haulage"))?;
         words[0] = myself.into_os_string();
     }
     if !is_there(&words[0]) {
@@ -174,7 +174,7 @@ impl Commanding {
         remove(&self.dst)?;
         match self.destination {
             Destination::Fresh if self.into_directory => {
-                std::fs::create_dir(&self.dst).map_err(failed("cannot create", &self.dst))
+                std::fs::create_dir(&self.dst).map_err(Error::path("cannot create", &self.dst))
             }
             Destination::Fresh => Ok(()),
             Destination::Overwritten => self.tree.make_zeros(&self.dir, &self.dst),

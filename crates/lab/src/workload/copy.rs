@@ -57,7 +57,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let prover = source_facts::prover(&source, cell.state)?;
     // A directory of its own, since the files in it are called by numbers.
     let path = dirs.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
-    std::fs::create_dir(&path).map_err(crate::scratch::files::failed("cannot create", &path))?;
+    std::fs::create_dir(&path).map_err(Error::path("cannot create", &path))?;
     Ok(Box::new(Copy {
         runner: Some(runner),
         source,

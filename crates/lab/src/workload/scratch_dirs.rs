@@ -7,7 +7,7 @@ use super::source_facts;
 use crate::definition::cell::{Cell, Shape};
 use crate::error::Error;
 use crate::scratch::WorkDir;
-use crate::scratch::files::{failed, remove, write_random};
+use crate::scratch::files::{remove, write_random};
 
 /// The two scratch directories of an experiment, which may be one and the same.
 #[derive(Debug)]
@@ -54,12 +54,12 @@ impl ScratchDirs {
             for (file, bytes) in (0..cell.files).zip(lengths(cell, &mut rng)) {
                 let below = part.join(place_of(file, cell.shape));
                 let parent = below.parent().unwrap_or(&part);
-                std::fs::create_dir_all(parent).map_err(failed("cannot create", parent))?;
+                std::fs::create_dir_all(parent).map_err(Error::path("cannot create", parent))?;
                 make_file(&below, bytes, &mut rng)?;
             }
             rustix::fs::syncfs(self.src.dir()).map_err(Error::path("cannot sync", &part))?;
         }
-        std::fs::rename(&part, &path).map_err(failed("cannot rename", &part))?;
+        std::fs::rename(&part, &path).map_err(Error::path("cannot rename", &part))?;
         Ok(path)
     }
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::page_cache::state::State;
-use crate::scratch::files::{failed, remove};
+use crate::scratch::files::remove;
 use crate::source::{Load, Source};
 use crate::trial::digest::Digests;
 
@@ -55,7 +55,7 @@ fn known<T: Serialize + DeserializeOwned>(
     let part = beside(&path, &std::process::id().to_string());
     let text = serde_json::to_vec(&found).expect("plain data");
     let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
-    written.map_err(failed("cannot write", &path))?;
+    written.map_err(Error::path("cannot write", &path))?;
     Ok(found)
 }
 

@@ -9,7 +9,6 @@ use super::cached_source::CachedSource;
 use crate::error::Error;
 use crate::page_cache::prover;
 use crate::scratch::WorkDir;
-use crate::scratch::files::failed;
 use crate::trial::digest::Digests;
 
 /// A file, or a directory with all below it, by paths from its root; that of the root is empty.
@@ -48,11 +47,11 @@ impl Tree {
             let path = below(root, name);
             match entry {
                 Entry::Directory => {
-                    std::fs::create_dir(&path).map_err(failed("cannot create", &path))?;
+                    std::fs::create_dir(&path).map_err(Error::path("cannot create", &path))?;
                 }
                 Entry::File { bytes } => {
                     let open = File::options().read(true).write(true).create_new(true).open(&path);
-                    let fd = OwnedFd::from(open.map_err(failed("cannot create", &path))?);
+                    let fd = OwnedFd::from(open.map_err(Error::path("cannot create", &path))?);
                     dir.fill_zeros(&path.to_string_lossy(), &fd, *bytes)?;
                 }
                 Entry::Other => {}
@@ -91,7 +90,7 @@ impl Tree {
         }
         for (index, (name, bytes)) in self.files().enumerate() {
             let path = below(root, name);
-            let file = File::open(&path).map_err(failed("cannot open", &path))?;
+            let file = File::open(&path).map_err(Error::path("cannot open", &path))?;
             let difference = self.digests.difference(index, bytes, file.as_fd());
             if let Some(how) = difference.map_err(Error::path("cannot read", &path))? {
                 return Ok(Some(format!("'{}' {how}", shown(name))));
@@ -111,12 +110,12 @@ fn entries_of(root: &Path) -> Result<BTreeMap<PathBuf, Entry>, Error> {
     let mut left = vec![PathBuf::new()];
     while let Some(name) = left.pop() {
         let path = below(root, &name);
-        let metadata = path.symlink_metadata().map_err(failed("cannot stat", &path))?;
+        let metadata = path.symlink_metadata().map_err(Error::path("cannot stat", &path))?;
         let entry = match metadata.file_type() {
             kind if kind.is_dir() => {
-                let listed = std::fs::read_dir(&path).map_err(failed("cannot list", &path))?;
+                let listed = std::fs::read_dir(&path).map_err(Error::path("cannot list", &path))?;
                 for child in listed {
-                    let child = child.map_err(failed("cannot list", &path))?;
+                    let child = child.map_err(Error::path("cannot list", &path))?;
                     left.push(name.join(child.file_name()));
                 }
                 Entry::Directory
