@@ -12,6 +12,7 @@ use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;
 use super::parameters;
 use super::pattern;
+use super::windows::Windows;
 use crate::clock::{Clock, Counters};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -33,32 +34,27 @@ pub(crate) static CREATE: Workload = Workload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Write { buffer_bytes: usize },
-    Mmap { window_bytes: usize, populate: bool },
+    Mmap(Windows),
 }
 
-/// The most bytes of a buffer or window.
-const PIECE_BYTES_MAX: u64 = 1 << 30;
+/// The most bytes of a buffer.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
 impl Method {
     fn parse(text: &str) -> Result<Method, String> {
         let (how, rest) = text.split_once(':').unwrap_or((text, ""));
-        let (size, option) = match rest.split_once(',') {
-            Some((size, option)) => (size, Some(option)),
-            None => (rest, None),
-        };
-        match (how, option) {
-            ("mmap", None | Some("populate")) => {
-                let window_bytes = parameters::window_bytes_of(size, PIECE_BYTES_MAX)?;
-                Ok(Method::Mmap { window_bytes, populate: option.is_some() })
-            }
-            ("write", None) => {
-                let buffer_bytes = parameters::bytes_of(size, PIECE_BYTES_MAX)?;
+        match how {
+            "mmap" => Windows::parse(rest).map(Method::Mmap),
+            "write" => {
+                if let Some((_, option)) = rest.split_once(',') {
+                    return Err(format!("'{option}' is no option of write"));
+                }
+                let buffer_bytes = parameters::bytes_of(rest, BUFFER_BYTES_MAX)?;
                 match buffer_bytes as u64 % pattern::WORD_BYTES {
                     0 => Ok(Method::Write { buffer_bytes }),
-                    _ => Err(format!("'{size}' is no multiple of 8, the bytes of a word")),
+                    _ => Err(format!("'{rest}' is no multiple of 8, the bytes of a word")),
                 }
             }
-            ("mmap" | "write", Some(option)) => Err(format!("'{option}' is no option of {how}")),
             _ => Err(format!("'{how}' is neither write nor mmap")),
         }
     }
@@ -83,7 +79,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let method = Method::parse(text)?;
     let buffer = parameters::touched(match method {
         Method::Write { buffer_bytes } => buffer_bytes,
-        Method::Mmap { .. } => 0,
+        Method::Mmap(_) => 0,
     })?;
     let bytes = setting.cell.file_bytes;
     Ok(Box::new(Creating {
@@ -119,28 +115,12 @@ fn by_writing(fd: BorrowedFd<'_>, buffer: &mut [u8], bytes: u64) -> rustix::io::
     Ok(calls)
 }
 
-/// Computes into window after window of the file. Returns the number of windows.
-fn by_mapping(
-    fd: BorrowedFd<'_>,
-    guard: &Guard,
-    (window_bytes, populate): (usize, bool),
-    bytes: u64,
-) -> rustix::io::Result<u64> {
-    rustix::fs::ftruncate(fd, bytes)?;
-    let mut done = 0;
-    let mut windows = 0;
-    while done < bytes {
-        let len = window_bytes.min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
-        let mut window = Window::new(fd, done, len, populate)?;
-        let first = done / pattern::WORD_BYTES;
-        // A page that cannot be mapped is one that the disk has no space for or cannot write.
-        window
-            .fill(guard, |index| pattern::word(first + index as u64))
-            .map_err(|_| Errno::NOSPC)?;
-        done += len as u64;
-        windows += 1;
-    }
-    Ok(windows)
+/// Computes into a window of the file.
+fn compute(window: &mut Window, guard: &Guard, at: u64) -> rustix::io::Result<u64> {
+    let first = at / pattern::WORD_BYTES;
+    let filled = window.fill(guard, |index| pattern::word(first + index as u64));
+    // A page that cannot be mapped is one that the disk has no space for or cannot write.
+    filled.map(|()| 1).map_err(|_| Errno::NOSPC)
 }
 
 impl ReadyVariant for Creating {
@@ -152,9 +132,9 @@ impl ReadyVariant for Creating {
         let mut measured = Measurement::without_source();
         let made = match self.method {
             Method::Write { .. } => clock.time(&mut measured, || by_writing(fd, buffer, bytes)),
-            Method::Mmap { window_bytes, populate } => {
-                let window = (window_bytes, populate);
-                clock.time(&mut measured, || by_mapping(fd, &guard, window, bytes))
+            Method::Mmap(windows) => {
+                let fill = |window: &mut Window, at: u64, _| compute(window, &guard, at);
+                clock.time(&mut measured, || windows.fill(fd, bytes, fill))
             }
         };
         let calls = made.map_err(|errno| {

@@ -21,6 +21,7 @@ pub(crate) mod syscall;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod tree;
+mod windows;
 
 use interface::Workload;
 

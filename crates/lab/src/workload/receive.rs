@@ -18,6 +18,7 @@ use super::output::{Opened, Output};
 use super::parameters;
 use super::peer::{self, Peer, Role};
 use super::socket_copy::SocketCopy;
+use super::windows::Windows;
 use crate::clock::{Clock, Counters};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -29,7 +30,7 @@ use crate::trial::digest::Digests;
 pub(crate) static RECEIVE: Workload = Workload {
     name: "receive",
     variants: "mmap:8M, with populate, or an engine that reads from sockets, as read_write:64K",
-    check: |variant| Parsed::of(variant).map(drop),
+    check: |variant| Method::parse(variant).map(drop),
     start,
     needs,
     has_state: false,
@@ -37,33 +38,16 @@ pub(crate) static RECEIVE: Workload = Workload {
     calls_of_run: None,
 };
 
-enum Parsed {
-    Mmap { window_bytes: usize, populate: bool },
-    Engine(Variant),
+/// How the bytes get into the file. `E` is an engine that is named, or one that is ready.
+enum Method<E> {
+    Mmap(Windows),
+    Engine(E),
 }
 
-enum Method {
-    Mmap { window_bytes: usize, populate: bool },
-    Engine(SocketCopy),
-}
-
-/// The most bytes of a window.
-const WINDOW_BYTES_MAX: u64 = 1 << 30;
-
-impl Parsed {
-    fn of(text: &str) -> Result<Parsed, String> {
-        if let Some(("mmap", rest)) = text.split_once(':') {
-            let (size, option) = match rest.split_once(',') {
-                Some((size, option)) => (size, Some(option)),
-                None => (rest, None),
-            };
-            let window_bytes = parameters::window_bytes_of(size, WINDOW_BYTES_MAX)?;
-            return match option {
-                None | Some("populate") => {
-                    Ok(Parsed::Mmap { window_bytes, populate: option.is_some() })
-                }
-                Some(option) => Err(format!("'{option}' is no option of receiving by mmap")),
-            };
+impl Method<Variant> {
+    fn parse(text: &str) -> Result<Method<Variant>, String> {
+        if let Some(windows) = text.strip_prefix("mmap:") {
+            return Windows::parse(windows).map(Method::Mmap);
         }
         let variant: Variant =
             text.parse().map_err(|error: engines::ParseError| error.to_string())?;
@@ -74,7 +58,7 @@ impl Parsed {
         if variant.workers > 1 {
             return Err("a stream has one reader at a time".to_owned());
         }
-        Ok(Parsed::Engine(variant))
+        Ok(Method::Engine(variant))
     }
 }
 
@@ -84,7 +68,7 @@ fn needs(cell: &Cell) -> Needs {
 
 struct Receiving {
     text: String,
-    method: Method,
+    method: Method<SocketCopy>,
     bytes: u64,
     sender: Peer,
     output: Output,
@@ -93,9 +77,9 @@ struct Receiving {
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     parameters::one_file(setting.cell)?;
-    let method = match Parsed::of(text)? {
-        Parsed::Mmap { window_bytes, populate } => Method::Mmap { window_bytes, populate },
-        Parsed::Engine(variant) => Method::Engine(SocketCopy::start(&variant)?),
+    let method = match Method::parse(text)? {
+        Method::Mmap(windows) => Method::Mmap(windows),
+        Method::Engine(variant) => Method::Engine(SocketCopy::start(&variant)?),
     };
     let bytes = setting.cell.file_bytes;
     Ok(Box::new(Receiving {
@@ -108,31 +92,19 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     }))
 }
 
-/// Reads the socket into window after window of the file. Returns the number of reads.
-fn into_windows(
-    src: BorrowedFd<'_>,
-    dst: BorrowedFd<'_>,
-    (window_bytes, populate): (usize, bool),
-    bytes: u64,
-) -> rustix::io::Result<u64> {
-    rustix::fs::ftruncate(dst, bytes)?;
-    let (mut done, mut calls) = (0, 0);
-    while done < bytes {
-        let len = window_bytes.min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
-        let mut window = Window::new(dst, done, len, populate)?;
-        let mut filled = 0;
-        while filled < len {
-            match window.read_from(filled, src) {
-                Ok(0) => return Err(Errno::PIPE),
-                Ok(got) => filled += got,
-                Err(Errno::INTR) => {}
-                // A page that the disk has no space for or cannot write.
-                Err(Errno::FAULT) => return Err(Errno::NOSPC),
-                Err(errno) => return Err(errno),
-            }
-            calls += 1;
+/// Reads the socket into a window of the file until it is full. Returns the number of reads.
+fn read_into(window: &mut Window, src: BorrowedFd<'_>, len: usize) -> rustix::io::Result<u64> {
+    let (mut filled, mut calls) = (0, 0);
+    while filled < len {
+        match window.read_from(filled, src) {
+            Ok(0) => return Err(Errno::PIPE),
+            Ok(got) => filled += got,
+            Err(Errno::INTR) => {}
+            // A page that the disk has no space for or cannot write.
+            Err(Errno::FAULT) => return Err(Errno::NOSPC),
+            Err(errno) => return Err(errno),
         }
-        done += len as u64;
+        calls += 1;
     }
     Ok(calls)
 }
@@ -153,12 +125,11 @@ impl Receiving {
             })
         };
         match &mut self.method {
-            Method::Mmap { window_bytes, populate } => {
-                let window = (*window_bytes, *populate);
-                let bytes = self.bytes;
+            Method::Mmap(windows) => {
+                let read = |window: &mut Window, _, len| read_into(window, src, len);
                 let received = clock.time(measured, || {
                     begin()?;
-                    Ok(into_windows(src, dst, window, bytes))
+                    Ok(windows.fill(dst, self.bytes, read))
                 })?;
                 let calls = received.map_err(|errno| {
                     let why = engines::describe(errno);
@@ -217,7 +188,7 @@ mod tests {
                 ("sendfile", "sendfile does not read from sockets"),
                 ("mmap", "mmap does not read from sockets"),
                 ("mmap:100", "'100' is no multiple of a page"),
-                ("mmap:8M,dst", "'dst' is no option of receiving by mmap"),
+                ("mmap:8M,dst", "'dst' is no option of mmap"),
                 ("splice:64K@2", "a stream has one reader at a time"),
             ],
         );
