@@ -201,12 +201,8 @@ impl Race<'_> {
 
     /// The candidates that are far slower than the best, and by what factor.
     fn far_slower(&self, bytes: u64) -> Vec<(usize, f64)> {
-        let movers = || self.running().filter(|&i| self.candidates[i].class() == Class::Mover);
-        let best = movers()
-            .filter_map(|index| self.candidates[index].elimination_ns_at(bytes))
-            .min_by(f64::total_cmp)
-            .unwrap_or(f64::INFINITY);
-        movers()
+        let best = self.best_ns(bytes);
+        self.movers()
             // A candidate that runs longer copies may owe its time over short ones to its start.
             .filter(|&index| !self.may_run_longer(index, next_length(bytes)))
             .filter_map(|index| Some((index, self.candidates[index].elimination_ns_at(bytes)?)))
@@ -216,20 +212,20 @@ impl Race<'_> {
     }
 
     fn close_to_the_best(&self, bytes: u64, factor: f64) -> Vec<usize> {
-        let of_class = |index: usize| self.candidates[index].class();
-        let best = self
-            .running()
-            .filter(|&index| of_class(index) == Class::Mover)
-            .filter_map(|index| self.candidates[index].elimination_ns_at(bytes))
-            .min_by(f64::total_cmp)
-            .unwrap_or(f64::INFINITY);
-        self.running()
-            .filter(|&index| {
-                self.candidates[index]
-                    .elimination_ns_at(bytes)
-                    .is_some_and(|ns| ns <= best * factor)
-            })
-            .collect()
+        let limit = self.best_ns(bytes) * factor;
+        let ns_at = |index: usize| self.candidates[index].elimination_ns_at(bytes);
+        self.running().filter(|&index| ns_at(index).is_some_and(|ns| ns <= limit)).collect()
+    }
+
+    fn movers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.running().filter(|&index| self.candidates[index].class() == Class::Mover)
+    }
+
+    /// The least time of a mover over the first `bytes`.
+    fn best_ns(&self, bytes: u64) -> f64 {
+        let times =
+            self.movers().filter_map(|index| self.candidates[index].elimination_ns_at(bytes));
+        times.fold(f64::INFINITY, f64::min)
     }
 
     /// Whether an elimination round of `candidates` over `bytes` would take time that the final
