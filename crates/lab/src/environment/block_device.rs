@@ -21,8 +21,12 @@ impl BlockDevice {
     /// file systems in memory or on the network, overlays.
     pub fn under(path: &Path) -> Option<BlockDevice> {
         // The mount table names it; the number that stat(2) gives is none of a device on btrfs.
-        let device = FileSystem::of(path).device?;
-        let found = stat(&device).ok()?;
+        BlockDevice::named(&FileSystem::of(path).device?)
+    }
+
+    /// The device that is called so; `None` where no device is.
+    pub(super) fn named(device: &str) -> Option<BlockDevice> {
+        let found = stat(device).ok()?;
         if FileType::from_raw_mode(found.st_mode) != FileType::BlockDevice {
             return None;
         }
@@ -34,8 +38,13 @@ impl BlockDevice {
     /// Bytes that were read from it since it was attached, by any program: the third number of its
     /// `stat`, the kernel's Documentation/block/stat.rst.
     pub fn read_bytes(&self) -> Option<u64> {
-        let text = std::fs::read_to_string(self.sys.join("stat")).ok()?;
+        let text = self.read("stat")?;
         let sectors: u64 = text.split_ascii_whitespace().nth(2)?.parse().ok()?;
         Some(sectors * SECTOR_BYTES)
+    }
+
+    /// The text of a file of its directory.
+    pub(super) fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.sys.join(name)).ok()
     }
 }

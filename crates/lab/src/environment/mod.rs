@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use block_device::BlockDevice;
 use engines::mount::Mount;
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -239,14 +240,8 @@ fn counter(file: &str, name: &str) -> Option<u64> {
 /// A setting of a block device: the kernel's Documentation/block/queue-sysfs.rst. That of a
 /// partition is its disk's.
 fn of_queue(device: &str, setting: &str) -> Option<String> {
-    let number = rustix::fs::stat(device).ok().filter(|stat| {
-        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice
-    })?;
-    let (major, minor) = (rustix::fs::major(number.st_rdev), rustix::fs::minor(number.st_rdev));
-    let below = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
-    ["queue", "../queue"]
-        .iter()
-        .find_map(|queue| std::fs::read_to_string(below.join(queue).join(setting)).ok())
+    let device = BlockDevice::named(device)?;
+    ["queue", "../queue"].iter().find_map(|queue| device.read(&format!("{queue}/{setting}")))
 }
 
 /// Whether the ext4 on `device` has a journal: `journal_task` of the kernel's
