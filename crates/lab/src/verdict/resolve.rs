@@ -229,10 +229,5 @@ fn words_of(run: &Run, further: Further) -> Vec<String> {
 
 /// `path` as a word of a shell.
 fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    match !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
+    shell_words::quote(&path.display().to_string()).into_owned()
 }
