@@ -127,7 +127,7 @@ impl Sentences<'_> {
                 (false, circumstances) => format!("{}, {circumstances}", range.sizes()),
             };
             let (fastest, said) = self.in_row(range);
-            Row { files, fastest, said: said + &self.sharing(range) }
+            Row { files, fastest, said }
         };
         let mut rows: Vec<Row> = Vec::new();
         if shown.len() < ranges.len() {
@@ -201,84 +201,57 @@ impl Sentences<'_> {
             Measure::Durable => format!("the time of {baseline} until the copy is on the medium"),
             Measure::Processor => format!("the processor time of {baseline}"),
         };
-        let said = match &range.answer.shown {
-            Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
-                let close = self.close(leader, others);
-                let call = if others.is_empty() { "" } else { ", too close to call" };
-                format!(
-                    "{} is the fastest{place}{call}: {} of {of}, {}",
-                    words::listed_with("or", &close.names),
-                    words::listed(&close.ratios),
-                    close.sure
-                )
-            }
-            Shown::Faster { leader, others, unknown } => {
-                let others = match others.len() + unknown {
-                    1 => "another one".to_owned(),
-                    several => format!("one of {several} others"),
-                };
-                format!(
-                    "{} or {others} is the fastest{place}, too close to call: \
-                     the first takes {} of {of}, {}",
-                    self.name(leader),
-                    leader.ratios(),
-                    leader.sure()
-                )
-            }
-            Shown::Baseline { next } => {
-                format!("{baseline} is the fastest{place}; {}", self.next_to_baseline(next))
-            }
-            Shown::TooFew => format!("there were too few sessions to compare{place}"),
-            Shown::NoneFaster => {
-                format!("{baseline} is as fast as any other{place}")
-            }
-            Shown::Open { unresolved, of } => format!(
-                "nothing is shown to be faster than {baseline}{place}; {} too close to call",
-                unresolved_of(*unresolved, *of)
-            ),
-        };
-        said + &self.sharing(range)
+        let (fastest, said) = self.clause(range, place, &of);
+        fastest + &said
     }
 
-    /// The answer of a range in a list, whose sentence has the baseline: the fastest variants, and what is
-    /// said of them.
+    /// The answer of a range in a list, whose sentence has the baseline.
     fn in_row(&self, range: &Range) -> (String, String) {
         let of = match self.measure {
             Measure::Elapsed => "that time",
             Measure::Durable => "that time until the copy is on the medium",
             Measure::Processor => "that processor time",
         };
-        match &range.answer.shown {
+        self.clause(range, "", of)
+    }
+
+    /// The fastest variants of a range, and what is said of them. `of` is the time of the baseline.
+    fn clause(&self, range: &Range, place: &str, of: &str) -> (String, String) {
+        let baseline = self.baseline;
+        let (fastest, said) = match &range.answer.shown {
             Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
                 let close = self.close(leader, others);
-                let ratios = words::listed(&close.ratios);
-                let takes = if others.is_empty() { " takes" } else { ", too close to call:" };
-                let said = format!("{takes} {ratios} of {of}, {}", close.sure);
+                let call = if others.is_empty() { "" } else { ", too close to call" };
+                let (ratios, sure) = (words::listed(&close.ratios), close.sure);
+                let said = format!(" is the fastest{place}{call}: {ratios} of {of}, {sure}");
                 (words::listed_with("or", &close.names), said)
             }
             Shown::Faster { leader, others, unknown } => {
                 let others = match others.len() + unknown {
-                    1 => "another one is".to_owned(),
-                    several => format!("{several} others are"),
+                    1 => "another one".to_owned(),
+                    several => format!("one of {several} others"),
                 };
+                let (ratios, sure) = (leader.ratios(), leader.sure());
                 let said = format!(
-                    " takes {} of {of}, {}; {others} too close to call",
-                    leader.ratios(),
-                    leader.sure()
+                    " is the fastest{place}, too close to call: the first takes {ratios} of {of}, {sure}"
                 );
-                (self.name(leader), said)
+                (format!("{} or {others}", self.name(leader)), said)
             }
             Shown::Baseline { next } => {
-                let said = format!(" is the fastest; {}", self.next_to_baseline(next));
-                (self.baseline.to_owned(), said)
+                let said = format!(" is the fastest{place}; {}", self.next_to_baseline(next));
+                (baseline.to_owned(), said)
             }
-            Shown::TooFew => (String::new(), "there were too few sessions to compare".to_owned()),
-            Shown::NoneFaster => (self.baseline.to_owned(), " is as fast as any other".to_owned()),
+            Shown::TooFew => {
+                (String::new(), format!("there were too few sessions to compare{place}"))
+            }
+            Shown::NoneFaster => (baseline.to_owned(), format!(" is as fast as any other{place}")),
             Shown::Open { unresolved, of } => {
                 let open = unresolved_of(*unresolved, *of);
-                (String::new(), format!("nothing is shown to be faster; {open} too close to call"))
+                let nothing = format!("nothing is shown to be faster than {baseline}{place}");
+                (String::new(), format!("{nothing}; {open} too close to call"))
             }
-        }
+        };
+        (fastest, said + &self.sharing(range))
     }
 
     fn name(&self, share: &Share) -> String {

@@ -187,7 +187,7 @@ fn sizes_with_the_same_answer_are_one_row() {
     let expected = "read and write with # KiB buffers is the fastest; ";
     assert!(rows[0].1.starts_with(expected), "{rows:?}");
     assert_eq!(rows[1].0, "1 MiB to 64 MiB");
-    let expected = "sendfile takes #.# to #.# of that time, sure to within # %";
+    let expected = "sendfile is the fastest: #.# to #.# of that time, sure to within # %";
     assert!(rows[1].1.replace("#.# of", "#.# to #.# of").ends_with(expected), "{rows:?}");
     // In one paragraph: for the details of the page and for verdict.json.
     let paragraph = found.paragraph();
