@@ -6,6 +6,7 @@ use lab::verdict::conclusion::Conclusion;
 use lab::verdict::resolve;
 use unicode_width::UnicodeWidthStr;
 
+use crate::columns;
 use crate::headline;
 use crate::palette::{ROWS, Style};
 use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
@@ -323,55 +324,24 @@ fn scale(text: &mut String, panel: &Panel, name_columns: usize, columns: usize) 
     let _ = writeln!(text, "{} {label}", " ".repeat(name_columns));
 }
 
-/// A table, split into blocks of columns that fit. Each block has the first column.
+/// A table, in which columns of words are left-aligned.
 fn of_table(text: &mut String, table: &Table, columns: usize) {
     text.push('\n');
     paragraph(text, &table.title, columns);
-    let width = |column: usize| {
-        let entries = table.rows.iter().map(|row| visible(row[column].shown()).width());
-        entries.chain([table.columns[column].width()]).max().unwrap_or(0).min(36)
+    let is_words = |column: usize| {
+        let first = table.rows.first().map(|row| &row[column]);
+        matches!(first, Some(Entry::Words(_)))
     };
-    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
-    let mut next = 1;
-    while next < widths.len().max(2) {
-        let mut block = vec![0];
-        let mut used = widths[0];
-        while next < widths.len() && (block.len() == 1 || used + 2 + widths[next] <= columns) {
-            used += 2 + widths[next];
-            block.push(next);
-            next += 1;
-        }
-        let heads: Vec<Entry> =
-            table.columns.iter().map(|column| Entry::Words(column.clone())).collect();
-        line(text, &heads, &heads, &block, &widths);
-        for row in &table.rows {
-            line(text, row, &table.rows[0], &block, &widths);
-        }
-        if block.len() == 1 {
-            break;
-        }
+    let shown = |row: &Vec<Entry>| row.iter().map(|entry| entry.shown().to_owned()).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(shown).collect();
+    for (_, line) in columns::lines(&table.columns, 1, is_words, &rows, columns) {
+        let _ = writeln!(text, "{line}");
     }
-}
-
-/// One line. Columns whose first row has a number are right-aligned.
-fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widths: &[usize]) {
-    let cell = |&column: &usize| {
-        let shown = padded(row[column].shown(), widths[column]);
-        match first[column] {
-            Entry::Words(_) if !matches!(row[column], Entry::Number { .. }) => shown,
-            _ => {
-                let words = shown.trim_end();
-                format!("{}{words}", " ".repeat(widths[column] - words.width()))
-            }
-        }
-    };
-    let cells: Vec<String> = block.iter().map(cell).collect();
-    let _ = writeln!(text, "{}", cells.join("  ").trim_end());
 }
 
 /// Replaces control characters: names can come from untrusted files, and a terminal would interpret
 /// these characters.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

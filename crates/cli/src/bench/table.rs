@@ -5,6 +5,7 @@ use lab::stats::Answer;
 use lab::studies::sheet::Sheet;
 use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
 use lab::{words, workload};
+use report::columns::lines;
 
 use crate::terminal::text::{wrapped, wrapped_each};
 
@@ -59,58 +60,15 @@ fn refused(part: &PartVerdict) -> Vec<String> {
     first.variants.iter().enumerate().filter_map(of).collect()
 }
 
-/// The columns of a sheet, in as many blocks one below another as the width needs. Each block repeats
-/// the columns that identify a row.
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     let mut text = match sheet.title.as_str() {
         "" => String::new(),
         title => wrapped(title, columns, ""),
     };
-    let count = |text: &String| text.chars().count();
-    let width = |column: usize| {
-        let cells = sheet.rows.iter().map(|row| &row[column]);
-        cells.chain([&sheet.columns[column]]).map(count).max().unwrap_or(0)
-    };
-    let mut widths: Vec<usize> = (0..sheet.columns.len()).map(width).collect();
-    widths[0] = name_columns(widths[0], columns);
-    let width_of = |block: &[usize]| block.iter().map(|&column| 2 + widths[column]).sum::<usize>();
-    let mut rest = 1;
-    while rest < widths.len() && !sheet.rows.is_empty() {
-        let mut block: Vec<usize> = (1..sheet.key_columns.min(rest)).collect();
-        // If they fill half a line, only the name is repeated.
-        if widths[0] + width_of(&block) > columns / 2 {
-            block.clear();
-        }
-        let repeated = block.len();
-        while rest < widths.len()
-            && (block.len() == repeated
-                || widths[0] + width_of(&block) + 2 + widths[rest] <= columns)
-        {
-            block.push(rest);
-            rest += 1;
-        }
-        for row in std::iter::once(&sheet.columns).chain(&sheet.rows) {
-            let cells = block.iter().map(|&column| (&row[column], widths[column]));
-            let cells: String = cells.map(|(cell, width)| format!("  {cell:>width$}")).collect();
-            push_row(&mut text, &row[0], widths[0], &cells);
-        }
-    }
+    let keys = sheet.key_columns;
+    let lines = lines(&sheet.columns, keys, |column| column < keys, &sheet.rows, columns);
+    lines.into_iter().for_each(|(_, line)| text.push_str(&(line + "\n")));
     text + &wrapped_each(&sheet.sentences, columns)
-}
-
-/// The columns for names of at most `longest` characters: up to two fifths of a line. A longer name is
-/// not cut; it has a line of its own above its row.
-fn name_columns(longest: usize, columns: usize) -> usize {
-    longest.min(columns * 2 / 5)
-}
-
-fn push_row(text: &mut String, name: &str, name_columns: usize, cells: &str) {
-    let line = match name.chars().count() > name_columns {
-        true => format!("{name}\n{:name_columns$}{cells}", ""),
-        false => format!("{name:<name_columns$}{cells}"),
-    };
-    text.push_str(line.trim_end());
-    text.push('\n');
 }
 
 /// A row for each variant that works and a column for each cell: the median of the baseline, and the
@@ -173,37 +131,5 @@ fn value(cell: &CellVerdict, variant: usize, calls: u64) -> String {
         }
         (_, Some(median)) => words::nanoseconds(median / calls as f64),
         (_, None) => "none".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_never_cut() {
-        let long = "rsync -rl --whole-file --inplace {src}/ {dst}";
-        let width = name_columns(long.len(), 80);
-        let mut text = String::new();
-        push_row(&mut text, long, width, "  1.2 >");
-        push_row(&mut text, "cp {src} {dst}", width, "  45 ms");
-        let blank = " ".repeat(32);
-        assert_eq!(text, format!("{long}\n{blank}  1.2 >\n{:<32}  45 ms\n", "cp {src} {dst}"));
-        assert_eq!(name_columns(20, 80), 20, "short names take their own width");
-    }
-
-    #[test]
-    fn rows_of_a_later_block_repeat_their_names() {
-        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        let sheet = Sheet {
-            title: "Title".to_owned(),
-            columns: words(&["name", "state", "one", "two"]),
-            key_columns: 2,
-            rows: vec![words(&["a", "warm", "1", "22222222"]), words(&["a", "cold", "3", "4"])],
-            sentences: Vec::new(),
-        };
-        let expected = "Title\nname  state  one\na      warm    1\na      cold    3\n\
-                        name  state       two\na      warm  22222222\na      cold         4\n";
-        assert_eq!(of_sheet(&sheet, 25), expected);
     }
 }

@@ -6,12 +6,10 @@ use lab::run_dir::Run;
 use lab::stats::Answer;
 use lab::studies::sheet::in_both_states;
 use lab::words;
+use report::columns::lines;
 
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
 use crate::terminal::text::{wrapped, wrapped_each};
-
-/// The columns of ratio, interval and answer, and the spaces before them.
-const FIGURES_COLUMNS: usize = 2 + 2 + 6 + 2 + 14 + 2 + 10;
 
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;
@@ -69,44 +67,29 @@ fn of_environments(change: &Change) -> Vec<String> {
     lines
 }
 
-/// A row for each variant and cell. If the columns do not suffice, a cell has a line of its own above its
-/// variants.
 fn table(cells: &[CellChange], columns: usize) -> String {
-    if cells.is_empty() {
-        return String::new();
-    }
-    let width = |of: fn(&CellChange) -> &str, head: &str| {
-        cells.iter().map(|cell| of(cell).chars().count()).max().unwrap_or(0).max(head.len())
-    };
-    let (cell_width, variant_width) =
-        (width(|cell| &cell.cell, "cell"), width(|cell| &cell.variant, "variant"));
-    let is_narrow = cell_width + variant_width + FIGURES_COLUMNS > columns;
-    let cell_width = if is_narrow { 0 } else { cell_width };
-    let row = |cell: &str, variant: &str, ratio: &str, interval: &str, answer: &str| {
-        format!(
-            "{cell:<cell_width$}  {variant:<variant_width$}  {ratio:>6}  {interval:<14}  {answer}"
-        )
-    };
-    let head =
-        row(if is_narrow { "" } else { "cell" }, "variant", "ratio", "95 % interval", "answer");
-    let mut text = styled(BOLD, &head);
-    let mut above = "";
-    for change in cells {
-        if is_narrow && change.cell != above {
-            above = &change.cell;
-            text.push_str(&format!("{above}\n"));
-        }
-        let three = |value: Option<f64>| value.map(words::three_digits);
-        let ratio = three(change.ratio).unwrap_or_else(|| "none".to_owned());
+    let heads = ["cell", "variant", "ratio", "95 % interval", "answer"].map(str::to_owned);
+    let three = |value: Option<f64>| value.map(words::three_digits);
+    let row = |change: &CellChange| {
         let interval = three(change.low).zip(three(change.high));
-        let interval = interval
-            .map_or_else(|| "few sessions".to_owned(), |(low, high)| format!("{low} to {high}"));
-        let cell = if is_narrow { "" } else { &change.cell };
-        let row = row(cell, &change.variant, &ratio, &interval, change.answer.word());
-        text.push_str(&styled(style_of(change.answer), &row));
+        vec![
+            change.cell.clone(),
+            change.variant.clone(),
+            three(change.ratio).unwrap_or_else(|| "none".to_owned()),
+            interval.map_or_else(
+                || "few sessions".to_owned(),
+                |(low, high)| format!("{low} to {high}"),
+            ),
+            change.answer.word().to_owned(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
+    let mut text = String::new();
+    for (row, line) in lines(&heads, 2, |column| column != 2, &rows, columns) {
+        let style = row.map_or(BOLD, |row| style_of(cells[row].answer));
+        text.push_str(&styled(style, &line));
     }
-    text.push('\n');
-    text
+    if cells.is_empty() { text } else { text + "\n" }
 }
 
 fn style_of(answer: Answer) -> Style {

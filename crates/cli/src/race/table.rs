@@ -7,17 +7,13 @@ use lab::race::report::Report;
 use lab::race::summary::{Summary, VariantStage};
 use lab::search::winner::Verdict;
 use lab::words;
+use report::columns::lines;
 
 use crate::terminal::output::{BEST, BOLD, DIM, REFUSED, styled};
 use crate::terminal::text::{counted, wrapped};
 
-/// One column. On a narrow terminal, the column with the least `expendable` is left out first; 0 is
-/// never left out.
-struct Column {
-    head: &'static str,
-    cell: fn(&Summary) -> String,
-    expendable: u8,
-}
+/// The head of a column, and its text in a row.
+type Column = (&'static str, fn(&Summary) -> String);
 
 /// The sections of the table: the title, and the stage and sharing of extents of its rows.
 const SECTIONS: &[(&str, VariantStage, bool)] = &[
@@ -26,38 +22,37 @@ const SECTIONS: &[(&str, VariantStage, bool)] = &[
     ("floors, which copy no file:", VariantStage::Floor, false),
 ];
 
-/// The head of the first column, which is always shown.
-const VARIANT: &str = "variant";
-
-/// The other columns.
 const COLUMNS: &[Column] = &[
-    Column { head: "median", cell: |s| ns(s.elapsed_ns_median), expendable: 0 },
-    Column { head: "MB/s", cell: rate, expendable: 0 },
-    Column { head: "x best (95 %)", cell: ratio, expendable: 0 },
-    Column { head: "runs", cell: |s| s.runs.to_string(), expendable: 1 },
-    Column { head: "user", cell: |s| ns(s.user_ns_median), expendable: 4 },
-    Column { head: "system", cell: |s| ns(s.system_ns_median), expendable: 5 },
-    Column { head: "faults", cell: |s| count(s.faults_median), expendable: 2 },
-    Column { head: "in cache", cell: resident, expendable: 3 },
+    ("variant", |s| s.variant.clone()),
+    ("median", |s| ns(s.elapsed_ns_median)),
+    ("MB/s", rate),
+    ("x best (95 %)", ratio),
+    ("runs", |s| s.runs.to_string()),
+    ("user", |s| ns(s.user_ns_median)),
+    ("system", |s| ns(s.system_ns_median)),
+    ("faults", |s| count(s.faults_median)),
+    ("in cache", resident),
 ];
 
 /// The whole result with styles, in lines of at most `columns` columns.
 pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> String {
     let mut out = heading(report, made_source, columns);
-    let shown = columns_that_fit(report, columns);
-    let widths = widths(report, &shown);
-    let heads = shown.iter().map(|column| column.head.to_owned());
-    out.push_str(&styled(BOLD, &line(VARIANT, heads, &widths)));
+    let (mut styles, mut rows) = (Vec::new(), Vec::new());
     for (title, stage, shares_extents) in SECTIONS {
         let belongs = |row: &&Summary| row.stage == *stage && row.shares_extents == *shares_extents;
-        let rows: Vec<&Summary> = report.summary.iter().filter(belongs).collect();
-        if !rows.is_empty() && !title.is_empty() {
-            out.push_str(&styled(DIM, title));
+        let of_section: Vec<&Summary> = report.summary.iter().filter(belongs).collect();
+        if !of_section.is_empty() && !title.is_empty() {
+            styles.push(DIM);
+            rows.push(vec![(*title).to_owned()]);
         }
-        for row in rows {
-            let cells = shown.iter().map(|column| (column.cell)(row));
-            out.push_str(&styled(style_of(row, report), &line(&row.variant, cells, &widths)));
+        for row in of_section {
+            styles.push(style_of(row, report));
+            rows.push(COLUMNS.iter().map(|(_, cell)| cell(row)).collect());
         }
+    }
+    let heads: Vec<String> = COLUMNS.iter().map(|(head, _)| (*head).to_owned()).collect();
+    for (row, line) in lines(&heads, 1, |column| column == 0, &rows, columns) {
+        out.push_str(&styled(row.map_or(BOLD, |row| styles[row]), &line));
     }
     out.push_str(&remarks(report, columns));
     out.push('\n');
@@ -129,38 +124,6 @@ fn state(report: &Report) -> String {
     } else {
         format!("{wanted}, proved")
     }
-}
-
-/// The columns that fit.
-fn columns_that_fit(report: &Report, columns: usize) -> Vec<&'static Column> {
-    let mut shown: Vec<&Column> = COLUMNS.iter().collect();
-    loop {
-        let width: usize = widths(report, &shown).iter().map(|width| width + 2).sum();
-        match shown.iter().map(|column| column.expendable).filter(|&it| it > 0).min() {
-            Some(least) if width - 2 > columns => shown.retain(|it| it.expendable != least),
-            _ => return shown,
-        }
-    }
-}
-
-/// The widths of the variant's column and of the columns `shown`.
-fn widths(report: &Report, shown: &[&Column]) -> Vec<usize> {
-    let has_row =
-        |row: &&Summary| !matches!(row.stage, VariantStage::Refused | VariantStage::Eliminated);
-    let rows = || report.summary.iter().filter(has_row);
-    let widest = |cell: &dyn Fn(&Summary) -> String, head: &str| {
-        rows().map(|row| cell(row).chars().count()).chain([head.len()]).max().unwrap_or(0)
-    };
-    let variant = widest(&|row| row.variant.clone(), VARIANT);
-    let others = shown.iter().map(|column| widest(&column.cell, column.head));
-    std::iter::once(variant).chain(others).collect()
-}
-
-/// `name` and the cells of a row, in columns of `widths`.
-fn line(name: &str, cells: impl Iterator<Item = String>, widths: &[usize]) -> String {
-    let name = format!("{name:<width$}", width = widths[0]);
-    let cells = cells.zip(&widths[1..]).map(|(cell, width)| format!("  {cell:>width$}"));
-    name + &cells.collect::<String>()
 }
 
 /// The variants that ran in elimination rounds only. They have no rows: what they copied there is the

@@ -1,0 +1,99 @@
+//! Tables of text for a terminal.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::text::visible;
+
+/// The lines of a table, each with the index of its row, which the heads have not.
+pub type Lines = Vec<(Option<usize>, String)>;
+
+/// A table in as many blocks one below another as `columns` of a terminal need. Each block repeats
+/// the first `keys` columns, which identify a row; if these fill half a line, only the first. Where
+/// `is_left` says so, a column is left-aligned. A row of one cell is a heading among the rows.
+///
+/// A name that takes more than two fifths of a line is not cut. It has a line of its own above its
+/// row.
+pub fn lines(
+    heads: &[String],
+    keys: usize,
+    is_left: impl Fn(usize) -> bool,
+    rows: &[Vec<String>],
+    columns: usize,
+) -> Lines {
+    let shown = |row: &[String]| row.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
+    let heads = shown(heads);
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| shown(row)).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter(|row| row.len() > 1).map(|row| row[column].width());
+        cells.chain([heads[column].width()]).max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    widths[0] = widths[0].min(columns * 2 / 5);
+    let width_of = |block: &[usize]| block.iter().map(|&column| 2 + widths[column]).sum::<usize>();
+    let mut lines = Lines::new();
+    let mut rest = 1;
+    while rest < widths.len() && !rows.is_empty() {
+        let mut block: Vec<usize> = (1..keys.min(rest)).collect();
+        if widths[0] + width_of(&block) > columns / 2 {
+            block.clear();
+        }
+        let repeated = block.len();
+        let fits = |block: &[usize], next: usize| {
+            block.len() == repeated || widths[0] + width_of(block) + 2 + widths[next] <= columns
+        };
+        while rest < widths.len() && fits(&block, rest) {
+            block.push(rest);
+            rest += 1;
+        }
+        let all = rows.iter().enumerate().map(|(index, row)| (Some(index), row));
+        for (index, row) in std::iter::once((None, &heads)).chain(all) {
+            let [name, rest @ ..] = row.as_slice() else { continue };
+            let mut line = name.clone();
+            if !rest.is_empty() && line.width() > widths[0] {
+                lines.push((index, std::mem::take(&mut line)));
+            }
+            let mut end = widths[0];
+            for &column in block.iter().filter(|_| !rest.is_empty()) {
+                let free = widths[column] - row[column].width();
+                let before = if is_left(column) { 2 } else { 2 + free };
+                line.push_str(&" ".repeat(end - line.width() + before));
+                line.push_str(&row[column]);
+                end += 2 + widths[column];
+            }
+            lines.push((index, line.trim_end().to_owned()));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(heads: &[&str], keys: usize, rows: &[&[&str]], columns: usize) -> String {
+        let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        let rows: Vec<_> = rows.iter().map(|row| words(row)).collect();
+        let lines = lines(&words(heads), keys, |column| column < keys, &rows, columns);
+        lines.into_iter().map(|(_, line)| line + "\n").collect()
+    }
+
+    #[test]
+    fn names_are_never_cut() {
+        let long = "rsync -rl --whole-file --inplace {src}/ {dst}";
+        let short = "cp {src} {dst}";
+        let text = table(&["", "1M"], 1, &[&[long, "1.2 >"], &[short, "45 ms"]], 80);
+        let blank = " ".repeat(32);
+        let expected = format!("{blank}     1M\n{long}\n{blank}  1.2 >\n{short:<32}  45 ms\n");
+        assert_eq!(text, expected);
+        assert_eq!(table(&["a", "b"], 1, &[&["漢字", "1"]], 80), "a     b\n漢字  1\n");
+    }
+
+    #[test]
+    fn rows_of_a_later_block_repeat_their_names() {
+        let rows: [&[&str]; 3] =
+            [&["a", "warm", "1", "22222222"], &["these:"], &["a", "cold", "3", "4"]];
+        let expected = "name  state  one\na     warm     1\nthese:\na     cold     3\n\
+                        name  state       two\na     warm   22222222\nthese:\na     cold          4\n";
+        assert_eq!(table(&["name", "state", "one", "two"], 2, &rows, 25), expected);
+    }
+}
