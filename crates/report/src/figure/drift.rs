@@ -82,7 +82,7 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
     let order = Order::of(cell);
     let each = (points_max / cell.variants.len().max(1)).max(2);
     let mut marks = disturbed(cell, &order);
-    marks.extend(sessions(cell, &order));
+    marks.extend(sessions(&order));
     marks.extend(probe(cell, &order, each));
     let mut counts = Counts { all: 0, drawn: 0 };
     for variant in &cell.variants {
@@ -91,7 +91,7 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
             .iter()
             .map(|record| {
                 let value = value_ns(&record.measured, cell.part.measure);
-                [order.at(record.measured.started_ns), value / variant.median_ns]
+                [order.places[&record.measured.started_ns], value / variant.median_ns]
             })
             .collect();
         counts.all += points.len();
@@ -113,40 +113,30 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
 /// The order of a cell's rounds, and of the runs in each. An axis of time would be mostly empty:
 /// the sessions of other cells are between those of a cell.
 struct Order {
-    /// When each run began, ascending, and its place on x. The integer part is the round, from 1.
-    places: Vec<(u64, f64)>,
+    /// Where each round, of a session, begins on x: at a whole number, from 1.
+    rounds: BTreeMap<(u32, u32, u32), f64>,
+    /// The place on x of the run that began then.
+    places: BTreeMap<u64, f64>,
 }
 
 impl Order {
     fn of(cell: &CellSummary<'_>) -> Order {
-        let mut rounds: BTreeMap<(u32, u32, u32), Vec<u64>> = BTreeMap::new();
+        let mut started: BTreeMap<(u32, u32, u32), Vec<u64>> = BTreeMap::new();
         for record in cell.variants.iter().flat_map(|variant| &variant.all) {
-            let round = rounds.entry((record.session, record.round, record.repeat)).or_default();
+            let round = started.entry((record.session, record.round, record.repeat)).or_default();
             round.push(record.measured.started_ns);
         }
-        let mut rounds: Vec<Vec<u64>> = rounds.into_values().collect();
-        rounds.iter_mut().for_each(|round| round.sort_unstable());
-        rounds.sort_by_key(|round| round[0]);
-        let places_of = |(index, round): (usize, &Vec<u64>)| -> Vec<(u64, f64)> {
-            let place = |(run, &at): (usize, &u64)| {
-                (at, index as f64 + 1.0 + (run as f64 + 0.5) / round.len() as f64)
-            };
-            round.iter().enumerate().map(place).collect()
-        };
-        let mut places: Vec<(u64, f64)> = rounds.iter().enumerate().flat_map(places_of).collect();
-        places.sort_by_key(|(at, _)| *at);
-        Order { places }
-    }
-
-    /// The place of the run that began then.
-    fn at(&self, started_ns: u64) -> f64 {
-        let index = self.places.partition_point(|(at, _)| *at < started_ns);
-        self.places.get(index).or(self.places.last()).map_or(1.0, |(_, place)| *place)
-    }
-
-    /// The beginning of that run's round.
-    fn round_at(&self, started_ns: u64) -> f64 {
-        self.at(started_ns).floor()
+        started.values_mut().for_each(|runs| runs.sort_unstable());
+        let mut started: Vec<_> = started.into_iter().collect();
+        started.sort_by_key(|(_, runs)| runs[0]);
+        let mut order = Order { rounds: BTreeMap::new(), places: BTreeMap::new() };
+        for (index, (round, runs)) in started.into_iter().enumerate() {
+            let begin = index as f64 + 1.0;
+            order.rounds.insert(round, begin);
+            let place = |run: usize| begin + (run as f64 + 0.5) / runs.len() as f64;
+            order.places.extend(runs.iter().enumerate().map(|(run, &at)| (at, place(run))));
+        }
+        order
     }
 }
 
@@ -165,38 +155,29 @@ fn thinned(mut points: Vec<[f64; 2]>, most: usize) -> Vec<[f64; 2]> {
     points.chunks(stretch).flat_map(ends).collect()
 }
 
-fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
-    let mut started: BTreeMap<u32, u64> = BTreeMap::new();
-    for record in cell.variants.iter().flat_map(|variant| &variant.all) {
-        let at = started.entry(record.session).or_insert(u64::MAX);
-        *at = record.measured.started_ns.min(*at);
+fn sessions(order: &Order) -> Vec<Mark> {
+    let mut begun: BTreeMap<u32, f64> = BTreeMap::new();
+    for (&(session, ..), &begin) in &order.rounds {
+        let at = begun.entry(session).or_insert(begin);
+        *at = begin.min(*at);
     }
-    let rule =
-        |at: u64| Shape::Rule { at: order.round_at(at), text: String::new(), stroke: Stroke::Thin };
-    if started.len() > SESSIONS_MAX {
+    if begun.len() > SESSIONS_MAX {
         return Vec::new();
     }
-    started.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
+    let rule = |at| Shape::Rule { at, text: String::new(), stroke: Stroke::Thin };
+    begun.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
 }
 
 /// Rounds that a gate found disturbed. Consecutive ones are one band.
 fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
-    let mut started: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
-    for record in cell.variants.iter().flat_map(|variant| &variant.all) {
-        let at = record.measured.started_ns;
-        let key = (record.session, record.round, record.repeat);
-        let ends = started.entry(key).or_insert((at, at));
-        *ends = (ends.0.min(at), ends.1.max(at));
-    }
     let mut bands: Vec<(f64, f64, Vec<String>)> = Vec::new();
     for round in cell.rounds.iter().filter(|round| !round.breach.is_empty()) {
-        let Some((first, last)) = started.get(&(round.session, round.round, round.repeat)) else {
-            continue;
-        };
+        let key = (round.session, round.round, round.repeat);
+        let Some(&from) = order.rounds.get(&key) else { continue };
         let what = if round.again { "disturbed, run again" } else { "disturbed" };
         let breach = &round.breach;
         let text = format!("session {}, round {}: {what}: {breach}", round.session, round.round);
-        let (from, to) = (order.round_at(*first), order.round_at(*last) + 1.0);
+        let to = from + 1.0;
         match bands.last_mut() {
             Some((_, end, texts)) if from - *end < 0.5 => {
                 *end = to;
@@ -229,7 +210,7 @@ fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
     let middle = median(&probes)?;
     let points = runs
         .iter()
-        .map(|it| [order.at(it.measured.started_ns), it.probe_ns as f64 / middle])
+        .map(|it| [order.places[&it.measured.started_ns], it.probe_ns as f64 / middle])
         .collect();
     let points = thinned(points, most.max(40));
     let line = Shape::Line { points, stroke: Stroke::Thin };
@@ -292,12 +273,5 @@ mod tests {
         assert!(kept.len() <= 100, "{}", kept.len());
         assert!(kept.contains(&[137.0, 40.0]) && kept.contains(&[802.0, 0.2]));
         assert_eq!(thinned(vec![[2.0, 1.0], [1.0, 1.0]], 100), [[1.0, 1.0], [2.0, 1.0]]);
-    }
-
-    #[test]
-    fn the_places_of_a_round_are_below_the_next() {
-        let order = Order { places: vec![(10, 1.25), (20, 1.75), (900, 2.5)] };
-        assert_eq!([10, 20, 900].map(|at| order.at(at)), [1.25, 1.75, 2.5]);
-        assert_eq!([10, 20, 900].map(|at| order.round_at(at)), [1.0, 1.0, 2.0]);
     }
 }
