@@ -6,7 +6,7 @@
 
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +15,7 @@ use crate::analysis::interim::ERROR;
 use crate::analysis::observations::Observations;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure};
+use crate::environment::{UNKNOWN, fields};
 use crate::page_cache::state::State;
 use crate::run_dir::Run;
 use crate::stats::{Answer, Estimate, Runs, Tested, decide, median, unpaired};
@@ -205,56 +206,28 @@ const WANDERS: &str = "dirty_background_bytes";
 const WANDERS_BY: f64 = 0.1;
 
 /// Whether two values of a field are the same as far as they explain anything.
-fn same(name: &str, first: Option<&String>, second: Option<&String>) -> bool {
-    let number = |value: Option<&String>| value?.parse::<f64>().ok();
-    match (number(first), number(second)) {
-        (Some(one), Some(other)) if name == WANDERS => {
+fn same(name: &str, first: &str, second: &str) -> bool {
+    match (first.parse::<f64>(), second.parse::<f64>()) {
+        (Ok(one), Ok(other)) if name == WANDERS => {
             (one - other).abs() <= WANDERS_BY * one.max(other)
         }
         _ => first == second,
     }
 }
 
-/// What differs between two environments, field by field.
+/// What differs between two environments, field by field. A field that one version could not read
+/// and another does not have is no difference.
 fn differences(first: &Value, second: &Value) -> Vec<Difference> {
-    let [first, second] = [first, second].map(|value| {
-        let mut fields = BTreeMap::new();
-        flatten("", value, &mut fields);
-        fields
+    let of_both: [BTreeMap<String, String>; 2] =
+        [first, second].map(|environment| fields(environment).into_iter().collect());
+    let names: BTreeSet<&String> = of_both.iter().flat_map(BTreeMap::keys).collect();
+    let explains = names.into_iter().filter(|name| !NO_DIFFERENCE.contains(&name.as_str()));
+    let both = explains.map(|name| {
+        let [first, second] =
+            of_both.each_ref().map(|of| of.get(name).map_or(UNKNOWN, String::as_str).to_owned());
+        Difference { field: name.clone(), first, second }
     });
-    let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
-    names.sort();
-    names.dedup();
-    let unknown = || "unknown".to_owned();
-    names
-        .into_iter()
-        .filter(|name| !NO_DIFFERENCE.contains(&name.as_str()))
-        .filter(|name| !same(name, first.get(*name), second.get(*name)))
-        .map(|name| Difference {
-            field: name.clone(),
-            first: first.get(name).cloned().unwrap_or_else(unknown),
-            second: second.get(name).cloned().unwrap_or_else(unknown),
-        })
-        .collect()
-}
-
-fn flatten(name: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(object) => {
-            for (key, value) in object {
-                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-                flatten(&name, value, fields);
-            }
-        }
-        // A field that one version could not read and another does not have is no difference.
-        Value::Null => {}
-        Value::String(text) => {
-            fields.insert(name.to_owned(), text.clone());
-        }
-        other => {
-            fields.insert(name.to_owned(), other.to_string());
-        }
-    }
+    both.filter(|it| !same(&it.field, &it.first, &it.second)).collect()
 }
 
 #[cfg(test)]

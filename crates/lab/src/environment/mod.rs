@@ -11,6 +11,7 @@ use block_device::BlockDevice;
 use engines::mount::Mount;
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::page_cache::prover::Prover;
 
@@ -292,6 +293,27 @@ pub(crate) fn host() -> String {
 /// The present time in UTC, to the second, as `2026-01-31T23:59:59Z`.
 pub fn utc_now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A value that could not be read.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// The fields of a recorded environment as text; of a field within a field, as `dst.mount_options`.
+pub fn fields(environment: &Value) -> Vec<(String, String)> {
+    let Value::Object(object) = environment else { return Vec::new() };
+    let mut rows = Vec::new();
+    for (name, value) in object {
+        match value {
+            Value::Object(_) => {
+                let within = fields(value).into_iter();
+                rows.extend(within.map(|(of, text)| (format!("{name}.{of}"), text)));
+            }
+            Value::Null => rows.push((name.clone(), UNKNOWN.to_owned())),
+            Value::String(text) => rows.push((name.clone(), text.clone())),
+            value => rows.push((name.clone(), value.to_string())),
+        }
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use lab::analysis::claims::{ClaimAnswer, TestedClaim};
 use lab::certificate::store::CertificateStatus;
 use lab::compare::Change;
+use lab::environment::fields;
 use lab::in_order::distinct;
 use lab::run_dir::files;
 use lab::studies::sheet::in_both_states;
@@ -231,7 +232,7 @@ pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
     );
     for record in &report.tuned {
         let _ = writeln!(html, "<h3>{}</h3>", escaped(&figure::tuning::place(record)));
-        push_facts(&mut html, flat(&record.environment));
+        push_facts(&mut html, facts_of(&record.environment));
     }
     for summary in &report.summaries {
         let source = summary.source;
@@ -253,7 +254,7 @@ pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
     html
 }
 
-fn push_facts(html: &mut String, facts: Vec<(String, String)>) {
+fn push_facts(html: &mut String, facts: impl IntoIterator<Item = (String, String)>) {
     html.push_str("<div class=\"scroll\"><table class=\"plain\"><tbody>");
     for (name, value) in facts {
         let (name, value) = (escaped(&name), escaped(&value));
@@ -270,7 +271,7 @@ fn facts(summary: &Summary<'_>) -> Vec<(String, String)> {
         ("samples".to_owned(), lab::words::grouped(&run.samples.len().to_string())),
     ];
     // The seed is in the list already.
-    facts.extend(flat(&run.environment).into_iter().filter(|(name, _)| name != "seed"));
+    facts.extend(facts_of(&run.environment).filter(|(name, _)| name != "seed"));
     facts
 }
 
@@ -286,27 +287,10 @@ fn refusals(html: &mut String, summary: &Summary<'_>) {
     }
 }
 
-/// The fields of nested objects, with their names joined by spaces. Underscores become spaces too.
-fn flat(value: &Value) -> Vec<(String, String)> {
-    let Value::Object(fields) = value else { return Vec::new() };
-    let mut rows = Vec::new();
-    for (name, value) in fields {
-        let name = name.replace('_', " ");
-        match value {
-            Value::Object(_) => {
-                rows.extend(
-                    flat(value).into_iter().map(|(of, text)| (format!("{name} {of}"), text)),
-                );
-            }
-            Value::String(text) if text.is_empty() => {}
-            Value::String(text) => rows.push((name, text.clone())),
-            Value::Null => rows.push((name, "unknown".to_owned())),
-            Value::Bool(true) => rows.push((name, "yes".to_owned())),
-            Value::Bool(false) => rows.push((name, "no".to_owned())),
-            value => rows.push((name, value.to_string())),
-        }
-    }
-    rows
+/// The fields of an environment that are not empty, with spaces between the words of their names.
+fn facts_of(environment: &Value) -> impl Iterator<Item = (String, String)> {
+    let fields = fields(environment).into_iter().filter(|(_, text)| !text.is_empty());
+    fields.map(|(name, text)| (name.replace(['_', '.'], " "), text))
 }
 
 /// The relative path from the directory `home` to `file`, so that the link stays valid if both are
