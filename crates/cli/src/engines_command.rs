@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::sample_files::{directory_of, empty_file, source, tried};
 use crate::terminal::output::{DIM, GOOD, REFUSED, SLOWER, styled_lines};
-use crate::terminal::text::wrapped_behind;
 use crate::terminal::{command, output};
+use report::columns::wrapped_behind;
 
 /// List the engines, and whether each works here.
 ///

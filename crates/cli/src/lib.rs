@@ -27,6 +27,7 @@ mod terminal;
 mod tune;
 mod version;
 
+use ::report::columns::{wrapped, wrapped_behind};
 pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
 use docs::completions::{self, Completed, Shell};
 use docs::roff::{filled, see_also};
@@ -35,7 +36,6 @@ use docs::{of_clap, overview};
 use man_command::Page;
 use terminal::command::with_color;
 use terminal::output;
-use terminal::text::{wrapped, wrapped_behind};
 
 /// A subcommand.
 struct Command {

@@ -1,5 +1,6 @@
-//! Tables of text for a terminal.
+//! Paragraphs and tables of text for a terminal.
 
+use textwrap::{Options, WordSplitter};
 use unicode_width::UnicodeWidthStr;
 
 use crate::text::visible;
@@ -7,11 +8,34 @@ use crate::text::visible;
 /// The lines of a table, each with the index of its row, which the heads have not.
 pub type Lines = Vec<(Option<usize>, String)>;
 
+/// `text` in lines that end with a newline, of at most `columns` columns. A word that is longer has a
+/// line of its own. All lines but the first start with `indent`.
+pub fn wrapped(text: &str, columns: usize, indent: &str) -> String {
+    textwrap::fill(text, options(columns).subsequent_indent(indent)) + "\n"
+}
+
+/// `text` behind `name`, with its other lines below its first.
+pub fn wrapped_behind(name: &str, text: &str, columns: usize) -> String {
+    let indent = " ".repeat(name.chars().count());
+    let options = options(columns).initial_indent(name).subsequent_indent(&indent);
+    textwrap::fill(text, options) + "\n"
+}
+
+/// Each of `paragraphs` on lines of its own.
+pub fn wrapped_each<S: AsRef<str>>(paragraphs: &[S], columns: usize) -> String {
+    paragraphs.iter().map(|text| wrapped(text.as_ref(), columns, "")).collect()
+}
+
+/// Variants and commands contain hyphens, and must be copied to a command line as they are.
+fn options<'o>(columns: usize) -> Options<'o> {
+    Options::new(columns).break_words(false).word_splitter(WordSplitter::NoHyphenation)
+}
+
 /// A table in as many blocks one below another as `columns` of a terminal need. Each block repeats
 /// the first `keys` columns, which identify a row; if these fill half a line, only the first. Where
 /// `is_left` says so, a column is left-aligned. A row of one cell is a heading among the rows.
 ///
-/// A name that takes more than two fifths of a line is not cut. It has a line of its own above its
+/// A name that takes more than half a line is not cut. It has a line of its own above its
 /// row.
 pub fn lines(
     heads: &[String],
@@ -28,7 +52,7 @@ pub fn lines(
         cells.chain([heads[column].width()]).max().unwrap_or(0)
     };
     let mut widths: Vec<usize> = (0..heads.len()).map(width).collect();
-    widths[0] = widths[0].min(columns * 2 / 5);
+    widths[0] = widths[0].min(columns / 2);
     let width_of = |block: &[usize]| block.iter().map(|&column| 2 + widths[column]).sum::<usize>();
     let mut lines = Lines::new();
     let mut rest = 1;
@@ -82,8 +106,8 @@ mod tests {
         let long = "rsync -rl --whole-file --inplace {src}/ {dst}";
         let short = "cp {src} {dst}";
         let text = table(&["", "1M"], 1, &[&[long, "1.2 >"], &[short, "45 ms"]], 80);
-        let blank = " ".repeat(32);
-        let expected = format!("{blank}     1M\n{long}\n{blank}  1.2 >\n{short:<32}  45 ms\n");
+        let blank = " ".repeat(40);
+        let expected = format!("{blank}     1M\n{long}\n{blank}  1.2 >\n{short:<40}  45 ms\n");
         assert_eq!(text, expected);
         assert_eq!(table(&["a", "b"], 1, &[&["漢字", "1"]], 80), "a     b\n漢字  1\n");
     }
@@ -95,5 +119,22 @@ mod tests {
         let expected = "name  state  one\na     warm     1\nthese:\na     cold     3\n\
                         name  state       two\na     warm   22222222\nthese:\na     cold          4\n";
         assert_eq!(table(&["name", "state", "one", "two"], 2, &rows, 25), expected);
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        let lines = |text: &str, columns| -> Vec<String> {
+            wrapped(text, columns, "").lines().map(str::to_owned).collect()
+        };
+        let text = "run rsync --whole-file --inplace now";
+        assert_eq!(lines(text, 12), ["run rsync", "--whole-file", "--inplace", "now"]);
+        assert_eq!(lines(text, 5), ["run", "rsync", "--whole-file", "--inplace", "now"]);
+        assert_eq!(wrapped("one two three", 9, "  "), "one two\n  three\n");
+        assert_eq!(lines("", 9), [""]);
+    }
+
+    #[test]
+    fn further_lines_are_below_the_first() {
+        assert_eq!(wrapped_behind("warm  ", "one two three", 14), "warm  one two\n      three\n");
     }
 }

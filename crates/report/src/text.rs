@@ -84,11 +84,8 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
 /// A line for each range of files of an answer.
 fn rows(text: &mut String, answer: &Conclusion, columns: usize) {
     for row in &answer.rows {
-        let mut row_text = String::new();
-        paragraph(&mut row_text, &format!("{}: {}.", row.files, row.text()), columns - 2);
-        for (index, line) in row_text.lines().enumerate() {
-            let _ = writeln!(text, "{} {line}", if index == 0 { "-" } else { " " });
-        }
+        let row = plain(&format!("{}: {}.", row.files, row.text()));
+        text.push_str(&columns::wrapped_behind("- ", &row, columns));
     }
 }
 
@@ -372,21 +369,12 @@ fn emphasised(text: &mut String, words: &str, columns: usize) {
 }
 
 fn paragraph(text: &mut String, words: &str, columns: usize) {
-    let mut used = 0;
-    for word in words.split_whitespace().map(visible) {
-        let width = word.width();
-        if used > 0 && used + 1 + width > columns {
-            text.push('\n');
-            used = 0;
-        }
-        if used > 0 {
-            text.push(' ');
-            used += 1;
-        }
-        text.push_str(&word);
-        used += width;
-    }
-    text.push('\n');
+    text.push_str(&columns::wrapped(&plain(words), columns, ""));
+}
+
+/// Without control characters, and with a space where there is white space.
+fn plain(words: &str) -> String {
+    visible(&words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use lab::experiment::space::SpaceNeeded;
 use lab::words;
 
 use crate::terminal::output::{BOLD, styled};
-use crate::terminal::text::{counted, wrapped, wrapped_behind};
+use crate::terminal::text::counted;
+use report::columns::{wrapped, wrapped_behind};
 
 /// The built-in experiments, in a few lines each.
 pub(super) fn list(built_in: &[BuiltIn], columns: usize) -> String {

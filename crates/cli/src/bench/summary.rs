@@ -10,7 +10,7 @@ use lab::verdict::resolve::{self, Unresolved};
 use lab::verdict::{PartVerdict, Verdict};
 
 use crate::terminal::output::{BEST, styled};
-use crate::terminal::text::{wrapped, wrapped_behind};
+use report::columns::{wrapped, wrapped_behind};
 
 /// The most columns of the names of parts.
 const NAME_COLUMNS_MAX: usize = 16;

@@ -7,7 +7,7 @@ use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict
 use lab::{words, workload};
 use report::columns::lines;
 
-use crate::terminal::text::{wrapped, wrapped_each};
+use report::columns::{wrapped, wrapped_each};
 
 /// The whole verdict, with the parts' tables before their sentences, in lines of at most `columns`
 /// characters. A word that is longer has a line of its own.

@@ -9,7 +9,7 @@ use lab::definition::deltas::DELTA_LEAST;
 use lab::studies::sheet::in_both_states;
 use lab::words;
 
-use crate::terminal::text::wrapped_each;
+use report::columns::wrapped_each;
 
 /// The criteria and their results, the figures, and the conclusion.
 pub(super) fn render(

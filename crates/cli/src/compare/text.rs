@@ -9,7 +9,7 @@ use lab::words;
 use report::columns::lines;
 
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
-use crate::terminal::text::{wrapped, wrapped_each};
+use report::columns::{wrapped, wrapped_each};
 
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;

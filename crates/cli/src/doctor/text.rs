@@ -7,8 +7,8 @@ use super::findings::Findings;
 use super::limits::Limits;
 use super::place::{EngineFound, Place};
 use crate::terminal::output::{BEST, BOLD, DIM, styled};
-use crate::terminal::text::wrapped_behind;
 use crate::version;
+use report::columns::wrapped_behind;
 
 /// The columns of the names at the left.
 const NAME: usize = 11;

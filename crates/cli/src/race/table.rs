@@ -10,7 +10,8 @@ use lab::words;
 use report::columns::lines;
 
 use crate::terminal::output::{BEST, BOLD, DIM, REFUSED, styled};
-use crate::terminal::text::{counted, wrapped};
+use crate::terminal::text::counted;
+use report::columns::wrapped;
 
 /// The head of a column, and its text in a row.
 type Column = (&'static str, fn(&Summary) -> String);

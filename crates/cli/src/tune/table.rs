@@ -10,7 +10,7 @@ use lab::tune::record::{Finding, Loss, Record, VariantResult};
 use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, styled, styled_lines};
-use crate::terminal::text::wrapped;
+use report::columns::wrapped;
 
 /// The most columns of a paragraph, however wide the terminal is.
 const PARAGRAPH_COLUMNS_MAX: usize = 80;
