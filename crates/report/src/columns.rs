@@ -3,8 +3,6 @@
 use textwrap::{Options, WordSplitter};
 use unicode_width::UnicodeWidthStr;
 
-use crate::text::visible;
-
 /// The lines of a table, each with the index of its row, which the heads have not.
 pub type Lines = Vec<(Option<usize>, String)>;
 
@@ -29,6 +27,12 @@ pub fn wrapped_each<S: AsRef<str>>(paragraphs: &[S], columns: usize) -> String {
 /// Variants and commands contain hyphens, and must be copied to a command line as they are.
 fn options<'o>(columns: usize) -> Options<'o> {
     Options::new(columns).break_words(false).word_splitter(WordSplitter::NoHyphenation)
+}
+
+/// Replaces control characters: names can come from untrusted files, and a terminal would interpret
+/// these characters.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// A table in as many blocks one below another as `columns` of a terminal need. Each block repeats

@@ -6,7 +6,7 @@ use lab::verdict::conclusion::Conclusion;
 use lab::verdict::resolve;
 use unicode_width::UnicodeWidthStr;
 
-use crate::columns;
+use crate::columns::{self, visible};
 use crate::headline;
 use crate::palette::{ROWS, Style};
 use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
@@ -334,12 +334,6 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
     for (_, line) in columns::lines(&table.columns, 1, is_words, &rows, columns) {
         let _ = writeln!(text, "{line}");
     }
-}
-
-/// Replaces control characters: names can come from untrusted files, and a terminal would interpret
-/// these characters.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// `text`, cut or padded to exactly `columns` columns of a terminal.
