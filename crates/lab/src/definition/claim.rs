@@ -32,7 +32,7 @@ pub struct Claim {
     #[serde(default)]
     pub state: State,
     /// Runs at the same time.
-    #[serde(default = "super::one")]
+    #[serde(default = "one")]
     pub at_once: u32,
     /// What is compared.
     #[serde(default)]
@@ -56,4 +56,8 @@ impl Claim {
         let bytes = size.parse::<engines::Bytes>().map_or(0, |bytes| bytes.0);
         (cell.file_bytes, cell.state, cell.at_once) == (bytes, self.state, self.at_once)
     }
+}
+
+pub(super) fn one() -> u32 {
+    1
 }

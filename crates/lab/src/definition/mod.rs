@@ -71,7 +71,7 @@ pub struct Part {
     #[serde(default)]
     pub sizes: Vec<String>,
     /// Files of that length.
-    #[serde(default = "one")]
+    #[serde(default = "claim::one")]
     pub files: u32,
     /// The layout of the files.
     #[serde(default)]
@@ -188,16 +188,12 @@ pub struct Reference {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// Runs at once in that study.
-    #[serde(default = "one")]
+    #[serde(default = "claim::one")]
     pub at_once: u32,
 }
 
 fn ten() -> f64 {
     10.0
-}
-
-pub(crate) fn one() -> u32 {
-    1
 }
 
 fn warm() -> Vec<State> {
