@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, major, minor, stat};
 
-use super::FileSystem;
-
 /// Sectors of /sys/block statistics have this length whatever the device's own is.
 const SECTOR_BYTES: u64 = 512;
 
@@ -17,13 +15,6 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The device that `path` lies on; `None` where that is none, or several, or cannot be told:
-    /// file systems in memory or on the network, overlays.
-    pub fn under(path: &Path) -> Option<BlockDevice> {
-        // The mount table names it; the number that stat(2) gives is none of a device on btrfs.
-        BlockDevice::named(&FileSystem::of(path).device?)
-    }
-
     /// The device that is called so; `None` where no device is.
     pub(super) fn named(device: &str) -> Option<BlockDevice> {
         let found = stat(device).ok()?;

@@ -295,6 +295,15 @@ pub fn utc_now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+impl BlockDevice {
+    /// The device that `path` lies on; `None` where that is none, or several, or cannot be told:
+    /// file systems in memory or on the network, overlays.
+    pub fn under(path: &Path) -> Option<BlockDevice> {
+        // The mount table names it; the number that stat(2) gives is none of a device on btrfs.
+        BlockDevice::named(&FileSystem::of(path).device?)
+    }
+}
+
 /// A value that could not be read.
 pub(crate) const UNKNOWN: &str = "unknown";
 
