@@ -52,7 +52,11 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
         }
     }
     let heads: Vec<String> = COLUMNS.iter().map(|(head, _)| (*head).to_owned()).collect();
-    for (row, line) in lines(&heads, 1, |column| column == 0, &rows, columns) {
+    let mut lines = lines(&heads, 1, |column| column == 0, &rows, columns);
+    // The answer below the table is read first: the columns of further blocks are left out.
+    let block = lines.iter().skip(1).position(|(row, _)| row.is_none());
+    lines.truncate(block.map_or(usize::MAX, |rows| 1 + rows));
+    for (row, line) in lines {
         out.push_str(&styled(row.map_or(BOLD, |row| styles[row]), &line));
     }
     out.push_str(&remarks(report, columns));
