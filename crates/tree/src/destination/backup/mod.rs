@@ -3,7 +3,7 @@
 
 pub(super) mod numbers;
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -17,9 +17,10 @@ use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
-    Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
-    rename_if_absent, split,
+    Buffer, FileId, Handle, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
+    mtime, rename_if_absent, split,
 };
+use crate::metadata::set_mtime;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Backup, BackupKind};
 
@@ -145,9 +146,7 @@ fn back_up_simple(
         BackupMethod::DryRun => {}
         BackupMethod::Link => {
             let new = Place { name: &name, ..*dst };
-            replace_by((&cx.security, cx.report), src, &new, |temp| {
-                linkat(dst.dir, dst.name, dst.dir, temp.name, AtFlags::empty())
-            })?;
+            replace_by((&cx.security, cx.report), src, &new, |temp| link(dst, temp.name))?;
         }
     }
     Ok(BackedUp { path: backup_path(dst, name.to_bytes()), name, method })
@@ -163,7 +162,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
         let named = match method {
             BackupMethod::Rename => rename_to_new(dst, &name),
             BackupMethod::DryRun => Ok(()),
-            BackupMethod::Link => linkat(dst.dir, dst.name, dst.dir, &*name, AtFlags::empty()),
+            BackupMethod::Link => link(dst, &name),
         };
         match named {
             Err(Errno::EXIST) => {}
@@ -175,6 +174,17 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
         }
     }
     Err(Errno::EXIST)
+}
+
+/// Gives the file a second name. The driver ntfs of Linux 7.2 takes that for a modification.
+fn link(dst: &Place<'_>, name: &CStr) -> io::Result<()> {
+    let modified = mtime(&dst.stat(false)?);
+    linkat(dst.dir, dst.name, dst.dir, name, AtFlags::empty())?;
+    if mtime(&lstat(dst.dir, name)?) != modified {
+        // Only its owner may set it. The backup is as good without.
+        let _ = set_mtime(Handle::Link(dst.dir, name), modified);
+    }
+    Ok(())
 }
 
 fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
