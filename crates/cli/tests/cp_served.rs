@@ -158,6 +158,16 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
             }
         }
         assert_eq!(names_in(root).len(), 36, "{what}");
+        // With --atomic the backup is a second name of what is replaced.
+        for (name, options, backup) in [("b", "-pb", "b~"), ("c", "--backup=t", "c.~1~")] {
+            std::fs::copy(&src, root.join(name)).expect("a file");
+            let old = std::fs::File::options().write(true).open(root.join(name)).expect("it");
+            old.set_modified(time).expect("a time");
+            let output = cp(root, &["--atomic", options, &src, name]);
+            assert_eq!(stderr(&output), "", "{what}: {options}");
+            let kept = metadata(root.join(backup)).expect("the backup").modified();
+            assert_eq!(kept.expect("a time"), time, "{what}: {options}");
+        }
     });
 }
 
