@@ -39,13 +39,16 @@ pub(crate) fn open_looked_at(
     if !is_regular(stat) {
         return open_retrying(None, (dir, name), flags);
     }
-    match open_retrying(fs_type, (dir, name), flags | OFlags::NONBLOCK) {
+    let opened = match open_retrying(fs_type, (dir, name), flags | OFlags::NONBLOCK) {
+        Err(Errno::INVAL) if matches!(fs_type_of(dir), Some(CIFS | SMB2)) => {
+            open_by_other_name(dir, name, flags | OFlags::NONBLOCK)
+        }
+        opened => opened,
+    };
+    match opened {
         // Another process, such as Samba, holds a lease on the file. O_NONBLOCK does not wait for
         // it.
         Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
-        Err(Errno::INVAL) if matches!(fs_type_of(dir), Some(CIFS | SMB2)) => {
-            open_by_other_name(dir, name, flags)
-        }
         Err(errno) => Err(errno),
         Ok(fd) => {
             if !fs_type.is_some_and(is_reliable) {
@@ -164,7 +167,7 @@ fn open_leased(
 fn open_by_other_name(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
     let end = Instant::now() + OTHER_NAME_WAIT;
     loop {
-        match open_retrying(None, (dir, name), flags | OFlags::NONBLOCK) {
+        match open_retrying(None, (dir, name), flags) {
             Err(Errno::INVAL) if Instant::now() < end => sleep(LOOK_AGAIN),
             result => return result,
         }
