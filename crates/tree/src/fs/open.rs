@@ -19,9 +19,8 @@ use super::lstat;
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
 
-/// How long a file of SMB is waited for that is open by another name, and how often it is looked at.
+/// How long a file of SMB is waited for that is open by another name.
 const OTHER_NAME_WAIT: Duration = Duration::from_secs(30);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Opens `name` in `dir`, which `stat` describes. Does not wait for the other end of a fifo that
 /// replaced a regular file; does wait if `stat` is that of a fifo. The caller checks whether it is
@@ -165,10 +164,21 @@ fn open_leased(
 /// Opens a file of SMB that another worker may have open by another name. The client asks for the lease that it has for
 /// the first name, and the server refuses it with EINVAL (Linux 5.10 and 6.1, not 7.2).
 fn open_by_other_name(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
-    let end = Instant::now() + OTHER_NAME_WAIT;
+    let is_passing = |errno| errno == Errno::INVAL;
+    retry_for(OTHER_NAME_WAIT, is_passing, || open_retrying(None, (dir, name), flags))
+}
+
+/// `call`, again and again while it fails in a way that may pass, for this time at most.
+pub(crate) fn retry_for<T>(
+    time: Duration,
+    is_passing: impl Fn(Errno) -> bool,
+    call: impl Fn() -> io::Result<T>,
+) -> io::Result<T> {
+    const LOOK_AGAIN: Duration = Duration::from_millis(20);
+    let end = Instant::now() + time;
     loop {
-        match open_retrying(None, (dir, name), flags) {
-            Err(Errno::INVAL) if Instant::now() < end => sleep(LOOK_AGAIN),
+        match call() {
+            Err(errno) if is_passing(errno) && Instant::now() < end => sleep(LOOK_AGAIN),
             result => return result,
         }
     }

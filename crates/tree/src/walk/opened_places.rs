@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
@@ -21,7 +21,7 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::Operand;
 use crate::fs::{
     Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
-    open_destination,
+    open_destination, retry_for,
 };
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
@@ -56,7 +56,6 @@ pub(super) struct Directories {
 /// How long an operand may be missing that a partner has open: a network file system may not
 /// show at once what another host has made.
 const APPEARS_WITHIN: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Failures in a row that may pass, before one counts as for good.
 const PASSING_MAX: u32 = 4;
@@ -228,18 +227,8 @@ fn is_passing(errno: Errno) -> bool {
 
 /// `open`, again and again while it fails in a way that may pass.
 fn until_it_appears<T>(cx: &CopyContext<'_>, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    let deadline = Instant::now() + APPEARS_WITHIN;
-    loop {
-        match open() {
-            Err(errno) if is_passing(errno) => {
-                if Instant::now() >= deadline || cx.report.interrupted() {
-                    return Err(errno);
-                }
-                std::thread::sleep(LOOK_AGAIN);
-            }
-            result => return result,
-        }
-    }
+    let is_passing = |errno| is_passing(errno) && !cx.report.interrupted();
+    retry_for(APPEARS_WITHIN, is_passing, open)
 }
 
 impl Directories {
