@@ -126,6 +126,11 @@ impl Order {
             let round = started.entry((record.session, record.round, record.repeat)).or_default();
             round.push(record.measured.started_ns);
         }
+        Order::of_rounds(started)
+    }
+
+    /// The order of runs that began then, by round.
+    fn of_rounds(mut started: BTreeMap<(u32, u32, u32), Vec<u64>>) -> Order {
         started.values_mut().for_each(|runs| runs.sort_unstable());
         let mut started: Vec<_> = started.into_iter().collect();
         started.sort_by_key(|(_, runs)| runs[0]);
@@ -273,5 +278,14 @@ mod tests {
         assert!(kept.len() <= 100, "{}", kept.len());
         assert!(kept.contains(&[137.0, 40.0]) && kept.contains(&[802.0, 0.2]));
         assert_eq!(thinned(vec![[2.0, 1.0], [1.0, 1.0]], 100), [[1.0, 1.0], [2.0, 1.0]]);
+    }
+
+    #[test]
+    fn the_places_of_a_round_are_below_the_next() {
+        // The first round by its number began last.
+        let started = [((0, 0, 0), vec![900]), ((0, 1, 0), vec![20, 10])];
+        let order = Order::of_rounds(started.into());
+        assert_eq!([10, 20, 900].map(|at| order.places[&at]), [1.25, 1.75, 2.5]);
+        assert_eq!([(0, 1, 0), (0, 0, 0)].map(|round| order.rounds[&round]), [1.0, 2.0]);
     }
 }
