@@ -5,9 +5,7 @@ use lab::stats::Answer;
 use lab::studies::sheet::Sheet;
 use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
 use lab::{words, workload};
-use report::columns::lines;
-
-use report::columns::{wrapped, wrapped_each};
+use report::columns::{lines, wrapped, wrapped_each};
 
 /// The whole verdict, with the parts' tables before their sentences, in lines of at most `columns`
 /// characters. A word that is longer has a line of its own.

@@ -6,10 +6,9 @@ use lab::run_dir::Run;
 use lab::stats::Answer;
 use lab::studies::sheet::in_both_states;
 use lab::words;
-use report::columns::lines;
 
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
-use report::columns::{wrapped, wrapped_each};
+use report::columns::{lines, wrapped, wrapped_each};
 
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;

@@ -7,11 +7,10 @@ use lab::race::report::Report;
 use lab::race::summary::{Summary, VariantStage};
 use lab::search::winner::Verdict;
 use lab::words;
-use report::columns::lines;
 
 use crate::terminal::output::{BEST, BOLD, DIM, REFUSED, styled};
 use crate::terminal::text::counted;
-use report::columns::wrapped;
+use report::columns::{lines, wrapped};
 
 /// The head of a column, and its text in a row.
 type Column = (&'static str, fn(&Summary) -> String);

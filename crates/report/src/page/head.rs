@@ -290,7 +290,14 @@ fn refusals(html: &mut String, summary: &Summary<'_>) {
 /// The fields of an environment that are not empty, with spaces between the words of their names.
 fn facts_of(environment: &Value) -> impl Iterator<Item = (String, String)> {
     let fields = fields(environment).into_iter().filter(|(_, text)| !text.is_empty());
-    fields.map(|(name, text)| (name.replace(['_', '.'], " "), text))
+    fields.map(|(name, text)| {
+        let text = match text.as_str() {
+            "true" => "yes".to_owned(),
+            "false" => "no".to_owned(),
+            _ => text,
+        };
+        (name.replace(['_', '.'], " "), text)
+    })
 }
 
 /// The relative path from the directory `home` to `file`, so that the link stays valid if both are
