@@ -2,14 +2,18 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Gid, Pid, PidfdFlags, Uid, pidfd_open};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use tempfile::TempDir;
 
 use super::fixture;
@@ -108,10 +112,11 @@ impl Ground {
             .stdin(fs::File::open(place("in")).expect("it was just written"))
             .stdout(create("out"))
             .stderr(create("err"));
-        if persona == Persona::Nobody {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        let status = wait(command);
+        let child = match persona {
+            Persona::Oneself => command.spawn(),
+            Persona::Nobody => spawn_as_nobody(command),
+        };
+        let status = wait(child.expect("the program can be run"));
         let read = |name| {
             let mut bytes = Vec::new();
             let mut file = fs::File::open(place(name)).expect("it was just made");
@@ -171,20 +176,29 @@ impl Line {
     }
 }
 
-fn wait(mut command: Command) -> Option<i32> {
-    let mut child = command.spawn().expect("the program can be run");
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("the child is ours") {
-            return status.code();
-        }
-        if start.elapsed() > PATIENCE {
-            child.kill().expect("the child is ours");
-            child.wait().expect("it was ended");
-            return None;
-        }
-        std::thread::sleep(Duration::from_micros(300));
+/// Starts `command` in a thread that is nobody's. `Command::uid` would copy the page tables of this process, which takes
+/// longer than a copy.
+fn spawn_as_nobody(mut command: Command) -> io::Result<Child> {
+    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    let spawn = move || {
+        set_thread_groups(&[])?;
+        set_thread_res_gid(group, group, group)?;
+        set_thread_res_uid(user, user, user)?;
+        command.spawn()
+    };
+    thread::spawn(spawn).join().expect("no panic")
+}
+
+fn wait(mut child: Child) -> Option<i32> {
+    let pid = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("the child is ours");
+    let patience = PATIENCE.try_into().expect("seconds");
+    let ended = poll(&mut [PollFd::new(&pid, PollFlags::IN)], Some(&patience));
+    if ended.expect("a descriptor can be waited for") == 0 {
+        child.kill().expect("the child is ours");
+        child.wait().expect("it was ended");
+        return None;
     }
+    child.wait().expect("the child is ours").code()
 }
 
 /// Removes a tree whose directories may lack permissions, or be so deep that no path leads there.
