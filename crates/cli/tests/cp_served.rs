@@ -1,7 +1,9 @@
 //! Copies to a file system that a process serves, which can do less than others: no file without a
 //! name, and perhaps no rename that replaces nothing, and no links.
 
+use std::ffi::OsStr;
 use std::fs::{metadata, read, set_permissions, write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,23 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
     write(&src, content).expect("a file");
     let src = src.to_str().expect("a plain name").to_owned();
     (dir, src)
+}
+
+#[test]
+fn a_name_that_is_stored_as_text_gets_a_whole_file() {
+    let (_dir, src) = source(b"content");
+    for options in ["--atomic", "--resume", "--atomic --durable"] {
+        let Some(served) = SlowFs::mount(Costs { stores_text: true, ..Costs::default() }) else {
+            return;
+        };
+        let name = OsStr::from_bytes(b"no\xfftext");
+        let mut command = haulage_cp(served.path(), &["-a"]);
+        let output = command.args(options.split(' ')).arg(&src).arg(name).output();
+        let output = output.expect("haulage runs");
+        assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{options}");
+        assert_eq!(names_in(served.path()), ["no\u{fffd}text"], "{options}");
+        assert_eq!(read(served.path().join("no\u{fffd}text")).expect("the copy"), b"content");
+    }
 }
 
 /// Whether the copy has created a temporary file in `dir`.

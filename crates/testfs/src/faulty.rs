@@ -60,7 +60,7 @@ impl FaultyFs {
     #[must_use]
     pub fn mount(content: Vec<u8>, faults: Faults) -> Option<FaultyFs> {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut nodes = Nodes::new(false);
+        let mut nodes = Nodes::new(false, false);
         let created = nodes.add(
             INodeNo::ROOT,
             OsStr::new(SOURCE),

@@ -18,6 +18,8 @@ pub(crate) struct Nodes {
     last: u64,
     /// Names that differ in case are one name.
     ignores_case: bool,
+    /// Bytes that are no text are stored as another character, by which alone the file is found then.
+    stores_text: bool,
 }
 
 #[derive(Debug)]
@@ -89,10 +91,10 @@ fn set_length(bytes: &mut Vec<u8>, len: usize) {
 
 impl Nodes {
     /// An empty root directory, owned by this process.
-    pub(crate) fn new(ignores_case: bool) -> Nodes {
+    pub(crate) fn new(ignores_case: bool, stores_text: bool) -> Nodes {
         let root = Known::new(Node::Dir(BTreeMap::new()), 0o755, Owner::here());
         let known = HashMap::from([(INodeNo::ROOT.0, root)]);
-        Nodes { known, last: INodeNo::ROOT.0, ignores_case }
+        Nodes { known, last: INodeNo::ROOT.0, ignores_case, stores_text }
     }
 
     pub(crate) fn find(&self, parent: INodeNo, name: &OsStr) -> Option<INodeNo> {
@@ -107,6 +109,11 @@ impl Nodes {
         } else {
             entries.get_key_value(name)
         }
+    }
+
+    /// The name that a new entry gets.
+    fn stored(&self, name: &OsStr) -> OsString {
+        if self.stores_text { name.to_string_lossy().into_owned().into() } else { name.to_owned() }
     }
 
     pub(crate) fn get(&self, ino: INodeNo) -> Option<&Node> {
@@ -125,7 +132,8 @@ impl Nodes {
         }
         self.last += 1;
         let ino = INodeNo(self.last);
-        self.entries(parent)?.insert(name.to_owned(), ino.0);
+        let stored = self.stored(name);
+        self.entries(parent)?.insert(stored, ino.0);
         self.known.insert(ino.0, Known::new(node, mode & 0o7777, owner));
         Ok(ino)
     }
@@ -140,7 +148,8 @@ impl Nodes {
         if self.find(parent, name).is_some() {
             return Err(Errno::EEXIST);
         }
-        self.entries(parent)?.insert(name.to_owned(), ino.0);
+        let stored = self.stored(name);
+        self.entries(parent)?.insert(stored, ino.0);
         self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
         Ok(())
     }
@@ -179,7 +188,8 @@ impl Nodes {
             _ => {}
         }
         let replaced = self.entry(to.0, to.1).map(|(own, _)| own.clone());
-        self.entries(to.0)?.insert(replaced.unwrap_or_else(|| to.1.to_owned()), ino.0);
+        let stored = replaced.unwrap_or_else(|| self.stored(to.1));
+        self.entries(to.0)?.insert(stored, ino.0);
         self.remove(from.0, from.1)?;
         self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
         Ok(())

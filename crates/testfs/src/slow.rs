@@ -44,6 +44,8 @@ pub struct Costs {
     pub no_hard_links: Option<rustix::io::Errno>,
     /// Names that differ in case are one name.
     pub ignores_case: bool,
+    /// Names are stored as text, as UDF does: a file whose name was none is not found by that again.
+    pub stores_text: bool,
     /// How long the kernel trusts names and attributes that it has seen, and that a name is missing.
     /// A second mount of the same store may show what was true so long ago, as network file systems
     /// do. Data is read again after each open(2).
@@ -72,7 +74,7 @@ impl SlowFs {
     #[must_use]
     pub fn mount(costs: Costs) -> Option<SlowFs> {
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new(costs.ignores_case))), Arc::default());
+        let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new(costs.ignores_case, costs.stores_text))), Arc::default());
         SlowFs::mount_store(costs, writes, served_bytes, (nodes, liar))
     }
 

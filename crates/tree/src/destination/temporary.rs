@@ -2,8 +2,8 @@
 //! is recognised ([`Beside::remove_stale`]).
 //!
 //! The temporary name of `NAME` is `.NAME.haulage-new`, so that a later run of the same copy finds
-//! and removes the temporary of a killed run. A long NAME is replaced by its hash. If that is the name of a
-//! file of the source, if another process may be using it, or if the file system has only shorter names, the
+//! and removes the temporary of a killed run. A NAME that is long or no text is replaced by its hash. If that is the
+//! name of a file of the source, if another process may be using it, or if the file system has only shorter names, the
 //! name is `.haulage-PID-COUNT`.
 
 use std::ffi::{CStr, CString, OsStr};
@@ -154,8 +154,9 @@ pub(crate) fn is_own_name(name: &CStr) -> bool {
     name.starts_with(b".") && name.ends_with(SUFFIX)
 }
 
-/// `.NAME` with the suffix. A hash stands for a name that would become too long. `None` for a path of
-/// several components.
+/// `.NAME` with the suffix. A hash stands for a name that would become too long, or is not UTF-8: a file system that
+/// stores names as text, such as UDF, does not find the file by those bytes again. `None` for a path of several
+/// components.
 pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
     const NAME_BYTES_MAX: usize = 255;
     let name = name.to_bytes();
@@ -163,7 +164,7 @@ pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
         return None;
     }
     let whole = [b".", name, suffix].concat();
-    let bytes = match whole.len() <= NAME_BYTES_MAX {
+    let bytes = match whole.len() <= NAME_BYTES_MAX && std::str::from_utf8(name).is_ok() {
         true => whole,
         false => [format!(".{:032x}", xxh3_128(name)).as_bytes(), suffix].concat(),
     };
