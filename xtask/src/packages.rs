@@ -59,6 +59,8 @@ const GUEST_TOOLS: &[(&str, &str)] = &[
     ("mkfs.exfat", "exfatprogs"),
     ("mkfs.ntfs", "ntfs-3g"),
     ("mkfs.f2fs", "f2fs-tools"),
+    ("mkfs.jfs", "jfsutils"),
+    ("mkfs.udf", "udftools"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.xfs", "xfsprogs"),
     ("mkfs.btrfs", "btrfs-progs"),

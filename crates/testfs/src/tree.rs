@@ -283,7 +283,9 @@ fn xattrs(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<BTreeMap<Vec<
         len => len?,
     };
     let mut found = BTreeMap::new();
-    for name in names[..len].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+    // NFS 4 restates owner and mode there.
+    let is_stored = |name: &&[u8]| !name.is_empty() && *name != b"system.nfs4_acl";
+    for name in names[..len].split(|&byte| byte == 0).filter(is_stored) {
         let mut value = vec![0; 64 << 10];
         let len = rustix::fs::lgetxattr(&path, OsStr::from_bytes(name), &mut value)?;
         value.truncate(len);

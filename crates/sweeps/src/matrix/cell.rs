@@ -175,12 +175,14 @@ impl Cell {
                 Ok(below) => Tree::read(&Path::new(root).join(below)),
                 Err(_) => Tree::read(path),
             };
-            let theirs = read(gnu).ok();
+            let tree = read(gnu).ok();
+            // Where it cannot keep an owner, GNU cp puts the old file back.
+            let has_no_backups = theirs.code() != 0;
             for Copied { at, options, ended, found, .. } in &mut copies {
                 let copy = match read(at) {
                     Ok(copy) => copy,
                     // What is unreadable has no copies.
-                    Err(_) if ended.code() != 0 && theirs.is_none() => continue,
+                    Err(_) if ended.code() != 0 && tree.is_none() => continue,
                     Err(error) => {
                         found.push(format!("the copy cannot be read{view}: {error}"));
                         continue;
@@ -189,8 +191,9 @@ impl Cell {
                 // A cache may still have times that the file system cannot hold.
                 let mut aspects = if is_kernels { Aspects::CONTENT } else { aspects(options) };
                 aspects.mtimes &= !is_kept || !view.is_empty();
-                if let Some(theirs) = &theirs {
-                    let mut worse = worse(source.as_ref(), theirs, &copy, aspects);
+                if let Some(tree) = &tree {
+                    let mut worse = worse(source.as_ref(), tree, &copy, aspects);
+                    worse.retain(|line| !has_no_backups || !line.contains("~: only right"));
                     let is_said = |line: &String| {
                         line.split(": ").next().is_some_and(|entry| ended.stderr.contains(entry))
                     };
@@ -277,6 +280,11 @@ fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Ve
             .parse::<i128>()
             .ok()
     };
+    let modes = |what: &str| {
+        let (left, right) = what.strip_prefix("mode ")?.split_once(", ")?;
+        let bits = |text| u32::from_str_radix(text, 8).ok();
+        Some([bits(left)?, bits(right)?])
+    };
     let wrong = source.map(|source| source.differences(ours, aspects));
     let is_worse = |line: &String| {
         let (Some(wrong), Some((entry, what))) = (&wrong, line.split_once(": ")) else {
@@ -287,8 +295,14 @@ fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Ve
                 .zip(other)
                 .is_some_and(|(gnu, other)| (gnu - other).abs() <= 2_000_000_000)
         };
+        // Bits that are not the source's, but are in GNU's copy.
+        let has_other_bits = |it: &str| {
+            let bits = modes(it).zip(modes(what));
+            bits.is_none_or(|([source, ours], [gnu, _])| (ours ^ source) & !(gnu ^ source) != 0)
+        };
         let is_wrong = |it: &str| {
-            subject(it) == subject(what) && (time(what, 0).is_none() || is_near(time(it, 0)))
+            let is_time = time(what, 0).is_some();
+            subject(it) == subject(what) && has_other_bits(it) && (!is_time || is_near(time(it, 0)))
         };
         let mut wrong = wrong.iter().filter_map(|it| it.strip_prefix(entry)?.strip_prefix(": "));
         match what {

@@ -59,7 +59,7 @@ pub(crate) struct Args {
 }
 
 /// What became of a cell, by direction.
-type Outcomes = BTreeMap<String, String>;
+type Outcomes = Vec<(&'static str, String)>;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(system) = args.inside {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let mut all_good = true;
         while let Some((system, (kernel, prepared))) = next() {
             let outcomes = try_cell(system, *kernel, prepared, args.sample);
-            all_good &= outcomes.values().all(|it| is_good(it));
+            all_good &= outcomes.iter().all(|(_, outcome)| is_good(outcome));
             if args.write {
                 // Hours of other cells may follow, or an interrupt.
                 let path = document.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +139,7 @@ fn try_cell(system: System, kernel: Kernel, prepared: &Prepared, sample: bool) -
         Err(error) => text.push_str(&format!("failed {error:#}\n")),
     }
     let mut outcomes = outcomes(&text, system.role);
-    outcomes.retain(|way, _| !sample || way == "to" || system.role == Role::Source);
+    outcomes.retain(|(way, _)| !sample || *way == "to" || system.role == Role::Source);
     let shown = text.lines().filter(|line| !line.starts_with("cases "));
     shown.for_each(|line| println!("  {line}"));
     for (direction, outcome) in &outcomes {
@@ -151,7 +151,7 @@ fn try_cell(system: System, kernel: Kernel, prepared: &Prepared, sample: bool) -
 /// The outcomes of a cell from what it printed.
 fn outcomes(text: &str, role: Role) -> Outcomes {
     let starting = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
-    let directions: &[&str] = match role {
+    let directions: &[&'static str] = match role {
         Role::Source => &["from"],
         Role::Faulty | Role::Twice => &["to"],
         _ => &["to", "from"],
@@ -170,7 +170,7 @@ fn outcomes(text: &str, role: Role) -> Outcomes {
             (None, _) => format!("failed: {}", starting("failed ").unwrap_or("not tried")),
         }
     };
-    directions.iter().map(|&way| (way.to_owned(), outcome(way))).collect()
+    directions.iter().map(|&way| (way, outcome(way))).collect()
 }
 
 /// The document with the outcomes of a cell in its table, and the kernel's column headed by `head`.
@@ -193,19 +193,25 @@ fn with_outcomes(
         );
     }
     cells.insert((String::new(), kernel.name), head.to_owned());
-    cells.extend(outcomes.iter().map(|(direction, outcome)| {
-        let short = outcome.replace('|', "/").chars().take(90).collect();
-        ((format!("{direction} {}", system.name), kernel.name), short)
-    }));
+    // Of what passed, the number of cases.
+    let short = |(_, outcome): &(_, String)| {
+        let passed = outcome.strip_prefix("pass (").and_then(|rest| rest.strip_suffix(')'));
+        let is_missing = outcome.starts_with(NOT_SUPPORTED);
+        let text = if is_missing { NOT_SUPPORTED } else { passed.unwrap_or(outcome) };
+        text.replace('|', "/").chars().take(90).collect::<String>()
+    };
+    let mut short: Vec<_> = outcomes.iter().map(short).collect();
+    // A set-up that fails has one reason.
+    short.dedup_by(|a, b| a == b && !a.starts_with(char::is_numeric));
+    cells.insert((system.name.to_owned(), kernel.name), short.join(", "));
     let line = |row: &str| {
         let cell =
             |kernel: &Kernel| cells.get(&(row.to_owned(), kernel.name)).map_or("", String::as_str);
         format!("| {row} | {} |\n", KERNELS.iter().map(cell).collect::<Vec<_>>().join(" | "))
     };
-    let rows =
-        systems().flat_map(|system| ["to", "from"].map(|way| format!("{way} {}", system.name)));
+    let rows = systems().map(|system| system.name);
     let rows = rows.filter(|row| cells.keys().any(|(known, _)| known == row));
-    let table: String = rows.map(|row| line(&row)).collect();
+    let table: String = rows.map(line).collect();
     let rule = "|---".repeat(KERNELS.len() + 1);
     Ok(format!("{before}{MARK}{}{rule}|\n{table}\n{}", line(""), after.trim_start_matches('\n')))
 }
@@ -218,17 +224,14 @@ mod tests {
     fn the_outcome_of_a_cell_is_what_it_printed() {
         let text = "finding to -a (Plain): x (and 1 more)\nmore y\ncases to 30\ncases from 20\n";
         let expected = [("to", "1 of 30 worse"), ("from", "pass (20)")];
-        assert_eq!(
-            outcomes(text, Role::Local),
-            expected.map(|(way, it)| (way.into(), it.into())).into()
-        );
+        assert_eq!(outcomes(text, Role::Local), expected.map(|(way, it)| (way, it.to_owned())));
+        let last = |text, role| outcomes(text, role).pop().unwrap().1;
         let text = "cases to 30\nfailed the guest was killed\n";
-        assert_eq!(outcomes(text, Role::Local)["from"], "failed: the guest was killed");
-        assert_eq!(outcomes("", Role::Local)["to"], "failed: not tried");
-        let outcome = |text, role, way| outcomes(text, role)[way].clone();
-        let missing = outcome("unsupported no ntfs", Role::Source, "from");
+        assert_eq!(last(text, Role::Local), "failed: the guest was killed");
+        assert_eq!(last("", Role::Local), "failed: not tried");
+        let missing = last("unsupported no ntfs", Role::Source);
         assert_eq!(missing, "not supported: no ntfs");
-        let broken = outcome("broken no mkfs", Role::Twice, "to");
+        let broken = last("broken no mkfs", Role::Twice);
         assert_eq!(broken, "set-up failed: no mkfs");
         assert!(is_good(&missing) && !is_good(&broken));
     }
@@ -236,15 +239,18 @@ mod tests {
     #[test]
     fn the_table_keeps_the_cells_that_were_not_tried() {
         let document = format!("before\n{MARK}|\n\nafter\n");
-        let tried = |outcome: &str| BTreeMap::from([("to".to_owned(), outcome.to_owned())]);
-        let add = |text: &str, kernel, head, outcome| {
+        let add = |text: &str, kernel, head, outcomes: &[&str]| {
             let kernel = kernel::find(kernel).unwrap();
-            with_outcomes(text, find("vfat").unwrap(), &tried(outcome), (&kernel, head)).unwrap()
+            let ways = ["to", "from"].into_iter().zip(outcomes.iter().map(|&it| it.to_owned()));
+            let vfat = find("vfat").unwrap();
+            with_outcomes(text, vfat, &ways.collect(), (&kernel, head)).unwrap()
         };
-        let once = add(&document, "6.1", "6.1.0, today", "pass (3)");
-        let twice = add(&once, "newest", "7.2, today", "2 of 3 worse");
-        let table = "|  |  | 6.1.0, today |  | 7.2, today |\n|---|---|---|---|---|\n\
-            | to vfat |  | pass (3) |  | 2 of 3 worse |\n";
-        assert_eq!(twice, format!("before\n{MARK}{table}\nafter\n"));
+        let once = add(&document, "6.1", "6.1.0, today", &["pass (3)", "pass (3)"]);
+        let twice = add(&once, "newest", "7.2, today", &["2 of 3 worse", "pass (3)"]);
+        let missing = ["not supported: no vfat"; 2];
+        let thrice = add(&twice, "5.10", "5.10, today", &missing);
+        let table = "|  | 5.10, today | 6.1.0, today |  | 7.2, today |\n|---|---|---|---|---|\n\
+            | vfat | not supported | 3, 3 |  | 2 of 3 worse, 3 |\n";
+        assert_eq!(thrice, format!("before\n{MARK}{table}\nafter\n"));
     }
 }

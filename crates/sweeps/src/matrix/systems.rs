@@ -35,7 +35,7 @@ const NAMES: &[(Role, &str)] = &[
     (Role::Served, "nfs-4.2 nfs-4.1 nfs-4.0 nfs-3 nfs-4.2-squash smb-samba smb-ksmbd"),
     (Role::Twice, "nfs-4.2-two"),
     (Role::Local, "ext4 ext4-casefold ext4-128 ext3-128 ext4-verity fscrypt"),
-    (Role::Local, "xfs btrfs f2fs overlayfs"),
+    (Role::Local, "xfs btrfs f2fs ext2 jfs udf overlayfs"),
     (Role::Local, "sshfs-fuse encfs-fuse gocryptfs-fuse"),
     (Role::Local, "bindfs-fuse mergerfs-fuse unionfs-fuse overlayfs-fuse tmpfs"),
     (Role::Source, "iso9660 squashfs fscrypt-locked proc sysfs cgroup"),

@@ -116,7 +116,8 @@ make() {
         echo "0 $sectors linear /dev/vda 0" | dmsetup create --noudevsync t
         make_faulty ;;
     fscrypt*) mkfs.ext4 -q -b 4096 -O encrypt $D ;;
-    f2fs) mkfs.f2fs -q $D ;;
+    f2fs | ext2 | jfs) mkfs.$FS -q $D ;;
+    udf) mkfs.udf $D ;;
     ext4) mkfs.ext4 -q -I 256 $D ;;
     xfs | btrfs) mkfs.$FS -q $D ;;
     overlayfs) mkfs.ext4 -q -I 256 $D; mount $D $S; mkdir $S/lower $S/upper $S/work ;;
@@ -184,7 +185,10 @@ mount_it() {
 # Of each source $T, and of what will be overwritten.
 prepare() {
     case $FS in
-    btrfs) btrfs subvolume create $T/subvolume; cp $T/middle $T/subvolume/file ;;
+    btrfs)
+        btrfs subvolume create $T/subvolume; cp $T/middle $T/subvolume/file
+        # Copies may go over it, and their times are compared.
+        touch -r $T/middle $T/subvolume/file $T/subvolume ;;
     ext4-verity) find $T -name 'm*' -type f -links 1 -exec fsverity enable {} ';' ;;
     esac
 }
