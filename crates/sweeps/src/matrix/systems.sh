@@ -171,9 +171,9 @@ mount_it() {
         mount $D $M; mkdir -p $M/in
         [ -n "$(ls $M/in)" ] || chattr +F $M/in
         mount --bind $M/in $M ;;
-    # Directories whose files do not wait for something.
+    # Directories whose files neither wait for something nor change.
     proc) mkdir -p $M/rich; mount --bind /proc/sys/net $M/rich ;;
-    sysfs) mkdir -p $M/rich; mount --bind /sys/module $M/rich ;;
+    sysfs) mkdir -p $M/rich; mount --bind /sys/module/kernel $M/rich ;;
     cgroup)
         mkdir -p $M/rich /m/cgroup; mount -t cgroup2 cgroup2 /m/cgroup
         mkdir -p /m/cgroup/a/b; mount --bind /m/cgroup/a $M/rich ;;
@@ -189,7 +189,8 @@ prepare() {
         btrfs subvolume create $T/subvolume; cp $T/middle $T/subvolume/file
         # Copies may go over it, and their times are compared.
         touch -r $T/middle $T/subvolume/file $T/subvolume ;;
-    ext4-verity) find $T -name 'm*' -type f -links 1 -exec fsverity enable {} ';' ;;
+    # That changes the time of a file.
+    ext4-verity) find $T -name 'm*' -type f -links 1 -exec fsverity enable {} ';' -exec touch -r $T {} ';' ;;
     esac
 }
 
