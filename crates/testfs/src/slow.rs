@@ -74,8 +74,9 @@ impl SlowFs {
     #[must_use]
     pub fn mount(costs: Costs) -> Option<SlowFs> {
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new(costs.ignores_case, costs.stores_text))), Arc::default());
-        SlowFs::mount_store(costs, writes, served_bytes, (nodes, liar))
+        let nodes = Nodes::new(costs.ignores_case, costs.stores_text);
+        let store = (Arc::new(Mutex::new(nodes)), Arc::default());
+        SlowFs::mount_store(costs, writes, served_bytes, store)
     }
 
     /// Another mount of the same store, with caches of its own, as another host has it. `None` after a

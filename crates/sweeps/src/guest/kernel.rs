@@ -48,10 +48,8 @@ impl Unpacked {
 /// The kernel called `name`.
 pub(crate) fn find(name: &str) -> anyhow::Result<Kernel> {
     let known = KERNELS.iter().find(|kernel| kernel.name == name).copied();
-    known.with_context(|| {
-        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-        format!("the kernels are {}", lab::words::listed(&names))
-    })
+    let names = KERNELS.iter().map(|kernel| kernel.name);
+    known.with_context(|| format!("the kernels are {}", names.collect::<Vec<_>>().join(", ")))
 }
 
 impl Kernel {

@@ -193,11 +193,11 @@ impl Cell {
                 aspects.mtimes &= !is_kept || !view.is_empty();
                 if let Some(tree) = &tree {
                     let mut worse = worse(source.as_ref(), tree, &copy, aspects);
-                    worse.retain(|line| !has_no_backups || !line.contains("~: only right"));
-                    let is_said = |line: &String| {
-                        line.split(": ").next().is_some_and(|entry| ended.stderr.contains(entry))
-                    };
-                    worse.retain(|line| !is_kernels || !is_said(line));
+                    worse.retain(|line| {
+                        let entry = line.split(": ").next().unwrap_or_default();
+                        let is_said = is_kernels && ended.stderr.contains(entry);
+                        !is_said && !(has_no_backups && line.contains("~: only right"))
+                    });
                     found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
                 }
                 if let Some(source) = source.as_ref().filter(|_| ended.code() == 0) {
@@ -272,32 +272,24 @@ fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Ve
     // The first word that is no number.
     let subject =
         |what: &str| what.split(' ').find(|it| it.parse::<u64>().is_err()).map(str::to_owned);
-    let time = |what: &str, side| {
-        what.strip_prefix("mtime ")?
-            .split(", ")
-            .nth(side)?
-            .strip_suffix(" ns")?
-            .parse::<i128>()
-            .ok()
+    let numbers = |what: &str, start: &str, radix| {
+        let (left, right) = what.strip_prefix(start)?.split_once(", ")?;
+        let number = |text: &str| i128::from_str_radix(text.trim_end_matches(" ns"), radix).ok();
+        Some([number(left)?, number(right)?])
     };
-    let modes = |what: &str| {
-        let (left, right) = what.strip_prefix("mode ")?.split_once(", ")?;
-        let bits = |text| u32::from_str_radix(text, 8).ok();
-        Some([bits(left)?, bits(right)?])
-    };
+    let time = |what: &str, side: usize| Some(numbers(what, "mtime ", 10)?[side]);
     let wrong = source.map(|source| source.differences(ours, aspects));
     let is_worse = |line: &String| {
         let (Some(wrong), Some((entry, what))) = (&wrong, line.split_once(": ")) else {
             return true;
         };
         let is_near = |other: Option<i128>| {
-            time(what, 0)
-                .zip(other)
-                .is_some_and(|(gnu, other)| (gnu - other).abs() <= 2_000_000_000)
+            let times = time(what, 0).zip(other);
+            times.is_some_and(|(gnu, other)| (gnu - other).abs() <= 2_000_000_000)
         };
         // Bits that are not the source's, but are in GNU's copy.
         let has_other_bits = |it: &str| {
-            let bits = modes(it).zip(modes(what));
+            let bits = numbers(it, "mode ", 8).zip(numbers(what, "mode ", 8));
             bits.is_none_or(|([source, ours], [gnu, _])| (ours ^ source) & !(gnu ^ source) != 0)
         };
         let is_wrong = |it: &str| {
@@ -316,13 +308,11 @@ fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Ve
 
 /// What the options keep.
 fn aspects(options: &str) -> Aspects {
-    match options {
-        _ if options.starts_with("-a") => Aspects::ALL,
-        _ if options.starts_with("-rp") => {
-            Aspects { mtimes: true, owners: true, modes: true, ..Aspects::CONTENT }
-        }
-        _ => Aspects { modes: true, ..Aspects::CONTENT },
+    if options.starts_with("-a") {
+        return Aspects::ALL;
     }
+    let keeps = options.starts_with("-rp");
+    Aspects { modes: true, mtimes: keeps, owners: keeps, ..Aspects::CONTENT }
 }
 
 /// The length of the file `large`, which takes many calls.

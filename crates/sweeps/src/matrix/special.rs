@@ -177,7 +177,7 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         let ended = process::run(command.args(["cp", own]).args(sources).arg(&dir), PATIENCE)?;
         let lost = ended.code() == 0 && testfs::names_in(&dir).len() < 2;
         let found = lost.then(|| "exit status 0, and one of two files is lost".to_owned());
-        cell.report(ends, &format!("{own} 1/File 2/file ."), found.into_iter().collect());
+        cell.report(ends, &format!("{own} 1/File 2/file ."), Vec::from_iter(found));
     }
     Ok(())
 }
@@ -250,9 +250,8 @@ fn huge(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         remove(&ours)?;
         let huge = cp("haulage cp", options, &src, &ours)?;
         let is_lost = huge.code() == 0 && tail(&ours).ok().as_ref() != Some(&written);
-        let lost = is_lost.then(|| "exit status 0, and the end is lost".to_owned());
-        let mut found = Vec::from_iter(lost);
-        found.extend(huge.unless(0).filter(|_| theirs.code() == 0));
+        let mut found = Vec::from_iter(huge.unless(0).filter(|_| theirs.code() == 0));
+        found.extend(is_lost.then(|| "exit status 0, and the end is lost".to_owned()));
         let own = testfs::names_in(&ends.dst).into_iter().find(|name| name.contains(".haulage-"));
         // A full disk may be less full when the command runs again; no run makes the file fit.
         if let Some(name) = own.filter(|_| !huge.stderr.contains("No space left")) {
