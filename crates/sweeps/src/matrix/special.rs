@@ -102,9 +102,11 @@ fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
 fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let (src, dir) = (ends.src.join("plain/large"), ends.dst.join("resumed"));
     std::fs::create_dir_all(&dir)?;
-    let (mut command, mut copied) = (Command::new("haulage"), 0);
-    command.args(["cp", "-r", "--resume", "--limit-rate=3M"]).arg(&src).arg(dir.join("large"));
-    let mut child = command.stderr(Stdio::null()).spawn()?;
+    // A server that takes root for nobody keeps no owner.
+    let options = "-r --resume --no-preserve=ownership --receipt=/m/receipt";
+    let slowly = format!("{options} --limit-rate=3M");
+    let mut command = copy("haulage cp", &slowly, &src, &dir.join("large"));
+    let (mut child, mut copied) = (command.stderr(Stdio::null()).spawn()?, 0);
     while copied < LARGE_BYTES as u64 / 2 && child.try_wait()?.is_none() {
         for entry in std::fs::read_dir(&dir)? {
             // A name may be gone again.
@@ -113,7 +115,7 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     child.kill()?;
     child.wait()?;
-    let ended = cp("haulage cp", "-r --resume --receipt=/m/receipt", &src, &dir.join("large"))?;
+    let ended = cp("haulage cp", options, &src, &dir.join("large"))?;
     let receipt = std::fs::read_to_string("/m/receipt").unwrap_or_default();
     let summary: serde_json::Value = serde_json::from_str(receipt.lines().last().unwrap_or("{}"))?;
     let mut found = Vec::from_iter(ended.unless(0));
