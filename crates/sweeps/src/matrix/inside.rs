@@ -26,8 +26,7 @@ pub(super) fn run(system: System, quick: bool) -> anyhow::Result<()> {
     }
     let mut cell = Cell { system, cases: 0 };
     let (mount, copies) = (Path::new(MOUNT), local.join("copies"));
-    let is_twice = system.role == Role::Twice;
-    let src = if is_twice { Path::new(SECOND) } else { local };
+    let src = if system.role == Role::Twice { Path::new(SECOND) } else { local };
     let to = Ends { direction: "to", src: src.to_owned(), dst: mount.join("to") };
     let from = Ends { direction: "from", src: mount.to_owned(), dst: copies };
     if system.role != Role::Source {
