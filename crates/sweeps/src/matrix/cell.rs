@@ -196,7 +196,7 @@ impl Cell {
                     worse.retain(|line| {
                         let entry = line.split(": ").next().unwrap_or_default();
                         let is_said = is_kernels && ended.stderr.contains(entry);
-                        !is_said && !(has_no_backups && line.contains("~: only right"))
+                        !(is_said || has_no_backups && line.contains("~: only right"))
                     });
                     found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
                 }
