@@ -15,7 +15,7 @@ CLASSES = ["TestCopyTree", "TestCopy", "TestCopyFile", "TestMove", "TestZeroCopy
 CLASSES_OF_SOME_VERSIONS = ["TestZeroCopyCopyFileRange"]
 
 # Those that replace functions of Python by others, which haulage does not call: open(), os.chmod(),
-# os.sendfile(). docs/python.md lists them.
+# os.sendfile().
 CANNOT = {
     "TestCopyFile.test_w_dest_close_fails": "open",
     "TestCopyFile.test_w_dest_open_fails": "open",
@@ -57,9 +57,3 @@ def test_copy_tests_of_cpython(tmp_path: Path) -> None:
     assert failed <= set(CANNOT), done.stderr
     assert result["run"] - result["skipped"] - len(failed) >= 60
     print(f"{result['run']} run, {result['skipped']} skipped by CPython, {len(failed)} cannot pass")
-
-
-def test_the_document_lists_those_that_cannot_pass() -> None:
-    document = Path(__file__).parents[3] / "docs" / "python.md"
-    text = document.read_text("utf-8")
-    assert [test for test in CANNOT if f"`{test}`" not in text] == []
