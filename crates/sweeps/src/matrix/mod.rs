@@ -108,8 +108,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let workers: Vec<_> = (0..args.jobs).map(|_| scope.spawn(try_cells)).collect();
         workers.into_iter().map(|worker| worker.join().expect("no panic")).collect()
     });
-    let is_good = all_good.context("the table")?.into_iter().all(|all_good| all_good);
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let all_good = all_good.context("the table")?.into_iter().all(|good| good);
+    Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn find(name: &str) -> anyhow::Result<System> {

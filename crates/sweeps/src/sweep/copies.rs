@@ -330,12 +330,12 @@ fn stamps(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, (u64, i64, i64)>> {
 pub(crate) fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|_| {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|error| {
             // A server may take root for nobody, who needs the rights of the owner.
             let script = "chmod -R u+rwx -- \"$0\"; exec rm -rf -- \"$0\"";
             let mut remove = Command::new("sh");
             let status = remove.args(["-c", script]).arg(path).uid(metadata.uid()).status()?;
-            if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+            if status.success() { Ok(()) } else { Err(error) }
         }),
         _ => std::fs::remove_file(path),
     };
