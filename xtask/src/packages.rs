@@ -51,6 +51,7 @@ const GUEST_TOOLS: &[(&str, &str)] = &[
     ("depmod", "kmod"),
     ("zstd", "zstd"),
     ("setpriv", "util-linux"),
+    ("setfacl", "acl"),
     ("exportfs", "nfs-kernel-server"),
     ("mount.nfs", "nfs-common"),
     ("smbd", "samba"),

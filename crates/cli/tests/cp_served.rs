@@ -2,7 +2,7 @@
 //! name, and perhaps no rename that replaces nothing, and no links.
 
 use std::ffi::OsStr;
-use std::fs::{metadata, read, set_permissions, write};
+use std::fs::{File, metadata, read, read_link, set_permissions, write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
@@ -51,9 +51,9 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_name_that_is_stored_as_text_gets_a_whole_file() {
+fn a_name_that_is_stored_as_text_gets_a_whole_file_and_an_error() {
     let (_dir, src) = source(b"content");
-    for options in ["--atomic", "--resume", "--atomic --durable"] {
+    for options in ["-f", "--atomic", "--resume", "--atomic --durable"] {
         let Some(served) = SlowFs::mount(Costs { stores_text: true, ..Costs::default() }) else {
             return;
         };
@@ -61,9 +61,33 @@ fn a_name_that_is_stored_as_text_gets_a_whole_file() {
         let mut command = haulage_cp(served.path(), &["-a"]);
         let output = command.args(options.split(' ')).arg(&src).arg(name).output();
         let output = output.expect("haulage runs");
-        assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{options}");
+        let due = "cp: cannot keep the name 'no'$'\\377''text': \
+            Invalid or incomplete multibyte or wide character\n";
+        assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{options}");
         assert_eq!(names_in(served.path()), ["no\u{fffd}text"], "{options}");
         assert_eq!(read(served.path().join("no\u{fffd}text")).expect("the copy"), b"content");
+    }
+}
+
+#[test]
+fn a_lock_that_outlives_its_run_is_waited_for() {
+    let (_dir, src) = source(b"content");
+    for option in ["--atomic", "--resume"] {
+        let Some(served) = SlowFs::mount(Costs::default()) else { return };
+        let left = served.path().join(".new.haulage-new");
+        write(&left, "").expect("the file of a killed run");
+        let locked = File::open(&left).expect("the file of a killed run");
+        locked.lock().expect("its lock");
+        let child = begin(served.path(), &[option, &src, "new"]);
+        let opened = PathBuf::from(format!("/proc/{}/fd", child.id()));
+        testfs::wait_until(|| {
+            let files = opened.read_dir().into_iter().flatten().flatten();
+            files.map(|file| file.path()).any(|file| read_link(file).is_ok_and(|it| it == left))
+        });
+        drop(locked);
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{option}");
+        assert_eq!(names_in(served.path()), ["new"], "{option}");
     }
 }
 

@@ -296,7 +296,8 @@ fn of_action(action: Action) -> Operation {
         | Action::CreateParent
         | Action::CreateSymlink
         | Action::CreateFifo
-        | Action::CreateSpecial => Op::Create,
+        | Action::CreateSpecial
+        | Action::KeepName => Op::Create,
         Action::Replace | Action::Backup | Action::UnBackup => Op::Rename,
         Action::Remove => Op::Remove,
         Action::Ownership | Action::Permissions | Action::Times | Action::Context => {

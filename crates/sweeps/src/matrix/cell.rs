@@ -155,29 +155,32 @@ impl Cell {
         theirs: &Ended,
         mut copies: Vec<Copied<'_>>,
     ) -> anyhow::Result<()> {
-        copies.iter_mut().for_each(|copy| copy.found.extend(self.worse_end(theirs, &copy.ended)));
-        let role = self.system.role;
         // Of the kernel's own files times change, and lengths are not those of what can be read.
         let is_kernels = ["proc", "sysfs", "cgroup"].contains(&self.system.name);
         let source = Tree::read(src).ok().filter(|_| !is_kernels);
+        let lost = |copy: &Tree| {
+            let lines = source.as_ref().map(|it| it.differences(copy, Aspects::CONTENT));
+            lines.unwrap_or_default().into_iter().filter(|line| !line.ends_with("only right"))
+        };
+        // GNU cp says nothing of a name that UDF stores as another one.
+        let lacks_name = |tree: Tree| lost(&tree).any(|line| line.ends_with("only left"));
+        let renamed = theirs.code() == 0 && Tree::read(gnu).is_ok_and(lacks_name);
+        let fails = renamed || theirs.code() != 0;
+        copies.iter_mut().for_each(|copy| copy.found.extend(self.worse_end(fails, &copy.ended)));
         let is_kept = gnu.starts_with(MOUNT);
         let views = [
             ("", MOUNT, true),
             (" after a remount", MOUNT, is_kept),
-            (" through the other mount", SECOND, is_kept && role == Role::Twice),
-            (" on the server", SERVER, is_kept && role.has_server()),
+            (" through the other mount", SECOND, is_kept && self.system.role == Role::Twice),
+            (" on the server", SERVER, is_kept && self.system.role.has_server()),
         ];
         for (view, root, _) in views.into_iter().filter(|(_, _, is_there)| *is_there) {
             if view == " after a remount" {
                 self.remount()?;
             }
-            let read = |path: &Path| match path.strip_prefix(MOUNT) {
-                Ok(below) => Tree::read(&Path::new(root).join(below)),
-                Err(_) => Tree::read(path),
-            };
+            let in_view = |below: &Path| Path::new(root).join(below);
+            let read = |at: &Path| Tree::read(&at.strip_prefix(MOUNT).map_or(at.into(), in_view));
             let tree = read(gnu).ok();
-            // Where it cannot keep an owner, GNU cp puts the old file back.
-            let has_no_backups = theirs.code() != 0;
             for Copied { at, options, ended, found, .. } in &mut copies {
                 let copy = match read(at) {
                     Ok(copy) => copy,
@@ -196,14 +199,15 @@ impl Cell {
                     worse.retain(|line| {
                         let entry = line.split(": ").next().unwrap_or_default();
                         let is_said = is_kernels && ended.stderr.contains(entry);
-                        !(is_said || has_no_backups && line.contains("~: only right"))
+                        // Where it cannot keep an owner, GNU cp puts the old file back.
+                        let is_backup = fails && line.contains("~: only right");
+                        !(is_said || is_backup)
                     });
                     found.extend(worse.into_iter().map(|line| format!("{line}{view}")));
                 }
-                if let Some(source) = source.as_ref().filter(|_| ended.code() == 0) {
-                    let lost = source.differences(&copy, Aspects::CONTENT);
-                    let lost = lost.into_iter().filter(|line| !line.ends_with("only right"));
-                    found.extend(lost.map(|line| format!("exit status 0, but {line}{view}")));
+                if ended.code() == 0 {
+                    let lost = lost(&copy).map(|line| format!("exit status 0, but {line}{view}"));
+                    found.extend(lost);
                 }
             }
         }
@@ -212,16 +216,14 @@ impl Cell {
     }
 
     /// What is wrong with how haulage ended.
-    fn worse_end(&self, gnu: &Ended, ours: &Ended) -> Option<String> {
+    fn worse_end(&self, fails: bool, ours: &Ended) -> Option<String> {
         // GNU cp 9.1 is silent about lists of NFS 4 that a mode cannot say. 9.11 is not.
         let is_nfs_acl = |line: &str| {
             line.contains("preserving permissions") && line.ends_with("Operation not supported")
         };
         let is_said = self.system.name.starts_with("nfs-4") && ours.stderr.lines().all(is_nfs_acl);
-        let is_worse = gnu.code() == 0 && ours.code() != 0 && !is_said;
-        let said = ours.stderr.lines().next().unwrap_or_default();
-        let worse = format!("exit status {}, {} of GNU cp: {said}", ours.code(), gnu.code());
-        ours.crash().or(is_worse.then_some(worse))
+        let worse = ours.unless(0).filter(|_| !fails && !is_said);
+        ours.crash().or(worse)
     }
 
     /// Counts a case, and prints what was found in it.

@@ -30,10 +30,7 @@ fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
             // All of that is on the disk.
             cell.remount()?;
             let ended = cp("haulage cp", options, &src, &ours)?;
-            shell(
-                cell.system,
-                "mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount; mapped 'linear /dev/vda 0'; mount_it",
-            )?;
+            shell(cell.system, "lose_power")?;
             let onto = if over { "onto other contents" } else { "to new names" };
             let what = format!("{options} {onto}, then no power");
             let copy = Copied { at: ours.clone(), options: "-a", what, ended, found: Vec::new() };

@@ -59,9 +59,9 @@ pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> 
             let at = ours(&ends.dst, number);
             let ended = cp("haulage cp", &format!("{options} -v"), &src, &at)?;
             let again = copied(&ended, &at);
-            let more = again.difference(&once);
             // Directories are named for more than one reason.
-            let more = more.filter(|line| !line.contains("/dir'") && !line.ends_with("''"));
+            let is_file = |line: &&String| !line.contains("/dir'") && !line.ends_with("''");
+            let more = again.difference(&once).filter(is_file);
             let found = more.map(|line| format!("copied again: {line}")).collect();
             copies.push(Copied { at, options, what: format!("{options} twice"), ended, found });
         }

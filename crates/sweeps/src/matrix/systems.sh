@@ -47,6 +47,11 @@ bad_sectors() {
     echo 3 >/proc/sys/vm/drop_caches
 }
 
+lose_power() {
+    mapped 'flakey /dev/vda 0 0 600 1 drop_writes'; unmount
+    mapped 'linear /dev/vda 0'; mount_it
+}
+
 make_faulty() {
     wipefs -aq $D
     mkfs.${FS#faults-} $D

@@ -11,7 +11,7 @@ use crate::destination::context::DestinationContext;
 use crate::destination::dry_run::DryRun;
 use crate::entry::Entry;
 use crate::fs::process::umask;
-use crate::fs::{Buffer, FileId, Trust, kind};
+use crate::fs::{Buffer, FileId, KeepingBytes, Trust, kind};
 use crate::metadata::MetadataContext;
 use crate::report::{Method, Receipt, Reporter, Verified};
 use crate::request::Options;
@@ -76,6 +76,7 @@ pub(crate) struct CopyWorker {
     pub(crate) last_was_linked: bool,
     /// The directory of the last such copy.
     pub(crate) last_reopened: LastReopened,
+    pub(crate) keeping_bytes: KeepingBytes,
 }
 
 impl CopyWorker {
@@ -86,6 +87,7 @@ impl CopyWorker {
             entries: 0,
             last_was_linked: false,
             last_reopened: LastReopened::default(),
+            keeping_bytes: KeepingBytes::default(),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 
 use super::context::{CopyContext, CopyWorker, remember, skipped};
 use super::directory::{Next, enter_directory};
@@ -98,7 +99,10 @@ fn try_copy(
         return Ok(Next::Done);
     };
     let backup = state.backup.take();
-    let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
+    let (is_new, through_link) = match state.found.as_deref() {
+        Some(found) => (false, found.through_link),
+        None => (true, false),
+    };
     let copied = if is_directory(&src_stat) {
         enter_directory(cx, entry, state.found.as_deref())
             .inspect(|_| backup::note_created(cx.destination, &entry.dst))
@@ -113,7 +117,12 @@ fn try_copy(
         make(cx, worker, entry, state).map(|()| Next::Done)
     };
     match &copied {
-        Ok(_) => remove_stale(cx, entry, through_link),
+        Ok(_) => {
+            if is_new && worker.keeping_bytes.has_other_name(&entry.dst) {
+                cx.report.report(failed(Action::KeepName, &entry.dst)(Errno::ILSEQ));
+            }
+            remove_stale(cx, entry, through_link);
+        }
         Err(_) => backup.iter().for_each(|backup| restore(cx, entry, backup)),
     }
     copied

@@ -101,7 +101,7 @@ pub(crate) fn copy_plain(
     if FileId::of(&src.stat) != FileId::of(&looked_at) {
         return None;
     }
-    if may_inherit_acl(cx.options, dst_place) {
+    if dst_place.name.to_str().is_err() || may_inherit_acl(cx.options, dst_place) {
         return None;
     }
     // The kernel applies the umask, or the default access control list of the directory.

@@ -16,8 +16,8 @@ use super::context::CopyContext;
 use super::directory_pair::{OpenDirectory, create_and_open};
 use crate::destination::dry_run;
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Handle, Place, SEARCH, Trust, c_name, enter_for_search,
-    is_directory, is_symlink, join, lstat, open_for_search,
+    Anchor, DirPath, DisplayPath, FileId, Handle, KeepingBytes, Place, SEARCH, Trust, c_name,
+    enter_for_search, is_directory, is_symlink, join, lstat, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
 use crate::report::{Action, Announcement, Diagnostic, Result, failed, failed_at};
@@ -205,7 +205,11 @@ fn create(
             // It keeps an inherited access control list, unless it gets the source's.
             let create = || create_and_open(cx, place, &like, Action::CreateParent, false);
             let operands = &cx.destination.operands;
-            (operands.create_root(create, |created| FileId::of(&created.stat))?, true)
+            let created = operands.create_root(create, |created| FileId::of(&created.stat))?;
+            if KeepingBytes::default().has_other_name(place) {
+                cx.report.report(failed(Action::KeepName, place)(Errno::ILSEQ));
+            }
+            (created, true)
         }
         // `.` and `..` exist with the directory above.
         Some(_) if matches!(place.name.to_bytes(), b"." | b"..") => {

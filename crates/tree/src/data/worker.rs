@@ -17,7 +17,7 @@ use super::sync::{
 };
 use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{
-    Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
+    BTRFS, Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
 };
 use crate::report::{
     Action, DataReport, Diagnostic, Method, Receipt, Result, WorkerProgress, failed,
@@ -152,6 +152,11 @@ impl DataWorker {
         let mut failures = Vec::new();
         if cx.options.durable {
             let local = self.local_fs(cx, (dir, dev), &path);
+            if cx.options.preserve.timestamps && local.is_some_and(|fs| fs.fs_type == BTRFS) {
+                // After a loss of power Linux 5.10 gives a directory the time at which it adds names from the log.
+                // A commit empties the log.
+                cx.syncer.note_file_system(dir, &path);
+            }
             if local.is_some()
                 && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
             {

@@ -14,13 +14,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engines::{pread_full, pwrite_all};
-use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, ftruncate, openat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, ftruncate, openat, statat, unlinkat};
 use rustix::io::{self, Errno};
 
 use super::temporary::{
-    self, Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own, temp_name,
+    self, Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own,
+    temp_name, try_lock,
 };
 use crate::data::journal::{Journal, MAGIC};
 use crate::entry::Entry;
@@ -118,7 +117,7 @@ pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Op
 /// run uses it.
 fn open_locked(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, bool)>> {
     let Some((fd, is_new)) = open_own(beside, name)? else { return Ok(None) };
-    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+    match try_lock(&fd) {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         // On file systems without locks no other run is kept out.
         Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => {}
@@ -201,8 +200,7 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
 /// Locks the file `fd`, until it is closed, before it is removed from `name` in `dir`. Not if another run has locked
 /// it, or has renamed it meanwhile: then the name may be that of another run's file.
 fn may_be_replaced(fd: &OwnedFd, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    flock(fd, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
-        && is_named(fd.as_fd(), dir, name)
+    try_lock(fd) != Err(Errno::WOULDBLOCK) && is_named(fd.as_fd(), dir, name)
 }
 
 /// The marker of a directory whose copy is not complete. Without it a second run of the same

@@ -19,7 +19,10 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::fs::{FileId, Place, c_name, is_directory, is_named, is_regular, lstat, split};
+use crate::fs::{
+    FileId, Place, c_name, fs_type_of, is_directory, is_named, is_regular, is_served, lstat,
+    retry_for, split,
+};
 use crate::report::{Diagnostic, Reporter};
 use crate::security::Security;
 
@@ -177,7 +180,7 @@ pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
 /// # Errors
 /// EEXIST when another run has locked it, and is about to remove it.
 pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
-    match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+    match try_lock(fd) {
         Err(Errno::WOULDBLOCK) => Err(Errno::EXIST),
         _ => Ok(()),
     }
@@ -197,10 +200,27 @@ pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> i
     if is_named(fd.as_fd(), dir, name) { Ok(()) } else { Err(Errno::EXIST) }
 }
 
+/// Locks a file until it is closed.
+///
+/// # Errors
+/// EWOULDBLOCK when another run has locked it. The client of a server may hold the lock of a killed process for a
+/// moment: on ksmbd a second.
+pub(super) fn try_lock(fd: impl AsFd) -> io::Result<()> {
+    const LOCK_OUTLIVES: Duration = Duration::from_secs(2);
+    let is_held = |errno| errno == Errno::WOULDBLOCK;
+    let lock = || flock(&fd, FlockOperation::NonBlockingLockExclusive);
+    match lock() {
+        Err(errno) if is_held(errno) && fs_type_of(fd.as_fd()).is_some_and(is_served) => {
+            retry_for(LOCK_OUTLIVES, is_held, lock)
+        }
+        locked => locked,
+    }
+}
+
 /// Whether another run has locked `file`, which `stat` describes. If not, it is locked until it is
 /// closed.
 pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &Stat) -> bool {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+    match try_lock(file) {
         Ok(()) => false,
         Err(Errno::WOULDBLOCK) => true,
         // Some file systems have no locks.

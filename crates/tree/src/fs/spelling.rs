@@ -1,11 +1,15 @@
-//! Directories that take several spellings for one name: they ignore case, or the form of Unicode.
+//! Directories that take several spellings for one name: they ignore case, or the form of Unicode, or store text.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::fs::fstat;
 use rustix::io;
 
+use super::dir::open_for_search;
+use super::fs_type::is_on_reliable_fs;
 use super::lstat;
+use super::place::{Place, c_name, split};
 use super::readdir::each_name;
 
 /// Whether there may be a directory that takes both for one name.
@@ -42,6 +46,38 @@ pub(crate) fn names_like(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Vec<CSt
         }
     })?;
     Ok(found)
+}
+
+/// The devices whose file systems were seen to keep names that are not UTF-8.
+#[derive(Default)]
+pub(crate) struct KeepingBytes(Vec<u64>);
+
+impl KeepingBytes {
+    /// Whether the new file `dst` has a name that is not UTF-8 and that its directory does not list. UDF and some
+    /// servers store text: such names become others there, and several of them one, of which one file alone can
+    /// be opened.
+    pub(crate) fn has_other_name(&mut self, dst: &Place<'_>) -> bool {
+        if dst.name.to_str().is_ok() {
+            return false;
+        }
+        let (above, name) = split(dst.name);
+        let dir = c_name(above).and_then(|above| open_for_search(dst.dir, &above));
+        let Ok((dir, stat)) = dir.and_then(|dir| fstat(&dir).map(|stat| (dir, stat))) else {
+            return false;
+        };
+        if self.0.contains(&stat.st_dev) {
+            return false;
+        }
+        let is_listed = match is_on_reliable_fs(dir.as_fd()) {
+            true => Ok(true),
+            false => lists_all(dir.as_fd(), [name, name]),
+        };
+        if is_listed == Ok(true) {
+            self.0.push(stat.st_dev);
+        }
+        // A directory that cannot be listed does not tell.
+        is_listed == Ok(false)
+    }
 }
 
 /// `name` with upper case for lower case and the reverse; `None` if it has no ASCII letters.

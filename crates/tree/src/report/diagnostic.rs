@@ -211,6 +211,8 @@ pub enum Action {
     CreateFifo,
     /// Creating a socket or a device.
     CreateSpecial,
+    /// Storing the name of a new file as it is given.
+    KeepName,
     /// Renaming a new file over the old one.
     Replace,
     /// Removing an existing destination.

@@ -257,6 +257,7 @@ fn pattern(action: Action) -> &'static str {
         Action::CreateSymlink => "cannot create symbolic link {}",
         Action::CreateFifo => "cannot create fifo {}",
         Action::CreateSpecial => "cannot create special file {}",
+        Action::KeepName => "cannot keep the name {}",
         Action::Replace => "cannot replace {}",
         Action::Remove => "cannot remove {}",
         Action::Backup => "cannot backup {}",
