@@ -13,10 +13,10 @@ use super::decide::Decision;
 use super::dry_run::DryRun;
 use super::found::Found;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
-use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink};
+use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink, try_odd_name};
 use crate::metadata::NewMode;
 use crate::report::{Action, Announcement, Diagnostic, Result, failed};
-use crate::request::Make;
+use crate::request::{Make, Options};
 
 /// The destination when the copy starts, after backups were made and files removed.
 #[derive(Default)]
@@ -60,7 +60,13 @@ pub(crate) fn prepare(
 ) -> Result<Option<DestinationState>> {
     Ok(Some(match decision {
         Decision::Skip | Decision::UpToDate { .. } => return Ok(None),
-        Decision::Create => DestinationState::default(),
+        Decision::Create => {
+            let Options { atomic, resume, dry_run, .. } = cx.options;
+            if (*atomic || *resume) && !dry_run {
+                try_odd_name(&entry.dst).map_err(failed(Action::CreateRegular, &entry.dst))?;
+            }
+            DestinationState::default()
+        }
         Decision::CreateAtTarget => {
             DestinationState { dangling: true, ..DestinationState::default() }
         }

@@ -1,9 +1,10 @@
 //! Directories that take several spellings for one name: they ignore case, or the form of Unicode, or store text.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::fstat;
+use engines::fs_types::{CIFS, SMB2, fs_type_of};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
 use rustix::io;
 
 use super::dir::open_for_search;
@@ -60,11 +61,8 @@ impl KeepingBytes {
         if dst.name.to_str().is_ok() {
             return false;
         }
-        let (above, name) = split(dst.name);
-        let dir = c_name(above).and_then(|above| open_for_search(dst.dir, &above));
-        let Ok((dir, stat)) = dir.and_then(|dir| fstat(&dir).map(|stat| (dir, stat))) else {
-            return false;
-        };
+        let Ok((dir, name)) = open_above(dst) else { return false };
+        let Ok(stat) = fstat(&dir) else { return false };
         if self.0.contains(&stat.st_dev) {
             return false;
         }
@@ -78,6 +76,31 @@ impl KeepingBytes {
         // A directory that cannot be listed does not tell.
         is_listed == Ok(false)
     }
+}
+
+/// Tries a name beside `dst` that is not UTF-8 if that of `dst` is not. A server of SMB may refuse to create such a
+/// file, and still rename one to such a name, which nobody can open or remove then (ksmbd of Linux 6.12).
+///
+/// # Errors
+/// As of openat(2).
+pub(crate) fn try_odd_name(dst: &Place<'_>) -> io::Result<()> {
+    if dst.name.to_str().is_ok() {
+        return Ok(());
+    }
+    let (dir, name) = open_above(dst)?;
+    if !matches!(fs_type_of(dir.as_fd()), Some(CIFS | SMB2)) {
+        return Ok(());
+    }
+    let tried = c_name(&[b".haulage-", name].concat())?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    drop(openat(&dir, &tried, flags, Mode::RUSR | Mode::WUSR)?);
+    unlinkat(&dir, &tried, AtFlags::empty())
+}
+
+/// The directory of `dst`, and the name in it.
+fn open_above<'n>(dst: &Place<'n>) -> io::Result<(OwnedFd, &'n [u8])> {
+    let (above, name) = split(dst.name);
+    Ok((open_for_search(dst.dir, &c_name(above)?)?, name))
 }
 
 /// `name` with upper case for lower case and the reverse; `None` if it has no ASCII letters.
