@@ -58,6 +58,9 @@ fn a_name_that_is_stored_as_text_gets_a_whole_file_and_an_error() {
             return;
         };
         let name = OsStr::from_bytes(b"no\xfftext");
+        let mut command = haulage_cp(served.path(), &["-a", "--dry-run"]);
+        let output = command.args(options.split(' ')).arg(&src).arg(name).output();
+        assert_eq!(stderr(&output.expect("haulage runs")), "", "{options}");
         let mut command = haulage_cp(served.path(), &["-a"]);
         let output = command.args(options.split(' ')).arg(&src).arg(name).output();
         let output = output.expect("haulage runs");

@@ -118,7 +118,8 @@ fn try_copy(
     };
     match &copied {
         Ok(_) => {
-            if is_new && worker.keeping_bytes.has_other_name(&entry.dst) {
+            let is_made = is_new && !cx.options.dry_run;
+            if is_made && worker.keeping_bytes.has_other_name(&entry.dst) {
                 cx.report.report(failed(Action::KeepName, &entry.dst)(Errno::ILSEQ));
             }
             remove_stale(cx, entry, through_link);
