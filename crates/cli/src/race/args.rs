@@ -137,6 +137,7 @@ impl Args {
                 (time, _) => time,
             },
             started,
+            visit: None,
             seed: self.seed,
         })
     }

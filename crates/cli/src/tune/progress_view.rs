@@ -95,14 +95,14 @@ fn lines(
     let mut lines = vec![(BOLD, headline.to_owned())];
     // The four lines that are always there, and the line of the cursor.
     let room = rows.saturating_sub(5);
-    let running = progress.ranking.iter().filter(|line| line.running);
+    let running = progress.race.ranking.iter().filter(|line| line.running);
     let leaders = running.clone().count().min(LEADERS_MAX).min(room.max(1));
     let shown = findings.len().min(FINDINGS_MAX).min(room.saturating_sub(leaders));
     for line in &findings[findings.len() - shown..] {
         lines.push((DIM, format!("  {line}")));
     }
     lines.push((Style::new(), time_left(progress)));
-    let stage = stage_in_words(progress.stage, progress.round);
+    let stage = stage_in_words(progress.race.stage, progress.race.round);
     // At a later visit the number starts again, and an answer may change.
     let stage = match progress.visit {
         0 | 1 => stage,
@@ -110,9 +110,10 @@ fn lines(
     };
     lines.push((DIM, stage));
     for (place, line) in running.take(leaders).enumerate() {
-        let (name, ns) = (&line.variant, line.median_ns / f64::from(progress.case.files));
-        let megabytes = progress.case.file_bytes as f64 * 1e3 / ns.max(1.0);
-        let (rate, time) = (rate(Some(megabytes)), words::nanoseconds(ns));
+        // Elimination rounds copy different lengths.
+        let bytes_per_ns = line.bytes as f64 / line.median_ns.max(1.0);
+        let time = words::nanoseconds(progress.case.file_bytes as f64 / bytes_per_ns);
+        let (name, rate) = (&line.variant, rate(Some(bytes_per_ns * 1e3)));
         let style = if place == 0 { BEST } else { Style::new() };
         lines.push((style, format!("  {name:<30} {rate:>12} {time:>9} a file")));
     }

@@ -9,7 +9,7 @@ use crate::sample::Stage;
 use crate::search::candidate::Line;
 
 /// What a race is to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The page cache state before each run.
     pub state: State,
@@ -26,6 +26,18 @@ pub struct Config {
     pub started: Instant,
     /// The seed of all orders.
     pub seed: u64,
+    /// Set where the race is a visit of a search for a profile.
+    pub visit: Option<Visit>,
+}
+
+/// A visit of a search for a profile: a race that goes on with candidates of the visits before, on other
+/// files.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    /// Rounds of the finals of the visits before.
+    pub rounds_before: u32,
+    /// A candidate that is slower than the best by up to this share is not dropped.
+    pub margin: f64,
 }
 
 /// What is about to be run, for the caller. It is reported between runs and never during one.

@@ -14,27 +14,25 @@ use crate::environment;
 use crate::error::Error;
 use crate::page_cache::state::State;
 use crate::sample::Stage;
-use crate::search::admission::{self, Contender, admit};
-use crate::search::candidate::{Class, LONG_BYTES, Status};
+use crate::search::admission::{self, Admission, Contender, admit};
+use crate::search::candidate::{Class, LONG_BYTES, Role, Status};
 use crate::source::Load;
 use crate::trial::Task;
-use crate::trial::digest::Digests;
 use crate::words;
 
 impl Race<'_> {
     /// Runs the elimination rounds.
-    pub(super) fn run_elimination(&mut self) -> Result<(), Error> {
+    pub(crate) fn run_elimination(&mut self) -> Result<(), Error> {
         let mut lengths: Vec<u64> = Vec::new();
         for bytes in LENGTHS_BYTES {
-            let load = self.bench.source.first(bytes);
+            let load = self.source().first(bytes);
             if lengths.last() != Some(&load.bytes) {
                 lengths.push(load.bytes);
             }
         }
         let all: Vec<usize> = (0..self.candidates.len()).collect();
         for (step, &bytes) in lengths.iter().enumerate() {
-            let load = self.bench.source.first(bytes);
-            let task = Task { digests: Digests::of(self.bench.source, &load)?, load };
+            let tasks = self.tasks(bytes)?;
             let quick: Vec<usize> = all
                 .iter()
                 .copied()
@@ -43,8 +41,8 @@ impl Race<'_> {
             if step > 0 && self.is_too_long(&quick, bytes) {
                 return Ok(());
             }
-            self.run_elimination_round(&task, 1, &quick)?;
-            self.drop_far_slower(&task)?;
+            self.run_elimination_round(&tasks, 1, &quick)?;
+            self.drop_far_slower(&tasks)?;
             // If the user asks for a number of rounds, no candidate is dropped for being slow, so
             // there is nothing more to learn.
             let enough = bytes >= LONG_BYTES && self.config.rounds.is_some();
@@ -52,7 +50,7 @@ impl Race<'_> {
                 return Ok(());
             }
             if bytes == lengths[lengths.len() - 1] {
-                return self.repeat_longest(&task);
+                return self.repeat_longest(&tasks);
             }
         }
         Ok(())
@@ -60,21 +58,22 @@ impl Race<'_> {
 
     /// Repeats the full elimination round: once with all that reached it, since a single run may
     /// have been disturbed, and then with those that are close to the best.
-    fn repeat_longest(&mut self, task: &Task) -> Result<(), Error> {
+    fn repeat_longest(&mut self, tasks: &[Task]) -> Result<(), Error> {
         for round in 2..=ELIMINATION_ROUNDS {
             let factor = if round == 2 { f64::INFINITY } else { NOT_CLOSE };
-            let close = self.close_to_the_best(task.load.bytes, factor);
+            let close = self.close_to_the_best(tasks[0].load.bytes, factor);
             if self.elimination_time_is_up() {
                 break;
             }
-            self.run_elimination_round(task, round, &close)?;
+            self.run_elimination_round(tasks, round, &close)?;
         }
         Ok(())
     }
 
     /// Drops candidates before a final over `bytes`, if the time is limited.
     pub(super) fn admit_to_final(&mut self, bytes: u64) {
-        if self.config.time.is_none() || self.config.rounds.is_some() {
+        let goes_on = self.config.visit.is_some_and(|visit| visit.rounds_before > 0);
+        if self.config.time.is_none() || self.config.rounds.is_some() || goes_on {
             return;
         }
         let time_left = self.time_left();
@@ -82,8 +81,14 @@ impl Race<'_> {
             self.running().partition(|&index| self.candidates[index].class() == Class::Floor);
         let contenders: Vec<Contender> =
             copiers.iter().map(|&index| self.contender(index, bytes)).collect();
-        let admitted = admit(&contenders, time_left);
-        let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
+        let admission = match self.config.visit {
+            Some(_) => Admission::VISIT,
+            None => Admission::RACE,
+        };
+        let admitted = admit(&contenders, time_left, admission);
+        let is_contender = |place: &usize| self.candidates[copiers[*place]].role == Role::Contender;
+        let slow =
+            (0..copiers.len()).filter(|place| !admitted.contains(place)).filter(is_contender);
         // A floor that would take much of the time of the final is known well enough from the
         // elimination rounds.
         let costly = floors
@@ -128,7 +133,7 @@ impl Race<'_> {
         let first_files = whole.parts.iter().take(PART_FILES_MIN);
         let least = first_files.map(|part| part.bytes).sum::<u64>().min(PART_BYTES_MIN);
         let bytes = bytes.max(least);
-        let part = self.bench.source.first(bytes);
+        let part = self.source().first(bytes);
         if part.bytes == whole.bytes {
             return part;
         }
@@ -151,7 +156,7 @@ impl Race<'_> {
         if self.config.time.is_none() {
             return 1.0;
         }
-        let whole = self.bench.source.whole().bytes;
+        let whole = self.source().whole().bytes;
         let contenders: Vec<Contender> = self
             .running()
             .filter(|&index| self.candidates[index].class() != Class::Floor)
@@ -160,15 +165,15 @@ impl Race<'_> {
         admission::affordable_share(&contenders, self.time_left())
     }
 
-    fn run_elimination_round(
+    pub(crate) fn run_elimination_round(
         &mut self,
-        task: &Task,
+        tasks: &[Task],
         round: u32,
         candidates: &[usize],
     ) -> Result<(), Error> {
         let order = self.run_order.order(Stage::Elimination, round, candidates);
         for (place, index) in (1..).zip(order) {
-            self.run_one(index, task, (Stage::Elimination, round, place))?;
+            self.run_one(index, tasks, (Stage::Elimination, round, place))?;
         }
         Ok(())
     }
@@ -176,24 +181,24 @@ impl Race<'_> {
     /// Whether a run over `bytes` would be short enough.
     fn may_run_longer(&self, index: usize, bytes: u64) -> bool {
         let cost = self.candidates[index].cost_of(bytes);
-        self.candidates[index].runs() && cost.is_some_and(|cost| cost <= longest_run(self.config))
+        self.candidates[index].runs() && cost.is_some_and(|cost| cost <= longest_run(&self.config))
     }
 
     /// Drops candidates that are far slower than the best, with a note, unless the user named them
     /// and asked for a number of rounds.
-    fn drop_far_slower(&mut self, task: &Task) -> Result<(), Error> {
+    fn drop_far_slower(&mut self, tasks: &[Task]) -> Result<(), Error> {
         if self.config.named && self.config.rounds.is_some() {
             return Ok(());
         }
         // A single run may have been disturbed.
         let suspects: Vec<usize> =
-            self.far_slower(task.load.bytes).into_iter().map(|(index, _)| index).collect();
-        self.run_elimination_round(task, 2, &suspects)?;
-        for (index, ratio) in self.far_slower(task.load.bytes) {
+            self.far_slower(tasks[0].load.bytes).into_iter().map(|(index, _)| index).collect();
+        self.run_elimination_round(tasks, 2, &suspects)?;
+        for (index, ratio) in self.far_slower(tasks[0].load.bytes) {
             self.candidates[index].status = Status::Slow(format!(
                 "left out: about {} times slower than the best on the first {}",
                 words::grouped(&format!("{ratio:.0}")),
-                words::bytes(task.load.bytes)
+                words::bytes(tasks[0].load.bytes)
             ));
         }
         Ok(())
@@ -203,6 +208,7 @@ impl Race<'_> {
     fn far_slower(&self, bytes: u64) -> Vec<(usize, f64)> {
         let best = self.best_ns(bytes);
         self.movers()
+            .filter(|&index| self.candidates[index].role == Role::Contender)
             // A candidate that runs longer copies may owe its time over short ones to its start.
             .filter(|&index| !self.may_run_longer(index, next_length(bytes)))
             .filter_map(|index| Some((index, self.candidates[index].elimination_ns_at(bytes)?)))
@@ -237,9 +243,12 @@ impl Race<'_> {
     }
 
     fn elimination_time_is_up(&self) -> bool {
-        self.config
-            .time
-            .is_some_and(|time| self.config.started.elapsed() > time.mul_f64(ELIMINATION_SHARE))
+        self.has_taken(ELIMINATION_SHARE)
+    }
+
+    /// Whether this share of the time is over.
+    pub(crate) fn has_taken(&self, share: f64) -> bool {
+        self.config.time.is_some_and(|time| self.config.started.elapsed() > time.mul_f64(share))
     }
 }
 

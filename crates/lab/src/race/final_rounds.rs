@@ -3,24 +3,30 @@
 
 use std::time::Duration;
 
-use super::heuristics::{FLOOR_ROUNDS, OVERTIME};
+use super::heuristics::{BASELINE_ROUNDS, FLOOR_ROUNDS, OVERTIME, ROUNDS_A_VISIT};
 use super::runner::Race;
 use crate::error::Error;
 use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
-use crate::search::candidate::{self, Class};
+use crate::search::candidate::{self, Candidate, Class, Role, Status};
 use crate::search::winner::ROUNDS_TO_MEET_A_SLOW_MODE;
+use crate::stats::Ratio;
 use crate::trial::Task;
 
 impl Race<'_> {
     /// Runs the final and returns the number of whole rounds.
-    pub(super) fn run_final(&mut self, task: &Task) -> Result<u32, Error> {
-        self.admit_to_final(task.load.bytes);
-        self.warm_up(task)?;
-        let mut round = 0;
-        while self.config.rounds.is_none_or(|rounds| round < rounds) {
+    pub(crate) fn run_final(&mut self, tasks: &[Task]) -> Result<u32, Error> {
+        self.admit_to_final(tasks[0].load.bytes);
+        self.warm_up(tasks)?;
+        let before = self.config.visit.map_or(0, |visit| visit.rounds_before);
+        let last = match self.config.visit {
+            Some(_) => Some(before + ROUNDS_A_VISIT),
+            None => self.config.rounds,
+        };
+        let mut round = before;
+        while last.is_none_or(|last| round < last) {
             round += 1;
-            if !self.run_round(task, round)? {
+            if !self.run_round(tasks, round)? {
                 return Ok(round - 1);
             }
             if self.state_is_out_of_reach() {
@@ -35,26 +41,26 @@ impl Race<'_> {
 
     /// The first run over the whole load uses memory that was not used lately, which in a virtual
     /// machine the host has to supply first. The fastest candidate makes it, and it does not count.
-    fn warm_up(&mut self, task: &Task) -> Result<(), Error> {
+    fn warm_up(&mut self, tasks: &[Task]) -> Result<(), Error> {
         let quickest = self
             .running()
             .filter(|&index| self.candidates[index].class() != Class::Floor)
             .min_by_key(|&index| self.candidates[index].cost);
-        quickest.map_or(Ok(()), |index| self.run_one(index, task, (Stage::WarmUp, 1, 1)))
+        quickest.map_or(Ok(()), |index| self.run_one(index, tasks, (Stage::WarmUp, 1, 1)))
     }
 
     /// Runs one round; false when the time ended it early.
-    fn run_round(&mut self, task: &Task, round: u32) -> Result<bool, Error> {
+    fn run_round(&mut self, tasks: &[Task], round: u32) -> Result<bool, Error> {
         let running: Vec<usize> = self
             .running()
             .filter(|&i| round <= self.floor_rounds() || self.candidates[i].class() != Class::Floor)
             .collect();
         let order = self.run_order.order(Stage::Final, round, &running);
         for (place, index) in (1..).zip(order) {
-            if self.time_is_up(round, self.cost_of(index, task.load.bytes)) {
+            if self.time_is_up(round, self.cost_of(index, tasks[0].load.bytes)) {
                 return Ok(false);
             }
-            self.run_one(index, task, (Stage::Final, round, place))?;
+            self.run_one(index, tasks, (Stage::Final, round, place))?;
         }
         Ok(true)
     }
@@ -71,23 +77,13 @@ impl Race<'_> {
         self.config.started.elapsed() + cost > allowed
     }
 
-    /// Drops those that are shown to be slower, so that the time goes to those that are close, and
-    /// tells whether only the best of each class are left. Those that were dropped before the best
-    /// had its first slow run may come back.
+    /// Whether more rounds would not change the verdict. Drops those that are shown to be slower, so that the
+    /// time goes to those that are close.
     fn is_decided(&mut self, round: u32) -> bool {
-        if round < ROUNDS_MIN {
-            return false;
-        }
+        let margin = self.config.visit.map_or(0.0, |visit| visit.margin);
         // The best may have a slow mode that it did not meet so far.
         let early = round < ROUNDS_TO_MEET_A_SLOW_MODE;
-        let mut decided = !early;
-        for class in [Class::Mover, Class::Sharer] {
-            let field = candidate::field(&self.candidates, |it| it.class() == class);
-            candidate::drop_beaten(&mut self.candidates, &field, early, |_, _| true);
-            decided &=
-                self.running().filter(|&it| self.candidates[it].class() == class).count() <= 1;
-        }
-        decided
+        round >= ROUNDS_MIN && drop_beaten(&mut self.candidates, early, margin)
     }
 
     /// Whether no run of any copier had the page cache state that was asked for. More runs would
@@ -96,5 +92,91 @@ impl Race<'_> {
         let copiers = self.candidates.iter().filter(|candidate| candidate.class() != Class::Floor);
         let mut samples = copiers.flat_map(|candidate| self.finals_of(candidate)).peekable();
         samples.peek().is_some() && samples.all(|sample| !sample.measured.counted)
+    }
+}
+
+/// Drops the candidates that are shown to be slower by more than `margin`: baselines, which a user wants to
+/// compare with, after [`BASELINE_ROUNDS`]. Those that were dropped before the best had its first slow run may
+/// come back. Returns whether in each class all that are left are as good as the best, unless it is `early`.
+fn drop_beaten(candidates: &mut [Candidate], early: bool, margin: f64) -> bool {
+    let is_known = |it: &Candidate| it.finals_ns.len() >= BASELINE_ROUNDS;
+    let may_leave = |it: &Candidate, best: &Candidate| {
+        let by_more = |ratio: Ratio| ratio.estimate > 1.0 + margin;
+        (it.role == Role::Contender || is_known(it))
+            && (margin == 0.0 || it.ratio(best).is_some_and(by_more))
+    };
+    for it in &mut *candidates {
+        if it.role == Role::OtherCopier && it.runs() && is_known(it) {
+            it.status = Status::Beaten;
+        }
+    }
+    let mut decided = !early;
+    for class in [Class::Mover, Class::Sharer] {
+        let of_class = |it: &Candidate| it.class() == class && it.role != Role::OtherCopier;
+        let field = candidate::field(candidates, of_class);
+        candidate::drop_beaten(candidates, &field, early, may_leave);
+        decided &= candidate::is_settled(candidates, &field);
+    }
+    decided
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
+        let finals_ns = (1..).zip(times.iter().copied()).collect();
+        Candidate { finals_ns, ..Candidate::new(text.parse().expect(text), role) }
+    }
+
+    fn names(candidates: &[Candidate]) -> Vec<&str> {
+        candidates.iter().filter(|it| it.runs()).map(|it| it.name.as_str()).collect()
+    }
+
+    /// Fast four times in five and six times slower otherwise: twice the fast time on average. A steady
+    /// variant at 1.5 times the fast one comes back when that shows.
+    #[test]
+    fn one_that_was_dropped_before_the_best_was_slow_comes_back() {
+        let slow_in = |slow: &[usize], runs: usize| -> BTreeMap<u32, f64> {
+            let time =
+                |run: usize| if slow.contains(&run) { 600.0 } else { 100.0 + (run % 3) as f64 };
+            (1..).zip((0..runs).map(time)).collect()
+        };
+        let steady = [150.0, 151.0, 150.0, 151.0];
+        let mut all = [
+            Candidate { finals_ns: slow_in(&[], 4), ..raced("splice", Role::Contender, &[]) },
+            raced("sendfile", Role::Contender, &steady),
+            raced("stdio:4K", Role::Contender, &steady.map(|ns| 2.0 * ns)),
+        ];
+        assert!(!drop_beaten(&mut all, false, 0.0));
+        assert_eq!(names(&all), ["splice"], "nothing speaks for the others so far");
+        all[0].finals_ns = slow_in(&[4, 9], 11);
+        assert!(!drop_beaten(&mut all, false, 0.0));
+        assert_eq!(names(&all), ["splice", "sendfile"]);
+    }
+
+    #[test]
+    fn a_final_ends_when_nothing_is_left_to_tell() {
+        let noise = [0.0, 1.0, -1.0, 0.5, -0.5, 0.2, 0.4, -0.1, 0.3, -0.8, 0.6];
+        let times = |middle: f64, spread: f64| noise.map(|n| middle + spread * n);
+        let one = raced("sendfile", Role::Contender, &times(100.0, 0.1));
+        let slower = raced("splice", Role::Contender, &times(120.0, 0.1));
+        let equal = raced("read_write:256K", Role::Baseline, &times(100.2, 0.1));
+        let open = [90.0, 130.0, 95.0, 99.0, 140.0, 80.0, 90.0, 130.0, 95.0, 99.0, 140.0];
+        let open = raced("mmap", Role::Baseline, &open);
+        let ends = |all: &[Candidate]| drop_beaten(&mut all.to_vec(), false, 0.0);
+        assert!(ends(&[one.clone(), slower.clone(), equal.clone()]));
+        assert!(!ends(&[one.clone(), open]));
+        let few = raced("read_write:256K", Role::Baseline, &[120.0, 121.0]);
+        assert!(!ends(&[one.clone(), few]), "a baseline is not dropped so early");
+        let gnu_cp = Candidate { role: Role::OtherCopier, ..one.clone() };
+        let mut all = [one, slower, equal, gnu_cp];
+        assert!(!drop_beaten(&mut all, true, 0.0), "a slow mode may show itself yet");
+        assert_eq!(names(&all), ["sendfile", "read_write:256K"]);
+        all[1].status = Status::Running;
+        assert!(!drop_beaten(&mut all, false, 0.25));
+        assert_eq!(names(&all).len(), 3, "it is slower, and not by so much");
     }
 }

@@ -1,5 +1,5 @@
 //! The constants of races: how long elimination rounds are, which candidates they drop, and when
-//! the final ends. Those that `tune` shares are in [`admission`](crate::search::admission) and
+//! the final ends. Others are in [`admission`](crate::search::admission) and
 //! [`winner`](crate::search::winner).
 
 use crate::search::candidate::LONG_BYTES;
@@ -15,7 +15,7 @@ pub(super) const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIEC
 pub(super) const PIECE_BYTES: u64 = 64 << 20;
 
 /// Full elimination rounds that the faster candidates run, the first one included.
-pub(super) const ELIMINATION_ROUNDS: u32 = 3;
+pub(crate) const ELIMINATION_ROUNDS: u32 = 3;
 
 /// Slower than the best by this factor after two full elimination rounds, a variant runs no more of
 /// them.
@@ -30,6 +30,19 @@ pub(super) const ELIMINATION_SHARE_MAX: f64 = 0.5;
 
 /// The part of the time, one in so many, that a floor may take.
 pub(super) const FLOORS_SHARE: u32 = 20;
+
+// A search for a profile.
+
+/// The share of the bytes that the last resort may have moved in place of the variant. It covers
+/// the end of a file that is no whole block.
+pub(super) const LAST_RESORT_SHARE_MAX: f64 = 0.05;
+
+/// A default or another copier may be dropped after this many rounds: enough for an interval.
+pub(super) const BASELINE_ROUNDS: usize = 7;
+
+/// The final rounds of a visit. Rounds that copy the same file at about the same time repeat each
+/// other. Later rounds tell more, when the file lies elsewhere in memory and on the medium.
+pub(super) const ROUNDS_A_VISIT: u32 = 40;
 
 // How much of the source is copied.
 

@@ -6,9 +6,9 @@
 pub mod config;
 mod elimination;
 mod final_rounds;
-mod heuristics;
+pub(crate) mod heuristics;
 pub mod report;
-mod runner;
+pub(crate) mod runner;
 pub mod sample;
 pub mod summary;
 
@@ -21,9 +21,8 @@ use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::scratch::Scratch;
 use crate::search::candidate::{Candidate, Role};
-use crate::search::run_order::RunOrder;
 use crate::source::{Load, Source};
-use crate::trial::{Bench, Task};
+use crate::trial::Bench;
 use config::{Config, Watch};
 use runner::Race;
 
@@ -33,7 +32,7 @@ use runner::Race;
 /// When the source cannot be read or changes, the destination cannot be written or is too full, a
 /// copy fails or is wrong, or no variant works here.
 pub fn run<'r>(
-    config: &'r Config,
+    config: &Config,
     source: &'r Source,
     scratch: &'r Scratch,
     haulage_commit: Option<&'static str>,
@@ -63,16 +62,14 @@ pub fn run<'r>(
         durable: false,
         clock: Clock::default(),
     };
-    let run_order = RunOrder { seed: config.seed };
-    let (samples, notes) = (Vec::new(), Vec::new());
-    let mut race = Race { config, bench, run_order, candidates, samples, notes, watch };
+    let mut race = Race::new(config.clone(), vec![vec![bench]], candidates, watch);
 
     race.run_elimination()?;
     race.require_copiers()?;
     let load = race.choose_load(&whole);
-    let task = Task { digests: crate::trial::digest::Digests::of(source, &load)?, load };
-    let rounds = race.run_final(&task)?;
-    Ok(race.report(environment, &whole, &task.load, rounds))
+    let tasks = race.tasks(load.bytes)?;
+    let rounds = race.run_final(&tasks)?;
+    Ok(race.report(environment, &whole, &load, rounds))
 }
 
 /// Room that a copy takes: its bytes, and what the file system needs beside them.

@@ -205,11 +205,12 @@ impl Race<'_> {
 
     fn note(&mut self, environment: &Environment, load: &Load, rounds: u32) {
         self.note_state(environment);
+        let source = self.source();
         let mut note = |text: String| self.notes.push(text);
         if rounds < 3 && self.config.rounds.is_none() {
             note("the time was too short for three rounds: allow more with --time".to_owned());
         }
-        if self.bench.source.allocated_bytes(load) < load.bytes / 10 * 9 {
+        if source.allocated_bytes(load) < load.bytes / 10 * 9 {
             note("the source has holes: reading them costs less than reading data".to_owned());
         }
         let throttled = environment.dirty_background_bytes.is_some_and(|most| load.bytes > most);

@@ -4,45 +4,91 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use engines::Kind;
+use rustix::io::Errno;
 
 use super::config::{Config, Progress, Watch};
+use super::heuristics::LAST_RESORT_SHARE_MAX;
 use super::sample::RaceSample;
 use crate::error::Error;
 use crate::sample::Stage;
 use crate::scratch::inode_reclaim::InodesInUse;
 use crate::search::candidate::{Candidate, Status, ranking};
 use crate::search::run_order::RunOrder;
-use crate::trial::{Bench, Task};
+use crate::source::Source;
+use crate::trial::digest::Digests;
+use crate::trial::{Bench, Outcome, Task, at_once};
 use crate::words;
 
 /// A running race.
-pub(super) struct Race<'r> {
-    pub(super) config: &'r Config,
-    pub(super) bench: Bench<'r>,
-    pub(super) run_order: RunOrder,
-    pub(super) candidates: Vec<Candidate>,
+pub(crate) struct Race<'r> {
+    pub(crate) config: Config,
+    /// The copies that a run makes at the same time. Each has a bench for each directory that its copies
+    /// go to, one after another.
+    pub(crate) benches: Vec<Vec<Bench<'r>>>,
+    pub(crate) run_order: RunOrder,
+    pub(crate) candidates: Vec<Candidate>,
     /// Every run, elimination rounds included.
-    pub(super) samples: Vec<RaceSample>,
+    pub(crate) samples: Vec<RaceSample>,
     pub(super) notes: Vec<String>,
     pub(super) watch: &'r mut Watch<'r>,
 }
 
-impl Race<'_> {
+impl<'r> Race<'r> {
+    pub(crate) fn new(
+        config: Config,
+        benches: Vec<Vec<Bench<'r>>>,
+        candidates: Vec<Candidate>,
+        watch: &'r mut Watch<'r>,
+    ) -> Race<'r> {
+        let run_order = RunOrder { seed: config.seed };
+        let (samples, notes) = (Vec::new(), Vec::new());
+        Race { config, benches, run_order, candidates, samples, notes, watch }
+    }
+
+    /// The source; of several copies at once that of the first.
+    pub(super) fn source(&self) -> &'r Source {
+        self.benches[0][0].source
+    }
+
+    /// The first `bytes` of each source, with their digests.
+    ///
+    /// # Errors
+    /// When a file cannot be opened or read, or has changed.
+    pub(crate) fn tasks(&self, bytes: u64) -> Result<Vec<Task>, Error> {
+        let task = |benches: &Vec<Bench<'_>>| {
+            let source = benches[0].source;
+            let load = source.first(bytes);
+            Ok(Task { digests: Digests::of(source, &load)?, load })
+        };
+        self.benches.iter().map(task).collect()
+    }
+
     /// Runs one candidate once, at its place in a round, and keeps the result.
     pub(super) fn run_one(
         &mut self,
         index: usize,
-        task: &Task,
+        tasks: &[Task],
         (stage, round, order_in_round): (Stage, u32, u32),
     ) -> Result<(), Error> {
         self.announce(index, stage, round);
         let started = Instant::now();
-        let inodes_before = InodesInUse::now(self.bench.dst.dir().as_fd());
-        let outcome = self.bench.run_once(&self.candidates[index].variant, task)?;
-        inodes_before.wait_until_again(self.bench.dst.dir().as_fd());
-        let bytes = task.load.bytes;
+        let nth = self.samples.len();
+        let benches: Vec<Bench<'_>> =
+            self.benches.iter().map(|dsts| dsts[nth % dsts.len()]).collect();
+        let dst = benches[0].dst.dir().as_fd();
+        let inodes_before = InodesInUse::now(dst);
+        let outcome = at_once::run(&benches, tasks, || self.candidates[index].start());
+        let Task { load, .. } = &tasks[0];
+        let outcome = match self.config.visit {
+            Some(_) => refused_for_profile(outcome, &benches, load.bytes),
+            None => outcome,
+        }?;
+        if !benches[0].stays {
+            inodes_before.wait_until_again(dst);
+        }
+        let bytes = load.bytes;
         let candidate = &mut self.candidates[index];
-        let extent = (bytes, task.load.parts.len());
+        let extent = (bytes, load.parts.len());
         if let Some(measured) = candidate.ran(outcome, started.elapsed(), extent) {
             candidate.keep(stage, round, &measured);
             self.samples.push(RaceSample {
@@ -87,19 +133,19 @@ impl Race<'_> {
     }
 
     /// The time that is left; [`Duration::MAX`] without a limit.
-    pub(super) fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         self.config
             .time
             .map_or(Duration::MAX, |time| time.saturating_sub(self.config.started.elapsed()))
     }
 
     /// The candidates that are still in the race.
-    pub(super) fn running(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn running(&self) -> impl Iterator<Item = usize> + use<'_, 'r> {
         (0..self.candidates.len()).filter(|&index| self.candidates[index].runs())
     }
 
     /// What a run over `bytes` will take in all.
-    pub(super) fn cost_of(&self, index: usize, bytes: u64) -> Duration {
+    pub(crate) fn cost_of(&self, index: usize, bytes: u64) -> Duration {
         self.candidates[index].cost_of(bytes).unwrap_or_default()
     }
 
@@ -125,5 +171,29 @@ impl Race<'_> {
             })
             .collect();
         Err(Error::NothingToRace(words::listed(&reasons)))
+    }
+}
+
+/// What a run over `bytes` shows to a search for a profile: a variant that failed, or in whose place
+/// `read_write` moved much, does not work here. A full disk says nothing about a variant.
+fn refused_for_profile(
+    outcome: Result<Outcome, Error>,
+    benches: &[Bench<'_>],
+    bytes: u64,
+) -> Result<Outcome, Error> {
+    let last_resort_bytes_max = LAST_RESORT_SHARE_MAX * (bytes * benches.len() as u64) as f64;
+    match outcome {
+        Err(failed @ Error::CopyFailed { errno, .. })
+            if !matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::ROFS) =>
+        {
+            benches.iter().try_for_each(|bench| bench.dst.remove_files())?;
+            Ok(Outcome::Refused(failed.to_string()))
+        }
+        Ok(Outcome::Measured(measured))
+            if measured.last_resort_bytes as f64 > last_resort_bytes_max =>
+        {
+            Ok(Outcome::Refused(measured.refusals))
+        }
+        other => other,
     }
 }

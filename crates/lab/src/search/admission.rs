@@ -23,6 +23,25 @@ const FAR_SLOWER: f64 = 20.0;
 /// The least and the most candidates for which the final should have time.
 const FINALISTS: std::ops::RangeInclusive<usize> = 3..=8;
 
+/// How many reach a final.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission {
+    /// As many as can run this many rounds in the time.
+    rounds_wanted: f64,
+    /// Where so many rounds do not fit, up to this many that are close to the best.
+    close_max: usize,
+}
+
+impl Admission {
+    /// To the final of a race.
+    pub const RACE: Admission =
+        Admission { rounds_wanted: ROUNDS_WANTED, close_max: *FINALISTS.end() };
+
+    /// To the finals of the visits of a search for a profile, where a choice that is as good as the best
+    /// will do: fewer candidates, and more rounds for each.
+    pub const VISIT: Admission = Admission { rounds_wanted: 20.0, close_max: 5 };
+}
+
 /// What the elimination rounds showed of a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
@@ -36,7 +55,7 @@ pub struct Contender {
 }
 
 /// The contenders that take part in a final of `time`, by index, fastest first.
-pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
+pub fn admit(contenders: &[Contender], time: Duration, admission: Admission) -> Vec<usize> {
     let (mut admitted, mut rest): (Vec<usize>, Vec<usize>) =
         (0..contenders.len()).partition(|&index| contenders[index].always);
     rest.sort_by(|&a, &b| contenders[a].elimination_ns.total_cmp(&contenders[b].elimination_ns));
@@ -47,9 +66,9 @@ pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
         let Contender { elimination_ns, run_cost, .. } = contenders[index];
         let rounds = time.as_secs_f64() / (cost + run_cost.as_secs_f64());
         let close = elimination_ns <= best_ns * CLOSE
-            && rank < *FINALISTS.end()
+            && rank < admission.close_max
             && rounds >= f64::from(ROUNDS_MIN);
-        if rank < 2 || rounds >= ROUNDS_WANTED || close {
+        if rank < 2 || rounds >= admission.rounds_wanted || close {
             admitted.push(index);
             cost += run_cost.as_secs_f64();
         } else {
@@ -86,10 +105,14 @@ mod tests {
         Contender { elimination_ns, run_cost: Duration::from_millis(cost_ms), always: false }
     }
 
+    fn admitted(contenders: &[Contender], seconds: u64) -> Vec<usize> {
+        admit(contenders, Duration::from_secs(seconds), Admission::RACE)
+    }
+
     #[test]
     fn all_take_part_when_there_is_time() {
         let contenders = [contender(3.0, 100), contender(1.0, 100), contender(9.0, 100)];
-        assert_eq!(admit(&contenders, Duration::from_secs(20)), [1, 0, 2]);
+        assert_eq!(admitted(&contenders, 20), [1, 0, 2]);
     }
 
     #[test]
@@ -100,17 +123,26 @@ mod tests {
             contender(1.9, 1000),
             contender(2.1, 1000),
         ];
-        assert_eq!(admit(&contenders, Duration::from_secs(20)), [0, 1, 2]);
-        assert_eq!(admit(&contenders, Duration::from_secs(9)), [0, 1, 2]);
-        assert_eq!(admit(&contenders, Duration::from_secs(8)), [0, 1]);
-        assert_eq!(admit(&contenders, Duration::from_secs(1)), [0, 1], "two make a race");
+        assert_eq!(admitted(&contenders, 20), [0, 1, 2]);
+        assert_eq!(admitted(&contenders, 9), [0, 1, 2]);
+        assert_eq!(admitted(&contenders, 8), [0, 1]);
+        assert_eq!(admitted(&contenders, 1), [0, 1], "two make a race");
+    }
+
+    #[test]
+    fn a_visit_has_fewer_candidates_and_more_rounds() {
+        let contenders = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5].map(|ns| contender(ns, 100));
+        let admitted =
+            |seconds, admission| admit(&contenders, Duration::from_secs(seconds), admission).len();
+        assert_eq!((admitted(8, Admission::RACE), admitted(8, Admission::VISIT)), (6, 5));
+        assert_eq!(admitted(12, Admission::VISIT), 6);
     }
 
     #[test]
     fn variants_that_share_extents_always_take_part() {
         let mut contenders = [contender(1.0, 1000), contender(2.0, 1000), contender(50.0, 10)];
         contenders[2].always = true;
-        assert_eq!(admit(&contenders, Duration::from_secs(1)), [2, 0, 1]);
+        assert_eq!(admitted(&contenders, 1), [2, 0, 1]);
     }
 
     #[test]

@@ -1,21 +1,25 @@
-//! A candidate of a race or of the search for a situation: its times, what its runs cost, and whether it
-//! still takes part.
+//! A candidate of a race: its times, what its runs cost, and whether it still takes part.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engines::{Kind, Variant};
 
-use super::winner::{self, CandidateTimes};
+use super::winner::{self, CandidateTimes, ROUNDS_TO_MEET_A_SLOW_MODE};
+use crate::definition::deltas::DELTA_LEAST as DELTA;
 use crate::sample::Stage;
 use crate::sample::measurement::Measurement;
 use crate::stats::{Ratio, median};
-use crate::trial::Outcome;
+use crate::trial::{Outcome, Runner};
 
 /// A copy of this length takes longer to compare and to remove than to begin.
 pub(crate) const LONG_BYTES: u64 = 8 << 20;
 
-/// One variant in a race or search.
+/// What GNU cp tries with each file: to share extents, then to have the kernel copy, and where that
+/// is refused, to read and write.
+const GNU_CP_TRIES: [&str; 3] = ["reflink", "copy_file_range", "read_write:128K"];
+
+/// One variant in a race.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     /// What it is called in tables and records.
@@ -60,9 +64,7 @@ pub(crate) enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Running,
-    /// There was no time to try it so far.
-    Waiting,
-    /// The candidate was dropped in the elimination rounds; in words, where a race tells why.
+    /// The candidate was dropped in the elimination rounds; why.
     Slow(String),
     /// The candidate was shown to be slower in the final.
     Beaten,
@@ -115,6 +117,29 @@ impl Candidate {
             cost: None,
             last: None,
         }
+    }
+
+    /// GNU cp since version 9.0, by the variant that copies where extents cannot be shared.
+    pub(crate) fn gnu_cp() -> Candidate {
+        let main = "copy_file_range".parse().expect("the engine is in the table");
+        Candidate { name: "gnu_cp".to_owned(), ..Candidate::new(main, Role::OtherCopier) }
+    }
+
+    /// Starts what it runs.
+    ///
+    /// # Errors
+    /// Why it cannot be started here, in words.
+    pub(crate) fn start(&self) -> Result<Runner, String> {
+        if self.role != Role::OtherCopier {
+            return Runner::start(&self.variant);
+        }
+        let tries = GNU_CP_TRIES.map(|text| text.parse().expect("the engine is in the table"));
+        Ok(Runner::of_variants(&self.variant, &tries))
+    }
+
+    /// Whether a profile can name it and it moves bytes.
+    pub(crate) fn can_be_chosen(&self) -> bool {
+        self.role != Role::OtherCopier && !self.is_refused() && self.class() == Class::Mover
     }
 
     pub(crate) fn runs(&self) -> bool {
@@ -187,12 +212,6 @@ impl Candidate {
     /// The median of its elimination rounds over `bytes`, if none were longer.
     pub(crate) fn elimination_ns_at(&self, bytes: u64) -> Option<f64> {
         self.elimination_median_ns().filter(|_| self.elimination_bytes == bytes)
-    }
-
-    /// The mean of its elimination rounds: what it costs with its slow runs.
-    pub(crate) fn elimination_mean_ns(&self) -> Option<f64> {
-        let times = &self.elimination_ns;
-        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     }
 
     /// The counted times of its final.
@@ -286,6 +305,22 @@ pub(crate) fn drop_beaten(
     for place in beaten {
         candidates[running[place]].status = Status::Beaten;
     }
+}
+
+/// Whether more rounds would not change the choice among `field`: each that still runs is shown to be within
+/// δ of the best, in enough rounds to meet a slow mode. Those that are slower by more are dropped, which takes
+/// a stricter level than an interval that is looked at after each round.
+pub(crate) fn is_settled(candidates: &[Candidate], field: &[usize]) -> bool {
+    let Some(best) = best(candidates, field) else { return true };
+    let is_known = |it: &Candidate| it.finals_ns.len() >= ROUNDS_TO_MEET_A_SLOW_MODE as usize;
+    let is_as_good = |it: &Candidate| {
+        it.ratio(&candidates[best]).is_some_and(|ratio| ratio.interval.high <= 1.0 + DELTA)
+    };
+    is_known(&candidates[best])
+        && field
+            .iter()
+            .filter(|&&index| index != best && candidates[index].runs())
+            .all(|&index| is_known(&candidates[index]) && is_as_good(&candidates[index]))
 }
 
 fn times_of(candidates: &[Candidate], field: &[usize]) -> Vec<CandidateTimes> {

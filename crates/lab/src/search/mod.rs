@@ -1,5 +1,5 @@
-//! Which variants take part in a race or a search, in which order they run, which go on and which
-//! wins: decisions that `race` and `tune` share.
+//! Which variants take part in a race, in which order they run, which go on and which wins: decisions
+//! without I/O.
 
 pub mod admission;
 pub mod candidate;

@@ -4,6 +4,7 @@
 //! Only the copy is timed. Opening, creating, counting pages, comparing and removing are not. The
 //! copy runs the same variants through the same chain as `haulage cp`.
 
+pub(crate) mod at_once;
 pub(crate) mod attribution;
 pub(crate) mod digest;
 
@@ -38,7 +39,7 @@ pub struct Bench<'b> {
     pub state: State,
     /// What a copy is written to.
     pub destination: Destination,
-    /// Whether a fresh copy stays where it is, for the caller to remove; not one that was refused.
+    /// Whether a fresh copy stays until the next run to the same directory removes all that is there.
     pub stays: bool,
     /// Whether the time until the copy is on the medium is wanted too.
     pub durable: bool,
@@ -117,17 +118,6 @@ impl Runner {
 }
 
 impl Bench<'_> {
-    /// Starts `variant` and runs it on `task` once.
-    ///
-    /// # Errors
-    /// As [`Bench::run`].
-    pub fn run_once(&self, variant: &Variant, task: &Task) -> Result<Outcome, Error> {
-        match Runner::start(variant) {
-            Ok(mut runner) => self.run(&mut runner, task),
-            Err(why) => Ok(Outcome::Refused(why)),
-        }
-    }
-
     /// Runs a started variant on `task`.
     ///
     /// # Errors
@@ -167,6 +157,9 @@ impl Bench<'_> {
     }
 
     fn copy(&self, variant: &Variant, copier: &mut Copier, task: &Task) -> Result<Outcome, Error> {
+        if self.stays {
+            self.dst.remove_files()?;
+        }
         // Destinations first: writing them might push pages of the source out that were counted.
         let mut copies = self.destinations(&task.load)?;
         let dst_before = match self.destination {

@@ -1,10 +1,10 @@
 //! `tune`: the fastest variant between two directories, for each situation.
 //!
 //! A [`Plan`] names the case that stands for each situation, as far as space and time allow. A
-//! search finds the best variant of one case: elimination rounds of all candidates, then neighbours
-//! of the best (other buffers, depths and workers), then shuffled final rounds of those that are
-//! close. Each run is a [`trial`](crate::trial), as in a race. The result is a [`Record`], and its
-//! choices are lines of a profile.
+//! search finds the best variant of one case by [races](crate::race): elimination rounds of all
+//! candidates, then neighbours of the best (other buffers, depths and workers), then final rounds,
+//! which are continued with other files. The result is a [`Record`], and its choices are lines of a
+//! profile.
 
 mod candidates;
 pub mod case;
@@ -15,14 +15,13 @@ mod export;
 mod heuristics;
 pub mod plan;
 pub mod record;
-mod runners;
 mod search;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use engines::Variant;
-use engines::profile::{InFlight, Residency, Situation, SizeClass};
+use engines::profile::{Residency, Situation, SizeClass};
 
 use case::Case;
 use plan::{Plan, Planned};
@@ -32,15 +31,14 @@ use crate::definition::deltas::DELTA_LEAST;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
-use crate::sample::Stage;
+use crate::race::config::Progress as RaceProgress;
 use crate::scratch::Scratch;
-use crate::search::candidate::{Line, Status, ranking};
-use crate::search::run_order::RunOrder;
+use crate::search::candidate::Status;
 use config::Config;
 use copy_slot::CopySlot;
 use copy_slots::CopySlots;
-use heuristics::{GRACE, LATER, MOST, SECONDS_FOR_LONG_FILES, SECONDS_MIN};
-use search::{PriorKnowledge, Search, SearchContext};
+use heuristics::{LATER, SECONDS_FOR_LONG_FILES, SECONDS_MIN};
+use search::{Search, VisitTime};
 
 /// What happens, for the caller. It is reported between runs and never during one.
 #[derive(Debug)]
@@ -69,14 +67,10 @@ pub struct Progress<'p> {
     pub of: usize,
     /// Visits of this situation so far, this one included.
     pub visit: u32,
-    /// The part of its search.
-    pub stage: Stage,
-    /// The round of that, from 1.
-    pub round: u32,
     /// Time that is left for everything.
     pub left: Duration,
-    /// The candidates so far, fastest first.
-    pub ranking: Vec<Line>,
+    /// How far the race of this visit is.
+    pub race: &'p RaceProgress<'p>,
 }
 
 /// Called with each event.
@@ -118,9 +112,7 @@ pub fn run(
     let mut situations: Vec<Finding> = tuning.searches.iter().map(Finding::of).collect();
     let left_out = plan.cases.iter().filter(|planned| planned.why_not.is_some());
     situations.extend(left_out.map(|planned| {
-        let defaults = (config.defaults)(&planned.case);
-        let known = PriorKnowledge { defaults, present: None, out: &[] };
-        let mut search = Search::new(planned.case, known, &[]);
+        let mut search = Search::new(planned.case, (config.defaults)(&planned.case), None, &[]);
         search.why_not = planned.why_not.clone().unwrap_or_default();
         Finding::of(&search)
     }));
@@ -163,16 +155,9 @@ impl Tuning<'_, '_> {
 
     /// Searches in `case` for about `share` of time.
     fn begin(&mut self, case: &Case, share: Duration) -> Result<(), Error> {
-        let defaults = (self.config.defaults)(case);
-        let out = self.known_of(case);
-        let present = (self.config.present)(case);
-        let known = PriorKnowledge { defaults, present, out: &out };
+        let (defaults, present) = ((self.config.defaults)(case), (self.config.present)(case));
         let variants = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
-        let mut search = Search::new(*case, known, &variants);
-        if !case.situation.no_cache {
-            search.candidates.push(candidates::gnu_cp());
-        }
-        self.searches.push(search);
+        self.searches.push(Search::new(*case, defaults, present, &variants));
         let number = self.searches.len();
         if self.left().is_zero() {
             self.searches[number - 1].give_up_for_now("the time was over".to_owned());
@@ -182,31 +167,6 @@ impl Tuning<'_, '_> {
         let finding = Finding::of(&self.searches[number - 1]);
         (self.watch)(&Event::Found { finding: &finding, number, of: self.of });
         Ok(())
-    }
-
-    /// What other situations showed of the variants: which do not work here, and which are far
-    /// slower with files of that size and residency.
-    fn known_of(&self, case: &Case) -> Vec<(String, Status)> {
-        let mut known = Vec::new();
-        for search in &self.searches {
-            let Situation { size, residency, in_flight, no_cache } = search.case.situation;
-            let own = case.situation;
-            // The longest files take too long for variants that are far slower.
-            let huge = own.size.last_bytes().is_none();
-            let next = own.size.index() == size.index() + 1;
-            let alike = (size == own.size || huge && next)
-                && residency == own.residency
-                && in_flight == InFlight::One
-                && no_cache == own.no_cache;
-            let factor = if huge { 1.3 } else { 2.0 };
-            known.extend(
-                search
-                    .far_slower(factor)
-                    .into_iter()
-                    .filter(|(_, status)| alike || matches!(status, Status::Refused(_))),
-            );
-        }
-        known
     }
 
     /// The variants that reached the end in the next smaller size class. There is little time to
@@ -223,41 +183,27 @@ impl Tuning<'_, '_> {
 
     /// Starts or continues search `place` for about `share` of time.
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
-        let started = Instant::now();
         let case = self.searches[place].case;
-        let (left, later) = (self.left(), self.later());
+        let (mut left, later) = (self.left(), self.later());
         let slots = self.slots.of(&case, case.slots(self.config.at_once), left)?;
         let prover = prover(&mut self.provers, &slots[0], &case)?;
         if let Some(why) = why_out_of_reach(&case, &prover) {
             self.searches[place].why_not = why;
             return Ok(());
         }
+        let benches = slots.iter().map(|slot| slot.benches(&case, &prover)).collect();
         let (number, of, limit) = (place + 1, self.of, self.config.started + self.config.time);
-        let seed = self.config.seed ^ (number as u64) << 48;
-        let left = match self.searches[place].visits {
-            0 => left.saturating_sub(later),
-            _ => left,
-        };
+        let search = &mut self.searches[place];
+        let visit = search.visits + 1;
+        if visit == 1 {
+            left = left.saturating_sub(later);
+        }
+        let time = VisitTime { share, left, seed: self.config.seed ^ (number as u64) << 48 };
         let watch = &mut *self.watch;
-        let mut context = SearchContext {
-            slots,
-            prover: &prover,
-            deadline: (started + share).min(limit),
-            most: (started + left.mul_f64(MOST)).min(limit),
-            grace: (started + share.mul_f64(1.0 + GRACE)).min(limit),
-            plan: RunOrder { seed },
-            workers_max: self.config.workers_max,
-            runners: BTreeMap::new(),
-            misses: 0,
-            watch: &mut |search: &Search, stage, round| {
-                let left = limit.saturating_duration_since(Instant::now());
-                let ranking = ranking(&search.candidates);
-                let (case, visit) = (&search.case, search.visits);
-                let progress = Progress { case, number, of, visit, stage, round, left, ranking };
-                watch(&Event::Run(progress));
-            },
-        };
-        self.searches[place].search(&mut context)
+        search.visit(benches, &time, self.config.workers_max, &mut |race| {
+            let left = limit.saturating_duration_since(Instant::now());
+            watch(&Event::Run(Progress { case: &case, number, of, visit, left, race }));
+        })
     }
 
     /// Gives the remaining time to the situations that have no answer yet.
@@ -267,7 +213,7 @@ impl Tuning<'_, '_> {
             let open: Vec<usize> = (0..self.searches.len())
                 .filter(|&place| self.searches[place].may_gain_by_more())
                 .collect();
-            let rounds = |tuning: &Self| tuning.searches.iter().map(|c| c.rounds_ever).sum::<u32>();
+            let rounds = |tuning: &Self| tuning.searches.iter().map(Search::rounds).sum::<u32>();
             let before = rounds(self);
             for (nth, &place) in open.iter().enumerate() {
                 let share = self.left() / u32::try_from(open.len() - nth).unwrap_or(1);

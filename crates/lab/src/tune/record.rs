@@ -135,8 +135,8 @@ pub enum Loss {
 pub struct VariantResult {
     /// The variant, or the name of another copier.
     pub name: String,
-    /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be
-    /// slow, or no time), `refused`.
+    /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (no
+    /// time), `refused`.
     pub outcome: String,
     /// Why it was refused; empty otherwise.
     pub reason: String,
@@ -155,7 +155,7 @@ pub struct VariantResult {
     /// The slow mode of the variant, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_mode: Option<SlowMode>,
-    /// The times of its elimination rounds in nanoseconds, each of all files of a copy slot.
+    /// The times of its longest elimination rounds in nanoseconds, as for all files of a copy slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elimination_ns: Vec<f64>,
     /// The times of the final, by round.
@@ -251,7 +251,7 @@ impl Finding {
             best: name(best),
             default: search.default().to_string(),
             settled: search.settled && answered,
-            rounds: search.rounds,
+            rounds: search.rounds(),
             seconds: search.took.as_secs_f64(),
             default_loss: loss(&|candidate| {
                 candidate.variant == *search.default() && candidate.role != Role::OtherCopier
@@ -373,12 +373,11 @@ fn variant_results(
         let one = is_best.then_some(1.0);
         let (outcome, reason) = match &candidate.status {
             _ if chosen == Some(index) => ("chosen", ""),
-            Status::Running => ("raced", ""),
-            Status::Beaten => ("beaten", ""),
-            Status::Waiting => ("untried", ""),
-            Status::Slow(_) if candidate.elimination_ns.is_empty() => ("untried", ""),
-            Status::Slow(_) => ("slow", ""),
             Status::Refused(why) => ("refused", why.as_str()),
+            Status::Beaten => ("beaten", ""),
+            _ if candidate.elimination_ns.is_empty() => ("untried", ""),
+            Status::Running => ("raced", ""),
+            Status::Slow(_) => ("slow", ""),
         };
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);
         results.push(VariantResult {
@@ -392,7 +391,7 @@ fn variant_results(
             ratio_low: ratio.map(|ratio| ratio.interval.low).or(one),
             ratio_high: ratio.map(|ratio| ratio.interval.high).or(one),
             slow_mode: slow_modes[index],
-            elimination_ns: candidate.elimination_ns.clone(),
+            elimination_ns: elimination_ns(candidate, search.case.slot_bytes()),
             rounds_ns: candidate.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
         });
     }
@@ -405,4 +404,10 @@ fn variant_results(
         one.total_cmp(&other).then(one_ns.total_cmp(&other_ns))
     });
     results
+}
+
+/// The times of the longest elimination rounds of `candidate`, as for `bytes`.
+fn elimination_ns(candidate: &Candidate, bytes: u64) -> Vec<f64> {
+    let growth = bytes as f64 / candidate.elimination_bytes.max(1) as f64;
+    candidate.elimination_ns.iter().map(|ns| ns * growth).collect()
 }
