@@ -19,6 +19,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("mkfs.btrfs", "btrfs-progs"),
     ("setfattr", "attr"),
     ("setfacl", "acl"),
+    ("mkfs.ntfs", "ntfs-3g"),
     ("fusermount3", "fuse3"),
     ("mergerfs", "mergerfs"),
     ("unionfs", "unionfs-fuse"),
