@@ -51,26 +51,19 @@ impl Definition {
     }
 
     fn check(&mut self, place: Place<'_>) -> Result<(), Wrong> {
-        if self.schema != SCHEMA {
-            let problem = format!("schema {} is not known here, expected {SCHEMA}", self.schema);
-            return Err(place.at("schema").wrong(problem));
-        }
+        let problem = format!("schema {} is not known here, expected {SCHEMA}", self.schema);
+        place.at("schema").require(self.schema == SCHEMA, problem)?;
         check_name(&self.name, place)?;
-        if !(self.minutes > 0.0 && self.minutes <= MINUTES_MAX) {
-            let problem = format!("expected minutes over 0, up to {MINUTES_MAX}");
-            return Err(place.at("minutes").wrong(problem));
-        }
+        let is_possible = self.minutes > 0.0 && self.minutes <= MINUTES_MAX;
+        let problem = format!("expected minutes over 0, up to {MINUTES_MAX}");
+        place.at("minutes").require(is_possible, problem)?;
         for (index, part) in self.parts.iter_mut().enumerate() {
             part.check(place.at("part").nth(index))?;
         }
         let names: Vec<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
-        if let Some(index) = repeated(&names) {
-            let problem = format!("there is another part called '{}'", names[index]);
-            return Err(place.at("part").nth(index).wrong(problem));
-        }
-        let Some(first) = names.first() else {
-            return Err(place.wrong("an experiment has at least one [[part]]"));
-        };
+        check_unlike("part", &names, place)?;
+        let none = || place.wrong("an experiment has at least one [[part]]");
+        let first = names.first().ok_or_else(none)?;
         if !place.at("main").is_there() {
             self.main = (*first).to_owned();
         } else if !self.main.is_empty() && !names.contains(&self.main.as_str()) {
@@ -82,11 +75,7 @@ impl Definition {
             claim.check(&self.parts, place.at("claim").nth(index))?;
         }
         let names: Vec<&str> = self.claims.iter().map(|claim| claim.name.as_str()).collect();
-        if let Some(index) = repeated(&names) {
-            let problem = format!("there is another claim called '{}'", names[index]);
-            return Err(place.at("claim").nth(index).wrong(problem));
-        }
-        Ok(())
+        check_unlike("claim", &names, place)
     }
 }
 
@@ -141,6 +130,10 @@ impl<'t> Place<'t> {
     fn wrong(self, problem: impl Into<String>) -> Wrong {
         Wrong { start: self.start, problem: problem.into() }
     }
+
+    fn require(self, is_right: bool, problem: impl Into<String>) -> Result<(), Wrong> {
+        if is_right { Ok(()) } else { Err(self.wrong(problem)) }
+    }
 }
 
 impl Part {
@@ -153,9 +146,9 @@ impl Part {
         let variants = &self.variants;
         if !self.baseline.is_empty() {
             check_listed(&self.baseline, variants, place.at("baseline"))?;
-        } else if !self.compare.is_empty() {
+        } else {
             let problem = "there is no baseline to compare it with";
-            return Err(place.at("compare").nth(0).wrong(problem));
+            place.at("compare").nth(0).require(self.compare.is_empty(), problem)?;
         }
         for (index, variant) in self.compare.iter().enumerate() {
             check_listed(variant, variants, place.at("compare").nth(index))?;
@@ -181,10 +174,8 @@ impl Part {
             let problem = format!("no workload is called '{name}', expected one of {known}");
             return Err(place.at("workload").wrong(problem));
         };
-        if self.durable && !workload.can_be_durable {
-            let problem = format!("the workload {name} brings nothing to a medium to wait for");
-            return Err(place.at("workload").wrong(problem));
-        }
+        let problem = format!("the workload {name} brings nothing to a medium to wait for");
+        place.at("workload").require(!self.durable || workload.can_be_durable, problem)?;
         Ok(workload)
     }
 
@@ -205,37 +196,30 @@ impl Part {
         }
         if sizes.is_empty() {
             let needs = (workload.needs)(&Cell::plain("", workload.name, 1));
-            if needs.src_bytes + needs.dst_bytes + needs.memory_bytes > 0 {
-                let problem = format!("the workload {} needs sizes, as [\"1M\"]", workload.name);
-                return Err(place.at("workload").wrong(problem));
-            }
+            let bytes = needs.src_bytes + needs.dst_bytes + needs.memory_bytes;
+            let problem = format!("the workload {} needs sizes, as [\"1M\"]", workload.name);
+            place.at("workload").require(bytes == 0, problem)?;
             self.sizes = vec!["1".to_owned()];
         }
         Ok(())
     }
 
     fn check_factors(&mut self, workload: &Workload, place: Place<'_>) -> Result<(), Wrong> {
-        if self.files == 0 || (self.files > 1) != (self.shape != Shape::File) {
-            let problem = "several files need a shape other than \"file\", and one file has none";
-            return Err(place.at("files").wrong(problem));
-        }
-        let wrong_states = |problem: &str| Err(place.at("states").wrong(problem));
-        if self.states.is_empty() {
-            return wrong_states("expected at least one of warm, cold, as_it_comes");
-        }
-        if !workload.has_state && self.states.iter().any(|&state| state != State::Warm) {
-            return wrong_states(&format!(
-                "the workload {} reads no file, so that the page cache has no state: leave states out",
-                workload.name
-            ));
-        }
-        if repeated(&self.states).is_some() {
-            return wrong_states("a state is there twice");
-        }
-        if self.destinations.is_empty() || repeated(&self.destinations).is_some() {
-            let problem = "expected fresh, overwritten or both";
-            return Err(place.at("destinations").wrong(problem));
-        }
+        let have_shape = self.files > 0 && (self.files > 1) == (self.shape != Shape::File);
+        let problem = "several files need a shape other than \"file\", and one file has none";
+        place.at("files").require(have_shape, problem)?;
+        let states = place.at("states");
+        let problem = "expected at least one of warm, cold, as_it_comes";
+        states.require(!self.states.is_empty(), problem)?;
+        let problem = format!(
+            "the workload {} reads no file, so that the page cache has no state: leave states out",
+            workload.name
+        );
+        let all_warm = self.states.iter().all(|&state| state == State::Warm);
+        states.require(workload.has_state || all_warm, problem)?;
+        states.require(repeated(&self.states).is_none(), "a state is there twice")?;
+        let once = !self.destinations.is_empty() && repeated(&self.destinations).is_none();
+        place.at("destinations").require(once, "expected fresh, overwritten or both")?;
         let at_once = place.at("at_once");
         if let Some(index) = self.at_once.iter().position(|it| !(1..=AT_ONCE_MAX).contains(it)) {
             let problem = format!("expected 1 to {AT_ONCE_MAX} runs at once");
@@ -267,32 +251,27 @@ impl Part {
         }
         for (index, variant) in written.iter().enumerate() {
             for [text] in expanded([variant], each) {
-                if let Err(why) = (workload.check)(without_label(&text)) {
+                (workload.check)(without_label(&text)).map_err(|why| {
                     let problem =
                         format!("variant '{text}': {why}; expected {}", workload.variants);
-                    return Err(place.at("variants").nth(index).wrong(problem));
-                }
+                    place.at("variants").nth(index).wrong(problem)
+                })?;
                 if !self.variants.contains(&text) {
                     self.variants.push(text);
                 }
             }
         }
         let count = self.variants.len();
-        if count == 0 || count > VARIANTS_MAX {
-            let problem = format!("expected 1 to {VARIANTS_MAX} variants, found {count}");
-            return Err(place.at("name").wrong(problem));
-        }
-        Ok(())
+        let problem = format!("expected 1 to {VARIANTS_MAX} variants, found {count}");
+        place.at("name").require((1..=VARIANTS_MAX).contains(&count), problem)
     }
 }
 
 impl Claim {
     fn check(&mut self, parts: &[Part], place: Place<'_>) -> Result<(), Wrong> {
         check_name(&self.name, place)?;
-        let Some(part) = parts.iter().find(|part| part.name == self.part) else {
-            let problem = format!("no part is called '{}'", self.part);
-            return Err(place.at("part").wrong(problem));
-        };
+        let none = || place.at("part").wrong(format!("no part is called '{}'", self.part));
+        let part = parts.iter().find(|part| part.name == self.part).ok_or_else(none)?;
         for variant in &self.variants {
             check_listed(variant, &part.variants, place.at("variants"))?;
         }
@@ -311,15 +290,11 @@ impl Claim {
         if !place.at("measure").is_there() {
             self.measure = part.measure;
         }
-        if !part.states.contains(&self.state) || !part.at_once.contains(&self.at_once) {
-            let problem = format!("the part {} has no such cell", part.name);
-            return Err(place.at("part").wrong(problem));
-        }
-        if self.at_least.is_none() && self.at_most.is_none() {
-            let problem = "expected at_least or at_most: with which ratios the claim holds";
-            return Err(place.at("name").wrong(problem));
-        }
-        Ok(())
+        let has_cell = part.states.contains(&self.state) && part.at_once.contains(&self.at_once);
+        let problem = format!("the part {} has no such cell", part.name);
+        place.at("part").require(has_cell, problem)?;
+        let problem = "expected at_least or at_most: with which ratios the claim holds";
+        place.at("name").require(self.at_least.is_some() || self.at_most.is_some(), problem)
     }
 }
 
@@ -327,8 +302,7 @@ impl Slowed {
     fn check(self, place: Place<'_>) -> Result<(), Wrong> {
         // A hundred times as long is slower than anything.
         let right = (0.0..=100.0).contains(&self.by) && (0.0..=1.0).contains(&self.sometimes);
-        let problem = "expected `by` from 0 to 100 and `sometimes` from 0 to 1";
-        if right { Ok(()) } else { Err(place.wrong(problem)) }
+        place.require(right, "expected `by` from 0 to 100 and `sometimes` from 0 to 1")
     }
 }
 
@@ -349,13 +323,10 @@ impl Reference {
         for (variant, name) in std::mem::take(&mut self.series) {
             for [variant_text, name_text] in expanded([&variant, &name], each) {
                 check_listed(&variant_text, variants, series.key(&variant))?;
-                if data.figures(&name_text).is_empty() {
-                    let problem = format!(
-                        "'{name_text}' is no series of {}, expected {}",
-                        data.name, data.names
-                    );
-                    return Err(series.at(&variant).wrong(problem));
-                }
+                let (known, expected) = (data.name, data.names);
+                let problem = format!("'{name_text}' is no series of {known}, expected {expected}");
+                let is_one = !data.figures(&name_text).is_empty();
+                series.at(&variant).require(is_one, problem)?;
                 self.series.insert(variant_text, name_text);
             }
         }
@@ -364,10 +335,8 @@ impl Reference {
 }
 
 fn check_listed(variant: &String, variants: &[String], place: Place<'_>) -> Result<(), Wrong> {
-    match variants.contains(variant) {
-        true => Ok(()),
-        false => Err(place.wrong(format!("'{variant}' is not among the variants"))),
-    }
+    let problem = format!("'{variant}' is not among the variants");
+    place.require(variants.contains(variant), problem)
 }
 
 /// The place of the first value that stands before, too.
@@ -398,11 +367,15 @@ fn expanded<const N: usize>(
 /// Names become parts of file names and of links.
 fn check_name(name: &str, place: Place<'_>) -> Result<(), Wrong> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    if !name.is_empty() && name.chars().all(plain) {
-        return Ok(());
-    }
     let problem = format!("'{name}' is no name, expected small letters, digits, '-' and '_'");
-    Err(place.at("name").wrong(problem))
+    place.at("name").require(!name.is_empty() && name.chars().all(plain), problem)
+}
+
+/// Refuses the second of two parts or claims of one name.
+fn check_unlike(what: &str, names: &[&str], place: Place<'_>) -> Result<(), Wrong> {
+    let Some(index) = repeated(names) else { return Ok(()) };
+    let problem = format!("there is another {what} called '{}'", names[index]);
+    Err(place.at(what).nth(index).wrong(problem))
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
