@@ -64,30 +64,18 @@ struct Calls {
 }
 
 /// The times of calls in nanoseconds. Longer ones count as 4.2 seconds.
-struct Times {
-    ns: Vec<u32>,
-    calls: usize,
+type Times = Vec<u32>;
+
+/// No times, with room for those of `calls`. It is written to before, and so has no page faults later.
+/// Short reads need more calls.
+fn with_room_for(calls: usize) -> Times {
+    let mut times = vec![u32::MAX; calls];
+    times.clear();
+    times
 }
 
-impl Times {
-    fn with_room_for(calls: usize) -> Times {
-        Times { ns: vec![u32::MAX; calls], calls: 0 }
-    }
-
-    fn add(&mut self, elapsed_ns: u64) {
-        // Short reads need more calls than were reserved.
-        if let Some(place) = self.ns.get_mut(self.calls) {
-            *place = u32::try_from(elapsed_ns).unwrap_or(u32::MAX);
-            self.calls += 1;
-        } else {
-            self.ns.push(u32::try_from(elapsed_ns).unwrap_or(u32::MAX));
-            self.calls = self.ns.len();
-        }
-    }
-
-    fn taken(&self) -> &[u32] {
-        &self.ns[..self.calls]
-    }
+fn add(times: &mut Times, elapsed_ns: u64) {
+    times.push(u32::try_from(elapsed_ns).unwrap_or(u32::MAX));
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
@@ -108,8 +96,8 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
         cached,
         output: Output::new(setting, bytes)?,
         buffer,
-        reads: Times::with_room_for(calls),
-        writes: Times::with_room_for(calls),
+        reads: with_room_for(calls),
+        writes: with_room_for(calls),
         last: None,
     }))
 }
@@ -131,7 +119,7 @@ fn copy(
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(("reading", errno)),
         };
-        reads.add(after_ns - before_ns);
+        add(reads, after_ns - before_ns);
         before_ns = after_ns;
         let mut written = 0;
         while written < got {
@@ -143,7 +131,7 @@ fn copy(
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(("writing", errno)),
             }
-            writes.add(after_ns - before_ns);
+            add(writes, after_ns - before_ns);
             before_ns = after_ns;
         }
     }
@@ -151,16 +139,15 @@ fn copy(
 
 /// The cost of reading the clock and storing the time: the median of many.
 fn clock_ns() -> u64 {
-    let mut readings = Times::with_room_for(CLOCK_READINGS);
+    let mut readings = with_room_for(CLOCK_READINGS);
     let mut before_ns = now_ns();
     for _ in 0..CLOCK_READINGS {
         let after_ns = now_ns();
-        readings.add(after_ns - before_ns);
+        add(&mut readings, after_ns - before_ns);
         before_ns = after_ns;
     }
-    let mut taken = readings.taken().to_vec();
-    taken.sort_unstable();
-    u64::from(taken[CLOCK_READINGS / 2])
+    readings.sort_unstable();
+    u64::from(readings[CLOCK_READINGS / 2])
 }
 
 impl ReadyVariant for Calls {
@@ -168,7 +155,8 @@ impl ReadyVariant for Calls {
         let opened = self.output.open()?;
         let started = self.cached.begin()?;
         let src = self.cached.source.open_file(self.cached.load.parts[0].file)?;
-        (self.reads.calls, self.writes.calls) = (0, 0);
+        self.reads.clear();
+        self.writes.clear();
         let clock_ns = clock_ns();
         let mut measured = Measurement::default();
         let copied = clock.time(&mut measured, || {
@@ -182,7 +170,7 @@ impl ReadyVariant for Calls {
         self.output.sync(&opened, &mut measured)?;
         self.cached.end(started, &mut measured)?;
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
-        let (read, write) = (OpTimes::of(self.reads.taken()), OpTimes::of(self.writes.taken()));
+        let (read, write) = (OpTimes::of(&self.reads), OpTimes::of(&self.writes));
         measured.calls = Some(read.calls() + write.calls());
         self.last = Some(CallTimes { clock_ns, read, write });
         Ok(Outcome::Measured(Box::new(measured)))

@@ -29,7 +29,7 @@ use crate::trial::Outcome;
 pub(crate) static COMMAND: Workload = Workload {
     name: "command",
     variants: "a command line with {src} and {dst}, as cp -r {src} {dst}; haulage is this program",
-    check: |variant| Line::parse(variant).map(drop),
+    check: |variant| parse(variant).map(drop),
     start,
     needs,
     has_state: true,
@@ -40,46 +40,39 @@ pub(crate) static COMMAND: Workload = Workload {
 /// The most bytes of a command's output that are shown.
 const WORDS_BYTES_MAX: usize = 2000;
 
-/// A command line, split.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
-    words: Vec<String>,
+/// The words of a command line.
+fn parse(text: &str) -> Result<Vec<String>, String> {
+    let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
+    if words.is_empty() {
+        return Err("there is no command".to_owned());
+    }
+    for (place, what) in [("{src}", "source"), ("{dst}", "destination")] {
+        if !words.iter().skip(1).any(|word| word.contains(place)) {
+            return Err(format!("{place} is missing: the {what} goes there"));
+        }
+    }
+    Ok(words)
 }
 
-impl Line {
-    fn parse(text: &str) -> Result<Line, String> {
-        let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
-        if words.is_empty() {
-            return Err("there is no command".to_owned());
-        }
-        for (place, what) in [("{src}", "source"), ("{dst}", "destination")] {
-            if !words.iter().skip(1).any(|word| word.contains(place)) {
-                return Err(format!("{place} is missing: the {what} goes there"));
-            }
-        }
-        Ok(Line { words })
-    }
+/// The words with the placeholders replaced by paths; `entries` are those of the source.
+fn with(words: &[String], places: &[(&str, &OsStr)], entries: &[OsString]) -> Vec<OsString> {
+    let filled = |word: &String| match word == EACH_ENTRY {
+        true => entries.to_vec(),
+        false => vec![filled_in(word, places)],
+    };
+    words.iter().flat_map(filled).collect()
+}
 
-    /// The words with the placeholders replaced by paths; `entries` are those of the source.
-    fn with(&self, places: &[(&str, &OsStr)], entries: &[OsString]) -> Vec<OsString> {
-        let filled = |word: &String| match word == EACH_ENTRY {
-            true => entries.to_vec(),
-            false => vec![filled_in(word, places)],
-        };
-        self.words.iter().flat_map(filled).collect()
+/// The paths of the source's entries in order, if a word stands for them.
+fn entries(words: &[String], source: &Path) -> Result<Vec<OsString>, Error> {
+    if !words.iter().any(|word| word == EACH_ENTRY) {
+        return Ok(Vec::new());
     }
-
-    /// The paths of the source's entries in order, if a word stands for them.
-    fn entries(&self, source: &Path) -> Result<Vec<OsString>, Error> {
-        if !self.words.iter().any(|word| word == EACH_ENTRY) {
-            return Ok(Vec::new());
-        }
-        let listed = std::fs::read_dir(source)
-            .and_then(|entries| entries.map(|entry| Ok(entry?.path().into_os_string())).collect());
-        let mut entries: Vec<OsString> = listed.map_err(Error::path("cannot list", source))?;
-        entries.sort();
-        Ok(entries)
-    }
+    let listed = std::fs::read_dir(source)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path().into_os_string())).collect());
+    let mut entries: Vec<OsString> = listed.map_err(Error::path("cannot list", source))?;
+    entries.sort();
+    Ok(entries)
 }
 
 /// The word that stands for each entry of the source.
@@ -126,13 +119,13 @@ struct Commanding {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
-    let line = Line::parse(text)?;
+    let written = parse(text)?;
     let cached = CachedSource::open(setting)?;
     let name = format!("command-{}-{}", std::process::id(), fastrand::u32(..));
     let dst = setting.dirs.dst.path().join(name);
     let src = cached.source.path();
     let places = [("{src}", src.as_os_str()), ("{dst}", dst.as_os_str())];
-    let mut words = line.with(&places, &line.entries(src)?);
+    let mut words = with(&written, &places, &entries(&written, src)?);
     // `haulage` is this program, even if another one is on the PATH.
     if words[0] == "haulage" {
         let myself = std::env::current_exe().map_err(Error::path("cannot find", "haulage"))?;
@@ -149,7 +142,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
         dst,
         dir: WorkDir::open(setting.dirs.dst.path())?,
         destination: setting.cell.destination,
-        into_directory: line.words.iter().any(|word| word == INTO_DIRECTORY),
+        into_directory: written.iter().any(|word| word == INTO_DIRECTORY),
         durable: setting.cell.durable,
     }))
 }
@@ -215,9 +208,7 @@ impl Commanding {
         }
         Ok(())
     }
-}
 
-impl Commanding {
     /// Derives from what happened what is not known of a command beforehand.
     fn judge(&self, started: StartedRun, measured: &mut Measurement) {
         let bytes = self.cached.load.bytes;
@@ -331,9 +322,9 @@ mod tests {
 
     #[test]
     fn words_are_filled_in_once() {
-        let line = Line::parse("dd bs=64K 'if={src}' of={dst}.x \"a b\" {other}").expect("a line");
+        let line = parse("dd bs=64K 'if={src}' of={dst}.x \"a b\" {other}").expect("a line");
         let odd = OsStr::from_bytes(b"/s {dst} \xff");
-        let words = line.with(&[("{src}", odd), ("{dst}", OsStr::new("/d"))], &[]);
+        let words = with(&line, &[("{src}", odd), ("{dst}", OsStr::new("/d"))], &[]);
         let expected: Vec<&[u8]> =
             vec![b"dd", b"bs=64K", b"if=/s {dst} \xff", b"of=/d.x", b"a b", b"{other}"];
         assert_eq!(words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>(), expected);

@@ -1,9 +1,7 @@
 //! Copies one file, or several one after another, by an engine, as `haulage cp` does.
 
-use engines::Variant;
-
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
-use super::source_facts;
+use super::{parameters, source_facts};
 use crate::clock::Clock;
 use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;
@@ -16,17 +14,13 @@ use crate::trial::{Bench, Outcome, Runner, Task};
 pub(crate) static COPY: Workload = Workload {
     name: "copy",
     variants: "an engine with its tuning, as read_write:256K@2",
-    check,
+    check: |variant| parameters::variant_of(variant).map(drop),
     start,
     needs,
     has_state: true,
     can_be_durable: true,
     calls_of_run: None,
 };
-
-fn check(variant: &str) -> Result<(), String> {
-    variant.parse::<Variant>().map(drop).map_err(|error| error.to_string())
-}
 
 fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
@@ -48,8 +42,7 @@ struct Copy {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
-    let variant = text.parse::<Variant>().map_err(|error| error.to_string())?;
-    let runner = Runner::start(&variant)?;
+    let runner = Runner::start(&parameters::variant_of(text)?)?;
     let Setting { cell, dirs, nth } = *setting;
     let source = Source::open(&dirs.source(cell, nth)?)?;
     let load = source.whole();

@@ -14,7 +14,6 @@ use super::parameters;
 use super::pattern;
 use super::windows::Windows;
 use crate::clock::{Clock, Counters};
-use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
@@ -25,7 +24,7 @@ pub(crate) static CREATE: Workload = Workload {
     variants: "write:64K or mmap:8M, the latter with populate",
     check: |variant| Method::parse(variant).map(drop),
     start,
-    needs,
+    needs: |cell| Needs { dst_bytes: cell.run_bytes(), ..Needs::default() },
     has_state: false,
     can_be_durable: true,
     calls_of_run: None,
@@ -58,10 +57,6 @@ impl Method {
             _ => Err(format!("'{how}' is neither write nor mmap")),
         }
     }
-}
-
-fn needs(cell: &Cell) -> Needs {
-    Needs { dst_bytes: cell.run_bytes(), ..Needs::default() }
 }
 
 struct Creating {

@@ -234,7 +234,7 @@ fn expected(source: &Source, load: &Load, kind: Kind) -> Result<Vec<Vec<u8>>, Er
 }
 
 /// Reads up to `bytes` of `fd` and returns how many there were.
-fn by_reading(
+pub(super) fn by_reading(
     fd: &OwnedFd,
     buffer: &mut [u8],
     bytes: u64,

@@ -8,7 +8,6 @@ use engines::{Floor, Kind, Variant};
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters};
-use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::trial::{Outcome, words_of};
@@ -18,7 +17,8 @@ pub(crate) static MEMORY: Workload = Workload {
     variants: "memory with its tuning, as memory:1M,untouched",
     check: |variant| parse(variant).map(drop),
     start,
-    needs,
+    // Two buffers, both written in full.
+    needs: |_| Needs { memory_bytes: 2 * WINDOW_BYTES, ..Needs::default() },
     has_state: false,
     can_be_durable: false,
     calls_of_run: None,
@@ -28,16 +28,11 @@ pub(crate) static MEMORY: Workload = Workload {
 const WINDOW_BYTES: u64 = 64 << 20;
 
 fn parse(text: &str) -> Result<Variant, String> {
-    let variant: Variant = text.parse().map_err(|error: engines::ParseError| error.to_string())?;
+    let variant = parameters::variant_of(text)?;
     match variant.engine.kind {
         Kind::Floor { .. } => Ok(variant),
         Kind::Copier { .. } => Err(format!("{} copies files", variant.engine.name)),
     }
-}
-
-fn needs(_: &Cell) -> Needs {
-    // Two buffers, both written in full.
-    Needs { memory_bytes: 2 * WINDOW_BYTES, ..Needs::default() }
 }
 
 struct Copying {

@@ -1,8 +1,31 @@
 //! What several workloads share: checks of the text of a variant and of the cell.
 
 use engines::sys::Buffer;
+use engines::{ParseError, Side, Variant};
 
 use crate::definition::cell::Cell;
+
+/// The engine that a text names, with its parameters; otherwise why it names none.
+pub(super) fn variant_of(text: &str) -> Result<Variant, String> {
+    text.parse().map_err(|error: ParseError| error.to_string())
+}
+
+/// An engine that copies from a socket, or to one, if that is its `end`.
+pub(super) fn stream_variant_of(text: &str, end: Side) -> Result<Variant, String> {
+    let variant = variant_of(text)?;
+    let facts = &variant.engine.facts;
+    let (works, does, who) = match end {
+        Side::Src => (facts.src.socket, "read from", "reader"),
+        _ => (facts.dst.socket, "write to", "writer"),
+    };
+    if !variant.is_copier() || !works {
+        return Err(format!("{} does not {does} sockets", variant.engine.name));
+    }
+    match variant.workers {
+        0 | 1 => Ok(variant),
+        _ => Err(format!("a stream has one {who} at a time")),
+    }
+}
 
 /// A number of bytes of a variant's text, at least 1 and at most `max`; otherwise why it is none.
 pub(super) fn bytes_of(text: &str, max: u64) -> Result<usize, String> {

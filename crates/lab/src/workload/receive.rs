@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::sys::Window;
-use engines::{Errno, Pair, Pos, Span, Variant};
+use engines::{Errno, Pair, Pos, Side, Span, Variant};
 
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::{Opened, Output};
@@ -20,7 +20,6 @@ use super::peer::{self, Peer, Role};
 use super::socket_copy::SocketCopy;
 use super::windows::Windows;
 use crate::clock::{Clock, Counters};
-use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
@@ -32,7 +31,7 @@ pub(crate) static RECEIVE: Workload = Workload {
     variants: "mmap:8M, with populate, or an engine that reads from sockets, as read_write:64K",
     check: |variant| Method::parse(variant).map(drop),
     start,
-    needs,
+    needs: |cell| Needs { dst_bytes: cell.run_bytes(), ..Needs::default() },
     has_state: false,
     can_be_durable: true,
     calls_of_run: None,
@@ -49,21 +48,8 @@ impl Method<Variant> {
         if let Some(windows) = text.strip_prefix("mmap:") {
             return Windows::parse(windows).map(Method::Mmap);
         }
-        let variant: Variant =
-            text.parse().map_err(|error: engines::ParseError| error.to_string())?;
-        let name = variant.engine.name;
-        if !variant.is_copier() || !variant.engine.facts.src.socket {
-            return Err(format!("{name} does not read from sockets"));
-        }
-        if variant.workers > 1 {
-            return Err("a stream has one reader at a time".to_owned());
-        }
-        Ok(Method::Engine(variant))
+        parameters::stream_variant_of(text, Side::Src).map(Method::Engine)
     }
-}
-
-fn needs(cell: &Cell) -> Needs {
-    Needs { dst_bytes: cell.run_bytes(), ..Needs::default() }
 }
 
 struct Receiving {

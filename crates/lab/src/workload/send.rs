@@ -8,16 +8,16 @@
 use std::io::Read;
 use std::os::fd::AsFd;
 
-use engines::{Meter, Pair, Pos, Span, Variant};
+use engines::{Meter, Pair, Pos, Side, Span, Variant};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cached_source::CachedSource;
+use super::digest::by_reading;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use super::peer::{Peer, Received, Role};
 use super::socket_copy::SocketCopy;
 use crate::clock::{Clock, note_durable};
-use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
@@ -27,29 +27,18 @@ pub(crate) static SEND: Workload = Workload {
     variants: "an engine that writes to sockets with its tuning, as sendfile or mmap:8M",
     check: |variant| parse(variant).map(drop),
     start,
-    needs,
+    needs: |cell| Needs { src_bytes: cell.run_bytes(), ..Needs::default() },
     has_state: true,
     can_be_durable: true,
     calls_of_run: None,
 };
 
 fn parse(text: &str) -> Result<Variant, String> {
-    let variant: Variant = text.parse().map_err(|error: engines::ParseError| error.to_string())?;
-    let name = variant.engine.name;
-    if !variant.is_copier() || !variant.engine.facts.dst.socket {
-        return Err(format!("{name} does not write to sockets"));
-    }
-    if variant.workers > 1 {
-        return Err("a stream has one writer at a time".to_owned());
-    }
+    let variant = parameters::stream_variant_of(text, Side::Dst)?;
     if variant.engine.params.iter().any(|p| p.name == "dst") && variant.tuning.flag("dst") {
         return Err("a socket cannot be mapped".to_owned());
     }
     Ok(variant)
-}
-
-fn needs(cell: &Cell) -> Needs {
-    Needs { src_bytes: cell.run_bytes(), ..Needs::default() }
 }
 
 struct Sending {
@@ -76,18 +65,13 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
 fn expected(cached: &CachedSource) -> Result<Received, Error> {
     let part = cached.load.parts[0];
     let fd = cached.source.open_file(part.file)?;
+    let path = cached.source.path_of(part.file);
     let (mut digest, mut buffer) = (Xxh3::new(), vec![1; 1 << 20]);
-    let mut bytes = 0;
-    while bytes < part.bytes {
-        let got = engines::pread_full(fd.as_fd(), &mut buffer, bytes)
-            .map_err(Error::path("cannot read", cached.source.path_of(part.file)))?;
-        if got == 0 {
-            return Err(Error::SourceChanged(cached.source.path_of(part.file)));
-        }
-        digest.update(&buffer[..got]);
-        bytes += got as u64;
+    let read = by_reading(&fd, &mut buffer, part.bytes, |bytes| digest.update(bytes));
+    match read.map_err(Error::path("cannot read", &path))? {
+        bytes if bytes < part.bytes => Err(Error::SourceChanged(path)),
+        bytes => Ok(Received { bytes, digest: format!("{:032x}", digest.digest128()) }),
     }
-    Ok(Received { bytes, digest: format!("{:032x}", digest.digest128()) })
 }
 
 impl Sending {
