@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::View;
-use super::view::CellView;
 use crate::definition::Definition;
 use crate::definition::claim::Claim;
 use crate::stats::{Ratio, unpaired};
@@ -77,31 +76,24 @@ pub fn tested(definition: &Definition, views: &[View<'_>]) -> Vec<TestedClaim> {
 
 /// The ratio of each variant and size; `None` where too little was measured.
 fn ratios(claim: &Claim, view: &View<'_>) -> Vec<Option<Ratio>> {
-    let cell = |size: &String| view.cells.iter().find(|cell| claim.is_about(&cell.cell, size));
-    let index = |name: &String| view.part.variants.iter().position(|variant| variant == name);
-    let mut ratios = Vec::new();
-    for size in &claim.sizes {
-        let other = claim.than_size.as_ref().unwrap_or(size);
-        for variant in &claim.variants {
-            ratios.push((|| {
-                let (one, than) = (index(variant)?, index(&claim.than)?);
-                let (cell, other) = (cell(size)?, cell(other)?);
-                match claim.than_size {
-                    None => paired(claim, cell, (one, than)),
-                    Some(_) => unpaired(
-                        &cell.points(claim.measure).runs(one, true),
-                        &other.points(claim.measure).runs(than, true),
-                    )
-                    .map(|ratio| ratio.ratio(ALPHA)),
-                }
-            })());
-        }
-    }
-    ratios
+    let variants = &claim.variants;
+    let of_size = |size| variants.iter().map(move |variant| ratio(claim, view, size, variant));
+    claim.sizes.iter().map(String::as_str).flat_map(of_size).collect()
 }
 
-fn paired(claim: &Claim, cell: &CellView<'_>, (one, than): (usize, usize)) -> Option<Ratio> {
-    cell.points(claim.measure).compare(one, than).ratio(ALPHA)
+fn ratio(claim: &Claim, view: &View<'_>, size: &str, variant: &str) -> Option<Ratio> {
+    let points = |size: &str| {
+        let cell = view.cells.iter().find(|cell| claim.is_about(&cell.cell, size))?;
+        Some(cell.points(claim.measure))
+    };
+    let index = |name: &str| view.part.variants.iter().position(|variant| variant == name);
+    let (one, than) = (index(variant)?, index(&claim.than)?);
+    let own = points(size)?;
+    let estimate = match &claim.than_size {
+        None => own.compare(one, than).estimate(),
+        Some(other) => unpaired(&own.runs(one, true), &points(other)?.runs(than, true)),
+    };
+    Some(estimate?.ratio(ALPHA))
 }
 
 fn answer(claim: &Claim, ratios: &[Option<Ratio>]) -> (ClaimAnswer, String) {

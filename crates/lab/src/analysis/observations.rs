@@ -21,11 +21,29 @@ pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
 
 /// The value of a run without the time that the run waited for a processor, where that is known.
 pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
-    let waited_ns = match measure {
-        Measure::Elapsed | Measure::Durable => measured.processor_wait_ns.unwrap_or(0),
-        Measure::Processor => 0,
-    };
+    let waited_ns = waited_ns(measured, measure).unwrap_or(0);
     (value_ns(measured, measure) - waited_ns as f64).max(1.0)
+}
+
+/// What of the value of a run went by in waiting for a processor, where that is known.
+fn waited_ns(measured: &Measurement, measure: Measure) -> Option<u64> {
+    match measure {
+        Measure::Elapsed | Measure::Durable => measured.processor_wait_ns,
+        Measure::Processor => Some(0),
+    }
+}
+
+/// For each round of a session how often it had been run before its last time, which counts. `runs` are
+/// (session, round, repeat).
+pub(super) fn last_repeats(
+    runs: impl Iterator<Item = (u32, u32, u32)>,
+) -> BTreeMap<(u32, u32), u32> {
+    let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for (session, round, repeat) in runs {
+        let of_round = last.entry((session, round)).or_default();
+        *of_round = repeat.max(*of_round);
+    }
+    last
 }
 
 /// What a comparison needs of one run.
@@ -79,11 +97,7 @@ impl Observations {
             round: record.round,
             repeat: record.repeat,
             value_ns: value_ns(&record.measured, measure),
-            processor_wait_ns: match measure {
-                Measure::Elapsed | Measure::Durable => record.measured.processor_wait_ns,
-                Measure::Processor => Some(0),
-            }
-            .map(|ns| ns as f64),
+            processor_wait_ns: waited_ns(&record.measured, measure).map(|ns| ns as f64),
             probe_ns: (record.probe_ns as f64).max(1.0),
             counted: record.measured.counted,
         });
@@ -91,11 +105,7 @@ impl Observations {
 
     /// The runs that count: their state was reached, and their round was not run again.
     pub fn counted(&self) -> impl Iterator<Item = &Observation> {
-        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-        for observation in &self.observations {
-            let repeat = last.entry((observation.session, observation.round)).or_default();
-            *repeat = (*repeat).max(observation.repeat);
-        }
+        let last = last_repeats(self.observations.iter().map(|p| (p.session, p.round, p.repeat)));
         self.observations
             .iter()
             .filter(move |p| p.counted && last.get(&(p.session, p.round)) == Some(&p.repeat))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::interim::{self, ComparisonSoFar};
-use super::observations::{Observations, undisturbed_ns, value_ns};
+use super::observations::{Observations, last_repeats, undisturbed_ns, value_ns};
 use crate::definition::cell::Cell;
 use crate::definition::deltas::{Deltas, LEAST};
 use crate::definition::{Definition, Measure, Part, without_label};
@@ -61,7 +61,11 @@ pub struct CellView<'r> {
 impl<'r> View<'r> {
     /// Every part with its samples, in the order of the definition.
     pub fn all(definition: &'r Definition, samples: Samples<'r>, rules: Rules) -> Vec<View<'r>> {
-        let mut by_cell = ByCell::of(samples);
+        let mut by_cell = ByCell {
+            samples: grouped(samples.samples, |sample| &sample.cell),
+            calls: grouped(samples.calls, |call| &call.cell),
+            sequences: grouped(samples.sequences, |call| &call.cell),
+        };
         // The levels take long to work out, and are those of each part.
         let interim = interim::of_family(rules.rounds, 1);
         let part = |(index, part): (usize, &'r Part)| {
@@ -102,16 +106,6 @@ struct ByCell<'r> {
     sequences: HashMap<&'r str, Vec<&'r SequenceRecord>>,
 }
 
-impl<'r> ByCell<'r> {
-    fn of(from: Samples<'r>) -> ByCell<'r> {
-        ByCell {
-            samples: grouped(from.samples, |sample| &sample.cell),
-            calls: grouped(from.calls, |call| &call.cell),
-            sequences: grouped(from.sequences, |call| &call.cell),
-        }
-    }
-}
-
 fn grouped<T>(all: &[T], cell: impl Fn(&T) -> &String) -> HashMap<&str, Vec<&T>> {
     let mut groups: HashMap<&str, Vec<&T>> = HashMap::new();
     for one in all {
@@ -126,11 +120,7 @@ impl<'r> CellView<'r> {
         let mut all = from.samples.remove(id.as_str()).unwrap_or_default();
         // The samples after a resumed run have another clock, but come later in the file.
         all.sort_by_key(|s| (s.session, s.round, s.repeat, s.order_in_round));
-        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-        for sample in &all {
-            let repeat = last.entry((sample.session, sample.round)).or_default();
-            *repeat = (*repeat).max(sample.repeat);
-        }
+        let last = last_repeats(all.iter().map(|s| (s.session, s.round, s.repeat)));
         let kept = |session: u32, round: u32, repeat: u32| {
             last.get(&(session, round)).is_none_or(|&last| last == repeat)
         };

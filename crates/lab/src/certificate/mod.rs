@@ -213,41 +213,21 @@ impl Certificate {
 
     fn judged(&self) -> Vec<Criterion> {
         let slower = |by: f64| self.slower.iter().find(|it| it.by == by).map(|it| it.found);
-        let at_most = |share: Share, max: f64| share.value().map(|value| value <= max);
-        let at_least = |share: Share, min: f64| share.value().map(|value| value >= min);
         let [five, ten] = [0.05, 0.10].map(|by| slower(by).unwrap_or_default());
-        let of = |share: Share, wanted: &str, what: &str, passed| Criterion {
+        let of = |what: &str, share: Share, wanted: &str, is_met: fn(f64) -> bool| Criterion {
             words: format!("{what}: {}, {wanted}", share_in_words(share)),
-            passed,
+            passed: share.value().map(is_met),
         };
-        let (false_positives, control) = (self.false_positives, self.control_found);
+        let same = "Of two identical variants, one is reported as slower";
+        let control = "Buffers of 4 KiB are found to be slower than those of 64 KiB";
+        let mode = "A variant that is slow at times is reported as slower in typical runs";
         let mut criteria = vec![
-            of(
-                false_positives,
-                "at most 5 %",
-                "Of two identical variants, one is reported as slower",
-                at_most(false_positives, FALSE_MAX),
-            ),
-            of(five, "at least 80 %", "A slowdown of 5 % is found", at_least(five, FOUND_5_MIN)),
-            of(ten, "at least 95 %", "A slowdown of 10 % is found", at_least(ten, FOUND_10_MIN)),
-            of(
-                control,
-                "all",
-                "Buffers of 4 KiB are found to be slower than those of 64 KiB",
-                at_least(control, 1.0),
-            ),
-            of(
-                self.mode_mistaken,
-                "at most 5 %",
-                "A variant that is slow at times is reported as slower in typical runs",
-                at_most(self.mode_mistaken, FALSE_MAX),
-            ),
-            of(
-                self.mode_seen,
-                "at least 80 %",
-                "Its slow runs are detected",
-                at_least(self.mode_seen, SEEN_MIN),
-            ),
+            of(same, self.false_positives, "at most 5 %", |share| share <= FALSE_MAX),
+            of("A slowdown of 5 % is found", five, "at least 80 %", |it| it >= FOUND_5_MIN),
+            of("A slowdown of 10 % is found", ten, "at least 95 %", |it| it >= FOUND_10_MIN),
+            of(control, self.control_found, "all", |share| share >= 1.0),
+            of(mode, self.mode_mistaken, "at most 5 %", |share| share <= FALSE_MAX),
+            of("Its slow runs are detected", self.mode_seen, "at least 80 %", |it| it >= SEEN_MIN),
         ];
         criteria.extend(self.prover.iter().map(|check| Criterion {
             words: check.words.clone(),

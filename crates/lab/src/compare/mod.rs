@@ -111,7 +111,7 @@ struct Key {
     cell: String,
     variant: String,
     /// What is compared, so that runs of different experiments are not mixed up.
-    measure: String,
+    measure: Measure,
 }
 
 /// A variant in a cell of one run.
@@ -135,7 +135,7 @@ fn measured(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant
             let runs = points.runs(index, false);
             let undisturbed = points.tell_waits(index).then(|| points.runs(index, true));
             if !runs.is_empty() {
-                let measure = measure_name(part.measure).to_owned();
+                let measure = part.measure;
                 let key = Key { cell: id.clone(), variant: variant.clone(), measure };
                 let plain = described(part, &cell, variant);
                 let state = cell.state;
@@ -144,14 +144,6 @@ fn measured(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant
         }
     }
     measured
-}
-
-fn measure_name(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Elapsed => "elapsed",
-        Measure::Durable => "durable",
-        Measure::Processor => "processor",
-    }
 }
 
 fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellChange> {
@@ -181,8 +173,7 @@ fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellC
 
 impl MeasuredVariant {
     fn sessions(&self) -> usize {
-        let sessions: Vec<u32> = self.runs.keys().map(|(session, _)| *session).collect();
-        sessions.chunk_by(|one, next| one == next).count()
+        self.runs.keys().map(|(session, _)| session).collect::<BTreeSet<_>>().len()
     }
 }
 

@@ -152,11 +152,6 @@ impl Sessions {
         self.log_ratios.len()
     }
 
-    /// The value of each session: the logarithm of its typical ratio.
-    pub fn session_log_ratios(&self) -> Vec<f64> {
-        bisquare::means(&self.log_ratios)
-    }
-
     /// The ratio of typical times, or of expected times where a slow mode is shown or would make the
     /// answer less sure; `None` with fewer than two sessions, which have no error estimate.
     pub fn estimate(&self) -> Option<Estimate> {
@@ -170,7 +165,7 @@ impl Sessions {
     }
 
     fn typical(&self) -> Option<Estimate> {
-        let typical = trimmed(&self.session_log_ratios())?;
+        let typical = trimmed(&bisquare::means(&self.log_ratios))?;
         Some(Estimate { freedom: (typical.freedom - self.freedom_spent).max(1.0), ..typical })
     }
 

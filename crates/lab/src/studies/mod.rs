@@ -92,8 +92,7 @@ impl Finding {
             Finding::Page(of) => of.headline(),
             Finding::Scaling(of) => of.headline(),
             Finding::Order(of) => of.headline(),
-            Finding::SizeFit(_) | Finding::Split(_) => None,
-            Finding::Floor(_) | Finding::Published(_) => None,
+            _ => None,
         }
     }
 }

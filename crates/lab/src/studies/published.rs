@@ -209,16 +209,11 @@ impl Published {
                 (KERNEL_NOW, &|row| share(row.now_system_ns, row.now_ns)),
             ],
         );
-        if self.rows.iter().all(|row| row.then.file_bytes == row.now_bytes) {
-            sheet.drop("file then");
-        }
-        if self.rows.iter().all(|row| row.then.system_ns.is_none()) {
-            sheet.drop(KERNEL_THEN);
-            sheet.drop(KERNEL_NOW);
-        }
-        if self.rows.iter().all(|row| row.now_ratio.is_none()) {
-            sheet.drop("now, to it");
-        }
+        let all = |is_so: fn(&Row) -> bool| self.rows.iter().all(is_so);
+        sheet.drop_if(all(|row| row.then.file_bytes == row.now_bytes), "file then");
+        sheet.drop_if(all(|row| row.then.system_ns.is_none()), KERNEL_THEN);
+        sheet.drop_if(all(|row| row.then.system_ns.is_none()), KERNEL_NOW);
+        sheet.drop_if(all(|row| row.now_ratio.is_none()), "now, to it");
         sheet
     }
 

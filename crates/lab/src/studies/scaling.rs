@@ -173,9 +173,7 @@ impl Scaling {
                 ("times as fast", &speed_up),
             ],
         );
-        if self.steps.iter().all(|step| step.of == Of::Workers) {
-            sheet.drop("each");
-        }
+        sheet.drop_if(self.steps.iter().all(|step| step.of == Of::Workers), "each");
         if let Some(said) = self.headline() {
             sheet.say(format!("{said}."));
         }

@@ -43,14 +43,14 @@ impl Sheet {
     /// Takes the column called `name` away when it says the same in every row.
     pub(crate) fn drop_if_uniform(&mut self, name: &str) {
         let at = self.columns.iter().position(|column| column == name);
-        if at.is_some_and(|at| self.rows.windows(2).all(|pair| pair[0][at] == pair[1][at])) {
-            self.drop(name);
-        }
+        let is_same = |at: usize| self.rows.windows(2).all(|pair| pair[0][at] == pair[1][at]);
+        self.drop_if(at.is_some_and(is_same), name);
     }
 
-    /// Takes the column called `name` away.
-    pub(crate) fn drop(&mut self, name: &str) {
-        if let Some(at) = self.columns.iter().position(|column| column == name) {
+    /// Takes the column called `name` away if it `is_idle`.
+    pub(crate) fn drop_if(&mut self, is_idle: bool, name: &str) {
+        let at = self.columns.iter().position(|column| column == name);
+        if let Some(at) = at.filter(|_| is_idle) {
             self.columns.remove(at);
             self.key_columns -= usize::from(at < self.key_columns);
             self.rows.iter_mut().for_each(|row| {

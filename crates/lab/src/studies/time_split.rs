@@ -139,12 +139,8 @@ impl Split {
             ),
             false => format!("{waiting}. These are medians, which do not add up exactly."),
         });
-        if !waits_known {
-            sheet.drop("for a cpu");
-        }
-        if of_largest().all(|parts| parts.major_faults == 0.0) {
-            sheet.drop("major");
-        }
+        sheet.drop_if(!waits_known, "for a cpu");
+        sheet.drop_if(of_largest().all(|parts| parts.major_faults == 0.0), "major");
         sheet.drop_if_uniform("state");
         sheet
     }

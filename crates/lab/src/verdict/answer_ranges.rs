@@ -5,6 +5,7 @@ use super::plain_names::plain_name;
 use super::{CellVerdict, Comparison, PartVerdict};
 use crate::definition::cell::{Cell, Destination, Shape};
 use crate::definition::{Definition, Part};
+use crate::in_order::gathered;
 use crate::page_cache::state::State;
 use crate::stats::Answer;
 use crate::{words, workload};
@@ -30,23 +31,20 @@ impl PartVerdict {
                 answered.push((cell.clone(), CellAnswer::of(verdict)));
             }
         }
-        // A stable sort: circumstances stay in the order of the definition.
-        let order: Vec<String> =
-            answered.iter().map(|(cell, _)| circumstances(part, cell)).collect();
-        let place = |cell: &Cell| order.iter().position(|it| *it == circumstances(part, cell));
-        answered.sort_by_key(|(cell, _)| (place(cell), cell.file_bytes));
+        // Circumstances are in the order of the definition.
+        let mut answered = gathered(answered, |(cell, _)| circumstances(part, cell));
+        answered.iter_mut().for_each(|(_, of)| of.sort_by_key(|(cell, _)| cell.file_bytes));
         let by = |key: fn(&CellAnswer) -> Key| {
             let mut ranges: Vec<Range> = Vec::new();
-            for (cell, answer) in &answered {
-                let circumstances = circumstances(part, cell);
-                match ranges.last_mut() {
-                    Some(last)
-                        if last.circumstances == circumstances
-                            && key(&last.answer) == key(answer) =>
-                    {
-                        last.add(cell, answer);
-                    }
-                    _ => ranges.push(Range::of(cell, answer, circumstances)),
+            for (circumstances, (cell, answer)) in
+                answered.iter().flat_map(|(words, cells)| cells.iter().map(move |it| (words, it)))
+            {
+                let alike = |last: &&mut Range| {
+                    last.circumstances == *circumstances && key(&last.answer) == key(answer)
+                };
+                match ranges.last_mut().filter(alike) {
+                    Some(last) => last.add(cell, answer),
+                    None => ranges.push(Range::of(cell, answer, circumstances.clone())),
                 }
             }
             ranges

@@ -54,20 +54,11 @@ impl Conclusion {
 }
 
 impl PartVerdict {
-    /// The answer of the part. Empty if nothing was compared.
-    pub fn conclusion(&self, definition: &Definition) -> Conclusion {
-        let part = definition.parts.iter().find(|part| part.name == self.part);
-        part.map_or_else(Conclusion::default, |part| self.concluded(definition, part))
-    }
-
     /// The answer for the largest files of each circumstance, as clauses. Empty if nothing was
     /// compared.
     pub(super) fn brief(&self, definition: &Definition) -> Vec<String> {
-        let part = definition.parts.iter().find(|part| part.name == self.part);
-        let Some(part) = part.filter(|part| has_answer(part)) else { return Vec::new() };
-        let baseline = plain_name(part, &part.baseline);
-        let sentences = Sentences { part, baseline: &baseline, measure: part.measure };
-        let ranges = self.ranges(definition, part);
+        let Some(sentences) = self.sentences(definition) else { return Vec::new() };
+        let (part, ranges) = (sentences.part, self.ranges(definition, sentences.part));
         let is_largest = |(at, range): &(usize, &Range)| {
             ranges.get(at + 1).is_none_or(|next| next.circumstances != range.circumstances)
         };
@@ -78,19 +69,15 @@ impl PartVerdict {
         largest.map(|(_, range)| sentences.range(range, &range.place(part))).collect()
     }
 
-    pub(super) fn concluded(&self, definition: &Definition, part: &Part) -> Conclusion {
-        if !has_answer(part) {
-            return Conclusion::default();
-        }
-        let baseline = plain_name(part, &part.baseline);
-        let ranges = self.ranges(definition, part);
-        let sentences = Sentences { part, baseline: &baseline, measure: part.measure };
-        match ranges.as_slice() {
+    /// The answer of the part. Empty if nothing was compared.
+    pub fn conclusion(&self, definition: &Definition) -> Conclusion {
+        let Some(sentences) = self.sentences(definition) else { return Conclusion::default() };
+        match self.ranges(definition, sentences.part).as_slice() {
             [] => Conclusion::default(),
-            [only] => Conclusion {
-                sentence: format!("On this machine {}.", sentences.range(only, &only.place(part))),
-                rows: Vec::new(),
-            },
+            [only] => {
+                let answer = sentences.range(only, &only.place(sentences.part));
+                Conclusion { sentence: format!("On this machine {answer}."), rows: Vec::new() }
+            }
             several if several.iter().all(|it| it.answer.shown == Shown::TooFew) => Conclusion {
                 sentence: "On this machine there were too few sessions to compare.".to_owned(),
                 rows: Vec::new(),
@@ -98,20 +85,21 @@ impl PartVerdict {
             several => sentences.list(several),
         }
     }
-}
 
-/// Whether a part has an answer of this kind. Runs one after another cannot separate a variant from its
-/// place in the order.
-fn has_answer(part: &Part) -> bool {
-    part.order != Order::OneAfterAnother && !part.baseline.is_empty()
+    /// `None` if the part has no answer of this kind: runs one after another cannot separate a variant
+    /// from its place in the order.
+    fn sentences<'d>(&self, definition: &'d Definition) -> Option<Sentences<'d>> {
+        let part = definition.parts.iter().find(|part| part.name == self.part)?;
+        let has_answer = part.order != Order::OneAfterAnother && !part.baseline.is_empty();
+        has_answer.then(|| Sentences { part, baseline: plain_name(part, &part.baseline) })
+    }
 }
 
 /// What the sentences of a part have in common.
 struct Sentences<'p> {
     part: &'p Part,
     /// The baseline in plain words.
-    baseline: &'p str,
-    measure: Measure,
+    baseline: String,
 }
 
 impl Sentences<'_> {
@@ -148,7 +136,7 @@ impl Sentences<'_> {
             (false, false) => String::new(),
         };
         let factors = factors(ranges);
-        let baseline = self.baseline;
+        let baseline = &self.baseline;
         let is_faster = |range: &Range| matches!(range.answer.shown, Shown::Faster { .. });
         let sentence = match ranges.iter().any(is_faster) {
             true => {
@@ -188,15 +176,15 @@ impl Sentences<'_> {
             Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
                 Some(words::listed_with("or", &self.close(leader, others).names))
             }
-            Shown::Baseline { .. } => Some(self.baseline.to_owned()),
+            Shown::Baseline { .. } => Some(self.baseline.clone()),
             _ => None,
         }
     }
 
     /// The answer of a range as a clause. `place` is what it is about.
     fn range(&self, range: &Range, place: &str) -> String {
-        let baseline = self.baseline;
-        let of = match self.measure {
+        let baseline = &self.baseline;
+        let of = match self.part.measure {
             Measure::Elapsed => format!("the time of {baseline}"),
             Measure::Durable => format!("the time of {baseline} until the copy is on the medium"),
             Measure::Processor => format!("the processor time of {baseline}"),
@@ -207,7 +195,7 @@ impl Sentences<'_> {
 
     /// The answer of a range in a list, whose sentence has the baseline.
     fn in_row(&self, range: &Range) -> (String, String) {
-        let of = match self.measure {
+        let of = match self.part.measure {
             Measure::Elapsed => "that time",
             Measure::Durable => "that time until the copy is on the medium",
             Measure::Processor => "that processor time",
@@ -217,7 +205,7 @@ impl Sentences<'_> {
 
     /// The fastest variants of a range, and what is said of them. `of` is the time of the baseline.
     fn clause(&self, range: &Range, place: &str, of: &str) -> (String, String) {
-        let baseline = self.baseline;
+        let baseline = &self.baseline;
         let (fastest, said) = match &range.answer.shown {
             Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
                 let close = self.close(leader, others);
@@ -239,12 +227,12 @@ impl Sentences<'_> {
             }
             Shown::Baseline { next } => {
                 let said = format!(" is the fastest{place}; {}", self.next_to_baseline(next));
-                (baseline.to_owned(), said)
+                (baseline.clone(), said)
             }
             Shown::TooFew => {
                 (String::new(), format!("there were too few sessions to compare{place}"))
             }
-            Shown::NoneFaster => (baseline.to_owned(), format!(" is as fast as any other{place}")),
+            Shown::NoneFaster => (baseline.clone(), format!(" is as fast as any other{place}")),
             Shown::Open { unresolved, of } => {
                 let open = unresolved_of(*unresolved, *of);
                 let nothing = format!("nothing is shown to be faster than {baseline}{place}");

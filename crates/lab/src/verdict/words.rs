@@ -42,7 +42,7 @@ impl PartVerdict {
             count(Answer::Equivalent),
             count(Answer::Unresolved)
         );
-        format!("{} {counts}", self.concluded(definition, part).paragraph())
+        format!("{} {counts}", self.conclusion(definition).paragraph())
     }
 
     /// For a part without comparisons: which variant has the least time, by cell.

@@ -37,9 +37,9 @@ impl CallCost {
         let calls = buckets.iter().fold(0, |sum: u64, (_, calls)| sum.saturating_add(*calls));
         let quantile = |q: f64| {
             let mut before = 0.0;
-            let at = buckets.iter().find(|(_, calls)| {
-                before += *calls as f64;
-                before >= q * buckets_calls(&buckets)
+            let at = buckets.iter().find(|(_, of_bucket)| {
+                before += *of_bucket as f64;
+                before >= q * calls as f64
             });
             at.map_or(f64::NAN, |(ns, _)| *ns)
         };
@@ -56,10 +56,6 @@ impl CallCost {
             then_median_ns: None,
         })
     }
-}
-
-fn buckets_calls(buckets: &[(f64, u64)]) -> f64 {
-    buckets.iter().map(|(_, calls)| *calls as f64).sum()
 }
 
 /// The groups in which calls lie, from counts of calls at ascending times. Counts are put into bins
