@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use lab::certificate::store::{Badge, StoredCertificate, Subject};
+use lab::certificate::store::{StoredCertificate, Subject};
 use lab::run_dir::HowRun;
-
-use crate::version::VERSION;
 
 /// The certificate for this machine and the file systems of a run, if there is one.
 pub(super) fn find(how: &HowRun) -> Option<StoredCertificate> {
-    let subject = Subject::of(&how.src_dir, &how.dst_dir);
-    Badge::find(dir().as_deref(), &subject, &lab::environment::kernel(), VERSION).1
+    StoredCertificate::find(&dir()?, &Subject::of(&how.src_dir, &how.dst_dir))
 }
 
 /// The directory of the certificates: `haulage/certificates` in the state directory of the XDG Base

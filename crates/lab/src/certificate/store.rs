@@ -137,6 +137,12 @@ impl StoredCertificate {
         Ok(path)
     }
 
+    /// The one for `subject` in `dir`, where there is one.
+    pub fn find(dir: &Path, subject: &Subject) -> Option<StoredCertificate> {
+        let kept = StoredCertificate::read(&dir.join(subject.file_name()));
+        kept.filter(|kept| kept.subject == *subject)
+    }
+
     /// The one in `path`; `None` when there is none that this version can read.
     pub fn read(path: &Path) -> Option<StoredCertificate> {
         let read: StoredCertificate = serde_json::from_slice(&files::read(path).ok()?).ok()?;
@@ -183,21 +189,6 @@ impl StoredCertificate {
 }
 
 impl Badge {
-    /// The badge for `subject` from the certificates in `dir`, with the certificate where there is
-    /// one.
-    pub fn find(
-        dir: Option<&Path>,
-        subject: &Subject,
-        kernel: &str,
-        haulage_version: &str,
-    ) -> (Badge, Option<StoredCertificate>) {
-        let kept = dir.and_then(|dir| StoredCertificate::read(&dir.join(subject.file_name())));
-        match kept.filter(|kept| kept.subject == *subject) {
-            Some(kept) => (kept.badge(kernel, haulage_version), Some(kept)),
-            None => (Badge::none(), None),
-        }
-    }
-
     /// Of a machine without a certificate.
     pub fn none() -> Badge {
         Badge {
@@ -242,13 +233,12 @@ mod tests {
         let kept = kept(true, 0.03);
         let dir = home.path().join("certificates");
         kept.keep(&dir).expect("kept");
-        let find = |subject: &Subject| Badge::find(Some(&dir), subject, "Linux 1", "1.0.0");
-        let (badge, found) = find(&kept.subject);
+        let found = StoredCertificate::find(&dir, &kept.subject).expect("the one kept");
+        let badge = found.badge("Linux 1", "1.0.0");
         assert_eq!((badge.status, badge.deltas.warm), (CertificateStatus::Certified, 0.03));
-        assert_eq!(found, Some(kept.clone()));
+        assert_eq!(found, kept);
         let other = Subject { host: "other".to_owned(), ..kept.subject.clone() };
-        assert_eq!(find(&other), (Badge::none(), None));
-        assert_eq!(Badge::find(None, &kept.subject, "", "").0, Badge::none());
+        assert_eq!(StoredCertificate::find(&dir, &other), None);
     }
 
     #[test]
