@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use lab::in_order::distinct;
+use lab::in_order::{distinct, gathered};
 
 /// How the marks of a variant look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
+    /// Its place among the variants of the report.
+    pub number: usize,
     /// The engine, or the first word of the variant in workloads without engines.
     pub engine: String,
     /// The place of its colour and symbol in [`ROWS`].
@@ -21,12 +23,6 @@ pub struct Style {
 
 /// The variants of a report, in the order of their numbers.
 pub type Styles = BTreeMap<String, Style>;
-
-/// The number and the style of a variant. `None` for a mark of no variant.
-pub fn numbered<'r>(styles: &'r Styles, variant: Option<&str>) -> Option<(usize, &'r Style)> {
-    let name = variant?;
-    styles.iter().enumerate().find(|(_, (of, _))| *of == name).map(|(at, (_, style))| (at, style))
-}
 
 /// The look of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -88,30 +84,21 @@ const fn row(
 pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> Styles {
     let unique = distinct(variants);
     let known = |engine: &str| ROWS.iter().position(|row| row.engine == engine);
-    let mut taken: Vec<(&str, usize)> = Vec::new();
-    for engine in unique.iter().map(|variant| engine_of(variant)) {
-        if let Some(row) = known(engine) {
-            taken.push((engine, row));
+    let mut taken: Vec<usize> = unique.iter().filter_map(|it| known(engine_of(it))).collect();
+    let mut styles = BTreeMap::new();
+    for (engine, variants) in gathered(unique, |variant| engine_of(variant)) {
+        let row = known(engine).unwrap_or_else(|| {
+            let free = (0..ROWS.len()).find(|row| !taken.contains(row));
+            taken.push(free.unwrap_or(taken.len() % ROWS.len()));
+            taken[taken.len() - 1]
+        });
+        for (index, variant) in variants.into_iter().enumerate() {
+            let dash = index % DASHES.len();
+            let style = Style { number: 0, engine: engine.to_owned(), row, dash };
+            styles.insert(variant.to_owned(), style);
         }
     }
-    let mut variants_of: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut styles = BTreeMap::new();
-    for variant in unique {
-        let engine = engine_of(variant);
-        let row = match taken.iter().find(|(name, _)| *name == engine) {
-            Some((_, row)) => *row,
-            None => {
-                let free = (0..ROWS.len()).find(|row| taken.iter().all(|(_, used)| used != row));
-                let row = free.unwrap_or(taken.len() % ROWS.len());
-                taken.push((engine, row));
-                row
-            }
-        };
-        let count = variants_of.entry(engine).or_default();
-        let style = Style { engine: engine.to_owned(), row, dash: *count % DASHES.len() };
-        *count += 1;
-        styles.insert(variant.to_owned(), style);
-    }
+    styles.values_mut().enumerate().for_each(|(number, style)| style.number = number);
     styles
 }
 
@@ -121,11 +108,6 @@ pub fn engine_of(variant: &str) -> &str {
     let end = variant.find([':', '@', ' ', ',']).unwrap_or(variant.len());
     let engine = &variant[..end];
     if engine.parse::<engines::Bytes>().is_ok() { "buffer" } else { engine }
-}
-
-/// Whether a variant is a floor to compare with, which copies no file.
-pub fn is_floor(variant: &str) -> bool {
-    engine_of(variant) == "memory"
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! The contents of a report, before they are drawn.
 
-use std::collections::BTreeMap;
-
 use lab::compare::Change;
 use lab::definition::Analysis;
 use lab::tune::record::Record;
 
 use crate::figure::{self};
-use crate::palette::{self, Style};
+use crate::palette::{self, Styles};
 use crate::plot::Figure;
 use crate::source::Source;
 use crate::summary::Summary;
@@ -24,7 +22,7 @@ pub struct Report<'s> {
     /// The figures for which there is data. The first one answers the question.
     pub figures: Vec<Figure>,
     /// How the marks of each variant look.
-    pub styles: BTreeMap<String, Style>,
+    pub styles: Styles,
 }
 
 impl<'s> Report<'s> {
@@ -65,8 +63,7 @@ impl<'s> Report<'s> {
     pub fn comparing(sources: &'s [Source; 2], epsilon: f64) -> Report<'s> {
         let mut report = Report::of(sources, epsilon);
         let [first, second] = sources;
-        let (one, other) = (first.deltas(), second.deltas());
-        let deltas = one.larger(other);
+        let deltas = first.deltas().larger(second.deltas());
         let change = Change::of(&first.run, &second.run, deltas);
         report.figures.splice(0..0, figure::change::figure(&change, &report.summaries));
         report.change = Some(change);

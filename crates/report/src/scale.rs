@@ -1,8 +1,8 @@
 //! The range of an axis, the positions of values on it, and its ticks.
 
-use lab::in_order::distinct;
+use lab::in_order::{distinct, gathered};
 
-use crate::plot::{Axis, Mark, Panel, Shape, Unit};
+use crate::plot::{Along, Axis, Mark, Panel, Shape, Unit};
 
 /// An interval extends an axis to at most this multiple of its value, so that a very wide one does
 /// not compress the others.
@@ -41,11 +41,8 @@ impl Range {
         let (low, high) = usable
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         if low > high {
-            return if log {
-                Range { low: 0.1, high: 10.0, log }
-            } else {
-                Range { low: 0.0, high: 1.0, log }
-            };
+            let (low, high) = if log { (0.1, 10.0) } else { (0.0, 1.0) };
+            return Range { low, high, log };
         }
         if log {
             let room = (high / low).powf(0.04).max(1.02);
@@ -166,15 +163,13 @@ fn plain(value: f64, more: usize) -> String {
     if value.abs() >= 1000.0 {
         return lab::words::grouped(&format!("{value:.0}"));
     }
-    let digits = if value.abs() >= 99.5 {
-        0
-    } else if value.abs() >= 9.95 {
-        1
-    } else {
-        2
+    let digits = match value.abs() {
+        abs if abs >= 99.5 => 0,
+        abs if abs >= 9.95 => 1,
+        abs if abs >= 0.1 => 2,
+        _ => 4,
     };
-    let digits = if value.abs() < 0.1 { 4 } else { digits } + more;
-    let text = format!("{value:.digits$}");
+    let text = format!("{value:.0$}", digits + more);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
@@ -184,17 +179,12 @@ fn plain(value: f64, more: usize) -> String {
 /// The values of all marks on x (0) or y (1).
 fn values(panel: &Panel, side: usize) -> Vec<f64> {
     let mut values = Vec::new();
-    for mark in &panel.marks {
-        of_mark(mark, side, &mut values);
-    }
-    if let Some(longest) = longest_bar(panel).filter(|_| side == 0) {
-        values.push(longest);
-    }
+    panel.marks.iter().for_each(|mark| of_mark(mark, side, &mut values));
+    values.extend(longest_bar(panel).filter(|_| side == 0));
     values
 }
 
 fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
-    let along = |along: crate::plot::Along| usize::from(along == crate::plot::Along::Y);
     match &mark.shape {
         Shape::Violin { at, room, outline, runs, .. } => match side {
             0 => values.extend([at / room.sqrt(), at * room.sqrt()]),
@@ -207,8 +197,8 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
             for dot in dots {
                 let value = [dot.x, dot.y][side];
                 values.push(value);
-                if along(*of) == side {
-                    let Some((low, high)) = dot.interval else { continue };
+                let along = usize::from(*of == Along::Y);
+                if let Some((low, high)) = dot.interval.filter(|_| along == side) {
                     values.push(low.max(value / INTERVAL_REACH));
                     values.push(high.min(value * INTERVAL_REACH));
                 }
@@ -222,24 +212,19 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
             few => few.to_vec(),
         }),
         Shape::Rule { at, text, .. } if side == 0 && !text.is_empty() => values.push(*at),
-        Shape::Recommended { epsilon, call_ns, byte_ns, .. } if side == 0 => {
-            values.push(call_ns / (epsilon * byte_ns));
-        }
+        Shape::Recommended { epsilon, product, .. } if side == 0 => values.push(product / epsilon),
         _ => {}
     }
 }
 
 /// The length of the longest row of stacked bars.
 fn longest_bar(panel: &Panel) -> Option<f64> {
-    let mut ends: Vec<(f64, f64)> = Vec::new();
-    for mark in &panel.marks {
-        let Shape::Bar { row, length, .. } = &mark.shape else { continue };
-        match ends.iter_mut().find(|(of, _)| of == row) {
-            Some((_, end)) => *end += length,
-            None => ends.push((*row, *length)),
-        }
-    }
-    ends.into_iter().map(|(_, end)| end).reduce(f64::max)
+    let bars = panel.marks.iter().filter_map(|mark| match mark.shape {
+        Shape::Bar { row, length, .. } => Some((row, length)),
+        _ => None,
+    });
+    let rows = gathered(bars, |(row, _)| *row).into_iter();
+    rows.map(|(_, bars)| bars.iter().map(|(_, length)| length).sum()).reduce(f64::max)
 }
 
 #[cfg(test)]

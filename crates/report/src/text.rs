@@ -1,15 +1,14 @@
 //! The report for a terminal: conclusions, rows of intervals and violins, and tables.
 
-use std::fmt::Write;
-
 use lab::verdict::conclusion::Conclusion;
 use lab::verdict::resolve;
 use unicode_width::UnicodeWidthStr;
 
 use crate::columns::{self, visible};
 use crate::headline;
+use crate::machine;
 use crate::palette::{ROWS, Style};
-use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
+use crate::plot::{Along, Axis, Dot, Entry, Figure, Group, Panel, Shape, Table};
 use crate::report::Report;
 use crate::scale::Range;
 use crate::summary::Summary;
@@ -52,7 +51,8 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     paragraph(text, &format!("{}: {}", definition.title, definition.question), columns);
     text.push('\n');
     let answer = headline::of_run(source);
-    emphasised(text, &answer.sentence, columns);
+    let sentence = columns::wrapped(&plain(&answer.sentence), columns, "");
+    text.push_str(&format!("\x1b[1m{sentence}\x1b[0m"));
     rows(text, &answer, columns);
     let open = source.verdict.unresolved(definition);
     if open.count > 0 {
@@ -60,7 +60,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
         if let Some(further) = open.further {
             let command = resolve::command_in(&source.run, further, columns);
             command.lines().for_each(|line| {
-                let _ = writeln!(text, "{}", visible(line));
+                text.push_str(&format!("{}\n", visible(line)));
             });
         }
     }
@@ -73,7 +73,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
         rows(text, &answer, columns);
     }
     text.push('\n');
-    paragraph(text, &source.machine(), columns);
+    paragraph(text, &machine::line(&source.run.environment), columns);
     paragraph(text, &source.badge().words, columns);
     for note in &source.verdict.notes {
         paragraph(text, &format!("Note: {note}"), columns);
@@ -91,7 +91,7 @@ fn rows(text: &mut String, answer: &Conclusion, columns: usize) {
 
 fn of_figure(text: &mut String, figure: &Figure, report: &Report<'_>, columns: usize) {
     let title = figure.about.title;
-    let _ = writeln!(text, "\x1b[1m{title}\x1b[0m\n{}", "─".repeat(title.width()));
+    text.push_str(&format!("\x1b[1m{title}\x1b[0m\n{}\n", "─".repeat(title.width())));
     let before = text.len();
     for group in &figure.groups {
         of_group(text, group, report, columns);
@@ -109,8 +109,10 @@ fn of_figure(text: &mut String, figure: &Figure, report: &Report<'_>, columns: u
 
 fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usize) {
     for panel in &group.panels {
-        let mut rows = strips(panel);
-        rows.extend(violins(panel));
+        let (rows, axis, range) = match panel.y.categories.is_empty() {
+            false => (strips(panel), &panel.x, Range::of_x(panel)),
+            true => (violins(panel), &panel.y, Range::of_y(panel)),
+        };
         if rows.is_empty() {
             continue;
         }
@@ -126,15 +128,14 @@ fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usiz
         let strip_columns = columns - name_columns - VALUE_COLUMNS - 2;
         for row in rows {
             let style = row.variant.and_then(|variant| report.styles.get(variant));
-            let _ = writeln!(
-                text,
-                "{} {} {}",
+            text.push_str(&format!(
+                "{} {} {}\n",
                 padded(&row.name, name_columns),
-                coloured(&row.picture(strip_columns), style),
+                coloured(&row.picture(range, strip_columns), style),
                 row.value
-            );
+            ));
         }
-        scale(text, panel, name_columns, strip_columns);
+        scale(text, axis, range, [name_columns, strip_columns]);
     }
 }
 
@@ -143,7 +144,6 @@ struct Row<'p> {
     name: String,
     variant: Option<&'p str>,
     value: String,
-    range: Range,
     drawn: Drawn<'p>,
 }
 
@@ -160,7 +160,6 @@ enum Drawn<'p> {
 
 /// The rows of a panel whose vertical axis has categories.
 fn strips(panel: &Panel) -> Vec<Row<'_>> {
-    let range = Range::of_x(panel);
     let mut rows = Vec::new();
     for (index, category) in panel.y.categories.iter().enumerate() {
         let here = |at: f64| (at - index as f64).abs() < 0.5;
@@ -200,26 +199,25 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
             ([], true) => continue,
         };
         let variant = category.variant.as_deref();
-        rows.push(Row { name: category.label.clone(), variant, value, range, drawn });
+        rows.push(Row { name: category.label.clone(), variant, value, drawn });
     }
     rows
 }
 
 /// A row for each violin that is shown at first, by size.
 fn violins(panel: &Panel) -> Vec<Row<'_>> {
-    let range = Range::of_y(panel);
     let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
     for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
         let Shape::Violin { at, outline, runs, median, .. } = &mark.shape else { continue };
-        let name = match panel.x.categories.is_empty() {
-            true => format!("{} {}", crate::scale::shown(panel.x.unit, *at), mark.name),
-            false => mark.name.clone(),
+        let variant = mark.variant.as_deref();
+        let size = match panel.x.categories.is_empty() {
+            true => crate::scale::shown(panel.x.unit, *at) + " ",
+            false => String::new(),
         };
         let row = Row {
-            name,
-            variant: mark.variant.as_deref(),
+            name: size + variant.unwrap_or_default(),
+            variant,
             value: crate::scale::shown(panel.y.unit, *median),
-            range,
             drawn: Drawn::Violin { outline, runs, median: *median },
         };
         rows.push((*at, row));
@@ -229,24 +227,23 @@ fn violins(panel: &Panel) -> Vec<Row<'_>> {
 }
 
 impl Row<'_> {
-    fn picture(&self, columns: usize) -> String {
+    fn picture(&self, range: Range, columns: usize) -> String {
         let mut cells = vec![' '; columns];
         let last = columns - 1;
         // The clamp keeps it in range.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let at =
-            |value: f64| (self.range.share(value).clamp(0.0, 1.0) * last as f64).round() as usize;
+        let at = |value: f64| (range.share(value).clamp(0.0, 1.0) * last as f64).round() as usize;
         match &self.drawn {
             Drawn::Interval { dot, hollow } => {
-                if self.range.low < 1.0 && self.range.high > 1.0 {
+                if range.low < 1.0 && range.high > 1.0 {
                     cells[at(1.0)] = '│';
                 }
                 if let Some((low, high)) = dot.interval {
                     let (from, to) = (at(low), at(high));
                     // A file that was edited may have its ends the wrong way round.
                     cells[from.min(to)..=from.max(to)].fill('─');
-                    cells[from] = if self.range.share(low) < 0.0 { '←' } else { '├' };
-                    cells[to] = if self.range.share(high) > 1.0 { '→' } else { '┤' };
+                    cells[from] = if range.share(low) < 0.0 { '←' } else { '├' };
+                    cells[to] = if range.share(high) > 1.0 { '→' } else { '┤' };
                 }
                 cells[at(dot.x)] = if *hollow { '○' } else { '●' };
             }
@@ -291,12 +288,7 @@ impl Row<'_> {
 }
 
 /// The axis below the rows: labels at the positions of their values.
-fn scale(text: &mut String, panel: &Panel, name_columns: usize, columns: usize) {
-    let along_x = !panel.y.categories.is_empty();
-    let (axis, range) = match along_x {
-        true => (&panel.x, Range::of_x(panel)),
-        false => (&panel.y, Range::of_y(panel)),
-    };
+fn scale(text: &mut String, axis: &Axis, range: Range, [name_columns, columns]: [usize; 2]) {
     let mut line = vec![' '; columns];
     let mut free = 0;
     for (value, label) in range.ticks(axis, columns / 9) {
@@ -317,8 +309,8 @@ fn scale(text: &mut String, panel: &Panel, name_columns: usize, columns: usize) 
     let log = if range.log { ", log scale" } else { "" };
     let label = padded(&format!("{}{log}", axis.label), columns + VALUE_COLUMNS);
     let label = label.trim_end();
-    let _ = writeln!(text, "{} {}", " ".repeat(name_columns), line.trim_end());
-    let _ = writeln!(text, "{} {label}", " ".repeat(name_columns));
+    text.push_str(&format!("{} {}\n", " ".repeat(name_columns), line.trim_end()));
+    text.push_str(&format!("{} {label}\n", " ".repeat(name_columns)));
 }
 
 /// A table, in which columns of words are left-aligned.
@@ -332,7 +324,7 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
     let shown = |row: &Vec<Entry>| row.iter().map(|entry| entry.shown().to_owned()).collect();
     let rows: Vec<Vec<String>> = table.rows.iter().map(shown).collect();
     for (_, line) in columns::lines(&table.columns, 1, is_words, &rows, columns) {
-        let _ = writeln!(text, "{line}");
+        text.push_str(&format!("{line}\n"));
     }
 }
 
@@ -353,13 +345,6 @@ fn coloured(text: &str, style: Option<&Style>) -> String {
     let Some(style) = style else { return text.to_owned() };
     let part = |at: usize| u8::from_str_radix(&ROWS[style.row].dark[at..at + 2], 16).unwrap_or(128);
     format!("\x1b[38;2;{};{};{}m{text}\x1b[0m", part(1), part(3), part(5))
-}
-
-/// A paragraph in bold.
-fn emphasised(text: &mut String, words: &str, columns: usize) {
-    text.push_str("\x1b[1m");
-    paragraph(text, words, columns);
-    let _ = write!(text, "\x1b[0m");
 }
 
 fn paragraph(text: &mut String, words: &str, columns: usize) {

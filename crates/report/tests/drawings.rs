@@ -51,14 +51,10 @@ fn each_figure_is_drawn_as_svg_and_png() {
             panic!("{}: {why}", drawing.name);
         });
         assert!(png.starts_with(b"\x89PNG"), "{}", drawing.name);
-        assert!(
-            !drawing.svg().contains("NaN") && !drawing.svg().contains("inf"),
-            "{}",
-            drawing.name
-        );
+        assert!(!drawing.svg.contains("NaN") && !drawing.svg.contains("inf"), "{}", drawing.name);
     }
     let again = drawing::drawings(&Report::of(&*SMALL, EPSILON));
-    let same = drawings.iter().zip(&again).all(|(one, other)| one.svg() == other.svg());
+    let same = drawings.iter().zip(&again).all(|(one, other)| one.svg == other.svg);
     assert!(same, "the same samples give the same drawings");
 }
 
@@ -92,7 +88,7 @@ fn names_from_a_run_are_text_in_drawings_and_terminals() {
     let report = Report::of(&sources, EPSILON);
     for drawing in drawing::drawings(&report) {
         for tag in ["<img", "<script", "<a ", "<iframe"] {
-            assert!(!drawing.svg().contains(tag), "{tag} in {}", drawing.name);
+            assert!(!drawing.svg.contains(tag), "{tag} in {}", drawing.name);
         }
         if let Err(why) = drawing.png(0.2) {
             panic!("{} is no SVG: {why}", drawing.name);
@@ -120,9 +116,12 @@ fn what_was_tuned_is_told_and_drawn() {
     let drawings = drawing::drawings(&report);
     assert_eq!(drawings.len(), report.figures.len(), "a drawing a figure for one record");
     let named = format!(">{way}</text>");
-    let bars = report.figures[0].groups[0].panels[0].marks.iter().filter(|it| it.name == way);
+    let bars = report.figures[0].groups[0].panels[0]
+        .marks
+        .iter()
+        .filter(|it| it.variant.as_ref() == Some(&way));
     let expected = bars.count() + 1;
-    let found = drawings[0].svg().matches(&named).count();
+    let found = drawings[0].svg.matches(&named).count();
     assert_eq!(found, expected, "{way} stands at its bars, and once in the legend");
     drawings[0].png(0.5).expect("a drawing");
 }

@@ -17,17 +17,15 @@ pub(crate) use args::Args;
 
 /// Runs the command. Exit status 1 if a run cannot be read or a file cannot be written, 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
+    command::run("report", arguments, |args| {
+        let mut steps = Steps::new("report");
+        let done = make(args, &mut steps);
+        steps.clear();
+        done.map(|()| ExitCode::SUCCESS)
+    })
 }
 
-fn make(args: &Args) -> anyhow::Result<()> {
-    let mut steps = Steps::new("report");
-    let done = make_showing(args, &mut steps);
-    steps.clear();
-    done
-}
-
-fn make_showing(args: &Args, steps: &mut Steps) -> anyhow::Result<()> {
+fn make(args: &Args, steps: &mut Steps) -> anyhow::Result<()> {
     if let Some(records) = tune_records(args)? {
         return show(args, &Report::of_tuning(records), steps);
     }
@@ -94,7 +92,7 @@ fn draw(report: &Report<'_>, args: &Args, steps: &mut Steps) -> anyhow::Result<(
         steps.show_nth("drawing", done, drawings.len());
         let name = &drawing.name;
         if let Some(dir) = &args.svg {
-            output::write_file(&dir.join(format!("{name}.svg")), drawing.svg().as_bytes())?;
+            output::write_file(&dir.join(format!("{name}.svg")), drawing.svg.as_bytes())?;
         }
         if let Some(dir) = &args.png {
             let png = drawing

@@ -134,9 +134,7 @@ fn check(hostile: &'static str, input: &[u8]) {
 pub(super) fn draw(report: &Report<'_>, input: &[u8]) {
     let text = report::text::render(report, 100);
     assert!(!has_control(&text), "a report as text holds no control character but its own styles");
-    for drawing in drawing::drawings(report) {
-        let _ = drawing.svg();
-    }
+    let _ = drawing::drawings(report);
     // A page has all figures and tables, and takes long.
     if input.len().is_multiple_of(8) {
         let page = report::page::render(report, Path::new("."));

@@ -87,16 +87,17 @@ pub struct Against {
 /// A variant in runs that followed one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneAfterAnother {
-    /// The cell's short name.
-    pub cell: String,
+    /// The median of its runs over that of the baseline's, beside what interleaved rounds say.
+    #[serde(flatten)]
+    pub off: Off,
     /// The cell of shuffled rounds that it is put beside.
     pub interleaved_cell: String,
-    /// The variant.
-    pub variant: String,
-    /// The median of its runs over that of the baseline's.
-    pub ratio: f64,
-    /// What interleaved rounds say.
-    pub interleaved: Estimated,
+}
+
+impl Off {
+    fn distance(&self) -> f64 {
+        (self.ratio / self.interleaved.value).ln().abs()
+    }
 }
 
 /// A variant whose source was left in the page cache as it came.
@@ -183,19 +184,18 @@ fn shortcuts(view: &View<'_>, cell: &CellView<'_>, baseline: usize, of: &mut Ord
 
 impl Shortcut {
     fn add(&mut self, off: Off, delta: f64) {
-        let distance = |off: &Off| (off.ratio / off.interleaved.value).ln().abs();
         let limit = delta.ln_1p();
         self.comparisons += 1;
         let Estimated { low, high, .. } = off.interleaved;
         // What interleaved rounds cannot tell themselves is no fault of the shortcut.
         let outside =
             low.is_none_or(|low| off.ratio < low) || high.is_none_or(|high| off.ratio > high);
-        self.off += usize::from(outside && distance(&off) > limit);
+        self.off += usize::from(outside && off.distance() > limit);
         let said = off.ratio.ln();
         let reversed = (low.is_some_and(|low| low > 1.0) && said < -limit)
             || (high.is_some_and(|high| high < 1.0) && said > limit);
         self.reversed += usize::from(reversed);
-        if self.worst.as_ref().is_none_or(|worst| distance(worst) < distance(&off)) {
+        if self.worst.as_ref().is_none_or(|worst| worst.distance() < off.distance()) {
             self.worst = Some(Box::new(off.clone()));
         }
         self.each.push(off);
@@ -249,13 +249,10 @@ fn one_after_another(
         let own = median(&values(view, cell, index))?;
         let base = median(&values(view, cell, baseline))?;
         let pair = (place(variant)?, place(&view.part.baseline)?);
-        Some(OneAfterAnother {
-            cell: cell.cell.id(),
-            interleaved_cell: beside.cell.id(),
-            variant: variant.clone(),
-            ratio: own / base,
-            interleaved: other.ratio(beside, &points, pair)?.into(),
-        })
+        let interleaved = other.ratio(beside, &points, pair)?.into();
+        let (cell, variant) = (cell.cell.id(), variant.clone());
+        let off = Off { cell, variant, ratio: own / base, interleaved };
+        Some(OneAfterAnother { off, interleaved_cell: beside.cell.id() })
     };
     view.part.compared().filter_map(naive).collect()
 }
@@ -292,9 +289,8 @@ fn unproved(view: &View<'_>, cell: &CellView<'_>, others: &[&View<'_>]) -> Vec<U
 impl OrderOfRuns {
     /// What runs said that were made one after another; none where there were no such.
     pub(crate) fn headline(&self) -> Option<String> {
-        let distance = |it: &OneAfterAnother| (it.ratio / it.interleaved.value).ln().abs();
-        let worst =
-            self.one_after_another.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+        let all = self.one_after_another.iter().map(|it| &it.off);
+        let worst = all.max_by(|a, b| a.distance().total_cmp(&b.distance()))?;
         Some(format!(
             "one after another {} took {} x the time, interleaved {}",
             worst.variant,
@@ -307,7 +303,7 @@ impl OrderOfRuns {
         let mut sheet = Sheet::of(
             "What the order of runs would have made of it",
             2,
-            &self.one_after_another,
+            self.one_after_another.iter().map(|it| &it.off),
             &[
                 ("variant", &|naive| naive.variant.clone()),
                 ("cell", &|naive| naive.cell.clone()),
@@ -432,8 +428,8 @@ mod tests {
         assert_eq!(order.first_runs.comparisons, 0);
         let naive = &order.one_after_another[0];
         assert_eq!(naive.interleaved_cell, "part/1M");
-        assert!((naive.ratio - 1.0 / 3.0).abs() < 0.02, "{naive:?}");
-        assert!((naive.interleaved.value - 1.0).abs() < 0.02, "{naive:?}");
+        assert!((naive.off.ratio - 1.0 / 3.0).abs() < 0.02, "{naive:?}");
+        assert!((naive.off.interleaved.value - 1.0).abs() < 0.02, "{naive:?}");
         let unproved = &order.unproved[0];
         assert_eq!(unproved.resident_share, Some(0.5));
         assert!(unproved.warm_median_ns.is_some() && unproved.cold_median_ns.is_none());

@@ -1,11 +1,9 @@
 //! The drawing of a group as a file.
 
-use std::fmt::Write;
-
 use super::frame::in_xml;
 use super::group::{Plan, RIGHT, WIDTH, panels};
 use super::{legend, png, style};
-use crate::palette::{Styles, numbered};
+use crate::palette::Styles;
 use crate::plot::{Figure, Group};
 use crate::report::Report;
 
@@ -20,15 +18,11 @@ const LINE: f64 = 15.0;
 pub struct Drawing {
     /// The name of the file, without its extension.
     pub name: String,
-    svg: String,
+    /// The drawing as SVG.
+    pub svg: String,
 }
 
 impl Drawing {
-    /// The drawing as SVG.
-    pub fn svg(&self) -> &str {
-        &self.svg
-    }
-
     /// The drawing as PNG, with `scale` pixels for each of its units, of which 96 are an inch.
     ///
     /// # Errors
@@ -75,11 +69,10 @@ fn of_group(figure: &Figure, group: &Group, styles: &Styles) -> String {
         let x = plan.left + column as f64 * (wide + plan.gap);
         let y = top + line as f64 * line_height + plan.head;
         let class = if column > 0 { " class=\"rest\"" } else { "" };
-        let _ = writeln!(
-            svg,
+        svg.push_str(&format!(
             "<g{class}><svg x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{tall:.1}\" \
-             overflow=\"visible\">{panel}</svg></g>"
-        );
+             overflow=\"visible\">{panel}</svg></g>\n"
+        ));
     }
     svg.push_str("</svg>\n");
     svg
@@ -90,10 +83,7 @@ fn legend_above(figure: &Figure, group: &Group, styles: &Styles) -> (String, f64
     let keys = figure.about.keys.iter().filter(|(look, _)| legend::concerns(*look, group));
     let keys = keys.map(|(look, text)| (legend::picture(*look), *text));
     let shown = legend::entries(group).into_iter().filter(|(_, shown)| *shown);
-    let variants = shown.filter_map(|(name, _)| {
-        let (_, style) = numbered(styles, Some(name))?;
-        Some((legend::swatch(style), name))
-    });
+    let variants = shown.filter_map(|(name, _)| Some((legend::swatch(styles.get(name)?), name)));
     let mut svg = String::new();
     let (mut x, mut y) = (0.0, 26.0);
     for (picture, text) in keys.chain(variants) {
@@ -101,12 +91,11 @@ fn legend_above(figure: &Figure, group: &Group, styles: &Styles) -> (String, f64
         if x > 0.0 && x + width > WIDTH - RIGHT {
             (x, y) = (0.0, y + LINE);
         }
-        let _ = writeln!(
-            svg,
-            "<g transform=\"translate({x:.1} {:.1})\">{picture}<text class=\"word\" x=\"30\" y=\"9.5\">{}</text></g>",
+        svg.push_str(&format!(
+            "<g transform=\"translate({x:.1} {:.1})\">{picture}<text class=\"word\" x=\"30\" y=\"9.5\">{}</text></g>\n",
             y - legend::SIZE[1] / 2.0,
             in_xml(text)
-        );
+        ));
         x += width;
     }
     (svg, if x > 0.0 { y + LINE } else { 24.0 })

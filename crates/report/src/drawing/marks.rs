@@ -1,11 +1,9 @@
 //! Draws marks.
 
-use std::fmt::Write;
-
 use lab::in_order::distinct;
 
 use super::frame::{Frame, in_xml, percent, units};
-use crate::palette::{Style, Styles, numbered};
+use crate::palette::{Style, Styles};
 use crate::plot::{Along, Dot, Mark, Panel, Shape, Stroke, Unit};
 use crate::scale::{Range, shown};
 
@@ -26,13 +24,12 @@ pub(super) fn draw(panel: &Panel, frame: &Frame, styles: &Styles) -> Layers {
     let rooms = Rooms::of(panel);
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for mark in &panel.marks {
-        let numbered = numbered(styles, mark.variant.as_deref());
-        let style = numbered.map(|(_, style)| style);
+        let style = mark.variant.as_ref().and_then(|variant| styles.get(variant));
         let mut pen = Pen { panel, frame, mark, style, own: Layers::default() };
-        pen.draw(&rooms, &mut ends, styles);
+        pen.draw(&rooms, &mut ends);
         let bar = if matches!(mark.shape, Shape::Bar { .. }) { " bar" } else { "" };
-        let variant = numbered.map_or("\"".to_owned(), |(number, style)| {
-            format!(" e{}\" data-v=\"{number}\"", style.row)
+        let variant = style.map_or("\"".to_owned(), |style| {
+            format!(" e{}\" data-v=\"{}\"", style.row, style.number)
         });
         let hidden = if mark.hidden { " display=\"none\"" } else { "" };
         let attributes = format!("class=\"mark{bar}{variant}{hidden}");
@@ -65,7 +62,7 @@ struct Pen<'p> {
 }
 
 impl Pen<'_> {
-    fn draw(&mut self, rooms: &Rooms<'_>, ends: &mut Vec<(f64, f64)>, styles: &Styles) {
+    fn draw(&mut self, rooms: &Rooms<'_>, ends: &mut Vec<(f64, f64)>) {
         match &self.mark.shape {
             Shape::Violin { at, room, outline, runs, median, text } => {
                 let middle = self.dodged(rooms, *at);
@@ -73,8 +70,7 @@ impl Pen<'_> {
                 self.violin(*at, [middle, half], outline, runs);
                 let (x, y) = (self.frame.x(middle), units(self.frame.y(*median)));
                 let (size, text) = (self.size(*at), self.words(text));
-                let _ = write!(
-                    self.own.front,
+                self.own.front += &format!(
                     "<use class=\"median\" href=\"#median\" x=\"{x}\" y=\"{y}\"{size} data-t=\"{text}\"/>"
                 );
             }
@@ -93,7 +89,7 @@ impl Pen<'_> {
                     path.push('m', self.place(*x, *y));
                     path.text.push_str("h0");
                 }
-                let _ = write!(self.own.stretched, "<path class=\"cloud\" d=\"{}\"/>", path.text);
+                self.own.stretched += &format!("<path class=\"cloud\" d=\"{}\"/>", path.text);
             }
             Shape::Bar { row, length, text, strength, named } => {
                 let from = match ends.iter_mut().find(|(of, _)| of == row) {
@@ -108,7 +104,7 @@ impl Pen<'_> {
                     self.name(*row);
                 }
             }
-            Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label, styles),
+            Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label),
             Shape::Rule { at, text, stroke } => {
                 let class = if text.is_empty() { "faint" } else { "rule" };
                 let dash = if *stroke == Stroke::Own { self.dash() } else { String::new() };
@@ -119,9 +115,8 @@ impl Pen<'_> {
                 }
             }
             Shape::Band { from, to, text, warning } => self.band([*from, *to], text, *warning),
-            Shape::Recommended { epsilon, call_ns, byte_ns, low_share, high_share } => {
-                let shares = low_share.zip(*high_share);
-                self.recommended(*epsilon, call_ns / byte_ns, shares);
+            Shape::Recommended { epsilon, product, shares } => {
+                self.recommended(*epsilon, *product, *shares);
             }
         }
     }
@@ -188,14 +183,12 @@ impl Pen<'_> {
         let points = [side(1.0), side(-1.0).into_iter().rev().collect()].concat();
         if !points.is_empty() {
             let path = path(&points);
-            let _ = write!(self.own.stretched, "<path class=\"violin\"{size} d=\"{path}z\"/>");
+            self.own.stretched += &format!("<path class=\"violin\"{size} d=\"{path}z\"/>");
         }
         for run in runs {
             let (x, y) = (self.frame.x(middle), units(self.frame.y(*run)));
-            let _ = write!(
-                self.own.front,
-                "<use class=\"run\" href=\"#run\" x=\"{x}\" y=\"{y}\"{size}/>"
-            );
+            self.own.front +=
+                &format!("<use class=\"run\" href=\"#run\" x=\"{x}\" y=\"{y}\"{size}/>");
         }
     }
 
@@ -208,14 +201,13 @@ impl Pen<'_> {
         if let [[x1, y1], [x2, y2]] = *points {
             let [x1, x2] = [x1, x2].map(|x| self.frame.x(x));
             let [y1, y2] = [y1, y2].map(|y| units(self.frame.y(y)));
-            let _ = write!(
-                self.own.back,
+            self.own.back += &format!(
                 "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"
             );
             return;
         }
         let points: Vec<[f64; 2]> = points.iter().map(|[x, y]| self.place(*x, *y)).collect();
-        let _ = write!(self.own.stretched, "<path class=\"{class}\" d=\"{}\"/>", path(&points));
+        self.own.stretched += &format!("<path class=\"{class}\" d=\"{}\"/>", path(&points));
     }
 
     fn dot(&mut self, dot: &Dot, along: Along, hollow: bool) {
@@ -228,15 +220,13 @@ impl Pen<'_> {
                     (x.clone(), x.clone(), y1, y2)
                 }
             };
-            let _ = write!(
-                self.own.front,
+            self.own.front += &format!(
                 "<line class=\"interval\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>"
             );
         }
         let hollow = if hollow { " hollow" } else { "" };
         let (symbol, text) = (self.style.map_or(0, |style| style.row), self.words(&dot.text));
-        let _ = write!(
-            self.own.front,
+        self.own.front += &format!(
             "<use class=\"dot{hollow}\" href=\"#s{symbol}\" x=\"{x}\" y=\"{y}\" data-t=\"{text}\"/>"
         );
     }
@@ -248,8 +238,7 @@ impl Pen<'_> {
             return;
         }
         let words = self.words(text);
-        let _ = write!(
-            self.own.back,
+        self.own.back += &format!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"{strength}\" \
              data-t=\"{words}\"/>",
             percent(first),
@@ -261,14 +250,13 @@ impl Pen<'_> {
 
     /// The name of the mark, from the beginning of its bar on.
     fn name(&mut self, row: f64) {
-        let (y, name) = (units(self.frame.y(row)), in_xml(&self.mark.name));
-        let _ = write!(
-            self.own.front,
-            "<text class=\"named\" x=\"0\" y=\"{y}\" dx=\"4\" dy=\"3.5\">{name}</text>"
-        );
+        let (y, name) =
+            (units(self.frame.y(row)), in_xml(self.mark.variant.as_deref().unwrap_or_default()));
+        self.own.front +=
+            &format!("<text class=\"named\" x=\"0\" y=\"{y}\" dx=\"4\" dy=\"3.5\">{name}</text>");
     }
 
-    fn tiles(&mut self, xs: &[f64], rows: &[Vec<Option<f64>>], label: &str, styles: &Styles) {
+    fn tiles(&mut self, xs: &[f64], rows: &[Vec<Option<f64>>], label: &str) {
         let unit = self.panel.x.unit;
         let at = |index: usize| self.frame.share(xs[index]);
         let edges = |index: usize| {
@@ -277,15 +265,11 @@ impl Pen<'_> {
             let after = if index < last { at(index + 1) } else { 2.0 * at(index) - before };
             [(before + at(index)) / 2.0, (after + at(index)) / 2.0]
         };
-        for (row, category) in rows.iter().zip(&self.panel.y.categories) {
-            let place = self.panel.y.categories.iter().position(|of| of == category).unwrap_or(0);
+        for (place, (row, category)) in rows.iter().zip(&self.panel.y.categories).enumerate() {
             let [top, bottom] =
                 [place as f64 - 0.44, place as f64 + 0.44].map(|row| self.frame.y(row));
             let [top, high] = [top, bottom - top].map(units);
-            let number = numbered(styles, category.variant.as_deref());
-            let number =
-                number.map_or(String::new(), |(number, _)| format!(" data-v=\"{number}\""));
-            let _ = write!(self.own.back, "<g class=\"hot\"{number}>");
+            self.own.back.push_str("<g class=\"hot\">");
             for (index, value) in row.iter().enumerate() {
                 let Some(value) = value else { continue };
                 let strength = 0.06 + 0.94 * (value.log2() / 2.0).clamp(0.0, 1.0);
@@ -296,8 +280,7 @@ impl Pen<'_> {
                     shown(unit, xs[index]),
                     shown(Unit::Ratio, *value)
                 );
-                let _ = write!(
-                    self.own.back,
+                self.own.back += &format!(
                     "<rect x=\"{}\" y=\"{top}\" width=\"{}\" height=\"{high}\" \
                      fill-opacity=\"{strength:.2}\" data-t=\"{}\"/>",
                     percent(left),
@@ -312,8 +295,7 @@ impl Pen<'_> {
     /// A line across the panel.
     fn across(&mut self, at: f64, class: &str) {
         let x = self.frame.x(at);
-        let _ =
-            write!(self.own.back, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>");
+        self.own.back += &format!("<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>");
     }
 
     /// The words beside a vertical line, on the side that has room.
@@ -339,13 +321,10 @@ impl Pen<'_> {
         let size = self.size((from * to).sqrt());
         let [first, last] = [from, to].map(|value| self.frame.share(value));
         let [x, width] = [first, (last - first).max(0.0)].map(percent);
-        let _ = write!(
-            self.own.back,
-            "<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"100%\"{size}/>"
-        );
+        self.own.back +=
+            &format!("<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"100%\"{size}/>");
         if !text.is_empty() {
-            let _ = write!(
-                self.own.front,
+            self.own.front += &format!(
                 "<use class=\"flag\" href=\"#flag\" x=\"{}\" data-t=\"{}\"/>",
                 percent((first + last) / 2.0),
                 in_xml(text)
@@ -366,8 +345,7 @@ impl Pen<'_> {
         std::mem::swap(&mut inside, &mut self.own);
         let percent = shown(Unit::Ratio, epsilon * 100.0);
         let text = format!("ε {percent} %: {}", shown(Unit::Bytes, at));
-        let _ = write!(
-            self.own.front,
+        self.own.front += &format!(
             "<svg class=\"recommended\" width=\"100%\" height=\"100%\" overflow=\"visible\" \
              data-epsilon=\"{epsilon}\" data-product=\"{product:.4}\" data-share=\"{:.4}\" \
              data-decades=\"{:.4}\">{}{}</svg>",
@@ -431,6 +409,6 @@ impl RelativePath {
         };
         let [x, y] = [point[0] - from[0], point[1] - from[1]].map(|value| units(value / 10.0));
         let between = if y.starts_with('-') { "" } else { " " };
-        let _ = write!(self.text, "{command}{x}{between}{y}");
+        self.text += &format!("{command}{x}{between}{y}");
     }
 }

@@ -1,10 +1,8 @@
 //! A panel: its axes, and the layers of its marks.
 
-use std::fmt::Write;
-
 use super::frame::{Frame, NAME_CHARS_MAX, in_xml, units};
 use super::marks;
-use crate::palette::{Styles, numbered};
+use crate::palette::Styles;
 use crate::plot::{Axis, Panel, Unit};
 use crate::scale::Range;
 
@@ -14,14 +12,13 @@ pub(super) fn contents(panel: &Panel, frame: &Frame, slanted: bool, styles: &Sty
     let layers = marks::draw(panel, frame, styles);
     let mut svg = format!("{words}<svg width=\"100%\" height=\"100%\">{}", layers.back);
     let [width, height] = [frame.width, frame.height].map(units);
-    let _ = write!(
-        svg,
+    svg.push_str(&format!(
         "<svg width=\"100%\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          preserveAspectRatio=\"none\">{grid}{}</svg>{}</svg>",
         layers.stretched, layers.front
-    );
+    ));
     if !panel.title.is_empty() {
-        let _ = write!(svg, "<text class=\"head\" y=\"-6\">{}</text>", in_xml(&panel.title));
+        svg.push_str(&format!("<text class=\"head\" y=\"-6\">{}</text>", in_xml(&panel.title)));
     }
     svg
 }
@@ -33,26 +30,24 @@ fn axes(panel: &Panel, frame: &Frame, slanted: bool, styles: &Styles) -> [String
     let mut words = String::new();
     for (value, label, class) in ticks_of_x(panel, frame) {
         let x = frame.x(value);
-        let _ = write!(svg, "<line{class} x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>");
+        svg.push_str(&format!("<line{class} x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>"));
         let label = in_xml(&cut(&label));
-        let _ = match slanted {
-            true => write!(
-                words,
+        words.push_str(&match slanted {
+            true => format!(
                 "<svg x=\"{x}\" y=\"100%\" overflow=\"visible\"><text class=\"tick slanted\" y=\"12\" \
                  transform=\"rotate(-35)\">{label}</text></svg>"
             ),
             false => {
                 // The last label must not stick out.
                 let last = if frame.share(value) > 0.93 { " last\" dx=\"8" } else { "" };
-                write!(
-                    words,
+                format!(
                     "<g{class}><text class=\"tick at-x{last}\" x=\"{x}\" y=\"100%\" dy=\"13\">{label}</text></g>"
                 )
             }
-        };
+        });
     }
     let mut across = |y: &str| {
-        let _ = write!(grid, "M0 {y}h{}", units(frame.width));
+        grid.push_str(&format!("M0 {y}h{}", units(frame.width)));
     };
     if frame.rows {
         let rows = 0..panel.y.categories.len();
@@ -62,19 +57,17 @@ fn axes(panel: &Panel, frame: &Frame, slanted: bool, styles: &Styles) -> [String
         for (value, label) in frame.y.ticks(&panel.y, most(frame.height, 26.0)) {
             let y = units(frame.y(value));
             across(&y);
-            let _ = write!(
-                words,
+            words.push_str(&format!(
                 "<text class=\"tick at-y\" x=\"-5\" y=\"{y}\" dy=\"3.5\">{label}</text>"
-            );
+            ));
         }
         // The label must not be longer than its axis.
         let label = fitting(&panel.y, frame.y, frame.height + 10.0);
-        let _ = write!(
-            words,
+        words.push_str(&format!(
             "<svg y=\"50%\" overflow=\"visible\"><text class=\"label\" y=\"-56\" \
              transform=\"rotate(-90)\">{}</text></svg>",
             in_xml(&label)
-        );
+        ));
     }
     svg.push_str("</g>");
     svg.push_str(&words);
@@ -108,10 +101,10 @@ fn names(panel: &Panel, frame: &Frame, styles: &Styles) -> String {
     let mut svg = String::new();
     for (index, category) in panel.y.categories.iter().enumerate() {
         let y = units(frame.y(index as f64) + 3.5);
-        let variant = numbered(styles, category.variant.as_deref());
-        let variant = variant.map_or(String::new(), |(number, _)| format!(" data-v=\"{number}\""));
+        let style = category.variant.as_ref().and_then(|variant| styles.get(variant));
+        let variant = style.map_or(String::new(), |it| format!(" data-v=\"{}\"", it.number));
         let name = in_xml(&cut(&category.label));
-        let _ = write!(svg, "<text class=\"name\"{variant} x=\"-6\" y=\"{y}\">{name}</text>");
+        svg.push_str(&format!("<text class=\"name\"{variant} x=\"-6\" y=\"{y}\">{name}</text>"));
     }
     svg
 }

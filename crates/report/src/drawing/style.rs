@@ -1,7 +1,5 @@
 //! The looks and colours of drawings as CSS, and the symbols as elements.
 
-use std::fmt::Write;
-
 use crate::palette::{DASHES, ROWS};
 
 /// The rules for all drawings. Their colours are custom properties.
@@ -22,7 +20,7 @@ pub(crate) fn of_page() -> String {
     let both = |light: &str, dark: &str| format!("light-dark({light}, {dark})");
     let mut css = String::from(":root {");
     for (name, light, dark) in COLOURS {
-        let _ = write!(css, " --{name}: {};", both(light, dark));
+        css.push_str(&format!(" --{name}: {};", both(light, dark)));
     }
     css.push_str(" }\n");
     css.push_str(CSS);
@@ -46,10 +44,10 @@ pub(super) fn of_file() -> String {
 fn variants(colour: impl Fn(usize) -> String) -> String {
     let mut css = String::new();
     for row in 0..ROWS.len() {
-        let _ = writeln!(css, ".e{row} {{ color: {}; }}", colour(row));
+        css.push_str(&format!(".e{row} {{ color: {}; }}\n", colour(row)));
     }
     for (index, dash) in DASHES.iter().enumerate() {
-        let _ = writeln!(css, ".d{index} {{ stroke-dasharray: {dash}; }}");
+        css.push_str(&format!(".d{index} {{ stroke-dasharray: {dash}; }}\n"));
     }
     css
 }
@@ -58,7 +56,7 @@ fn variants(colour: impl Fn(usize) -> String) -> String {
 pub(crate) fn symbols() -> String {
     let mut svg = String::from("<defs>");
     for (index, row) in ROWS.iter().enumerate() {
-        let _ = write!(svg, "<path id=\"s{index}\" d=\"{}\"/>", row.symbol);
+        svg.push_str(&format!("<path id=\"s{index}\" d=\"{}\"/>", row.symbol));
     }
     svg.push_str(
         "<path id=\"median\" d=\"M-3.5 0h7\"/><circle id=\"run\" r=\"1.5\"/>\

@@ -1,6 +1,8 @@
 //! How large a buffer has to be: the time with each buffer at each file size, and the curve at the
 //! largest file.
 
+use std::collections::BTreeSet;
+
 use lab::analysis::view::buffer_of;
 use lab::definition::deltas::Deltas;
 use lab::in_order::gathered;
@@ -54,20 +56,16 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
 }
 
 /// Sweeps that differ in the file size only, ascending.
-fn families<'b>(buffer: &'b Buffer) -> Vec<Vec<&'b Sweep>> {
+fn families(buffer: &Buffer) -> Vec<Vec<&Sweep>> {
     let common = |sweep: &&Sweep| (sweep.family.clone(), sweep.state, sweep.at_once);
-    let ascending = |(_, mut sweeps): (_, Vec<&'b Sweep>)| {
-        sweeps.sort_by_key(|sweep| sweep.file_bytes);
-        sweeps
-    };
-    gathered(&buffer.sweeps, common).into_iter().map(ascending).collect()
+    let mut families = gathered(&buffer.sweeps, common);
+    families.iter_mut().for_each(|(_, sweeps)| sweeps.sort_by_key(|sweep| sweep.file_bytes));
+    families.into_iter().map(|(_, sweeps)| sweeps).collect()
 }
 
 fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
-    let mut buffers: Vec<u64> =
-        sweeps.iter().flat_map(|sweep| &sweep.buffers).map(|it| it.buffer_bytes).collect();
-    buffers.sort_unstable();
-    buffers.dedup();
+    let buffers = sweeps.iter().flat_map(|sweep| &sweep.buffers).map(|it| it.buffer_bytes);
+    let buffers: BTreeSet<u64> = buffers.collect();
     let row = |sweep: &&Sweep| -> Vec<Option<f64>> {
         let ratio = |bytes: &u64| {
             let heat = sweep.buffers.iter().find(|heat| heat.buffer_bytes == *bytes);
@@ -88,7 +86,7 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
         facets: summary.facets(None, sweeps[0].state),
         x: Axis::buffers(),
         y: Axis::names("file size", sweeps.iter().map(|sweep| bytes(sweep.file_bytes))),
-        marks: vec![Mark::neutral("time over the best", heat)],
+        marks: vec![Mark::neutral(heat)],
     };
     Group { title: title.to_owned(), panels: vec![panel], height: Height::Rows }
 }
@@ -99,19 +97,17 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     let cell = summary.cell(&sweep.cell)?;
     let mut marks = Vec::new();
     if let (Some(from), Some(to)) = (sweep.plateau_shown_from_bytes, sweep.best_bytes) {
-        marks.push(Mark::neutral("plateau", Shape::band(from as f64, to as f64)));
+        marks.push(Mark::neutral(Shape::band(from as f64, to as f64)));
     }
     if let Some(at) = sweep.plateau_possible_from_bytes {
         let text = format!("from {} on", bytes(at));
         let (at, stroke) = (at as f64, Stroke::Thin);
-        marks.push(Mark::neutral("possible", Shape::Rule { at, text, stroke }));
+        marks.push(Mark::neutral(Shape::Rule { at, text, stroke }));
     }
     let mut dots: Vec<(&str, Dot)> = Vec::new();
     for variant in &cell.variants {
-        let Some((family, buffer_bytes)) = buffer_of(variant.variant) else { continue };
-        if family != sweep.family {
-            continue;
-        }
+        let of = buffer_of(variant.variant).filter(|(family, _)| *family == sweep.family);
+        let Some((_, buffer_bytes)) = of else { continue };
         let text = format!("{}: median {}", variant.variant, nanoseconds(variant.median_ns));
         let dot = Dot::at(buffer_bytes as f64, variant.median_ns, text);
         let dot = dot.within(variant.interval.low, variant.interval.high);

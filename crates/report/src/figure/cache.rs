@@ -3,6 +3,7 @@
 use lab::analysis::observations::value_ns;
 use lab::definition::Measure;
 use lab::definition::cell::Cell;
+use lab::in_order::gathered;
 use lab::page_cache::state::State;
 use lab::stats::median;
 use lab::words::nanoseconds;
@@ -157,14 +158,12 @@ fn titled(cell: &CellSummary<'_>) -> String {
 
 /// Resident bytes after a run, at the largest size of each part.
 fn resident_after(summary: &Summary<'_>, figure: &mut Figure) {
-    let mut largest: Vec<&CellSummary<'_>> = Vec::new();
-    for cell in summary.cells.iter().filter(|cell| !elsewhere(cell.part)) {
-        match largest.iter_mut().find(|of| of.cell.part == cell.cell.part) {
-            Some(of) if of.cell.run_bytes() < cell.cell.run_bytes() => *of = cell,
-            Some(_) => {}
-            None => largest.push(cell),
-        }
-    }
+    let cells = summary.cells.iter().filter(|cell| !elsewhere(cell.part));
+    // Of several that are the largest, the first.
+    let largest = gathered(cells, |cell| &cell.cell.part)
+        .into_iter()
+        .filter_map(|(_, cells)| cells.into_iter().rev().max_by_key(|cell| cell.cell.run_bytes()));
+    let largest: Vec<&CellSummary<'_>> = largest.collect();
     let resident = |it: &VariantSummary<'_>| {
         let src = it.median_of(|of| of.src_resident_bytes_after)?;
         Some((src, it.median_of(|of| of.dst_resident_bytes_after)?))

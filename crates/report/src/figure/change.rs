@@ -32,12 +32,11 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
 
 fn of_cell<'c>(change: &'c Change, cell: &CellSummary<'_>) -> Vec<Ratio<'c>> {
     let id = cell.cell.id();
+    let ratio = |of: &'c CellChange| {
+        let CellChange { variant, low, high, answer, .. } = of;
+        Some(Ratio { variant, ratio: of.ratio?, low: *low, high: *high, answer: *answer })
+    };
     change.cells.iter().filter(|of| of.cell == id).filter_map(ratio).collect()
-}
-
-fn ratio(of: &CellChange) -> Option<Ratio<'_>> {
-    let CellChange { variant, low, high, answer, .. } = of;
-    Some(Ratio { variant, ratio: of.ratio?, low: *low, high: *high, answer: *answer })
 }
 
 fn group(change: &Change, cells: &[&CellSummary<'_>]) -> Option<Group> {
@@ -50,8 +49,8 @@ fn group(change: &Change, cells: &[&CellSummary<'_>]) -> Option<Group> {
 
 fn panel(change: &Change, cell: &CellSummary<'_>, rows: &[&str], ratios: &[Ratio<'_>]) -> Panel {
     let mut marks = vec![
-        Mark::neutral("±δ", Shape::delta_band(change.deltas.of(cell.cell.state))),
-        Mark::neutral("as before", Shape::ratio_one()),
+        Mark::neutral(Shape::delta_band(change.deltas.of(cell.cell.state))),
+        Mark::neutral(Shape::ratio_one()),
     ];
     marks.extend(ratios.iter().map(|of| of.mark(rows)));
     let alt = format!("What changed at {}.", cell.words());

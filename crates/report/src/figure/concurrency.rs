@@ -55,7 +55,7 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     let (mut times, mut rates) = (Vec::new(), Vec::new());
     let most = steps.iter().map(|step| step.count).max().unwrap_or(1);
     let points = vec![[1.0, 1.0], [f64::from(most), f64::from(most)]];
-    rates.push(Mark::neutral("ideal", Shape::Line { points, stroke: Stroke::Fit }));
+    rates.push(Mark::neutral(Shape::Line { points, stroke: Stroke::Fit }));
     let last = variants.len().saturating_sub(1) as f64;
     for (index, variant) in variants.into_iter().enumerate() {
         // Shifted a little, so that no interval hides another.

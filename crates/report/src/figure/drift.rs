@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lab::analysis::observations::value_ns;
+use lab::sample::record::Sample;
 use lab::stats::median;
 use lab::verdict::CellVerdict;
 use lab::words::{grouped, three_digits};
@@ -47,9 +48,9 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let (mut all, mut drawn) = (0, 0);
     let mut figure = content::of_runs(&ABOUT, summaries, |figure, summary| {
         for cell in &summary.cells {
-            let (panel, counts) = panel(cell, points_max);
-            all += counts.all;
-            drawn += counts.drawn;
+            let panel = panel(cell, points_max);
+            all += cell.variants.iter().map(|variant| variant.all.len()).sum::<usize>();
+            drawn += panel.marks.iter().map(runs_of).sum::<usize>();
             let title = summary.titled(&cell.part.name);
             match figure.groups.last_mut().filter(|group| group.title == title) {
                 Some(group) => group.panels.push(panel),
@@ -72,42 +73,33 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(figure)
 }
 
-/// How many runs there are and how many are drawn.
-struct Counts {
-    all: usize,
-    drawn: usize,
+/// How many runs a mark is.
+fn runs_of(mark: &Mark) -> usize {
+    if let Shape::Cloud { points } = &mark.shape { points.len() } else { 0 }
 }
 
-fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
+fn panel(cell: &CellSummary<'_>, points_max: usize) -> Panel {
     let order = Order::of(cell);
     let each = (points_max / cell.variants.len().max(1)).max(2);
     let mut marks = disturbed(cell, &order);
     marks.extend(sessions(&order));
     marks.extend(probe(cell, &order, each));
-    let mut counts = Counts { all: 0, drawn: 0 };
     for variant in &cell.variants {
-        let points: Vec<[f64; 2]> = variant
-            .all
-            .iter()
-            .map(|record| {
-                let value = value_ns(&record.measured, cell.part.measure);
-                [order.places[&record.measured.started_ns], value / variant.median_ns]
-            })
-            .collect();
-        counts.all += points.len();
-        let points = thinned(points, each);
-        counts.drawn += points.len();
+        let point = |record: &&Sample| {
+            let value = value_ns(&record.measured, cell.part.measure);
+            [order.places[&record.measured.started_ns], value / variant.median_ns]
+        };
+        let points = thinned(variant.all.iter().map(point).collect(), each);
         marks.push(Mark::of(variant.variant, Shape::Cloud { points }).unlisted());
     }
-    let panel = Panel {
+    Panel {
         title: cell.words(),
         alt: format!("Runs at {} in their order. {}", cell.words(), drift_words(cell)),
         facets: cell.facets(),
         x: Axis { label: "rounds in their order".to_owned(), ..Axis::default() },
         y: Axis::ratio("time / median"),
         marks,
-    };
-    (panel, counts)
+    }
 }
 
 /// The order of a cell's rounds, and of the runs in each. An axis of time would be mostly empty:
@@ -170,7 +162,7 @@ fn sessions(order: &Order) -> Vec<Mark> {
         return Vec::new();
     }
     let rule = |at| Shape::Rule { at, text: String::new(), stroke: Stroke::Thin };
-    begun.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
+    begun.into_values().map(|at| Mark::neutral(rule(at))).collect()
 }
 
 /// Rounds that a gate found disturbed. Consecutive ones are one band.
@@ -199,18 +191,14 @@ fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
             texts => texts.join("; "),
         };
         let band = Shape::Band { from, to, text, warning: true };
-        Mark::neutral("disturbed", band)
+        Mark::neutral(band)
     };
     bands.into_iter().map(band).collect()
 }
 
 fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
-    let runs: Vec<_> = cell
-        .variants
-        .iter()
-        .flat_map(|variant| &variant.all)
-        .filter(|it| it.probe_ns > 0)
-        .collect();
+    let runs = cell.variants.iter().flat_map(|variant| &variant.all);
+    let runs: Vec<_> = runs.filter(|it| it.probe_ns > 0).collect();
     let probes: Vec<f64> = runs.iter().map(|record| record.probe_ns as f64).collect();
     let middle = median(&probes)?;
     let points = runs
@@ -219,7 +207,7 @@ fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
         .collect();
     let points = thinned(points, most.max(40));
     let line = Shape::Line { points, stroke: Stroke::Thin };
-    Some(Mark::neutral("speed probe", line))
+    Some(Mark::neutral(line))
 }
 
 /// The median of the last third of runs divided by that of the first, each run divided by the
@@ -237,12 +225,9 @@ fn drift(cell: &CellSummary<'_>) -> Option<f64> {
 }
 
 fn drift_words(cell: &CellSummary<'_>) -> String {
-    match drift(cell) {
-        Some(ratio) => {
-            format!("The last third took {} × the time of the first.", three_digits(ratio))
-        }
-        None => "Too few runs for an estimate of drift.".to_owned(),
-    }
+    drift(cell).map_or("Too few runs for an estimate of drift.".to_owned(), |ratio| {
+        format!("The last third took {} × the time of the first.", three_digits(ratio))
+    })
 }
 
 fn table(summary: &Summary<'_>) -> Table {

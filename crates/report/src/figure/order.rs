@@ -39,7 +39,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         }
         figure.groups.extend(unproved(summary, part, &order.unproved));
         let title = summary.titled(&part.name);
-        let pairs = kinds.iter().flat_map(|(kind, pairs)| pairs.iter().map(move |it| (*kind, it)));
+        let pairs = kinds.iter().flat_map(|(kind, pairs)| pairs.iter().map(move |it| (*kind, *it)));
         let table = table(&title, pairs);
         figure.tables.extend((!kinds.is_empty()).then_some(table));
         let sentences = finding.sheet().sentences.into_iter();
@@ -48,40 +48,23 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// A ratio by a shortcut and by interleaved rounds.
-struct Pair<'s> {
-    cell: &'s str,
-    variant: &'s str,
-    shortcut: f64,
-    interleaved: Estimated,
-}
-
 /// The shortcuts that have ratios.
-fn kinds(order: &OrderOfRuns) -> Vec<(&'static str, Vec<Pair<'_>>)> {
-    let really = order.one_after_another.iter().map(|naive| Pair {
-        cell: &naive.cell,
-        variant: &naive.variant,
-        shortcut: naive.ratio,
-        interleaved: naive.interleaved,
-    });
-    let kinds: Vec<(&str, Vec<Pair<'_>>)> = vec![
+fn kinds(order: &OrderOfRuns) -> Vec<(&'static str, Vec<&Off>)> {
+    let really = order.one_after_another.iter().map(|naive| &naive.off);
+    let mut kinds: Vec<(&str, Vec<&Off>)> = vec![
         ("run one after another", really.collect()),
-        ("the first run of each", order.first_runs.each.iter().map(pair).collect()),
-        ("first half against the baseline's second", order.blocks.each.iter().map(pair).collect()),
+        ("the first run of each", order.first_runs.each.iter().collect()),
+        ("first half against the baseline's second", order.blocks.each.iter().collect()),
     ];
-    kinds.into_iter().filter(|(_, pairs)| !pairs.is_empty()).collect()
+    kinds.retain(|(_, pairs)| !pairs.is_empty());
+    kinds
 }
 
-fn pair(off: &Off) -> Pair<'_> {
-    let Off { cell, variant, .. } = off;
-    Pair { cell, variant, shortcut: off.ratio, interleaved: off.interleaved }
-}
-
-fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>]) -> Vec<Group> {
-    let variants = distinct(pairs.iter().map(|pair| pair.variant));
+fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[&Off]) -> Vec<Group> {
+    let variants = distinct(pairs.iter().map(|pair| pair.variant.as_str()));
     let panel = |cell: &&CellSummary<'_>| {
         let id = cell.cell.id();
-        let of_cell: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.cell == id).collect();
+        let of_cell: Vec<&Off> = pairs.iter().copied().filter(|pair| pair.cell == id).collect();
         (!of_cell.is_empty()).then(|| panel(part, cell, kind, &variants, &of_cell))
     };
     let group = |cells: Vec<&CellSummary<'_>>| {
@@ -92,22 +75,16 @@ fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>])
     summary.series(part).into_iter().filter_map(group).collect()
 }
 
-fn panel(
-    part: &Part,
-    cell: &CellSummary<'_>,
-    kind: &str,
-    rows: &[&str],
-    pairs: &[&Pair<'_>],
-) -> Panel {
-    let mut marks = vec![Mark::neutral(&part.baseline, Shape::ratio_one())];
-    for Pair { variant, shortcut, interleaved, .. } in pairs {
+fn panel(part: &Part, cell: &CellSummary<'_>, kind: &str, rows: &[&str], pairs: &[&Off]) -> Panel {
+    let mut marks = vec![Mark::neutral(Shape::ratio_one())];
+    for Off { variant, ratio, interleaved, .. } in pairs {
         let dot = |x: f64, what: &str| {
             let text = format!("{variant}, {what}: {} ×", three_digits(x));
             Dot::at(x, rows::row_of(rows, variant), text)
         };
         let Estimated { value, low, high } = *interleaved;
         let full = dot(value, "interleaved").within(low, high);
-        marks.extend(Mark::pair(variant, dot(*shortcut, kind), full));
+        marks.extend(Mark::pair(variant, dot(*ratio, kind), full));
     }
     let alt = format!("Ratios at {} by interleaved rounds, and by {kind}.", cell.words());
     let x = Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline));
@@ -144,15 +121,15 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
     Group::of_rows(title, summary.of_part(part).filter_map(panel).collect())
 }
 
-fn table<'p>(title: &str, pairs: impl Iterator<Item = (&'p str, &'p Pair<'p>)>) -> Table {
+fn table<'p>(title: &str, pairs: impl Iterator<Item = (&'p str, &'p Off)>) -> Table {
     Table::of(
         &format!("{title}: ratios by other orders of runs"),
         pairs,
         &[
             ("order", &|(kind, _)| Entry::words(kind)),
-            ("cell", &|(_, pair)| Entry::words(pair.cell)),
-            ("variant", &|(_, pair)| Entry::words(pair.variant)),
-            ("ratio", &|(_, pair)| Entry::digits(pair.shortcut)),
+            ("cell", &|(_, pair)| Entry::words(&pair.cell)),
+            ("variant", &|(_, pair)| Entry::words(&pair.variant)),
+            ("ratio", &|(_, pair)| Entry::digits(pair.ratio)),
             ("interleaved", &|(_, pair)| Entry::digits(pair.interleaved.value)),
             ("95 % from", &|(_, pair)| Entry::digits(pair.interleaved.low)),
             ("to", &|(_, pair)| Entry::digits(pair.interleaved.high)),

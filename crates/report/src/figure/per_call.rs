@@ -1,6 +1,7 @@
 //! The cost of one read and one write, by the size of the buffer, and the buffer that follows from
 //! it.
 
+use lab::in_order::distinct;
 use lab::sample::record::SequenceRecord;
 use lab::stats::Estimated;
 use lab::studies::Finding;
@@ -86,8 +87,7 @@ fn marks(
     line: Option<&CallLine>,
     recommended: Option<Shape>,
 ) -> Vec<Mark> {
-    let mut marks: Vec<Mark> =
-        recommended.map(|shape| Mark::neutral("recommended", shape)).into_iter().collect();
+    let mut marks: Vec<Mark> = recommended.map(Mark::neutral).into_iter().collect();
     let buffer = |cost: &CallCost| cost.buffer_bytes as f64;
     if let (Some(line), Some(first), Some(last)) = (line, calls.first(), calls.last()) {
         let (low, high) = (buffer(first), buffer(last));
@@ -95,13 +95,13 @@ fn marks(
         let time = |bytes: f64| line.call_ns.value + line.byte_ns.value * bytes;
         let points: Vec<[f64; 2]> =
             (0..=32).map(|step| [at(step), time(at(step))]).filter(|it| it[1] > 0.0).collect();
-        marks.push(Mark::neutral("fit", Shape::Line { points, stroke: Stroke::Fit }));
+        marks.push(Mark::neutral(Shape::Line { points, stroke: Stroke::Fit }));
     }
     let modes = |cost: &&CallCost| {
         cost.modes.iter().map(|mode| [buffer(cost), mode.at_ns]).collect::<Vec<_>>()
     };
     let modes: Vec<[f64; 2]> = calls.iter().flat_map(modes).collect();
-    marks.push(Mark::neutral("mode", Shape::Cloud { points: modes }));
+    marks.push(Mark::neutral(Shape::Cloud { points: modes }));
     let then = |cost: &&CallCost| {
         let y = cost.then_median_ns?;
         let text = format!("published: {} with {}", nanoseconds(y), bytes(cost.buffer_bytes));
@@ -110,7 +110,7 @@ fn marks(
     let then: Vec<Dot> = calls.iter().filter_map(then).collect();
     if !then.is_empty() {
         let dots = Shape::Dots { dots: then, along: Along::Y, hollow: true };
-        marks.push(Mark::neutral("published", dots));
+        marks.push(Mark::neutral(dots));
     }
     let dot = |cost: &&CallCost| {
         let text = format!(
@@ -127,7 +127,7 @@ fn marks(
     // A logarithmic axis cannot show zero, and a very short call can take zero after the cost of
     // reading the clock is subtracted.
     let dots = calls.iter().filter(|cost| cost.median_ns > 0.0).map(dot).collect();
-    marks.push(Mark::neutral(op, Shape::Dots { dots, along: Along::Y, hollow: false }));
+    marks.push(Mark::neutral(Shape::Dots { dots, along: Along::Y, hollow: false }));
     marks
 }
 
@@ -138,10 +138,8 @@ fn recommended(cell: &CellCalls, epsilon: f64) -> Option<Shape> {
     let Estimated { value, low, high } = cell.recommended_bytes?;
     (call_ns > 0.0 && byte_ns > 0.0 && value > 0.0).then(|| Shape::Recommended {
         epsilon,
-        call_ns,
-        byte_ns,
-        low_share: low.map(|low| low / value),
-        high_share: high.map(|high| high / value),
+        product: call_ns / byte_ns,
+        shares: low.zip(high).map(|(low, high)| (low / value, high / value)),
     })
 }
 
@@ -176,15 +174,10 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
     let reads = summary.source.run.sequences.iter();
     let reads: Vec<&SequenceRecord> =
         reads.filter(|it| it.cell == cell.cell && it.op == "read").collect();
-    let mut variants: Vec<(&str, u64)> = Vec::new();
-    for record in &reads {
-        let buffer = record.variant.parse::<engines::Bytes>();
-        if let Ok(engines::Bytes(buffer)) = buffer
-            && variants.iter().all(|(variant, _)| *variant != record.variant)
-        {
-            variants.push((&record.variant, buffer));
-        }
-    }
+    let names = distinct(reads.iter().map(|it| it.variant.as_str()));
+    let buffer = |name: &str| name.parse::<engines::Bytes>().map(|buffer| buffer.0);
+    let mut variants: Vec<(&str, u64)> =
+        names.into_iter().filter_map(|name| Some((name, buffer(name).ok()?))).collect();
     variants.sort_by_key(|(_, buffer)| *buffer);
     let panel = |&(variant, buffer): &(&str, u64)| {
         let of: Vec<&&SequenceRecord> = reads.iter().filter(|it| it.variant == variant).collect();

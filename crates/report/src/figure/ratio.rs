@@ -1,12 +1,11 @@
 //! Ratios to a baseline with their intervals: which variant is faster, and by how much.
 
-use lab::definition::Part;
+use lab::definition::{Part, is_floor};
 use lab::stats::Answer;
 use lab::verdict::Comparison;
 use lab::words::{duration, three_digits};
 
 use super::{content, rows};
-use crate::palette;
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };
@@ -79,9 +78,7 @@ impl Ratio<'_> {
 fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, Ratio<'s>)> {
     let comparisons = cell.verdict.map_or(&[][..], |verdict| &verdict.comparisons);
     // A floor is drawn as a line, not as a row, unless the baseline is a floor itself.
-    let rows = |it: &&Comparison| {
-        palette::is_floor(&cell.part.baseline) || !palette::is_floor(&it.variant)
-    };
+    let rows = |it: &&Comparison| is_floor(&cell.part.baseline) || !is_floor(&it.variant);
     let ratio = |of: &'s Comparison| {
         let Comparison { variant, low, high, answer, .. } = of;
         Some((of, Ratio { variant, ratio: of.ratio?, low: *low, high: *high, answer: *answer }))
@@ -111,10 +108,8 @@ fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
 }
 
 fn panel(part: &Part, cell: &CellSummary<'_>, rows: &[&str], delta: f64) -> Panel {
-    let mut marks = vec![
-        Mark::neutral("±δ", Shape::delta_band(delta)),
-        Mark::neutral(&part.baseline, Shape::ratio_one()),
-    ];
+    let mut marks =
+        vec![Mark::neutral(Shape::delta_band(delta)), Mark::neutral(Shape::ratio_one())];
     marks.extend(floor(part, cell));
     let ratios = compared(cell);
     marks.extend(ratios.iter().map(|(_, of)| of.mark(rows)));
@@ -130,11 +125,11 @@ fn panel(part: &Part, cell: &CellSummary<'_>, rows: &[&str], delta: f64) -> Pane
 /// faster.
 fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
     // `untouched` includes page faults, so it is not a lower bound.
-    let is_floor = |name: &str| palette::is_floor(name) && !name.contains("untouched");
-    if palette::is_floor(&part.baseline) {
+    let is_bound = |name: &str| is_floor(name) && !name.contains("untouched");
+    if is_floor(&part.baseline) {
         return None;
     }
-    let floor = cell.variants.iter().find(|variant| is_floor(variant.variant))?;
+    let floor = cell.variants.iter().find(|variant| is_bound(variant.variant))?;
     let at = floor.median_ns / cell.variant(&part.baseline)?.median_ns;
     let rule = Shape::Rule { at, text: "floor".to_owned(), stroke: Stroke::Own };
     Some(Mark::of(floor.variant, rule).unlisted())

@@ -3,12 +3,14 @@
 mod fits;
 
 use lab::definition::{Analysis, Part};
+use lab::in_order::distinct;
 use lab::stats::density::{Density, quantiles_supported};
 use lab::stats::quantile;
 use lab::studies::size_fit::FittedLine;
 use lab::words::{nanoseconds, three_digits};
 
-use super::content;
+use super::{content, rows};
+use crate::palette::engine_of;
 use crate::plot::{
     About, Axis, Entry, Facets, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
 };
@@ -49,9 +51,8 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         summaries.iter().flat_map(|it| &it.cells).map(|cell| cell.variants.len()).sum();
     let points = (OUTLINE_POINTS * VIOLINS_IN_FULL / violins.max(1)).clamp(12, OUTLINE_POINTS);
     content::of_parts(&ABOUT, summaries, |figure, summary, part| {
-        if !elsewhere(part) {
-            let mut add = |cells: &[&CellSummary<'_>]| add(figure, summary, part, cells, points);
-            summary.series(part).iter().for_each(|cells| add(cells));
+        for cells in summary.series(part).iter().filter(|_| !elsewhere(part)) {
+            add(figure, summary, part, cells, points);
         }
     })
 }
@@ -92,7 +93,10 @@ fn add(
     let mut marks = Vec::new();
     let room = room(cells);
     if cells.len() > 1 {
-        marks.extend(cells.iter().map(|cell| slot(cell.cell.file_bytes as f64, room)));
+        // The shaded band behind the violins of one size.
+        let slot = |bytes: f64| Shape::band(bytes / room.sqrt(), bytes * room.sqrt());
+        let slot = |cell: &&CellSummary<'_>| Mark::neutral(slot(cell.cell.file_bytes as f64));
+        marks.extend(cells.iter().map(slot));
     }
     for (index, variant) in variants.iter().enumerate() {
         let mut own = violins(cells, variant, (index, room), points);
@@ -132,38 +136,26 @@ fn add(
 
 /// The baseline, the fastest at each size, and then the fastest of each engine at the largest.
 fn shown_at_first<'v>(
-    part: &Part,
-    cells: &[&CellSummary<'_>],
+    part: &'v Part,
+    cells: &[&CellSummary<'v>],
     variants: &[&'v str],
 ) -> Vec<&'v str> {
     if variants.len() <= SHOWN {
         return variants.to_vec();
     }
-    let fastest = |cell: &CellSummary<'_>| {
-        let by_median =
-            |a: &&VariantSummary<'_>, b: &&VariantSummary<'_>| a.median_ns.total_cmp(&b.median_ns);
-        let mut sorted: Vec<&VariantSummary<'_>> = cell.variants.iter().collect();
-        sorted.sort_by(|a, b| by_median(a, b));
-        sorted.into_iter().map(|variant| variant.variant.to_owned()).collect::<Vec<_>>()
-    };
-    let mut wanted: Vec<String> = vec![part.baseline.clone()];
-    wanted.extend(cells.iter().rev().filter_map(|cell| fastest(cell).into_iter().next()));
-    let mut engines: Vec<String> =
-        wanted.iter().map(|name| crate::palette::engine_of(name).to_owned()).collect();
-    for name in cells.last().map(|cell| fastest(cell)).unwrap_or_default() {
-        let engine = crate::palette::engine_of(&name).to_owned();
-        if !engines.contains(&engine) {
-            engines.push(engine);
+    let ranked: Vec<Vec<&str>> = cells.iter().map(|cell| rows::ranked(&[cell])).collect();
+    let mut wanted = vec![part.baseline.as_str()];
+    wanted.extend(ranked.iter().rev().filter_map(|ranked| ranked.first()));
+    let mut engines: Vec<&str> = wanted.iter().map(|name| engine_of(name)).collect();
+    for name in ranked.last().into_iter().flatten() {
+        if !engines.contains(&engine_of(name)) {
+            engines.push(engine_of(name));
             wanted.push(name);
         }
     }
-    let mut shown: Vec<&str> = Vec::new();
-    for name in wanted {
-        let known = variants.iter().find(|variant| **variant == name);
-        if let Some(variant) = known.filter(|it| !shown.contains(*it) && shown.len() < SHOWN) {
-            shown.push(variant);
-        }
-    }
+    let mut shown = distinct(wanted);
+    shown.retain(|name| variants.contains(name));
+    shown.truncate(SHOWN);
     shown
 }
 
@@ -172,11 +164,6 @@ fn room(cells: &[&CellSummary<'_>]) -> f64 {
     let ratio =
         |pair: &[&CellSummary<'_>]| pair[1].cell.file_bytes as f64 / pair[0].cell.file_bytes as f64;
     cells.windows(2).map(ratio).fold(ROOM_MAX, f64::min).powf(0.8)
-}
-
-/// The shaded band behind the violins of one size.
-fn slot(bytes: f64, room: f64) -> Mark {
-    Mark::neutral("size", Shape::band(bytes / room.sqrt(), bytes * room.sqrt()))
 }
 
 /// The violins of a variant. `index` is its place on x if there is one size only.

@@ -39,9 +39,6 @@ const LOSSES: About = About {
 pub fn figures(records: &[Record]) -> Vec<Figure> {
     let measured: Vec<&Record> =
         records.iter().filter(|record| !answered(record).is_empty()).collect();
-    if measured.is_empty() {
-        return Vec::new();
-    }
     let mut figures = vec![best(&measured), losses(&measured)];
     figures.retain(|figure| !figure.groups.is_empty());
     figures
@@ -78,22 +75,20 @@ fn best(records: &[&Record]) -> Figure {
 }
 
 fn best_panel(found: &[&Finding]) -> Panel {
-    let mut marks: Vec<Mark> = Vec::new();
-    for (row, finding) in found.iter().enumerate() {
-        let Some(chosen) = finding.chosen() else { continue };
-        let rate = chosen.megabytes_per_second.unwrap_or(0.0);
-        let text = format!("{}: {}, {} MB/s", finding.words, chosen.name, three_digits(rate));
-        let (row, length) = (row as f64, rate);
-        let bar = Shape::Bar { row, length, text, strength: 0.4, named: true };
-        marks.push(Mark::of(&chosen.name, bar));
-    }
+    let bar = |(row, finding): (usize, &&Finding)| {
+        let chosen = finding.chosen()?;
+        let length = chosen.megabytes_per_second.unwrap_or(0.0);
+        let text = format!("{}: {}, {} MB/s", finding.words, chosen.name, three_digits(length));
+        let bar = Shape::Bar { row: row as f64, length, text, strength: 0.4, named: true };
+        Some(Mark::of(&chosen.name, bar))
+    };
     Panel {
         title: String::new(),
         alt: "The best variant and its rate in each situation.".to_owned(),
         facets: Facets::default(),
         x: Axis::amount("MB/s of one file", Unit::Count),
         y: Axis::names("situation", found.iter().map(|finding| finding.words.clone())),
-        marks,
+        marks: found.iter().enumerate().filter_map(bar).collect(),
     }
 }
 
@@ -142,14 +137,14 @@ fn loss_panel(
         return None;
     }
     let best = Shape::ratio_one();
-    let dots = |dots, hollow| Mark::neutral(name, Shape::Dots { dots, along: Along::X, hollow });
+    let dots = |dots, hollow| Mark::neutral(Shape::Dots { dots, along: Along::X, hollow });
     Some(Panel {
         title: name.to_owned(),
         alt: format!("The time of {name} divided by that of the best variant, in each situation."),
         facets: Facets::default(),
         x: Axis::ratio("time / time of the best"),
         y: Axis::names("", rows.iter().cloned()),
-        marks: vec![Mark::neutral("the best", best), dots(resolved, false), dots(unresolved, true)],
+        marks: vec![Mark::neutral(best), dots(resolved, false), dots(unresolved, true)],
     })
 }
 

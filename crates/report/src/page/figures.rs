@@ -1,51 +1,43 @@
 //! Figures and their controls. They are complete without scripts; `page.js` hides what a reader
 //! filters out.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
-use lab::in_order::distinct;
+use lab::in_order::{distinct, gathered};
 
 use crate::drawing::group::{Plan, panels};
 use crate::drawing::legend::{self, SIZE};
 use crate::escape::escaped;
-use crate::palette::{Styles, numbered};
+use crate::palette::{Style, Styles};
 use crate::plot::{About, Figure, Group, Panel, Shape};
 use crate::report::Report;
 use crate::scale::shown;
 
-/// The figures of a page as HTML.
-pub(super) struct Figures {
-    pub(super) html: String,
-    /// The rules for the arrangements of panels, which each have a class.
-    pub(super) css: String,
-}
-
-impl Figures {
-    pub(super) fn of(report: &Report<'_>) -> Figures {
-        let mut arrangements: Vec<String> = Vec::new();
-        let mut html = String::new();
-        for figure in &report.figures {
-            section(&mut html, figure, &report.styles, &mut arrangements);
-        }
-        let rules = arrangements.iter().enumerate();
-        let css = rules.map(|(index, rule)| rule.replace("{class}", &format!("a{index}")));
-        Figures { html, css: css.collect() }
+/// The figures of a page as HTML, and the rules for the arrangements of their panels, which each have a
+/// class.
+pub(super) fn html_and_css(report: &Report<'_>) -> (String, String) {
+    let mut arrangements: Vec<String> = Vec::new();
+    let mut html = String::new();
+    for figure in &report.figures {
+        section(&mut html, figure, &report.styles, &mut arrangements);
     }
+    let rules = arrangements.iter().enumerate();
+    let css = rules.map(|(index, rule)| rule.replace("{class}", &format!("a{index}")));
+    (html, css.collect())
 }
 
 fn section(html: &mut String, figure: &Figure, styles: &Styles, arrangements: &mut Vec<String>) {
     let Figure { about, groups, notes, tables } = figure;
     let About { id, title, reading, keys } = about;
-    let _ = write!(
-        html,
+    html.push_str(&format!(
         "<section class=\"figure\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
          <div class=\"bar\"><h2 id=\"{id}-title\">{}</h2>{}</div>\n<p class=\"keys\">",
         escaped(title),
         slider(figure)
-    );
+    ));
     for (look, text) in *keys {
         let picture = framed(&legend::picture(*look));
-        let _ = write!(html, "<span>{picture}{}</span>", escaped(text));
+        html.push_str(&format!("<span>{picture}{}</span>", escaped(text)));
     }
     html.push_str("</p>\n");
     for (index, group) in groups.iter().enumerate() {
@@ -53,9 +45,12 @@ fn section(html: &mut String, figure: &Figure, styles: &Styles, arrangements: &m
         of_group(html, &key, group, styles, arrangements);
     }
     html.push_str("<p class=\"none\" hidden>The filters above hide all of this figure.</p>\n");
-    let _ = writeln!(html, "<p class=\"reading\"><b>How to read it.</b> {}</p>", escaped(reading));
+    html.push_str(&format!(
+        "<p class=\"reading\"><b>How to read it.</b> {}</p>\n",
+        escaped(reading)
+    ));
     for note in notes {
-        let _ = writeln!(html, "<p class=\"note\">{}.</p>", escaped(note));
+        html.push_str(&format!("<p class=\"note\">{}.</p>\n", escaped(note)));
     }
     for table in tables {
         html.push_str(&super::tables::html(table));
@@ -77,16 +72,17 @@ fn of_group(
         arrangements.len() - 1
     });
     let title = escaped(&group.title);
-    let _ = write!(html, "<div class=\"group\"><h3>{title}</h3>");
+    html.push_str(&format!("<div class=\"group\"><h3>{title}</h3>"));
     let entries = legend::entries(group);
     if !entries.is_empty() {
-        let _ =
-            write!(html, "<div class=\"legend\" role=\"group\" aria-label=\"Legend of {title}\">");
+        html.push_str(&format!(
+            "<div class=\"legend\" role=\"group\" aria-label=\"Legend of {title}\">"
+        ));
     }
     for (name, is_shown) in &entries {
-        let Some((number, style)) = numbered(styles, Some(name)) else { continue };
+        let Some(style) = styles.get(*name) else { continue };
         let picture = framed(&legend::swatch(style));
-        let more = format!(" data-of=\"{number}\"");
+        let more = format!(" data-of=\"{}\"", style.number);
         chip(
             html,
             "legend",
@@ -99,16 +95,15 @@ fn of_group(
     if !entries.is_empty() {
         html.push_str("</div>");
     }
-    let _ = writeln!(html, "<div class=\"panels a{class}\">");
+    html.push_str(&format!("<div class=\"panels a{class}\">\n"));
     for (panel, drawn) in group.panels.iter().zip(panels(group, &plan, styles)) {
-        let _ = writeln!(
-            html,
+        html.push_str(&format!(
             "<div class=\"panel\"{}><svg class=\"drawing\" height=\"{}\" overflow=\"visible\" role=\"img\" \
-             aria-label=\"{}\">{drawn}</svg></div>",
+             aria-label=\"{}\">{drawn}</svg></div>\n",
             facets(panel),
             plan.size[1],
             escaped(&panel.alt)
-        );
+        ));
     }
     html.push_str("</div></div>\n");
 }
@@ -141,7 +136,7 @@ fn facets(panel: &Panel) -> String {
         ("systems", facets.file_system.clone()),
     ] {
         if let Some(value) = value {
-            let _ = write!(attributes, " data-{name}=\"{}\"", escaped(&value));
+            attributes.push_str(&format!(" data-{name}=\"{}\"", escaped(&value)));
         }
     }
     attributes
@@ -158,22 +153,21 @@ fn framed(picture: &str) -> String {
 
 /// A switch: `value` is shown or not. `inside` is HTML.
 fn chip(html: &mut String, set: &str, value: &str, inside: &str, is_shown: bool, more: &str) {
-    let _ = write!(
-        html,
+    html.push_str(&format!(
         "<button type=\"button\" class=\"chip\" data-set=\"{set}\" data-value=\"{}\" data-shown=\"{is_shown}\" \
          aria-pressed=\"{is_shown}\"{more}>{inside}</button>",
         escaped(value)
-    );
+    ));
 }
 
 /// The slider of ε from 0.1 to 20 % by factors, of a figure that recommends buffers.
 fn slider(figure: &Figure) -> String {
-    let marks = figure.groups.iter().flat_map(|it| &it.panels).flat_map(|panel| &panel.marks);
-    let epsilon = marks.filter_map(|mark| match mark.shape {
+    let mut marks = figure.groups.iter().flat_map(|it| &it.panels).flat_map(|panel| &panel.marks);
+    let epsilon = marks.find_map(|mark| match mark.shape {
         Shape::Recommended { epsilon, .. } => Some(epsilon),
         _ => None,
     });
-    let Some(epsilon) = epsilon.into_iter().next() else { return String::new() };
+    let Some(epsilon) = epsilon else { return String::new() };
     format!(
         "<label class=\"slider scripted\"><span>calls may add ε = {} %</span> <input type=\"range\" \
          min=\"-3\" max=\"-0.7\" step=\"0.05\" value=\"{:.2}\" data-epsilon=\"{epsilon}\" \
@@ -186,23 +180,18 @@ fn slider(figure: &Figure) -> String {
 /// The filters of all figures.
 pub(super) fn filters(report: &Report<'_>) -> String {
     let cells = || report.summaries.iter().flat_map(|summary| &summary.cells);
-    let mut sizes: Vec<u64> = cells().map(|cell| cell.cell.file_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let mut engines: Vec<(String, String)> = Vec::new();
-    for style in report.styles.values() {
-        if engines.iter().all(|(name, _)| *name != style.engine) {
-            let swatch = legend::swatch(&crate::palette::Style { dash: 0, ..style.clone() });
-            let picture = framed(&swatch);
-            engines.push((style.engine.clone(), format!("{picture}{}", escaped(&style.engine))));
-        }
-    }
+    let sizes: BTreeSet<u64> = cells().map(|cell| cell.cell.file_bytes).collect();
+    let engines = gathered(report.styles.values(), |style| &style.engine).into_iter();
+    let engines = engines.map(|(engine, styles)| {
+        let swatch = legend::swatch(&Style { dash: 0, ..styles[0].clone() });
+        (engine.clone(), framed(&swatch) + &escaped(engine))
+    });
     let plain = |value: String| (value.clone(), escaped(&value));
     let sizes = sizes.into_iter().map(|bytes| (bytes.to_string(), lab::words::file_size(bytes)));
     let states = distinct(cells().map(|cell| cell.cell.state.name().to_owned()));
     let systems = distinct(cells().map(|cell| cell.file_system.clone()));
     let mut html = String::new();
-    choices(&mut html, "Engines", "engines", engines);
+    choices(&mut html, "Engines", "engines", engines.collect());
     choices(&mut html, "File sizes", "sizes", sizes.collect());
     choices(&mut html, "Page cache", "states", states.into_iter().map(plain).collect());
     choices(&mut html, "File systems", "systems", systems.into_iter().map(plain).collect());
@@ -213,10 +202,9 @@ fn choices(html: &mut String, title: &str, set: &str, items: Vec<(String, String
     if items.len() < 2 {
         return;
     }
-    let _ = write!(
-        html,
+    html.push_str(&format!(
         "<div class=\"choices\" role=\"group\" aria-label=\"{title}\"><span>{title}</span>"
-    );
+    ));
     for (value, inside) in items {
         chip(html, set, &value, &inside, true, "");
     }

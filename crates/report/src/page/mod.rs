@@ -8,14 +8,12 @@ mod head;
 mod policy;
 mod tables;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use crate::drawing::style;
 use crate::escape::{escaped, json};
 use crate::plot::About;
 use crate::report::Report;
-use figures::Figures;
 
 const TEMPLATE: &str = include_str!("../../assets/page.html");
 const CSS: &str = include_str!("../../assets/page.css");
@@ -24,13 +22,13 @@ const JS: [&str; 2] =
 
 /// The page, for a file in the directory `home`. Links to samples are relative to it.
 pub fn render(report: &Report<'_>, home: &Path) -> String {
-    let figures = Figures::of(report);
+    let (figures, rules) = figures::html_and_css(report);
     let js = format!("\"use strict\";\n(() => {{\n{}\n}})();\n", JS.join("\n"));
-    let css = [&style::of_page(), CSS, &figures.css].concat();
+    let css = [&style::of_page(), CSS, &rules].concat();
     // Name and engine of each variant, in the order of their numbers.
     let variants: Vec<[&str; 2]> =
         report.styles.iter().map(|(name, style)| [name, style.engine.as_str()]).collect();
-    let mut page = String::with_capacity(TEMPLATE.len() + figures.html.len() + (1 << 18));
+    let mut page = String::with_capacity(TEMPLATE.len() + figures.len() + (1 << 18));
     let parts = [
         ("policy", policy::policy(&js, &css)),
         ("title", escaped(&head::title(report))),
@@ -38,7 +36,7 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
         ("nav", nav(report)),
         ("filters", figures::filters(report)),
         ("symbols", style::symbols()),
-        ("figures", figures.html),
+        ("figures", figures),
         ("end", head::end(report, home)),
         ("css", css),
         ("variants", json(&variants)),
@@ -64,7 +62,7 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
 fn nav(report: &Report<'_>) -> String {
     let mut html = String::new();
     for About { id, title, .. } in report.figures.iter().map(|figure| figure.about) {
-        let _ = write!(html, "<a href=\"#{id}\">{}</a>", escaped(title));
+        html.push_str(&format!("<a href=\"#{id}\">{}</a>", escaped(title)));
     }
     html
 }

@@ -4,10 +4,8 @@ use super::axis::Along;
 /// One thing that is drawn.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Its name in the legend.
-    pub name: String,
-    /// The variant, which determines the colour and which the filter of engines compares. A mark
-    /// without a variant has the colour of text.
+    /// The variant, which determines the colour, and which the legend names and the filter of engines
+    /// compares. A mark without a variant has the colour of text.
     pub variant: Option<String>,
     /// Whether the legend has an entry for it.
     pub legend: bool,
@@ -91,18 +89,15 @@ pub enum Shape {
         stroke: Stroke,
     },
     /// The smallest buffer with which calls cost at most a share ε of what their bytes cost:
-    /// `call_ns` / (ε · `byte_ns`). The reader of the page can change ε.
+    /// `product` / ε. The reader of the page can change ε.
     Recommended {
         /// The initial ε.
         epsilon: f64,
-        /// The cost of a read and a write without their bytes.
-        call_ns: f64,
-        /// The cost of reading and writing one byte.
-        byte_ns: f64,
-        /// The lower end of the interval divided by the value. It is the same for every ε.
-        low_share: Option<f64>,
-        /// The upper end divided by the value.
-        high_share: Option<f64>,
+        /// The cost of a read and a write without their bytes, divided by that of reading and writing one
+        /// byte.
+        product: f64,
+        /// The ends of the interval divided by the value, which are the same for every ε.
+        shares: Option<(f64, f64)>,
     },
     /// A shaded range of x.
     Band {
@@ -175,13 +170,7 @@ impl Shape {
 impl Mark {
     /// A mark of `variant`, in the legend under that name.
     pub fn of(variant: &str, shape: Shape) -> Mark {
-        Mark {
-            name: variant.to_owned(),
-            variant: Some(variant.to_owned()),
-            legend: true,
-            hidden: false,
-            shape,
-        }
+        Mark { variant: Some(variant.to_owned()), legend: true, hidden: false, shape }
     }
 
     /// A value of `variant` with a horizontal interval, not in the legend.
@@ -211,8 +200,8 @@ impl Mark {
     }
 
     /// A mark that belongs to no variant.
-    pub fn neutral(name: &str, shape: Shape) -> Mark {
-        Mark { name: name.to_owned(), variant: None, legend: false, hidden: false, shape }
+    pub fn neutral(shape: Shape) -> Mark {
+        Mark { variant: None, legend: false, hidden: false, shape }
     }
 
     /// The same, not in the legend.
