@@ -9,8 +9,6 @@ use lab::run_dir::files::{self, RunError};
 use lab::run_dir::{self, Run};
 use lab::verdict::{Delta, Verdict};
 
-use crate::machine;
-
 /// A run directory and its verdict.
 #[derive(Debug)]
 pub struct Source {
@@ -52,19 +50,9 @@ impl Source {
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The file system of the copies, preceded by that of the sources if it differs.
-    pub fn file_system(&self) -> String {
-        machine::file_systems(&self.run.environment)
-    }
-
     /// How far the run can be trusted, by the certificate in its directory, its kernel and its version.
     pub fn badge(&self) -> Badge {
         badge(&self.run, self.certificate.as_ref())
-    }
-
-    /// Machine, kernel and file system in a line.
-    pub fn machine(&self) -> String {
-        machine::line(&self.run.environment)
     }
 }
 

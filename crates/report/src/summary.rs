@@ -14,6 +14,7 @@ use lab::stats::{Interval, median, median_interval};
 use lab::studies::Finding;
 use lab::verdict::CellVerdict;
 
+use crate::machine::file_systems;
 use crate::plot::{Entry, Facets};
 use crate::source::Source;
 
@@ -112,7 +113,7 @@ impl<'s> Summary<'s> {
     /// What the filters of the page look at, for a panel of one state.
     pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
         let state = Some(state.name());
-        Facets { file_bytes, state, file_system: Some(self.source.file_system()) }
+        Facets { file_bytes, state, file_system: Some(file_systems(&self.source.run.environment)) }
     }
 
     /// `title`, with the name of the run if the report has several.
@@ -135,7 +136,7 @@ impl<'s> CellSummary<'s> {
             part,
             verdict: verdicts.find(|verdict| verdict.cell == id),
             rounds: source.run.rounds.iter().filter(|round| round.cell == id).collect(),
-            file_system: source.file_system(),
+            file_system: file_systems(&source.run.environment),
             cell,
         }
     }
@@ -219,12 +220,8 @@ impl<'s> VariantSummary<'s> {
 
     /// The median of a field over the counted runs. `None` if fewer than half of them have it.
     pub fn median_of(&self, field: impl Fn(&Measurement) -> Option<u64>) -> Option<f64> {
-        let values: Vec<f64> = self
-            .counted
-            .iter()
-            .filter_map(|record| field(&record.measured))
-            .map(|value| value as f64)
-            .collect();
+        let known = self.counted.iter().filter_map(|record| field(&record.measured));
+        let values: Vec<f64> = known.map(|value| value as f64).collect();
         if values.len() * 2 < self.counted.len() { None } else { median(&values) }
     }
 }

@@ -1,6 +1,5 @@
 //! The beginning and the end of the page.
 
-use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
 use lab::analysis::claims::{ClaimAnswer, TestedClaim};
@@ -50,10 +49,9 @@ pub(super) fn head(report: &Report<'_>) -> String {
             // The changes come first. The conclusions of each run are in a closed element.
             let which = if index == 0 { "first" } else { "second" };
             let name = escaped(&summary.label);
-            let _ = write!(
-                html,
+            html.push_str(&format!(
                 "<details class=\"trust\"><summary>The {which} run: {name}</summary>{run}</details>"
-            );
+            ));
         }
     }
     html
@@ -61,7 +59,7 @@ pub(super) fn head(report: &Report<'_>) -> String {
 
 /// The answer of a run, and a row for each range of files if it depends on them.
 fn answer(html: &mut String, conclusion: &Conclusion) {
-    let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&conclusion.sentence));
+    html.push_str(&format!("<p class=\"verdict\">{}</p>\n", escaped(&conclusion.sentence)));
     if conclusion.rows.is_empty() {
         return;
     }
@@ -70,7 +68,7 @@ fn answer(html: &mut String, conclusion: &Conclusion) {
         let [files, fastest, said] = [files, fastest, said].map(|text| escaped(text));
         let fastest = if fastest.is_empty() { fastest } else { format!("<b>{fastest}</b>") };
         let said = said.replace(" %", "&nbsp;%");
-        let _ = write!(html, "<dt>{files}</dt><dd>{fastest}{said}</dd>");
+        html.push_str(&format!("<dt>{files}</dt><dd>{fastest}{said}</dd>"));
     }
     html.push_str("</dl>\n");
 }
@@ -87,13 +85,12 @@ fn claims(html: &mut String, claims: &[TestedClaim]) {
             ClaimAnswer::CannotBeTold => "open",
             ClaimAnswer::DoesNotHold => "bad",
         };
-        let _ = write!(
-            html,
+        html.push_str(&format!(
             "<div><dt><span class=\"badge {class}\">{}</span></dt><dd>{} <small>{}</small></dd></div>",
             claim.answer.words(),
             escaped(&claim.says),
             escaped(&claim.figures()),
-        );
+        ));
     }
     html.push_str("</dl>\n");
 }
@@ -103,11 +100,11 @@ fn tuned(records: &[Record]) -> String {
     let mut html = String::from("<div class=\"run\"><h1>Which variant is the fastest?</h1>\n");
     for record in records {
         let sentence = figure::tuning::sentence(record);
-        let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&sentence));
+        html.push_str(&format!("<p class=\"verdict\">{}</p>\n", escaped(&sentence)));
         let seconds = lab::words::duration(record.seconds);
         let line = machine::line(&record.environment);
         let line = format!("{line} · measured {} in {seconds}", record.date);
-        let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&line));
+        html.push_str(&format!("<p class=\"machine\">{}</p>\n", escaped(&line)));
     }
     html.push_str("</div>\n");
     html
@@ -118,20 +115,19 @@ fn changed(change: &Change) -> String {
     let mut sentences = headline::of_change(change).into_iter();
     let mut html = String::from("<div class=\"run\"><h1>What changed between two runs?</h1>\n");
     if let Some(first) = sentences.next() {
-        let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&first));
+        html.push_str(&format!("<p class=\"verdict\">{}</p>\n", escaped(&first)));
     }
     let sentences: Vec<String> = sentences.map(|it| format!("<li>{}</li>", escaped(&it))).collect();
     let shown = if sentences.len() > AROUND_MAX { 1 } else { sentences.len() };
     let (shown, folded) = sentences.split_at(shown);
-    let _ = write!(html, "<ul class=\"around\">{}</ul>", shown.concat());
+    html.push_str(&format!("<ul class=\"around\">{}</ul>", shown.concat()));
     if !folded.is_empty() {
-        let _ = write!(
-            html,
+        html.push_str(&format!(
             "<details class=\"trust\"><summary>{} more differences between the runs</summary><ul>{}</ul>\
              </details>",
             folded.len(),
             folded.concat()
-        );
+        ));
     }
     html.push_str("</div>\n");
     html
@@ -172,33 +168,35 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
     answer(&mut html, &headline::of_run(source));
     let open = source.verdict.unresolved(definition);
     if open.are_most() {
-        let _ = write!(html, "<p class=\"note\">{}", escaped(&open.sentence()));
+        html.push_str(&format!("<p class=\"note\">{}", escaped(&open.sentence())));
         if let Some(further) = open.further {
             let command = resolve::command(&source.run, further);
-            let _ = write!(html, " {}", command_line(&command));
+            html.push_str(&format!(" {}", command_line(&command)));
         }
         html.push_str("</p>\n");
     }
-    let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&source.machine()));
+    html.push_str(&format!(
+        "<p class=\"machine\">{}</p>\n",
+        escaped(&machine::line(&source.run.environment))
+    ));
     html.push_str(
         "<details class=\"trust\"><summary>All conclusions, and their reliability</summary>",
     );
     html.push_str("<dl>");
     for part in &source.verdict.parts {
         let Conclusion { sentence, rows } = headline::of_part(source, part);
-        let _ = write!(
-            html,
+        html.push_str(&format!(
             "<dt>{}: {}</dt><dd>{}</dd>",
             escaped(&part.part),
             escaped(&part.question),
             escaped(&sentence)
-        );
+        ));
         for row in rows {
-            let _ = write!(html, "<dd>{}: {}.</dd>", escaped(&row.files), escaped(&row.text()));
+            html.push_str(&format!("<dd>{}: {}.</dd>", escaped(&row.files), escaped(&row.text())));
         }
         if !part.counts().is_empty() {
             let of = format!("{}, compared with {}", part.counts(), part.baseline);
-            let _ = write!(html, "<dd class=\"count\">{}.</dd>", escaped(&of));
+            html.push_str(&format!("<dd class=\"count\">{}.</dd>", escaped(&of)));
         }
     }
     html.push_str("</dl><ul>");
@@ -213,7 +211,7 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
     ];
     sentences.extend(source.verdict.notes.iter().map(|note| capitalized(note)));
     for sentence in sentences {
-        let _ = write!(html, "<li>{}.</li>", escaped(sentence.trim_end_matches('.')));
+        html.push_str(&format!("<li>{}.</li>", escaped(sentence.trim_end_matches('.'))));
     }
     html.push_str("</ul></details></div>\n");
     html
@@ -231,14 +229,14 @@ pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
          <h2 id=\"environment-title\">The experiment, the machine and the samples</h2>\n",
     );
     for record in &report.tuned {
-        let _ = writeln!(html, "<h3>{}</h3>", escaped(&figure::tuning::place(record)));
+        html.push_str(&format!("<h3>{}</h3>\n", escaped(&figure::tuning::place(record))));
         push_facts(&mut html, facts_of(&record.environment));
     }
     for summary in &report.summaries {
         let source = summary.source;
-        let _ = writeln!(html, "<h3>{}</h3>", escaped(&source.name()));
+        html.push_str(&format!("<h3>{}</h3>\n", escaped(&source.name())));
         for paragraph in source.run.definition.analysis.trim().split("\n\n") {
-            let _ = writeln!(html, "<p>{}</p>", escaped(paragraph));
+            html.push_str(&format!("<p>{}</p>\n", escaped(paragraph)));
         }
         push_facts(&mut html, facts(summary));
         let link = |name: &&str| {
@@ -247,7 +245,7 @@ pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
         };
         let names = [files::SAMPLES, files::ROUNDS, files::VERDICT, files::EXPERIMENT];
         let links: Vec<String> = names.iter().map(link).collect();
-        let _ = writeln!(html, "<p>The files of this run: {}.</p>", links.join(", "));
+        html.push_str(&format!("<p>The files of this run: {}.</p>\n", links.join(", ")));
         refusals(&mut html, summary);
     }
     html.push_str("</section>\n");
@@ -258,7 +256,7 @@ fn push_facts(html: &mut String, facts: impl IntoIterator<Item = (String, String
     html.push_str("<div class=\"scroll\"><table class=\"plain\"><tbody>");
     for (name, value) in facts {
         let (name, value) = (escaped(&name), escaped(&value));
-        let _ = write!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
+        html.push_str(&format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>"));
     }
     html.push_str("</tbody></table></div>\n");
 }
@@ -281,7 +279,7 @@ fn refusals(html: &mut String, summary: &Summary<'_>) {
     if !seen.is_empty() {
         html.push_str("<p>Variants that were refused:</p><ul>");
         for (variant, why) in seen {
-            let _ = write!(html, "<li><b>{}</b>: {}</li>", escaped(variant), escaped(why));
+            html.push_str(&format!("<li><b>{}</b>: {}</li>", escaped(variant), escaped(why)));
         }
         html.push_str("</ul>\n");
     }

@@ -1,7 +1,6 @@
 //! Tables as HTML; `tables.js` sorts and copies them.
 
 use crate::plot::{Entry, Table};
-use std::fmt::Write;
 
 use crate::escape::escaped;
 
@@ -21,23 +20,24 @@ pub(super) fn html(table: &Table) -> String {
     );
     for (column, class) in table.columns.iter().zip(&classes) {
         let column = escaped(column);
-        let _ =
-            write!(html, "<th scope=\"col\"{class}><button type=\"button\">{column}</button></th>");
+        html.push_str(&format!(
+            "<th scope=\"col\"{class}><button type=\"button\">{column}</button></th>"
+        ));
     }
     html.push_str("</tr></thead><tbody>");
     // The end tags of rows and cells may be left out in HTML. A page has many.
     for row in &table.rows {
         html.push_str("<tr>");
         for entry in row {
-            let _ = match entry {
-                Entry::Words(text) => write!(html, "<td>{}", escaped(text)),
+            html.push_str(&match entry {
+                Entry::Words(text) => format!("<td>{}", escaped(text)),
                 Entry::Number { value, shown } => {
                     let value = shortened(*value).to_string();
                     let differs = if value == *shown { String::new() } else { format!("={value}") };
-                    write!(html, "<td data-v{differs}>{}", escaped(shown))
+                    format!("<td data-v{differs}>{}", escaped(shown))
                 }
-                Entry::Nothing => write!(html, "<td>"),
-            };
+                Entry::Nothing => "<td>".to_owned(),
+            });
         }
     }
     html.push_str("</tbody></table></div></details>\n");
