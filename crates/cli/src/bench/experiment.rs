@@ -1,15 +1,16 @@
 //! Runs an experiment in scratch directories, for `bench` and `certify`.
 
-use std::path::Path;
+use std::path::{Display, Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use lab::certificate::store::StoredCertificate;
 use lab::conduct::{Conductor, Limits, Places, Progress, session_process};
 use lab::definition::Definition;
-use lab::definition::deltas::{Deltas, LEAST};
+use lab::definition::deltas::Deltas;
 use lab::environment::Environment;
 use lab::experiment::space::SpaceNeeded;
+use lab::in_order::distinct;
 use lab::page_cache::prover::Prover;
 use lab::page_cache::state::State;
 use lab::run_dir::{self, HowRun, Run, RunDir};
@@ -34,39 +35,15 @@ pub(crate) enum Start<'s> {
 }
 
 /// What an experiment is run for.
-pub(crate) enum Purpose<'p> {
-    /// A verdict, in which differences up to `deltas` do not matter. The certificate is copied into the
-    /// run directory.
-    Verdict { deltas: Deltas, certificate: Option<&'p StoredCertificate> },
-    /// A certificate. An interrupted run for one cannot be resumed.
-    Certificate,
-}
-
-impl Purpose<'_> {
-    fn command(&self) -> &'static str {
-        match self {
-            Purpose::Verdict { .. } => "bench",
-            Purpose::Certificate => "certify",
-        }
-    }
-
-    fn deltas(&self) -> Deltas {
-        match self {
-            Purpose::Verdict { deltas, .. } => *deltas,
-            Purpose::Certificate => LEAST,
-        }
-    }
-
-    /// What a message says of an interrupted run.
-    fn note_on_interrupt(&self, run: &Path) -> String {
-        let run = run.display();
-        match self {
-            Purpose::Verdict { .. } => {
-                format!("; its samples are kept; continue with: haulage bench --resume {run}")
-            }
-            Purpose::Certificate => format!("; its samples are kept in '{run}'"),
-        }
-    }
+pub(crate) struct Purpose<'p> {
+    /// The command, as messages name it.
+    pub(crate) command: &'static str,
+    /// Differences up to these shares do not matter.
+    pub(crate) deltas: Deltas,
+    /// The certificate that is copied into the run directory.
+    pub(crate) certificate: Option<&'p StoredCertificate>,
+    /// What a message says of an interrupted run in this directory.
+    pub(crate) note_on_interrupt: fn(Display<'_>) -> String,
 }
 
 /// How a new run in `dirs` is made, without limits and at full scale.
@@ -93,29 +70,32 @@ pub(crate) fn run<T>(
     guard: &ScratchGuard,
     finish: impl FnOnce(&Conductor<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let scratch = ScratchPair::create(definition, how, &start, purpose, guard)?;
+    let scratch = scratch_dirs(definition, how, &start, purpose, guard)?;
+    let [src, dst] = [&scratch[0], &scratch[scratch.len() - 1]];
     let (dir, before) = match start {
         Start::New { runs } => {
-            let environment = environment(definition, how, &scratch.src)?;
+            let environment = environment(definition, how, src)?;
             let made = RunDir::create(runs, definition, how, &environment);
             let advice = "name another directory for runs: --runs DIR";
             (made.map_err(|error| anyhow!("{error}; {advice}"))?, None)
         }
         Start::Resume(run) => (RunDir::open(run.path.clone())?, Some(run)),
     };
-    if let Purpose::Verdict { certificate: Some(certificate), .. } = purpose {
+    if let Some(certificate) = purpose.certificate {
         dir.write(run_dir::files::CERTIFICATE, certificate)?;
     }
-    scratch.belong_to(&absolute(dir.path())?)?;
-    let note = purpose.note_on_interrupt(dir.path());
+    // A resumed run finds what a killed one left.
+    let run = absolute(dir.path())?;
+    scratch.iter().try_for_each(|scratch| scratch.belongs_to(&run))?;
+    let note = (purpose.note_on_interrupt)(dir.path().display());
     let time = how.seconds.map(Duration::from_secs_f64);
-    let limits = Limits { time, rounds: how.rounds, deltas: purpose.deltas() };
-    let places = Places { src: scratch.src.path(), dst: scratch.dst().path() };
+    let limits = Limits { time, rounds: how.rounds, deltas: purpose.deltas };
+    let places = Places { src: src.path(), dst: dst.path() };
     let mut conducted =
         Conductor::new(definition, dir, places, limits, how.seed, before.as_deref());
     let running = conducted.running();
     guard.on_signal(move || session_process::end_session(&running), note.clone());
-    let mut steps = steps(purpose.command(), definition);
+    let mut steps = steps(purpose.command, definition);
     let result = conducted.run(&mut |progress| steps.show(&in_words(progress)));
     steps.clear();
     guard.wait_if_ending();
@@ -159,49 +139,28 @@ pub(crate) fn require_space(
     })
 }
 
-/// The scratch directories of sources and copies: one directory if both are measured in the same.
-struct ScratchPair {
-    src: Scratch,
-    dst: Option<Scratch>,
-}
-
-impl ScratchPair {
-    /// Creates them, if there is enough room and memory for the experiment.
-    fn create(
-        definition: &Definition,
-        how: &HowRun,
-        start: &Start<'_>,
-        purpose: &Purpose<'_>,
-        guard: &ScratchGuard,
-    ) -> anyhow::Result<ScratchPair> {
-        let (src, dst) = (&how.src_dir, &how.dst_dir);
-        let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
-        if let Start::Resume(run) = start {
-            let run = absolute(&run.path)?;
-            dirs.iter().for_each(|dir| scratch::remove_left_by(&run, dir));
-        }
-        report_abandoned(purpose.command(), dirs);
-        let create = |dir| guard.create_scratch(dir, "bench");
-        let scratch = ScratchPair {
-            src: create(src)?,
-            dst: if src == dst { None } else { Some(create(dst)?) },
-        };
-        let needed = SpaceNeeded::of(definition);
-        let scaled = definition.parts.iter().any(|part| part.scaled);
-        require_space(&needed, how, scaled.then_some("--scale"))?;
-        plan::require_memory(&needed)?;
-        Ok(scratch)
+/// Creates the scratch directories of sources and copies, one if both are measured in the same directory, if
+/// there is enough room and memory for the experiment.
+fn scratch_dirs(
+    definition: &Definition,
+    how: &HowRun,
+    start: &Start<'_>,
+    purpose: &Purpose<'_>,
+    guard: &ScratchGuard,
+) -> anyhow::Result<Vec<Scratch>> {
+    let dirs = distinct([&how.src_dir, &how.dst_dir]);
+    if let Start::Resume(run) = start {
+        let run = absolute(&run.path)?;
+        dirs.iter().for_each(|dir| scratch::remove_left_by(&run, dir));
     }
-
-    fn dst(&self) -> &Scratch {
-        self.dst.as_ref().unwrap_or(&self.src)
-    }
-
-    /// Names the run directory in them, so that a resumed run finds what a killed one left.
-    fn belong_to(&self, run: &Path) -> Result<(), lab::error::Error> {
-        self.src.belongs_to(run)?;
-        self.dst.as_ref().map_or(Ok(()), |scratch| scratch.belongs_to(run))
-    }
+    report_abandoned(purpose.command, dirs.iter().copied());
+    let create = |dir: &&PathBuf| guard.create_scratch(dir, "bench");
+    let scratch = dirs.iter().map(create).collect::<Result<_, _>>()?;
+    let needed = SpaceNeeded::of(definition);
+    let scaled = definition.parts.iter().any(|part| part.scaled);
+    require_space(&needed, how, scaled.then_some("--scale"))?;
+    plan::require_memory(&needed)?;
+    Ok(scratch)
 }
 
 fn environment(

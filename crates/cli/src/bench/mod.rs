@@ -169,7 +169,14 @@ fn measure(
     let badge = certificate
         .as_ref()
         .map_or_else(Badge::none, |kept| kept.badge(&lab::environment::kernel(), VERSION));
-    let purpose = Purpose::Verdict { deltas: badge.deltas, certificate: certificate.as_ref() };
+    let purpose = Purpose {
+        command: "bench",
+        deltas: badge.deltas,
+        certificate: certificate.as_ref(),
+        note_on_interrupt: |run| {
+            format!("; its samples are kept; continue with: haulage bench --resume {run}")
+        },
+    };
     ScratchGuard::around("bench", |guard| {
         experiment::run(definition, how, start, &purpose, guard, |conducted| {
             conclude(definition, how, &badge, conducted, details)

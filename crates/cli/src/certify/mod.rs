@@ -13,6 +13,7 @@ use lab::certificate::Certificate;
 use lab::certificate::known_comparisons::{self, Choice};
 use lab::certificate::prover_check::{self, ProverCheck};
 use lab::certificate::store::{StoredCertificate, Subject};
+use lab::definition::deltas::LEAST;
 use lab::experiment::space::SpaceNeeded;
 use lab::page_cache::prover::Prover;
 use lab::run_dir::{self, HowRun};
@@ -53,7 +54,14 @@ fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertifica
     let definition = with_cold(prover.counts_pages && prover.drops_pages);
     let start = Start::New { runs: &args.runs };
     let started = Instant::now();
-    experiment::run(&definition, &how, start, &Purpose::Certificate, guard, |conducted| {
+    let purpose = Purpose {
+        command: "certify",
+        deltas: LEAST,
+        certificate: None,
+        // It cannot be resumed.
+        note_on_interrupt: |run| format!("; its samples are kept in '{run}'"),
+    };
+    experiment::run(&definition, &how, start, &purpose, guard, |conducted| {
         let kept = StoredCertificate {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
             made: lab::environment::utc_now(),

@@ -23,7 +23,7 @@ pub(super) fn on(found: &Findings) -> Vec<String> {
         on_profile(found),
         on_build(found),
         on_calls(found),
-        on_file_systems(found),
+        on_reflink(found).into_iter().chain(on_journal(found)).collect(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -130,22 +130,15 @@ fn on_calls(found: &Findings) -> Vec<String> {
     advice
 }
 
-fn on_file_systems(found: &Findings) -> Vec<String> {
-    on_reflink(found).into_iter().chain(on_journal(found)).collect()
-}
-
 fn on_reflink(found: &Findings) -> Option<String> {
     let is_xfs = found.dst.fs_type.as_deref() == Some("xfs");
     let same = found.src.mount_point == found.dst.mount_point;
     let refused = found.engine("reflink").is_some_and(|engine| engine.verdict == "no");
-    if is_xfs && same && refused {
-        return Some(
-            "This xfs was made without reflink, so that a copy cannot share extents: 'mkfs.xfs -m reflink=1' \
-             makes one that can."
-                .to_owned(),
-        );
-    }
-    None
+    (is_xfs && same && refused).then(|| {
+        "This xfs was made without reflink, so that a copy cannot share extents: 'mkfs.xfs -m reflink=1' \
+         makes one that can."
+            .to_owned()
+    })
 }
 
 /// The seconds are those of `recently_deleted` in the kernel's fs/ext4/ialloc.c.

@@ -41,29 +41,18 @@ pub(super) struct ProfileFound {
     pub(super) stale: Vec<String>,
 }
 
-/// The two file systems of a copy, and what it will use.
-#[derive(Clone, Debug)]
-pub(super) struct Expected {
-    /// `ext4 /data to xfs /backup`, or `within ext4 /data`.
-    pub(super) between: String,
-    pub(super) choices: Vec<Choice>,
-    pub(super) profile: ProfileFound,
-}
-
-impl Expected {
-    /// Without the variants that do not work, by `engines`.
-    pub(super) fn between(
-        src: &Path,
-        dst: &Path,
-        engines: &[EngineFound],
-    ) -> anyhow::Result<Expected> {
-        let (src, dst) = (open_dir(src)?, open_dir(dst)?);
-        let found = FileSystems::of(src.as_fd(), dst.as_fd());
-        let (profile, own) = profile_between(&found);
-        let predictor = Predictor::between(&found, &own);
-        let between = printable(&found.in_words());
-        Ok(Expected { between, choices: choices(&predictor, engines), profile })
-    }
+/// The two file systems of a copy in words, as `ext4 /data to xfs /backup`, or `within ext4 /data`; and
+/// what it will use, without the variants that do not work, by `engines`.
+pub(super) fn between(
+    src: &Path,
+    dst: &Path,
+    engines: &[EngineFound],
+) -> anyhow::Result<(String, Vec<Choice>, ProfileFound)> {
+    let (src, dst) = (open_dir(src)?, open_dir(dst)?);
+    let found = FileSystems::of(src.as_fd(), dst.as_fd());
+    let (profile, own) = profile_between(&found);
+    let choices = choices(&Predictor::between(&found, &own), engines);
+    Ok((printable(&found.in_words()), choices, profile))
 }
 
 /// The choices for all lengths; lengths with the same choices are one.

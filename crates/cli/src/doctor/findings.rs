@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::choices::{Choice, Expected, ProfileFound};
+use super::choices::{self, Choice, ProfileFound};
 use super::limits::Limits;
 use super::place::{EngineFound, Place, engines_between};
 use crate::kernel::{self, Feature};
@@ -78,7 +78,7 @@ impl Findings {
     pub(super) fn between(src: &Path, dst: &Path) -> anyhow::Result<Findings> {
         let (src_place, dst_place) = (Place::of(src)?, Place::of(dst)?);
         let engines = engines_between(src, dst);
-        let Expected { between, choices, profile } = Expected::between(src, dst, &engines)?;
+        let (between, choices, profile) = choices::between(src, dst, &engines)?;
         Ok(Findings {
             schema_version: SCHEMA_VERSION,
             haulage: Program {

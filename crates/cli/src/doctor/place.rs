@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use anyhow::Context;
-use engines::{ENGINES, Pair};
+use engines::{ENGINES, Engine, Pair};
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs};
 use serde::Serialize;
 
@@ -83,34 +83,24 @@ pub(super) fn engines_between(src: &Path, dst: &Path) -> Vec<EngineFound> {
         let empty = sample_files::empty_file(dst)?;
         Ok((sample_files::source(src)?, empty))
     };
-    match files() {
-        Ok((src, dst)) => all_tried(src.as_fd(), dst.as_fd()),
-        Err(error) => match files_in_memory() {
-            Ok((src, dst)) => in_memory(&src, &dst, &one_line(&error)),
-            Err(_) => in_no_file(&one_line(&error)),
-        },
-    }
+    let why = match files() {
+        Ok((src, dst)) => return all_tried(src.as_fd(), dst.as_fd()),
+        Err(error) => printable(&one_line(&error)),
+    };
+    let tried = files_in_memory().map(|(src, dst)| all_tried(src.as_fd(), dst.as_fd()));
+    let works = tried.unwrap_or_default().into_iter().filter(|engine| engine.verdict == "yes");
+    let works: Vec<EngineFound> = works.collect();
+    let is_copier = |engine: &&Engine| matches!(engine.kind, engines::Kind::Copier { .. });
+    // What a file system in memory lacks, that of the directories may have.
+    let found = |engine: &Engine| {
+        let unknown = EngineFound { name: engine.name, verdict: "unknown", reason: why.clone() };
+        works.iter().find(|it| it.name == engine.name).cloned().unwrap_or(unknown)
+    };
+    ENGINES.iter().copied().filter(is_copier).map(found).collect()
 }
 
 fn all_tried(src: BorrowedFd<'_>, dst: BorrowedFd<'_>) -> Vec<EngineFound> {
     let pair = Pair::new(src, dst);
     let all = ENGINES.iter().filter_map(|engine| Some((engine.name, tried(engine, pair)?)));
     all.map(|(name, (verdict, reason))| EngineFound { name, verdict, reason }).collect()
-}
-
-fn in_memory(src: &OwnedFd, dst: &OwnedFd, why: &str) -> Vec<EngineFound> {
-    let mut all = all_tried(src.as_fd(), dst.as_fd());
-    // What a file system in memory lacks, that of the directories may have.
-    for engine in all.iter_mut().filter(|engine| engine.verdict != "yes") {
-        engine.verdict = "unknown";
-        engine.reason = printable(why);
-    }
-    all
-}
-
-fn in_no_file(why: &str) -> Vec<EngineFound> {
-    let copiers =
-        ENGINES.iter().filter(|engine| matches!(engine.kind, engines::Kind::Copier { .. }));
-    let unknown = |name| EngineFound { name, verdict: "unknown", reason: printable(why) };
-    copiers.map(|engine| unknown(engine.name)).collect()
 }

@@ -1,5 +1,6 @@
 //! The findings as one screen.
 
+use lab::in_order::gathered;
 use lab::words;
 
 use super::choices::Choice;
@@ -131,17 +132,9 @@ fn engines(engines: &[EngineFound], columns: usize) -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut text = row("engines", &of("yes"), columns);
-    let mut by_reason: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for EngineFound { name, verdict, reason } in engines {
-        if !matches!(*verdict, "maybe" | "no") {
-            continue;
-        }
-        match by_reason.iter_mut().find(|it| it.0 == *verdict && it.1 == reason) {
-            Some((.., names)) => names.push(name),
-            None => by_reason.push((verdict, reason, vec![name])),
-        }
-    }
-    for (verdict, reason, names) in by_reason {
+    let others = engines.iter().filter(|it| matches!(it.verdict, "maybe" | "no"));
+    for ((verdict, reason), of) in gathered(others, |it| (it.verdict, &it.reason)) {
+        let names: Vec<&str> = of.iter().map(|it| it.name).collect();
         text.push_str(&row("", &format!("{verdict} {}: {reason}", names.join(", ")), columns));
     }
     if let Some(first) = engines.iter().find(|it| it.verdict == "unknown") {
@@ -159,15 +152,9 @@ fn copies(found: &Findings, columns: usize) -> String {
         (false, _) => "by the rule".to_owned(),
     };
     let mut text = row("a copy", &format!("{} uses, {decided}:", found.between), columns);
-    let rows: Vec<[String; 3]> =
-        std::iter::once(["file", "in the page cache", "not in it"].map(str::to_owned))
-            .chain(
-                found
-                    .choices
-                    .iter()
-                    .map(|it| [lengths(it), it.cached.clone(), it.not_cached.clone()]),
-            )
-            .collect();
+    let mut rows = vec![["file", "in the page cache", "not in it"].map(str::to_owned)];
+    let row_of = |it: &Choice| [lengths(it), it.cached.clone(), it.not_cached.clone()];
+    rows.extend(found.choices.iter().map(row_of));
     let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0) + 2;
     let (first, second) = (width(0), width(1));
     let fits = |indent: usize| indent + first + second + width(2) - 2 <= columns;
