@@ -262,7 +262,6 @@ impl Cell {
         let truth = truth(part)?;
         let (variant, baseline) = run.compared(part).first().copied()?;
         let sessions = run.points.compare(variant, baseline);
-        let seconds = run.spent.as_secs_f64();
         let smallest = sessions.session_deviation().map(|session_sd| {
             let beyond = smallest_effect(session_sd, sessions.count(), interim::ERROR);
             (1.0 + delta) * (1.0 + beyond) - 1.0
@@ -280,7 +279,7 @@ impl Cell {
                 .then(|| mode_seen(run, variant, baseline)),
             sessions: run.sessions,
             rounds: run.rounds,
-            seconds,
+            seconds: run.spent.as_secs_f64(),
         })
     }
 

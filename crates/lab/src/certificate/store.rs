@@ -115,11 +115,10 @@ impl Place {
     }
 
     fn in_words(&self) -> String {
-        let unknown = || "an unknown file system".to_owned();
         match (&self.fs_type, &self.mount_point) {
             (Some(fs_type), Some(mount_point)) => format!("{fs_type} at {mount_point}"),
             (Some(fs_type), None) => fs_type.clone(),
-            _ => unknown(),
+            _ => "an unknown file system".to_owned(),
         }
     }
 }
@@ -167,16 +166,14 @@ impl StoredCertificate {
         let passes = self.certificate.passes;
         let said =
             if passes { "certified" } else { "not certified: it failed the certification of" };
-        let (status, words) = match (changed.is_empty(), passes) {
-            (true, true) => (CertificateStatus::Certified, format!("{said} {made}")),
-            (true, false) => (CertificateStatus::Failed, format!("{said} {made}")),
-            (false, _) => {
-                let changed = changed.join(" and ");
-                (
-                    CertificateStatus::Stale,
-                    format!("certificate out of date: {said} {made}, {changed}"),
-                )
-            }
+        let status = match (changed.is_empty(), passes) {
+            (true, true) => CertificateStatus::Certified,
+            (true, false) => CertificateStatus::Failed,
+            (false, _) => CertificateStatus::Stale,
+        };
+        let words = match changed.join(" and ") {
+            none if none.is_empty() => format!("{said} {made}"),
+            changed => format!("certificate out of date: {said} {made}, {changed}"),
         };
         let deltas = self.certificate.deltas.larger(LEAST);
         let delta_from = if deltas == LEAST {

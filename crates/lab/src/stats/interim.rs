@@ -67,10 +67,8 @@ impl InterimAnalyses {
     /// The intervals of all interim analyses, each at its level, jointly contain the true ratio in
     /// 95 % of experiments, so that any rule may decide when to stop.
     pub fn alpha_at(&self, sessions: u32) -> Option<f64> {
-        self.analyses
-            .iter()
-            .find(|analysis| analysis.sessions == sessions)
-            .map(|analysis| analysis.alpha)
+        let then = self.analyses.iter().find(|analysis| analysis.sessions == sessions);
+        then.map(|analysis| analysis.alpha)
     }
 
     /// The level of a last analysis before the next regular one, after `analyses_done` of them,

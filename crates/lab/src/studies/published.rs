@@ -113,7 +113,7 @@ fn rows(
     let base_index = view.part.variants.iter().position(|name| name == baseline);
     let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
     let row = |(index, variant): (usize, &String)| {
-        let processor = cell.user_and_system_ns(index);
+        let (now_user_ns, now_system_ns) = cell.user_and_system_ns(index).unzip();
         let series = reference.series.get(variant)?;
         let then = figure(data, series, bytes)?;
         let same_place =
@@ -131,8 +131,8 @@ fn rows(
             now_bytes: bytes,
             now_state: cell.cell.state,
             now_ns: cell.median_ns(index, Measure::Elapsed)?,
-            now_user_ns: processor.map(|(user_ns, _)| user_ns),
-            now_system_ns: processor.map(|(_, system_ns)| system_ns),
+            now_user_ns,
+            now_system_ns,
             now_ratio: now_ratio.map(Estimated::from),
         })
     };

@@ -184,14 +184,9 @@ impl Scaling {
     /// The number with which the most is gained.
     pub(crate) fn headline(&self) -> Option<String> {
         let low = |step: &Step| step.speed_up.map_or(1.0, |s| s.low.unwrap_or(s.value));
-        let best = self
-            .steps
-            .iter()
-            .filter(|step| step.speed_up.is_some())
-            .max_by(|a, b| low(a).total_cmp(&low(b)))?;
-        let Step { of, variant, count, speed_up: Some(speed_up), state, .. } = best else {
-            return None;
-        };
+        let steps = self.steps.iter().filter(|step| step.speed_up.is_some());
+        let best = steps.max_by(|a, b| low(a).total_cmp(&low(b)))?;
+        let (Step { of, variant, count, state, .. }, speed_up) = (best, best.speed_up?);
         if speed_up.low.is_none_or(|low| low <= 1.0) {
             return Some("no number is shown to give a higher rate than the least does".to_owned());
         }

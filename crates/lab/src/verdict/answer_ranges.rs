@@ -27,7 +27,7 @@ impl PartVerdict {
         let mut answered: Vec<(Cell, CellAnswer)> = Vec::new();
         for verdict in &self.cells {
             let Some(cell) = cells.iter().find(|cell| cell.id() == verdict.cell) else { continue };
-            if !verdict.comparisons.iter().all(|it| it.floor) {
+            if verdict.asked().next().is_some() {
                 answered.push((cell.clone(), CellAnswer::of(verdict)));
             }
         }
@@ -150,11 +150,8 @@ impl CellAnswer {
         let shares = |variant: &str| {
             cell.variants.iter().any(|it| it.variant == variant && it.shares_extents)
         };
-        let (sharing, moving): (Vec<&Comparison>, Vec<&Comparison>) = cell
-            .comparisons
-            .iter()
-            .filter(|it| !it.floor)
-            .partition(|comparison| shares(&comparison.variant));
+        let (sharing, moving): (Vec<&Comparison>, Vec<&Comparison>) =
+            cell.asked().partition(|comparison| shares(&comparison.variant));
         let baseline = cell.variants.iter().filter(|it| {
             it.shares_extents && cell.comparisons.iter().all(|of| of.variant != it.variant)
         });

@@ -1,6 +1,6 @@
 //! The verdict in short: the answer of each part for the largest files.
 
-use super::PartVerdict;
+use super::{CellVerdict, PartVerdict};
 use crate::definition::Definition;
 use crate::stats::Answer;
 
@@ -27,23 +27,23 @@ impl PartVerdict {
     /// How many comparisons got which answer: `3 faster, 1 slower of 4`. Empty where there are
     /// none.
     pub fn counts(&self) -> String {
-        let all: Vec<Answer> = self
-            .cells
-            .iter()
-            .flat_map(|cell| &cell.comparisons)
-            .filter(|it| !it.floor)
-            .map(|it| it.answer)
-            .collect();
-        let counted = [Answer::Faster, Answer::Slower, Answer::Equivalent, Answer::Unresolved]
-            .map(|answer| (all.iter().filter(|&&it| it == answer).count(), answer.word()));
-        let counted: Vec<String> = counted
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        match all.len() {
+        let counts = self.answers();
+        let all: usize = counts.iter().map(|(count, _)| count).sum();
+        let counted = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counted: Vec<String> = counted.map(|(count, word)| format!("{count} {word}")).collect();
+        match all {
             0 => String::new(),
             all => format!("{} of {all}", counted.join(", ")),
         }
+    }
+
+    /// The number of comparisons with each answer, and the word for it.
+    pub(super) fn answers(&self) -> [(usize, &'static str); 4] {
+        let count = |answer: Answer| {
+            let all = self.cells.iter().flat_map(CellVerdict::asked);
+            all.filter(|it| it.answer == answer).count()
+        };
+        [Answer::Faster, Answer::Slower, Answer::Equivalent, Answer::Unresolved]
+            .map(|answer| (count(answer), answer.word()))
     }
 }

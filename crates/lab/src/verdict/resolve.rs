@@ -80,7 +80,7 @@ impl Verdict {
 
 impl CellVerdict {
     /// The comparisons of the cell that are an answer.
-    fn asked(&self) -> impl Iterator<Item = &Comparison> {
+    pub(super) fn asked(&self) -> impl Iterator<Item = &Comparison> {
         self.comparisons.iter().filter(|it| !it.floor)
     }
 

@@ -3,7 +3,6 @@
 use super::{CellVerdict, Comparison, PartVerdict};
 use crate::definition::{Definition, Order, Part};
 use crate::in_order::gathered;
-use crate::stats::Answer;
 use crate::words;
 
 /// Cells that a sentence names one by one.
@@ -14,35 +13,20 @@ impl PartVerdict {
         if part.order == Order::OneAfterAnother {
             return self.naive_words(part);
         }
-        let comparisons: Vec<(&CellVerdict, &Comparison)> = self
-            .cells
-            .iter()
-            .flat_map(|cell| cell.comparisons.iter().map(move |comparison| (cell, comparison)))
-            .filter(|(_, comparison)| !comparison.floor)
-            .collect();
-        if comparisons.is_empty() {
+        let comparisons =
+            || self.cells.iter().flat_map(|cell| cell.asked().map(move |it| (cell, it)));
+        let all = comparisons().count();
+        if all == 0 {
             return self.fastest_words();
         }
-        if comparisons.len() <= NAMED_MAX {
-            let sentences: Vec<String> = comparisons
-                .iter()
-                .map(|(cell, comparison)| comparison.in_words(&self.baseline, &cell.cell))
-                .collect();
-            return sentences.join(" ");
+        if all <= NAMED_MAX {
+            let sentence =
+                |(cell, it): (&CellVerdict, &Comparison)| it.in_words(&self.baseline, &cell.cell);
+            return comparisons().map(sentence).collect::<Vec<_>>().join(" ");
         }
-        let count = |answer: Answer| {
-            comparisons.iter().filter(|(_, comparison)| comparison.answer == answer).count()
-        };
-        let counts = format!(
-            "Of {} comparisons with {}: {} faster, {} slower, {} equivalent, {} unresolved.",
-            comparisons.len(),
-            self.baseline,
-            count(Answer::Faster),
-            count(Answer::Slower),
-            count(Answer::Equivalent),
-            count(Answer::Unresolved)
-        );
-        format!("{} {counts}", self.conclusion(definition).paragraph())
+        let counts = self.answers().map(|(count, word)| format!("{count} {word}")).join(", ");
+        let concluded = self.conclusion(definition).paragraph();
+        format!("{concluded} Of {all} comparisons with {}: {counts}.", self.baseline)
     }
 
     /// For a part without comparisons: which variant has the least time, by cell.

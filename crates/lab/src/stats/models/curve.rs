@@ -1,6 +1,6 @@
 //! Reduces the times of many sessions to one time a size.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::stats::{bisquare, median};
 
@@ -101,9 +101,4 @@ fn shifts(sizes: &BTreeMap<u64, Vec<(u32, f64)>>) -> BTreeMap<u32, f64> {
         .collect();
     let mean = shifts.values().sum::<f64>() / shifts.len() as f64;
     shifts.into_iter().map(|(session, shift)| (session, shift - mean)).collect()
-}
-
-/// The sessions of points.
-pub(super) fn sessions<'a>(points: impl IntoIterator<Item = &'a Point>) -> BTreeSet<u32> {
-    points.into_iter().map(|point| point.session).collect()
 }

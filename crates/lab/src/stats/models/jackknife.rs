@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::curve::{Point, sessions};
+use super::curve::Point;
 use crate::stats::{Estimated, Interval, estimate::t_quantile};
 
 /// The values that `of` computes from all points, each with its interval by Tukey's jackknife over
@@ -16,7 +16,7 @@ pub(super) fn jackknife<const N: usize>(
 ) -> Option<[Estimated; N]> {
     let all: Vec<Vec<Point>> = samples.iter().map(|points| points.to_vec()).collect();
     let values = of(&all)?;
-    let sessions: BTreeSet<u32> = samples.iter().flat_map(|points| sessions(*points)).collect();
+    let sessions: BTreeSet<u32> = all.iter().flatten().map(|point| point.session).collect();
     let left_out: Option<Vec<[f64; N]>> = sessions
         .iter()
         .map(|&session| {
