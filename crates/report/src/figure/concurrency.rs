@@ -52,10 +52,10 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     let facets = summary.facets(Some(first.file_bytes), first.state);
     let x = Axis { label: of(first.of).to_owned(), unit: Unit::Count, ..Axis::default() };
     let variants = distinct(steps.iter().map(|step| step.variant.as_str()));
-    let (mut times, mut rates) = (Vec::new(), Vec::new());
     let most = steps.iter().map(|step| step.count).max().unwrap_or(1);
     let points = vec![[1.0, 1.0], [f64::from(most), f64::from(most)]];
-    rates.push(Mark::neutral(Shape::Line { points, stroke: Stroke::Fit }));
+    let ideal = Mark::neutral(Shape::Line { points, stroke: Stroke::Fit });
+    let (mut times, mut rates) = (Vec::new(), vec![ideal]);
     let last = variants.len().saturating_sub(1) as f64;
     for (index, variant) in variants.into_iter().enumerate() {
         // Shifted a little, so that no interval hides another.

@@ -73,27 +73,17 @@ fn of_group(
     });
     let title = escaped(&group.title);
     html.push_str(&format!("<div class=\"group\"><h3>{title}</h3>"));
-    let entries = legend::entries(group);
-    if !entries.is_empty() {
-        html.push_str(&format!(
-            "<div class=\"legend\" role=\"group\" aria-label=\"Legend of {title}\">"
-        ));
-    }
-    for (name, is_shown) in &entries {
-        let Some(style) = styles.get(*name) else { continue };
-        let picture = framed(&legend::swatch(style));
+    let chip = |(name, is_shown): (&str, bool)| {
+        let style = styles.get(name)?;
+        let inside = framed(&legend::swatch(style)) + &escaped(name);
         let more = format!(" data-of=\"{}\"", style.number);
-        chip(
-            html,
-            "legend",
-            &format!("{key}.{name}"),
-            &format!("{picture}{}", escaped(name)),
-            *is_shown,
-            &more,
-        );
-    }
-    if !entries.is_empty() {
-        html.push_str("</div>");
+        Some(chip("legend", &format!("{key}.{name}"), &inside, is_shown, &more))
+    };
+    let chips: String = legend::entries(group).into_iter().filter_map(chip).collect();
+    if !chips.is_empty() {
+        html.push_str(&format!(
+            "<div class=\"legend\" role=\"group\" aria-label=\"Legend of {title}\">{chips}</div>"
+        ));
     }
     html.push_str(&format!("<div class=\"panels a{class}\">\n"));
     for (panel, drawn) in group.panels.iter().zip(panels(group, &plan, styles)) {
@@ -129,17 +119,15 @@ fn arrangement(plan: &Plan) -> String {
 /// What the filters compare, as attributes.
 fn facets(panel: &Panel) -> String {
     let facets = &panel.facets;
-    let mut attributes = String::new();
-    for (name, value) in [
+    let values = [
         ("sizes", facets.file_bytes.map(|bytes| bytes.to_string())),
         ("states", facets.state.map(str::to_owned)),
         ("systems", facets.file_system.clone()),
-    ] {
-        if let Some(value) = value {
-            attributes.push_str(&format!(" data-{name}=\"{}\"", escaped(&value)));
-        }
-    }
-    attributes
+    ];
+    let attribute = |(name, value): (&str, Option<String>)| {
+        Some(format!(" data-{name}=\"{}\"", escaped(&value?)))
+    };
+    values.into_iter().filter_map(attribute).collect()
 }
 
 /// A small picture in a line of text.
@@ -152,12 +140,12 @@ fn framed(picture: &str) -> String {
 }
 
 /// A switch: `value` is shown or not. `inside` is HTML.
-fn chip(html: &mut String, set: &str, value: &str, inside: &str, is_shown: bool, more: &str) {
-    html.push_str(&format!(
+fn chip(set: &str, value: &str, inside: &str, is_shown: bool, more: &str) -> String {
+    format!(
         "<button type=\"button\" class=\"chip\" data-set=\"{set}\" data-value=\"{}\" data-shown=\"{is_shown}\" \
          aria-pressed=\"{is_shown}\"{more}>{inside}</button>",
         escaped(value)
-    ));
+    )
 }
 
 /// The slider of ε from 0.1 to 20 % by factors, of a figure that recommends buffers.
@@ -190,23 +178,22 @@ pub(super) fn filters(report: &Report<'_>) -> String {
     let sizes = sizes.into_iter().map(|bytes| (bytes.to_string(), lab::words::file_size(bytes)));
     let states = distinct(cells().map(|cell| cell.cell.state.name().to_owned()));
     let systems = distinct(cells().map(|cell| cell.file_system.clone()));
-    let mut html = String::new();
-    choices(&mut html, "Engines", "engines", engines.collect());
-    choices(&mut html, "File sizes", "sizes", sizes.collect());
-    choices(&mut html, "Page cache", "states", states.into_iter().map(plain).collect());
-    choices(&mut html, "File systems", "systems", systems.into_iter().map(plain).collect());
-    html
+    [
+        choices("Engines", "engines", engines.collect()),
+        choices("File sizes", "sizes", sizes.collect()),
+        choices("Page cache", "states", states.into_iter().map(plain).collect()),
+        choices("File systems", "systems", systems.into_iter().map(plain).collect()),
+    ]
+    .concat()
 }
 
-fn choices(html: &mut String, title: &str, set: &str, items: Vec<(String, String)>) {
+fn choices(title: &str, set: &str, items: Vec<(String, String)>) -> String {
     if items.len() < 2 {
-        return;
+        return String::new();
     }
-    html.push_str(&format!(
-        "<div class=\"choices\" role=\"group\" aria-label=\"{title}\"><span>{title}</span>"
-    ));
-    for (value, inside) in items {
-        chip(html, set, &value, &inside, true, "");
-    }
-    html.push_str("</div>\n");
+    let chips = items.iter().map(|(value, inside)| chip(set, value, inside, true, ""));
+    format!(
+        "<div class=\"choices\" role=\"group\" aria-label=\"{title}\"><span>{title}</span>{}</div>\n",
+        chips.collect::<String>()
+    )
 }

@@ -25,13 +25,9 @@ use crate::summary::Summary;
 const AROUND_MAX: usize = 6;
 
 pub(super) fn title(report: &Report<'_>) -> String {
-    let mut titles: Vec<&str> = Vec::new();
-    if !report.tuned.is_empty() {
-        titles.push("The fastest variant");
-    }
-    let runs = report.summaries.iter();
-    titles.extend(distinct(runs.map(|it| it.source.run.definition.title.as_str())));
-    titles.join(" · ")
+    let tuned = (!report.tuned.is_empty()).then_some("The fastest variant");
+    let runs = report.summaries.iter().map(|it| it.source.run.definition.title.as_str());
+    tuned.into_iter().chain(distinct(runs)).collect::<Vec<_>>().join(" · ")
 }
 
 pub(super) fn head(report: &Report<'_>) -> String {
@@ -40,59 +36,54 @@ pub(super) fn head(report: &Report<'_>) -> String {
         html.push_str(&tuned(&report.tuned));
     }
     let alone = report.change.is_none();
-    let runs = report.summaries.iter().enumerate();
-    for (index, summary) in runs {
+    let run = |(index, summary): (usize, &Summary<'_>)| {
         let run = of_run(summary, alone && index == 0);
-        if alone {
-            html.push_str(&run);
-        } else {
+        let which = if index == 0 { "first" } else { "second" };
+        let name = escaped(&summary.label);
+        match alone {
+            true => run,
             // The changes come first. The conclusions of each run are in a closed element.
-            let which = if index == 0 { "first" } else { "second" };
-            let name = escaped(&summary.label);
-            html.push_str(&format!(
+            false => format!(
                 "<details class=\"trust\"><summary>The {which} run: {name}</summary>{run}</details>"
-            ));
+            ),
         }
-    }
+    };
+    html.extend(report.summaries.iter().enumerate().map(run));
     html
 }
 
+/// A list of definitions; nothing without `items`.
+fn list(class: &str, items: impl Iterator<Item = String>) -> String {
+    let items: String = items.collect();
+    if items.is_empty() { items } else { format!("<dl class=\"{class}\">{items}</dl>\n") }
+}
+
 /// The answer of a run, and a row for each range of files if it depends on them.
-fn answer(html: &mut String, conclusion: &Conclusion) {
-    html.push_str(&format!("<p class=\"verdict\">{}</p>\n", escaped(&conclusion.sentence)));
-    if conclusion.rows.is_empty() {
-        return;
-    }
-    html.push_str("<dl class=\"answer\">");
-    for Row { files, fastest, said } in &conclusion.rows {
+fn answer(Conclusion { sentence, rows }: &Conclusion) -> String {
+    let row = |Row { files, fastest, said }: &Row| {
         let [files, fastest, said] = [files, fastest, said].map(|text| escaped(text));
         let fastest = if fastest.is_empty() { fastest } else { format!("<b>{fastest}</b>") };
-        let said = said.replace(" %", "&nbsp;%");
-        html.push_str(&format!("<dt>{files}</dt><dd>{fastest}{said}</dd>"));
-    }
-    html.push_str("</dl>\n");
+        format!("<dt>{files}</dt><dd>{fastest}{}</dd>", said.replace(" %", "&nbsp;%"))
+    };
+    let rows = list("answer", rows.iter().map(row));
+    format!("<p class=\"verdict\">{}</p>\n{rows}", escaped(sentence))
 }
 
 /// Each claim: whether it holds here, what was published and what was measured.
-fn claims(html: &mut String, claims: &[TestedClaim]) {
-    if claims.is_empty() {
-        return;
-    }
-    html.push_str("<dl class=\"claims\">");
-    for claim in claims {
+fn claims(claims: &[TestedClaim]) -> String {
+    let claim = |claim: &TestedClaim| {
         let class = match claim.answer {
             ClaimAnswer::Holds => "good",
             ClaimAnswer::CannotBeTold => "open",
             ClaimAnswer::DoesNotHold => "bad",
         };
-        html.push_str(&format!(
-            "<div><dt><span class=\"badge {class}\">{}</span></dt><dd>{} <small>{}</small></dd></div>",
-            claim.answer.words(),
-            escaped(&claim.says),
-            escaped(&claim.figures()),
-        ));
-    }
-    html.push_str("</dl>\n");
+        let [says, figures] = [&claim.says, &claim.figures()].map(|text| escaped(text));
+        let words = claim.answer.words();
+        format!(
+            "<div><dt><span class=\"badge {class}\">{words}</span></dt><dd>{says} <small>{figures}</small></dd></div>"
+        )
+    };
+    list("claims", claims.iter().map(claim))
 }
 
 /// The conclusions of `haulage tune`, a sentence for each pair of file systems.
@@ -151,21 +142,19 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         CertificateStatus::Stale | CertificateStatus::NotCertified => ("open", "not certified"),
     };
     let heading = if first { "h1" } else { "h2" };
-    let label = match summary.label.as_str() {
-        "" => String::new(),
-        label => format!("{label}: "),
+    let title = match summary.label.as_str() {
+        "" => definition.title.clone(),
+        label => format!("{label}: {}", definition.title),
     };
     let mut html = format!(
-        "<div class=\"run\"><p class=\"kicker\">{}{} <span class=\"badge {class}\" title=\"{}\">{}</span>\
+        "<div class=\"run\"><p class=\"kicker\">{} <span class=\"badge {class}\" title=\"{}\">{status}</span>\
          </p>\n<{heading}>{}</{heading}>\n",
-        escaped(&label),
-        escaped(&definition.title),
+        escaped(&title),
         escaped(&badge.words),
-        status,
         escaped(&definition.question),
     );
-    claims(&mut html, &source.verdict.claims);
-    answer(&mut html, &headline::of_run(source));
+    html.push_str(&claims(&source.verdict.claims));
+    html.push_str(&answer(&headline::of_run(source)));
     let open = source.verdict.unresolved(definition);
     if open.are_most() {
         html.push_str(&format!("<p class=\"note\">{}", escaped(&open.sentence())));
@@ -176,13 +165,10 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         html.push_str("</p>\n");
     }
     html.push_str(&format!(
-        "<p class=\"machine\">{}</p>\n",
+        "<p class=\"machine\">{}</p>\n\
+         <details class=\"trust\"><summary>All conclusions, and their reliability</summary><dl>",
         escaped(&machine::line(&source.run.environment))
     ));
-    html.push_str(
-        "<details class=\"trust\"><summary>All conclusions, and their reliability</summary>",
-    );
-    html.push_str("<dl>");
     for part in &source.verdict.parts {
         let Conclusion { sentence, rows } = headline::of_part(source, part);
         html.push_str(&format!(
@@ -261,16 +247,16 @@ fn push_facts(html: &mut String, facts: impl IntoIterator<Item = (String, String
     html.push_str("</tbody></table></div>\n");
 }
 
-fn facts(summary: &Summary<'_>) -> Vec<(String, String)> {
+fn facts(summary: &Summary<'_>) -> impl Iterator<Item = (String, String)> {
     let run = &summary.source.run;
-    let mut facts = vec![
-        ("seed".to_owned(), run.how.seed.to_string()),
-        ("scale of sizes".to_owned(), run.how.scale.to_string()),
-        ("samples".to_owned(), lab::words::grouped(&run.samples.len().to_string())),
+    let own = [
+        ("seed", run.how.seed.to_string()),
+        ("scale of sizes", run.how.scale.to_string()),
+        ("samples", lab::words::grouped(&run.samples.len().to_string())),
     ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
     // The seed is in the list already.
-    facts.extend(facts_of(&run.environment).filter(|(name, _)| name != "seed"));
-    facts
+    own.into_iter().chain(facts_of(&run.environment).filter(|(name, _)| name != "seed"))
 }
 
 fn refusals(html: &mut String, summary: &Summary<'_>) {
