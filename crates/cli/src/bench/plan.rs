@@ -63,7 +63,7 @@ pub(super) fn of(
     let heading = format!("{}: {}", definition.name, definition.question);
     let mut text = styled(BOLD, &wrapped(&heading, columns, "")) + "\n";
     for part in &definition.parts {
-        text.push_str(&of_part(definition, part, columns));
+        text.push_str(&of_part(part, columns));
     }
     text.push('\n');
     let round = estimate::seconds_of_rounds(definition);
@@ -99,8 +99,7 @@ pub(super) fn of(
     Ok(text)
 }
 
-fn of_part(definition: &Definition, part: &Part, columns: usize) -> String {
-    let cells = definition.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
+fn of_part(part: &Part, columns: usize) -> String {
     let states: Vec<&str> = part.states.iter().map(|state| state.name()).collect();
     let mut factors = vec![
         counted(part.variants.len(), "variant"),
@@ -114,12 +113,12 @@ fn of_part(definition: &Definition, part: &Part, columns: usize) -> String {
         let at_once: Vec<String> = part.at_once.iter().map(u32::to_string).collect();
         factors.push(format!("{} at once", at_once.join(", ")));
     }
-    let seconds = estimate::seconds_of_part(definition, part);
+    let seconds = estimate::seconds_of_part(part);
     let heading = format!("{} ({}): {}", part.name, part.workload, part.question);
     let extent = format!(
         "{}; {}, about {} a round of all",
         factors.join(", "),
-        counted(cells, "cell"),
+        counted(part.cells().len(), "cell"),
         words::nanoseconds(seconds * 1e9),
     );
     wrapped(&heading, columns, "  ") + &wrapped_behind("  ", &extent, columns)

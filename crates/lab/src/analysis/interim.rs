@@ -19,7 +19,7 @@ pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
 /// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the
 /// part together.
 pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<InterimAnalyses> {
-    let of = |part: &Part| of_family(rounds, definition.comparisons(part));
+    let of = |part: &Part| of_family(rounds, part.comparisons());
     definition.parts.iter().map(of).collect()
 }
 
@@ -63,10 +63,9 @@ impl ComparisonSoFar<'_> {
     }
 }
 
-impl Definition {
-    /// Comparisons that a part makes in all its cells together.
-    pub fn comparisons(&self, part: &Part) -> usize {
-        let cells = self.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
-        (cells * part.compared().count()).max(1)
+impl Part {
+    /// Comparisons that the part makes in all its cells together.
+    pub fn comparisons(&self) -> usize {
+        (self.cells().len() * self.compared().count()).max(1)
     }
 }

@@ -68,12 +68,12 @@ impl<'r> View<'r> {
         };
         // The levels take long to work out, and are those of each part.
         let interim = interim::of_family(rules.rounds, 1);
-        let part = |(index, part): (usize, &'r Part)| {
-            let cells = definition.cells().into_iter().filter(|(of, _)| *of == index);
-            let cells = cells.map(|(_, cell)| CellView::of(part, cell, &mut by_cell));
-            View { part, cells: cells.collect(), rules, interim: interim.clone() }
+        let part = |part: &'r Part| {
+            let cells = part.cells().into_iter();
+            let cells = cells.map(|cell| CellView::of(part, cell, &mut by_cell)).collect();
+            View { part, cells, rules, interim: interim.clone() }
         };
-        definition.parts.iter().enumerate().map(part).collect()
+        definition.parts.iter().map(part).collect()
     }
 
     /// The ratio of two variants in a cell, from its `points`, with the interval of the last

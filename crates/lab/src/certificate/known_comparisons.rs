@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(count(Truth::SlowAtTimes { share: AT_TIMES }), VARIANTS.len() * 2);
         assert_eq!(count(Truth::Control), 3);
         // A family of one each, or a cell would be harder to find here than it says.
-        assert!(again.parts.iter().all(|part| again.comparisons(part) == 1));
+        assert!(again.parts.iter().all(|part| part.comparisons() == 1));
     }
 
     #[test]

@@ -103,16 +103,13 @@ impl Trial<'_> {
         let device = BlockDevice::under(self.path);
         let read_so_far = || device.as_ref().and_then(BlockDevice::read_bytes);
         let before = read_so_far();
-        self.read_through()?;
+        let mut bytes = vec![0; BYTES];
+        let got = engines::pread_full(self.fd.as_fd(), &mut bytes, 0);
+        if got.map_err(failed("cannot read"))? != BYTES {
+            return Err(Error::SourceChanged(self.path.to_owned()));
+        }
         let read = read_so_far().zip(before).map(|(after, before)| after.saturating_sub(before));
         Ok(judge(state, pages * page_bytes, read))
-    }
-
-    fn read_through(&self) -> Result<(), Error> {
-        let mut bytes = vec![0; BYTES];
-        let got = engines::pread_full(self.fd.as_fd(), &mut bytes, 0)
-            .map_err(Error::path("cannot read", self.path))?;
-        if got == BYTES { Ok(()) } else { Err(Error::SourceChanged(self.path.to_owned())) }
     }
 }
 

@@ -208,30 +208,10 @@ impl Definition {
     /// The cells of the experiment, in the order of the definition, each with the index of its
     /// part.
     pub fn cells(&self) -> Vec<(usize, Cell)> {
-        let mut cells = Vec::new();
-        for (index, part) in self.parts.iter().enumerate() {
-            for size in &part.sizes {
-                for &state in &part.states {
-                    for &destination in &part.destinations {
-                        for &at_once in &part.at_once {
-                            let cell = Cell {
-                                part: part.name.clone(),
-                                workload: part.workload.clone(),
-                                file_bytes: size.parse::<Bytes>().map_or(0, |bytes| bytes.0),
-                                files: part.files,
-                                shape: part.shape,
-                                state,
-                                destination,
-                                at_once,
-                                durable: part.durable,
-                            };
-                            cells.push((index, cell));
-                        }
-                    }
-                }
-            }
-        }
-        cells
+        let parts = self.parts.iter().enumerate();
+        parts
+            .flat_map(|(index, part)| part.cells().into_iter().map(move |it| (index, it)))
+            .collect()
     }
 
     /// The part that answers the question; the first one if none is named.
@@ -295,6 +275,31 @@ impl Definition {
 }
 
 impl Part {
+    /// The cells of the part, in the order of its sizes, states and so on.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for size in &self.sizes {
+            for &state in &self.states {
+                for &destination in &self.destinations {
+                    for &at_once in &self.at_once {
+                        cells.push(Cell {
+                            part: self.name.clone(),
+                            workload: self.workload.clone(),
+                            file_bytes: size.parse::<Bytes>().map_or(0, |bytes| bytes.0),
+                            files: self.files,
+                            shape: self.shape,
+                            state,
+                            destination,
+                            at_once,
+                            durable: self.durable,
+                        });
+                    }
+                }
+            }
+        }
+        cells
+    }
+
     /// The variants whose comparison with the baseline answers the question.
     pub fn compared(&self) -> impl Iterator<Item = &String> {
         self.variants.iter().filter(|variant| {

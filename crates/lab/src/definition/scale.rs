@@ -3,6 +3,7 @@
 use engines::Bytes;
 
 use super::Definition;
+use crate::in_order::distinct;
 
 impl Definition {
     /// The experiment with the sizes and numbers of files of its scaled parts multiplied by
@@ -17,14 +18,7 @@ impl Definition {
                 for size in claims.flat_map(|it| it.sizes.iter_mut().chain(&mut it.than_size)) {
                     *size = scaled_size(size, scale);
                 }
-                let mut sizes: Vec<String> = Vec::new();
-                for size in &part.sizes {
-                    let size = scaled_size(size, scale);
-                    if !sizes.contains(&size) {
-                        sizes.push(size);
-                    }
-                }
-                part.sizes = sizes;
+                part.sizes = distinct(part.sizes.iter().map(|size| scaled_size(size, scale)));
             }
         }
         self

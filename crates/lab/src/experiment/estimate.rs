@@ -26,14 +26,12 @@ const COMMAND_SECONDS: f64 = 2e-2;
 
 /// Seconds of one round of all cells.
 pub fn seconds_of_rounds(definition: &Definition) -> f64 {
-    definition.parts.iter().map(|part| seconds_of_part(definition, part)).sum()
+    definition.parts.iter().map(seconds_of_part).sum()
 }
 
 /// Seconds of one round of all cells of a part.
-pub fn seconds_of_part(definition: &Definition, part: &Part) -> f64 {
-    let cells = definition.cells();
-    let of_part = cells.iter().filter(|(_, cell)| cell.part == part.name);
-    of_part.map(|(_, cell)| seconds_of_round(cell, part)).sum()
+pub fn seconds_of_part(part: &Part) -> f64 {
+    part.cells().iter().map(|cell| seconds_of_round(cell, part)).sum()
 }
 
 /// Seconds of one round of a cell of `part`.

@@ -3,8 +3,8 @@
 
 use super::plain_names::plain_name;
 use super::{CellVerdict, Comparison, PartVerdict};
+use crate::definition::Part;
 use crate::definition::cell::{Cell, Destination, Shape};
-use crate::definition::{Definition, Part};
 use crate::in_order::gathered;
 use crate::page_cache::state::State;
 use crate::stats::Answer;
@@ -21,9 +21,8 @@ const WITHIN_MAX: f64 = 0.5;
 
 impl PartVerdict {
     /// Cells of neighbouring sizes with the same answer, in the order of circumstances and sizes.
-    pub(super) fn ranges(&self, definition: &Definition, part: &Part) -> Vec<Range> {
-        let cells = definition.cells().into_iter().map(|(_, cell)| cell);
-        let cells: Vec<Cell> = cells.filter(|cell| cell.part == self.part).collect();
+    pub(super) fn ranges(&self, part: &Part) -> Vec<Range> {
+        let cells = part.cells();
         let mut answered: Vec<(Cell, CellAnswer)> = Vec::new();
         for verdict in &self.cells {
             let Some(cell) = cells.iter().find(|cell| cell.id() == verdict.cell) else { continue };

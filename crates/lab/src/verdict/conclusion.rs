@@ -58,7 +58,7 @@ impl PartVerdict {
     /// compared.
     pub(super) fn brief(&self, definition: &Definition) -> Vec<String> {
         let Some(sentences) = self.sentences(definition) else { return Vec::new() };
-        let (part, ranges) = (sentences.part, self.ranges(definition, sentences.part));
+        let (part, ranges) = (sentences.part, self.ranges(sentences.part));
         let is_largest = |(at, range): &(usize, &Range)| {
             ranges.get(at + 1).is_none_or(|next| next.circumstances != range.circumstances)
         };
@@ -72,7 +72,7 @@ impl PartVerdict {
     /// The answer of the part. Empty if nothing was compared.
     pub fn conclusion(&self, definition: &Definition) -> Conclusion {
         let Some(sentences) = self.sentences(definition) else { return Conclusion::default() };
-        match self.ranges(definition, sentences.part).as_slice() {
+        match self.ranges(sentences.part).as_slice() {
             [] => Conclusion::default(),
             [only] => {
                 let answer = sentences.range(only, &only.place(sentences.part));

@@ -223,7 +223,7 @@ impl PartVerdict {
         delta: &Delta,
         interim: PartInterim<'_>,
     ) -> PartVerdict {
-        let family = definition.comparisons(part) as f64;
+        let family = part.comparisons() as f64;
         let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
         let mut compared = Vec::new();
         // Runs one after another do not separate the variant from its position in the order, so

@@ -6,7 +6,6 @@ use crate::clock::Clock;
 use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
-use crate::page_cache::state::State;
 use crate::scratch::WorkDir;
 use crate::source::Source;
 use crate::trial::{Bench, Outcome, Runner, Task};
@@ -36,9 +35,7 @@ struct Copy {
     task: Task,
     prover: Prover,
     dst: WorkDir,
-    state: State,
-    destination: Destination,
-    durable: bool,
+    cell: Cell,
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
@@ -57,9 +54,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
         task,
         prover,
         dst: WorkDir::open(&path)?,
-        state: cell.state,
-        destination: cell.destination,
-        durable: cell.durable,
+        cell: cell.clone(),
     }))
 }
 
@@ -69,10 +64,10 @@ impl Copy {
             source: &self.source,
             dst: &self.dst,
             prover: &self.prover,
-            state: self.state,
-            destination: self.destination,
+            state: self.cell.state,
+            destination: self.cell.destination,
             stays: false,
-            durable: self.durable,
+            durable: self.cell.durable,
             clock,
         }
     }
@@ -105,7 +100,7 @@ impl Drop for Copy {
 mod tests {
     use super::*;
     use crate::definition::cell::Shape;
-    use crate::page_cache::state::Proof;
+    use crate::page_cache::state::{Proof, State};
     use crate::workload::tests::{TestCell, check_refusals, is_resident};
 
     const BYTES: u64 = (20 << 20) + 77;

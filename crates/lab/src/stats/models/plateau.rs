@@ -1,6 +1,6 @@
 //! The buffer size from which on a larger buffer gains nothing.
 
-use crate::stats::{Runs, Sessions};
+use crate::stats::{Ratio, Runs, Sessions};
 
 /// The level of each comparison.
 const ALPHA: f64 = 0.05;
@@ -49,14 +49,10 @@ pub fn plateau(settings: &[Setting], epsilon: f64) -> Option<Plateau> {
     let ratios = settings[..best].iter().rev().map(|setting| ratio_to(setting, settings[best]));
     let ratios: Vec<_> = ratios.collect();
     let limit = 1.0 + epsilon;
-    let shown = ratios
-        .iter()
-        .take_while(|ratio| ratio.is_some_and(|ratio| ratio.interval.high <= limit))
-        .count();
-    let possible = ratios
-        .iter()
-        .take_while(|ratio| ratio.is_none_or(|ratio| ratio.interval.low <= limit))
-        .count();
+    let is_shown = |it: &&Option<Ratio>| it.is_some_and(|ratio| ratio.interval.high <= limit);
+    let is_possible = |it: &&Option<Ratio>| it.is_none_or(|ratio| ratio.interval.low <= limit);
+    let shown = ratios.iter().take_while(is_shown).count();
+    let possible = ratios.iter().take_while(is_possible).count();
     Some(Plateau {
         best_bytes: settings[best].buffer_bytes,
         shown_from_bytes: settings[best - shown].buffer_bytes,
