@@ -27,15 +27,16 @@ impl Source {
     /// If a required file is missing, or a file is damaged.
     pub fn read(path: &Path) -> Result<Source, RunError> {
         let run = Run::read(path)?;
+        let certificate: Option<StoredCertificate> =
+            read_json(&path.join(run_dir::files::CERTIFICATE))?;
         let path_of_verdict = path.join(run_dir::files::VERDICT);
         let verdict = match read_json::<Verdict>(&path_of_verdict)? {
             Some(verdict) if verdict.delta < 0.0 || verdict.delta_cold < 0.0 => {
                 return Err(RunError::about(&path_of_verdict, "a delta is negative"));
             }
             Some(verdict) => verdict,
-            None => verdict_of(&run),
+            None => verdict_of(&run, &badge(&run, certificate.as_ref())),
         };
-        let certificate = read_json(&path.join(run_dir::files::CERTIFICATE))?;
         Ok(Source { run, verdict, certificate })
     }
 
@@ -56,15 +57,13 @@ impl Source {
     }
 }
 
-fn verdict_of(run: &Run) -> Verdict {
+/// δ is that of the certificate that the run started with, as `badge` says.
+fn verdict_of(run: &Run, badge: &Badge) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
-    // δ is that of the certificate that the run started with.
-    let kept = StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE));
-    let badge = badge(run, kept.as_ref());
-    let delta = Delta { shares: badge.deltas, from: badge.delta_from };
+    let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
     let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
     let mut verdict = verdict.analysed(&run.definition, run.samples(), run.how.rounds);
-    verdict.certificate = badge.words;
+    verdict.certificate.clone_from(&badge.words);
     verdict.notes.push("the run ended before it wrote its verdict".to_owned());
     verdict
 }

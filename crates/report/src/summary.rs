@@ -48,8 +48,8 @@ pub struct CellSummary<'s> {
     pub variants: Vec<VariantSummary<'s>>,
     /// Its rounds.
     pub rounds: Vec<&'s RoundRecord>,
-    /// The file system.
-    pub file_system: String,
+    /// What the filters of the page compare.
+    pub facets: Facets,
 }
 
 /// A variant in a cell.
@@ -112,8 +112,7 @@ impl<'s> Summary<'s> {
 
     /// What the filters of the page look at, for a panel of one state.
     pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
-        let state = Some(state.name());
-        Facets { file_bytes, state, file_system: Some(file_systems(&self.source.run.environment)) }
+        facets(self.source, file_bytes, state)
     }
 
     /// `title`, with the name of the run if the report has several.
@@ -136,7 +135,7 @@ impl<'s> CellSummary<'s> {
             part,
             verdict: verdicts.find(|verdict| verdict.cell == id),
             rounds: source.run.rounds.iter().filter(|round| round.cell == id).collect(),
-            file_system: file_systems(&source.run.environment),
+            facets: facets(source, Some(cell.file_bytes), cell.state),
             cell,
         }
     }
@@ -188,15 +187,6 @@ impl<'s> CellSummary<'s> {
     pub fn words(&self) -> String {
         format!("{}, {}", self.size_words(), self.circumstances())
     }
-
-    /// What the filters of the page compare.
-    pub fn facets(&self) -> Facets {
-        Facets {
-            file_bytes: Some(self.cell.file_bytes),
-            state: Some(self.cell.state.name()),
-            file_system: Some(self.file_system.clone()),
-        }
-    }
 }
 
 impl<'s> VariantSummary<'s> {
@@ -224,6 +214,11 @@ impl<'s> VariantSummary<'s> {
         let values: Vec<f64> = known.map(|value| value as f64).collect();
         if values.len() * 2 < self.counted.len() { None } else { median(&values) }
     }
+}
+
+fn facets(source: &Source, file_bytes: Option<u64>, state: State) -> Facets {
+    let file_system = Some(file_systems(&source.run.environment));
+    Facets { file_bytes, state: Some(state.name()), file_system }
 }
 
 /// The compared quantity, in words.

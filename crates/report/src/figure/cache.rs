@@ -148,7 +148,7 @@ fn dumbbells(
     let alt = format!("{first} and {second} times of each variant at {}.", cell.size_words());
     let panel = rows::panel(cell, alt, Axis::time("time"), rows, marks);
     // The panel has both states, so the filter of states does not hide it.
-    Panel { title: titled(cell), facets: Facets { state: None, ..cell.facets() }, ..panel }
+    Panel { title: titled(cell), facets: Facets { state: None, ..cell.facets.clone() }, ..panel }
 }
 
 /// Panels of several parts are side by side.

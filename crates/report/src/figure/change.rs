@@ -56,7 +56,7 @@ fn panel(change: &Change, cell: &CellSummary<'_>, rows: &[&str], ratios: &[Ratio
     let alt = format!("What changed at {}.", cell.words());
     let panel = rows::panel(cell, alt, Axis::ratio("second run / first run"), rows, marks);
     // The panel has both runs, whose file systems may differ.
-    Panel { facets: Facets { file_system: None, ..cell.facets() }, ..panel }
+    Panel { facets: Facets { file_system: None, ..cell.facets.clone() }, ..panel }
 }
 
 fn table(change: &Change) -> Table {

@@ -95,7 +95,7 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> Panel {
     Panel {
         title: cell.words(),
         alt: format!("Runs at {} in their order. {}", cell.words(), drift_words(cell)),
-        facets: cell.facets(),
+        facets: cell.facets.clone(),
         x: Axis { label: "rounds in their order".to_owned(), ..Axis::default() },
         y: Axis::ratio("time / median"),
         marks,

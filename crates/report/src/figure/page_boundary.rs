@@ -67,7 +67,7 @@ fn panel(part: &Part, cells: &[&CellSummary<'_>]) -> Panel {
     Panel {
         title: String::new(),
         alt: format!("Times at {}.", cells.iter().map(size).collect::<Vec<_>>().join(", ")),
-        facets: Facets { file_bytes: None, ..cells[0].facets() },
+        facets: Facets { file_bytes: None, ..cells[0].facets.clone() },
         x: Axis::names("file size", cells.iter().map(size)),
         y: Axis::time("time"),
         marks,

@@ -12,7 +12,7 @@ pub(super) fn panel(
     marks: Vec<Mark>,
 ) -> Panel {
     let y = Axis::variants(rows.iter().copied());
-    Panel { title: cell.size_words(), alt, facets: cell.facets(), x, y, marks }
+    Panel { title: cell.size_words(), alt, facets: cell.facets.clone(), x, y, marks }
 }
 
 /// The row of a variant.

@@ -85,7 +85,7 @@ fn add(
     };
     let facets = Facets {
         file_bytes: (cells.len() == 1).then(|| cells[0].cell.file_bytes),
-        ..cells[0].facets()
+        ..cells[0].facets.clone()
     };
     let what = measure_words(part.measure);
     let title = cells[0].titled_part();

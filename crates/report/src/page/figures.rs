@@ -177,7 +177,7 @@ pub(super) fn filters(report: &Report<'_>) -> String {
     let plain = |value: String| (value.clone(), escaped(&value));
     let sizes = sizes.into_iter().map(|bytes| (bytes.to_string(), lab::words::file_size(bytes)));
     let states = distinct(cells().map(|cell| cell.cell.state.name().to_owned()));
-    let systems = distinct(cells().map(|cell| cell.file_system.clone()));
+    let systems = distinct(cells().filter_map(|cell| cell.facets.file_system.clone()));
     [
         choices("Engines", "engines", engines.collect()),
         choices("File sizes", "sizes", sizes.collect()),
