@@ -71,167 +71,138 @@ pub fn fill(name: &dyn Fn(&Path) -> Vec<u8>, pattern: &str, names: &[&Path]) -> 
 }
 
 fn words_of(diagnostic: &Diagnostic, name: Quote<'_>) -> Vec<u8> {
+    use Diagnostic::*;
+    let say = |pattern: &str, names: &[&Path]| fill(name, pattern, names);
     match diagnostic {
-        Diagnostic::Failed { action, path, .. } => fill(name, pattern(*action), &[path]),
-        Diagnostic::HardLink { src, dst, .. } => {
-            fill(name, "cannot create hard link {} to {}", &[dst, src])
+        Failed { action, path, .. } => say(pattern(*action), &[path]),
+        HardLink { src, dst, .. } => say("cannot create hard link {} to {}", &[dst, src]),
+        SymbolicLink { src, dst, .. } => say("cannot create symbolic link {} to {}", &[dst, src]),
+        Copy { src, dst, .. } => say("error copying {} to {}", &[src, dst]),
+        Clone { src, dst, .. } => say("failed to clone {} from {}", &[dst, src]),
+        Incomplete { dst, bytes, bytes_expected } => {
+            say(&format!("{{}} is incomplete: {bytes} of {bytes_expected} bytes"), &[dst])
         }
-        Diagnostic::SymbolicLink { src, dst, .. } => {
-            fill(name, "cannot create symbolic link {} to {}", &[dst, src])
+        RangeFailed { dst } => {
+            say("cannot complete {}: another process failed at a range of it", &[dst])
         }
-        Diagnostic::Copy { src, dst, .. } => fill(name, "error copying {} to {}", &[src, dst]),
-        Diagnostic::Clone { src, dst, .. } => fill(name, "failed to clone {} from {}", &[dst, src]),
-        Diagnostic::Incomplete { dst, bytes, bytes_expected } => {
-            fill(name, &format!("{{}} is incomplete: {bytes} of {bytes_expected} bytes"), &[dst])
-        }
-        Diagnostic::RangeFailed { dst } => {
-            fill(name, "cannot complete {}: another process failed at a range of it", &[dst])
-        }
-        Diagnostic::Shrank { src, bytes, bytes_expected } => fill(
-            name,
+        Shrank { src, bytes, bytes_expected } => say(
             &format!("{{}} shrank while being copied: {bytes} of {bytes_expected} bytes"),
             &[src],
         ),
-        Diagnostic::Changed { src } => fill(name, "{} changed while being copied", &[src]),
-        Diagnostic::Interrupted { dst, bytes } => {
-            fill(name, &format!("interrupted: {{}} is incomplete, {bytes} bytes written"), &[dst])
+        Changed { src } => say("{} changed while being copied", &[src]),
+        Interrupted { dst, bytes } => {
+            say(&format!("interrupted: {{}} is incomplete, {bytes} bytes written"), &[dst])
         }
-        Diagnostic::Differs { src, dst, at } => {
-            fill(name, &format!("{{}} differs from {{}} at byte offset {at}"), &[dst, src])
+        Differs { src, dst, at } => {
+            say(&format!("{{}} differs from {{}} at byte offset {at}"), &[dst, src])
         }
-        Diagnostic::Unverifiable { path } => {
-            fill(name, "cannot verify the copy: {} is no regular file", &[path])
+        Unverifiable { path } => say("cannot verify the copy: {} is no regular file", &[path]),
+        InterruptedUnverified { dst } => {
+            say("interrupted: {} is complete but was not verified", &[dst])
         }
-        Diagnostic::InterruptedUnverified { dst } => {
-            fill(name, "interrupted: {} is complete but was not verified", &[dst])
-        }
-        Diagnostic::InterruptedBefore { dst } => {
-            fill(name, "interrupted: {} is as it was before", &[dst])
-        }
-        Diagnostic::NotTakenOver { lost, dst } => match lost {
-            Loss::Ownership(_) => fill(name, "the new {} is not its old owner's", &[dst]),
+        InterruptedBefore { dst } => say("interrupted: {} is as it was before", &[dst]),
+        NotTakenOver { lost, dst } => match lost {
+            Loss::Ownership(_) => say("the new {} is not its old owner's", &[dst]),
             Loss::Xattr(attribute, _) if attribute.is_empty() => {
-                fill(name, "the new {} may lack attributes that it had", &[dst])
+                say("the new {} may lack attributes that it had", &[dst])
             }
             Loss::Xattr(attribute, _) => {
                 let attribute = OsStr::from_bytes(attribute);
-                fill(name, "the new {} lacks its old attribute {}", &[dst, attribute.as_ref()])
+                say("the new {} lacks its old attribute {}", &[dst, attribute.as_ref()])
             }
-            _ => fill(name, "the new {} has not its old permissions", &[dst]),
+            _ => say("the new {} has not its old permissions", &[dst]),
         },
-        Diagnostic::LeftOver { path, .. } => {
-            fill(name, "cannot remove {}, which is left over", &[path])
+        LeftOver { path, .. } => say("cannot remove {}, which is left over", &[path]),
+        SourceReplaced { src } => {
+            say("skipping file {}, as it was replaced while being copied", &[src])
         }
-        Diagnostic::SourceReplaced { src } => {
-            fill(name, "skipping file {}, as it was replaced while being copied", &[src])
+        DestinationReplaced { dst } => {
+            say("not writing to {}, as it was replaced while being copied", &[dst])
         }
-        Diagnostic::DestinationReplaced { dst } => {
-            fill(name, "not writing to {}, as it was replaced while being copied", &[dst])
+        DirectoryMoved { path } => {
+            say("{} was moved or replaced while what is in it was being copied", &[path])
         }
-        Diagnostic::DirectoryMoved { path } => {
-            fill(name, "{} was moved or replaced while what is in it was being copied", &[path])
-        }
-        Diagnostic::Xattr { name: attribute, dst, .. } if attribute.is_empty() => {
-            fill(name, "getting attributes for {}", &[dst])
+        Xattr { name: attribute, dst, .. } if attribute.is_empty() => {
+            say("getting attributes for {}", &[dst])
         }
         // If the file system has no extended attributes, the name of one says nothing.
-        Diagnostic::Xattr { dst, errno: Errno::OPNOTSUPP, .. } => {
-            fill(name, "setting attributes for {}", &[dst])
-        }
-        Diagnostic::Xattr { name: attribute, dst, .. } => {
+        Xattr { dst, errno: Errno::OPNOTSUPP, .. } => say("setting attributes for {}", &[dst]),
+        Xattr { name: attribute, dst, .. } => {
             let attribute = OsStr::from_bytes(attribute);
-            fill(name, "setting attribute {} for {}", &[attribute.as_ref(), dst])
+            say("setting attribute {} for {}", &[attribute.as_ref(), dst])
         }
-        Diagnostic::Target { path, named: true, .. } => fill(name, "target directory {}", &[path]),
-        Diagnostic::Target { path, named: false, .. } => fill(name, "target {}", &[path]),
+        Target { path, named: true, .. } => say("target directory {}", &[path]),
+        Target { path, named: false, .. } => say("target {}", &[path]),
         // The profile.
-        Diagnostic::ProfileUnusable { path, problem } => {
+        ProfileUnusable { path, problem } => {
             let why = match problem {
                 Problem::Errno(errno) => describe(*errno),
                 other => other.to_string(),
             };
-            [fill(name, "not using the profile {}: ", &[path]), why.into_bytes()].concat()
+            [say("not using the profile {}: ", &[path]), why.into_bytes()].concat()
         }
-        Diagnostic::ProfileLine { path, mistake } => {
+        ProfileLine { path, mistake } => {
             let why = mistake.to_string();
-            [fill(name, "of no use in the profile {}: ", &[path]), why.into_bytes()].concat()
+            [say("of no use in the profile {}: ", &[path]), why.into_bytes()].concat()
         }
-        Diagnostic::ProfileForeign { path } => {
-            fill(name, "the profile {} has nothing that was measured on this machine", &[path])
+        ProfileForeign { path } => {
+            say("the profile {} has nothing that was measured on this machine", &[path])
         }
-        Diagnostic::ProfileStale { changes } => {
+        ProfileStale { changes } => {
             let changes = changes.join("; ");
             format!("the profile is of another time: {changes}").into_bytes()
         }
         // Entries that were refused before a system call was tried.
-        Diagnostic::OmittingDirectory { src } => {
-            fill(name, "-r not specified; omitting directory {}", &[src])
+        OmittingDirectory { src } => say("-r not specified; omitting directory {}", &[src]),
+        SameFile { src, dst } => say("{} and {} are the same file", &[src, dst]),
+        IntoItself { src, dst } => say("cannot copy a directory, {}, into itself, {}", &[src, dst]),
+        LocalToHost { path } => say("{} is on a local file system of this host", &[path]),
+        CyclicSymlink { src } => say("cannot copy cyclic symbolic link {}", &[src]),
+        DirectoryInTheWay { src, dst } => {
+            say("cannot overwrite directory {} with non-directory {}", &[dst, src])
         }
-        Diagnostic::SameFile { src, dst } => fill(name, "{} and {} are the same file", &[src, dst]),
-        Diagnostic::IntoItself { src, dst } => {
-            fill(name, "cannot copy a directory, {}, into itself, {}", &[src, dst])
+        NonDirectoryInTheWay { src, dst } => {
+            say("cannot overwrite non-directory {} with directory {}", &[dst, src])
         }
-        Diagnostic::LocalToHost { path } => {
-            fill(name, "{} is on a local file system of this host", &[path])
+        JustCreated { src, dst } => say("will not overwrite just-created {} with {}", &[dst, src]),
+        Record { src, dst } => say("will not overwrite {} with {}: it is the receipt", &[dst, src]),
+        SourceIsRecord { src } => {
+            say("not copying {}: it is the receipt, which is being written", &[src])
         }
-        Diagnostic::CyclicSymlink { src } => {
-            fill(name, "cannot copy cyclic symbolic link {}", &[src])
+        BackupDestroysCopy { dst, backup } => {
+            say("will not overwrite just-created {} with {}", &[backup, dst])
         }
-        Diagnostic::DirectoryInTheWay { src, dst } => {
-            fill(name, "cannot overwrite directory {} with non-directory {}", &[dst, src])
+        JustCreatedSymlink { src, dst } => {
+            say("will not copy {} through just-created symlink {}", &[src, dst])
         }
-        Diagnostic::NonDirectoryInTheWay { src, dst } => {
-            fill(name, "cannot overwrite non-directory {} with directory {}", &[dst, src])
+        ForeignSymlink { dst } => {
+            say("not following {}: the symlink is new or another user's", &[dst])
         }
-        Diagnostic::JustCreated { src, dst } => {
-            fill(name, "will not overwrite just-created {} with {}", &[dst, src])
+        NameUnknown { dst } => {
+            say("cannot replace what {} leads to, as its name is not known", &[dst])
         }
-        Diagnostic::Record { src, dst } => {
-            fill(name, "will not overwrite {} with {}: it is the receipt", &[dst, src])
+        DanglingSymlink { dst } => say("not writing through dangling symlink {}", &[dst]),
+        SourceTwice { src, directory: true } => {
+            say("source directory {} specified more than once", &[src])
         }
-        Diagnostic::SourceIsRecord { src } => {
-            fill(name, "not copying {}: it is the receipt, which is being written", &[src])
+        SourceTwice { src, directory: false } => {
+            say("source file {} specified more than once", &[src])
         }
-        Diagnostic::BackupDestroysCopy { dst, backup } => {
-            fill(name, "will not overwrite just-created {} with {}", &[backup, dst])
+        DirectoryTwice { dst, first } => {
+            say("will not create hard link {} to directory {}", &[dst, first])
         }
-        Diagnostic::JustCreatedSymlink { src, dst } => {
-            fill(name, "will not copy {} through just-created symlink {}", &[src, dst])
+        BackupDestroysSource { src, dst } => {
+            say("backing up {} might destroy source;  {} not copied", &[dst, src])
         }
-        Diagnostic::ForeignSymlink { dst } => {
-            fill(name, "not following {}: the symlink is new or another user's", &[dst])
-        }
-        Diagnostic::NameUnknown { dst } => {
-            fill(name, "cannot replace what {} leads to, as its name is not known", &[dst])
-        }
-        Diagnostic::DanglingSymlink { dst } => {
-            fill(name, "not writing through dangling symlink {}", &[dst])
-        }
-        Diagnostic::SourceTwice { src, directory: true } => {
-            fill(name, "source directory {} specified more than once", &[src])
-        }
-        Diagnostic::SourceTwice { src, directory: false } => {
-            fill(name, "source file {} specified more than once", &[src])
-        }
-        Diagnostic::DirectoryTwice { dst, first } => {
-            fill(name, "will not create hard link {} to directory {}", &[dst, first])
-        }
-        Diagnostic::BackupDestroysSource { src, dst } => {
-            fill(name, "backing up {} might destroy source;  {} not copied", &[dst, src])
-        }
-        Diagnostic::RelativeSymlinkElsewhere { dst } => {
+        RelativeSymlinkElsewhere { dst } => {
             // GNU cp puts no quotes around this name.
             let words = b": can make relative symbolic links only in current directory";
             [dst.as_os_str().as_bytes(), words].concat()
         }
-        Diagnostic::ParentsNeedDirectory => {
-            b"with --parents, the destination must be a directory".to_vec()
-        }
-        Diagnostic::NotReplacing { dst } => fill(name, "not replacing {}", &[dst]),
-        Diagnostic::UnknownKind { src } => fill(name, "{} has unknown file type", &[src]),
-        Diagnostic::ParentNotDirectory { path } => {
-            fill(name, "{} exists but is not a directory", &[path])
-        }
+        ParentsNeedDirectory => b"with --parents, the destination must be a directory".to_vec(),
+        NotReplacing { dst } => say("not replacing {}", &[dst]),
+        UnknownKind { src } => say("{} has unknown file type", &[src]),
+        ParentNotDirectory { path } => say("{} exists but is not a directory", &[path]),
     }
 }
 
