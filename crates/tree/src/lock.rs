@@ -1,4 +1,4 @@
-//! Locks that survive a panic.
+//! Locks that survive a panic, and what is done after one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -7,6 +7,16 @@ use std::time::Duration;
 /// in this crate's locks leaves it consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls a function when it is dropped, also while its thread panics.
+#[must_use]
+pub(crate) struct OnDrop<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }
 
 /// As [`lock`], for a thread that may hold `mutex` itself, since it failed in the middle of

@@ -17,6 +17,7 @@ use super::limits::{
     ENTRY_UNITS, FIRST_CHECK_ENTRIES, SLICE_ENTRIES, UNIT_BYTES, WINDOW_FILE_BYTES_MAX,
 };
 use super::monitor::{Monitor, Reading};
+use super::processor_use::ProcessorUse;
 use crate::lock::lock;
 
 /// The stack of a worker. The walk of a tree does not recurse. The default of 2 MiB would let fewer
@@ -36,6 +37,7 @@ pub(crate) struct EntryCost {
 #[derive(Debug)]
 pub(crate) struct ConcurrencyController {
     limits: WorkerLimits,
+    pub(crate) processors: ProcessorUse,
     /// How many may run at once.
     admitted: AtomicUsize,
     /// How many exist, including the first one.
@@ -70,19 +72,11 @@ pub(crate) struct Permit {
     entries_left: u32,
 }
 
-/// Admits all workers when it is dropped: none waits for a worker that panics.
-pub(crate) struct OpenOnDrop<'p>(pub(crate) &'p ConcurrencyController);
-
-impl Drop for OpenOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.open();
-    }
-}
-
 impl ConcurrencyController {
     pub(crate) fn new(limits: WorkerLimits) -> ConcurrencyController {
         ConcurrencyController {
             limits,
+            processors: ProcessorUse::counted(),
             admitted: AtomicUsize::new(limits.initial),
             spawned: AtomicUsize::new(1),
             epoch: AtomicU64::new(0),

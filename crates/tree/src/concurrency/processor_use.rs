@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::lock::OnDrop;
+
 /// The processors that workers of a run use. Clones share one count. Without a count there is one
 /// worker, which may use all of them.
 #[derive(Clone, Debug, Default)]
@@ -16,9 +18,6 @@ struct Counts {
     /// Threads that help busy workers with large files.
     helpers: AtomicUsize,
 }
-
-/// Counts a worker as busy until it is dropped.
-pub(crate) struct BusyGuard(ProcessorUse);
 
 /// The processors that the copy of one file uses beside that of its worker. Dropping it returns
 /// them.
@@ -35,22 +34,16 @@ impl ProcessorUse {
         ProcessorUse(Some(Arc::default()))
     }
 
-    /// Counts a worker as busy.
-    pub(crate) fn busy(&self) -> BusyGuard {
+    /// Counts a worker as busy until the guard is dropped.
+    pub(crate) fn busy(&self) -> OnDrop<impl FnMut()> {
         self.add_busy();
-        BusyGuard(self.clone())
+        OnDrop(|| self.remove_busy())
     }
 
     /// Calls `wait` while its worker does not count as busy.
     pub(crate) fn idle_during<T>(&self, wait: impl FnOnce() -> T) -> T {
-        struct Idle<'p>(&'p ProcessorUse);
-        impl Drop for Idle<'_> {
-            fn drop(&mut self) {
-                self.0.add_busy();
-            }
-        }
         self.remove_busy();
-        let _idle = Idle(self);
+        let _idle = OnDrop(|| self.add_busy());
         wait()
     }
 
@@ -69,12 +62,6 @@ impl ProcessorUse {
         if let Some(counts) = &self.0 {
             counts.busy.fetch_sub(1, Ordering::Relaxed);
         }
-    }
-}
-
-impl Drop for BusyGuard {
-    fn drop(&mut self) {
-        self.0.remove_busy();
     }
 }
 

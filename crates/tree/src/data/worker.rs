@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engines::sys::Buffer;
@@ -15,7 +16,7 @@ use super::page_cache::PendingDrops;
 use super::sync::{
     BacklogLimit, LocalFs, PendingSyncs, RANGE_BYTES_MAX, Written, close_with_times,
 };
-use crate::concurrency::{Permit, ProcessorUse};
+use crate::concurrency::{ConcurrencyController, Permit, ProcessorUse};
 use crate::fs::{
     BTRFS, Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
 };
@@ -96,8 +97,8 @@ impl DataWorker {
     }
 
     /// Copies with other workers from now on.
-    pub(crate) fn start_sharing(&mut self, permit: Permit, processors: &ProcessorUse) {
-        (self.permit, self.processors) = (permit, processors.clone());
+    pub(crate) fn start_sharing(&mut self, controller: &Arc<ConcurrencyController>) {
+        (self.permit, self.processors) = (Permit::new(controller), controller.processors.clone());
     }
 
     /// Copies alone from now on.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs::dirty_pages::{device_bytes, dirty_bytes};
 use crate::fs::{DirPath, DisplayPath, Place, join};
-use crate::lock::{lock, lock_soon};
+use crate::lock::{OnDrop, lock, lock_soon};
 use crate::request::Options;
 
 /// The progress of one run. Clones share it.
@@ -398,7 +398,7 @@ impl WorkerProgress {
         dst: &Place<'_>,
         bytes_expected: u64,
         atomic: bool,
-    ) -> Option<CurrentFileGuard> {
+    ) -> Option<OnDrop<impl FnMut() + use<>>> {
         let counters = self.counters()?;
         let mut file = lock(&counters.file);
         file.busy = true;
@@ -422,7 +422,7 @@ impl WorkerProgress {
             DisplayPath::Directory(_) => unreachable!("a directory has no data"),
         }
         drop(file);
-        Some(CurrentFileGuard(counters))
+        Some(OnDrop(move || lock(&counters.file).busy = false))
     }
 }
 
@@ -432,15 +432,6 @@ impl Drop for WorkerProgress {
         let mut workers = lock(&tracker.0.workers);
         counters.add_to(&mut workers.ended);
         workers.running.retain(|running| !Arc::ptr_eq(running, &counters));
-    }
-}
-
-/// Shows a current file as long as it lives.
-pub(crate) struct CurrentFileGuard(Arc<WorkerCounters>);
-
-impl Drop for CurrentFileGuard {
-    fn drop(&mut self) {
-        lock(&self.0.file).busy = false;
     }
 }
 

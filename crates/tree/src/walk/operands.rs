@@ -19,7 +19,7 @@ use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
-use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
+use crate::concurrency::{ConcurrencyController, EntryCost};
 use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
@@ -31,7 +31,7 @@ use crate::fs::{
     last_component, last_component_verbatim, lstat, open_for_search, trim_slashes,
 };
 use crate::hash::HashSet;
-use crate::lock::lock;
+use crate::lock::{OnDrop, lock};
 use crate::metadata::has_default_acl;
 use crate::report::{Action, Diagnostic, failed_at};
 use crate::request::{Options, Request};
@@ -351,10 +351,10 @@ fn copy_in_parallel(
     let limits = worker_limits(cx.options);
     let workers = ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len());
     let controller = Arc::new(ConcurrencyController::new(limits.within(workers)));
-    let (next, processors) = (AtomicUsize::new(0), ProcessorUse::counted());
-    let shared = Shared { cx, sources, copy, next, controller, processors };
+    let shared = Shared { cx, sources, copy, next: AtomicUsize::new(0), controller };
     thread::scope(|scope| {
-        let _open_guard = OpenOnDrop(&shared.controller);
+        // None waits for a worker that panics.
+        let _open_guard = OnDrop(|| shared.controller.open());
         shared.work(worker, scope);
     });
     // And messages about these before those about later ones.
@@ -370,15 +370,14 @@ struct Shared<'s> {
     /// Index of the next operand that no worker has taken.
     next: AtomicUsize,
     controller: Arc<ConcurrencyController>,
-    processors: ProcessorUse,
 }
 
 impl Shared<'_> {
     /// Copies one operand after the other, and starts other workers where the controller wants
     /// them.
     fn work<'scope>(&'scope self, worker: &mut CopyWorker, scope: &'scope Scope<'scope, '_>) {
-        let _busy = self.processors.busy();
-        worker.data.start_sharing(Permit::new(&self.controller), &self.processors);
+        let _busy = self.controller.processors.busy();
+        worker.data.start_sharing(&self.controller);
         loop {
             self.spawn_workers(scope);
             let index = self.next.fetch_add(1, Ordering::Relaxed);

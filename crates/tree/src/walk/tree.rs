@@ -22,12 +22,12 @@ use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Taken, WorkPool, WorkShare};
-use crate::concurrency::Permit;
 use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::{ListedEntry, is_left_out};
 use crate::fs::{BTRFS, FileId, Listing, XFS, fs_type_of};
+use crate::lock::OnDrop;
 use crate::report::{Action, Diagnostic};
 use crate::request::{Make, Options, Reflink};
 
@@ -150,24 +150,20 @@ fn has_workers(options: &Options) -> bool {
     options.jobs.is_none_or(|jobs| jobs.get() > 1)
 }
 
-struct CloseOnDrop<'p>(&'p WorkPool);
-
-impl Drop for CloseOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
 impl<'w> TreeWalk<'w> {
     /// Starts the workers that the controller wants and that do not run yet.
     fn spawn_workers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         if let Some(pool) = self.pool {
-            pool.controller.spawn_workers(scope, || self.run_worker(pool, scope));
+            pool.controller.spawn_workers(scope, || {
+                let _worker_guard = pool.count_worker();
+                let mut worker = CopyWorker::new(self.cx);
+                self.work(pool, scope, (&mut worker, &mut Stack::default()), false);
+                worker.data.release(self.cx.data);
+            });
         }
     }
 
-    /// Copies with workers that are started as they are wanted: what is on the stack and, unless the worker
-    /// `has_root`, what others give.
+    /// Does the [`work`](TreeWalk::work) of a worker until all workers are done.
     fn copy_with_others(
         &self,
         pool: &WorkPool,
@@ -177,39 +173,34 @@ impl<'w> TreeWalk<'w> {
     ) {
         thread::scope(|scope| {
             let _worker_guard = pool.count_worker();
-            self.spawn_workers(scope);
             // If this worker panics, the others must not wait for it.
-            let _close_guard = CloseOnDrop(pool);
-            let _busy = pool.processors.busy();
-            worker.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
-            loop {
-                self.copy_frames(worker, stack, |_| {
-                    self.spawn_workers(scope);
-                    true
-                });
-                if has_root || !self.take_share(worker, stack, || false) {
-                    break;
-                }
-            }
-            worker.data.end_sharing();
+            let _close_guard = OnDrop(|| pool.close());
+            self.work(pool, scope, (worker, stack), has_root);
         });
     }
 
-    /// Copies names that other workers give, until there are no more.
-    fn run_worker<'scope>(&'scope self, pool: &WorkPool, scope: &'scope Scope<'scope, '_>) {
-        let _worker_guard = pool.count_worker();
-        let mut worker = CopyWorker::new(self.cx);
-        let mut stack = Stack::default();
-        let _busy = pool.processors.busy();
-        worker.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
-        while self.take_share(&mut worker, &mut stack, || false) {
-            self.copy_frames(&mut worker, &mut stack, |_| {
+    /// Copies what is on the stack and, unless the worker `has_root`, what others give, until there is no more.
+    /// Starts other workers as they are wanted.
+    fn work<'scope>(
+        &'scope self,
+        pool: &WorkPool,
+        scope: &'scope Scope<'scope, '_>,
+        (worker, stack): (&mut CopyWorker, &mut Stack<'w>),
+        has_root: bool,
+    ) {
+        self.spawn_workers(scope);
+        let _busy = pool.controller.processors.busy();
+        worker.data.start_sharing(&pool.controller);
+        loop {
+            self.copy_frames(worker, stack, |_| {
                 self.spawn_workers(scope);
                 true
             });
+            if has_root || !self.take_share(worker, stack, || false) {
+                break;
+            }
         }
-        worker.data.permit.release();
-        worker.data.release(self.cx.data);
+        worker.data.end_sharing();
     }
 
     /// Waits for names of another worker, unless `is_needless` says that none are needed. Returns

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
+use crate::concurrency::{ConcurrencyController, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::Listing;
 use crate::hash::HashMap;
-use crate::lock::lock;
+use crate::lock::{OnDrop, lock};
 use crate::shared::messages::{Work, decode};
 use crate::shared::{Event, Load, PartnerContext};
 
@@ -33,7 +33,6 @@ pub(crate) struct WorkPool {
     /// without the lock.
     idle_workers: AtomicUsize,
     pub(crate) controller: Arc<ConcurrencyController>,
-    pub(crate) processors: ProcessorUse,
     partners: Arc<PartnerContext>,
 }
 
@@ -83,15 +82,14 @@ impl WorkPool {
             changed: Condvar::new(),
             idle_workers: AtomicUsize::new(0),
             controller: Arc::new(ConcurrencyController::new(limits)),
-            processors: ProcessorUse::counted(),
             partners,
         }
     }
 
     /// Counts a worker from its start to its end, so that it is known when all of them wait.
-    pub(super) fn count_worker(&self) -> WorkerGuard<'_> {
+    pub(super) fn count_worker(&self) -> OnDrop<impl FnMut()> {
         lock(&self.state).workers += 1;
-        WorkerGuard(self)
+        OnDrop(|| lock(&self.state).workers -= 1)
     }
 
     /// Remembers that a partner has names from `pair` until the share `number` returns.
@@ -213,6 +211,7 @@ impl WorkPool {
                 self.partners.others.tell(Load::Idle);
             }
             state = self
+                .controller
                 .processors
                 .idle_during(|| self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
             state.waiting -= 1;
@@ -240,15 +239,6 @@ impl WorkPool {
             false => 0,
         };
         self.idle_workers.store(idle_workers, Ordering::Relaxed);
-    }
-}
-
-/// A worker that runs. Dropping it counts the worker as ended.
-pub(super) struct WorkerGuard<'p>(&'p WorkPool);
-
-impl Drop for WorkerGuard<'_> {
-    fn drop(&mut self) {
-        lock(&self.0.state).workers -= 1;
     }
 }
 
