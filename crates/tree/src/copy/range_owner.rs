@@ -29,7 +29,7 @@ use crate::shared::messages::{
     self, Claim, Component, Done, Grant, RangeOffer, SourceVersion, Task, Work, encode,
 };
 use crate::shared::shared_file::{Cut, NOTHING};
-use crate::shared::{Load, Offered, PartnerContext, SharedFile};
+use crate::shared::{Kept, Load, Offered, PartnerContext, SharedFile};
 
 /// A file with more holes than this is not shared: most ranges would have no data.
 const FILE_BYTES_FOR_DATA_BYTE: u64 = 64;
@@ -39,18 +39,17 @@ pub(crate) struct OwnedFile<'o> {
     pub(crate) file: Arc<SharedFile>,
     partners: &'o PartnerContext,
     entry: &'o Entry<'o>,
-    place: &'o dyn RangePlace,
+    place: &'o RangePlace<'o>,
     dst: &'o Opened<'o>,
     /// The name that the copy has now.
     dst_name: &'o CStr,
-    src_id: FileId,
-    version: SourceVersion,
+    src: &'o Stat,
     /// Of the journal; 0 if there is none.
     chunk_bytes: u64,
     /// The blocks of the copy are allocated before others write to it.
     allocates: bool,
     /// What partners are told, once the file has its whole length; `None` if they cannot be.
-    message: OnceCell<Option<Vec<u8>>>,
+    message: OnceCell<Option<(Vec<u8>, Kept)>>,
 }
 
 /// Whether ranges of the file may be copied by partners.
@@ -87,7 +86,7 @@ impl<'o> OwnedFile<'o> {
     pub(crate) fn new(
         cx: &'o CopyContext<'_>,
         entry: &'o Entry<'_>,
-        src: &Stat,
+        src: &'o Stat,
         (dst, journal): (&'o Opened<'_>, Option<&Journal>),
     ) -> Option<OwnedFile<'o>> {
         let (partners, place) = (cx.partners(), entry.range_place?);
@@ -114,8 +113,7 @@ impl<'o> OwnedFile<'o> {
             place,
             dst,
             dst_name,
-            src_id: FileId::of(src),
-            version: SourceVersion::of(src),
+            src,
             chunk_bytes,
             allocates,
             message: OnceCell::new(),
@@ -134,9 +132,9 @@ impl<'o> OwnedFile<'o> {
         let mut is_told = false;
         while self.partners.others.waiting() > 0
             && self.file.wants_help()
-            && let Some(message) = self.message.get_or_init(|| self.prepare())
+            && let Some((message, kept)) = self.message.get_or_init(|| self.prepare())
         {
-            let offered = Offered { file: Some(self.file.clone()), kept: self.place.keep() };
+            let offered = Offered { file: Some(self.file.clone()), kept: kept.clone() };
             self.partners.offer(self.partners.number, message.clone(), offered);
             is_told = true;
         }
@@ -146,9 +144,9 @@ impl<'o> OwnedFile<'o> {
     }
 
     /// Gives the file its length, so that no partner has to extend it, and describes it.
-    fn prepare(&self) -> Option<Vec<u8>> {
-        let bytes = self.version.file_bytes;
-        let place = self.place.message()?;
+    fn prepare(&self) -> Option<(Vec<u8>, Kept)> {
+        let bytes = file_bytes(self.src);
+        let (place, kept) = (self.place)()?;
         if self.allocates {
             // A full disk is noticed by the process that writes.
             let _ = fallocate(&self.dst.fd, FallocateFlags::empty(), 0, bytes);
@@ -156,19 +154,20 @@ impl<'o> OwnedFile<'o> {
         if file_bytes(&fstat(&self.dst.fd).ok()?) < bytes {
             retry_on_intr(|| ftruncate(&self.dst.fd, bytes)).ok()?;
         }
-        Some(encode(&Work::File(RangeOffer {
+        let offer = RangeOffer {
             owner: self.partners.number,
             file: self.file.number,
             place,
             src_name: self.entry.src.name.into(),
             dst_name: Component::new(self.dst_name),
             dst_shown: Component::new(self.entry.dst.name),
-            src_id: self.partners.devices.common(self.src_id),
+            src_id: self.partners.devices.common(FileId::of(self.src)),
             dst_id: self.partners.devices.common(FileId::of(&self.dst.stat)),
-            version: self.version,
+            version: SourceVersion::of(self.src),
             atomic: self.dst.atomic.is_some(),
             chunk_bytes: self.chunk_bytes,
-        })))
+        };
+        Some((encode(&Work::File(offer)), kept))
     }
 }
 

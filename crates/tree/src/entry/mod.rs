@@ -1,6 +1,5 @@
 //! One entry to copy, as the walk finds it, and its open source.
 
-use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -19,6 +18,7 @@ use crate::fs::{
 };
 use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
+use crate::shared::Kept;
 use crate::shared::messages::FilePlace;
 
 /// One entry to copy, as the walk finds it.
@@ -46,7 +46,7 @@ pub(crate) struct ListedEntry<'a> {
     /// A file of at least as many bytes is not copied, but given to another worker.
     pub(crate) give_from_bytes: u64,
     /// Where partners find a large file of which they copy ranges.
-    pub(crate) range_place: Option<&'a dyn RangePlace>,
+    pub(crate) range_place: Option<&'a RangePlace<'a>>,
     /// When the copy of the entry started, if receipts are kept.
     pub(crate) started: Option<Instant>,
 }
@@ -146,14 +146,9 @@ pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] 
     if options.strip_trailing_slashes { trim_slashes(bytes) } else { bytes }
 }
 
-/// The directories of a file and of its copy.
-pub(crate) trait RangePlace {
-    /// How a partner opens them; `None` if it cannot, or is not to.
-    fn message(&self) -> Option<FilePlace>;
-
-    /// What must not end before the partner does.
-    fn keep(&self) -> Box<dyn Any + Send + Sync>;
-}
+/// Tells how a partner opens the directories of a file and of its copy, and what must not end before the partner
+/// does; `None` if it cannot, or is not to.
+pub(crate) type RangePlace<'a> = dyn Fn() -> Option<(FilePlace, Kept)> + 'a;
 
 /// Whether `entry` is left out, which is announced with `--debug`.
 pub(crate) fn is_left_out(

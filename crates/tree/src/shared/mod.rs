@@ -14,7 +14,7 @@ pub(crate) use copied_inodes::FirstCopy;
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use locks::{CreationLock, CreationLocks, FileGuard, FileLocks};
 pub(crate) use operands::Operands;
-pub(crate) use partner_context::{LOCAL, Offered, PartnerContext, Sender, open_top};
+pub(crate) use partner_context::{Kept, LOCAL, Offered, PartnerContext, Sender, open_top};
 pub(crate) use partners::{Event, Load, ReceivedShare, ShareEnd, Surplus};
 pub(crate) use rate_limit::RateLimit;
 pub(crate) use shared_file::SharedFile;

@@ -61,8 +61,11 @@ pub(crate) struct Offered {
     /// Is dropped when the part comes back: the directory of the file, or the share of which this is a
     /// part.
     #[expect(dead_code, reason = "it is kept, and dropped")]
-    pub(crate) kept: Box<dyn Any + Send + Sync>,
+    pub(crate) kept: Kept,
 }
+
+/// What is only kept, and dropped.
+pub(crate) type Kept = Arc<dyn Any + Send + Sync>;
 
 impl PartnerContext {
     pub(crate) fn new(partnership: Partnership) -> PartnerContext {

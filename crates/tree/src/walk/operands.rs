@@ -14,7 +14,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, statat};
 use rustix::io::Errno;
 
 use super::contexts::with_context;
-use super::partner_shares::OfOperand;
+use super::partner_shares::place_of_operand;
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::tree::walk;
@@ -256,7 +256,7 @@ impl OperandEntry<'_> {
         };
         let src_shown = DisplayPath::Operand(&operand.src);
         let dst_shown = DisplayPath::Operand(&operand.dst);
-        let place = OfOperand { cx, operand: &operand, dst_dir: self.dir };
+        let place = || place_of_operand(cx, &operand, self.dir);
         let entry = ListedEntry {
             give_from_bytes: u64::MAX,
             range_place: Some(&place),

@@ -3,7 +3,6 @@
 //! A process that has names gives some of them to one that has none, as a message
 //! ([`crate::shared::messages`]). The other opens their directory ([`super::opened_places`]).
 
-use std::any::Any;
 use std::cell::Cell;
 use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{CWD, OFlags, Stat, fstat};
+use rustix::fs::{CWD, OFlags, Stat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::opened_places::{Directories, Refused};
@@ -23,7 +22,7 @@ use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::range_owner;
 use crate::data::context::{Files, Shared};
-use crate::entry::{Operand, RangePlace, open_regular};
+use crate::entry::{Operand, open_regular};
 use crate::fs::{
     DirPath, DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, fs_type_of,
     is_component, is_within, join, open_for_search, open_listed, split,
@@ -34,7 +33,7 @@ use crate::shared::messages::{
     Component, DirectoryMessage, Facts, FilePlace, Names, OperandMessage, RangeOffer,
     SourceVersion, Work, decode, encode,
 };
-use crate::shared::{LOCAL, Load, Offered, PartnerContext, ReceivedShare, ShareEnd, Surplus};
+use crate::shared::{Kept, LOCAL, Load, Offered, PartnerContext, ReceivedShare, ShareEnd, Surplus};
 
 /// Whether entries below an operand may be copied by partners: not if its copy is below itself,
 /// which only the process that creates directories notices, and not through symbolic links, by which it
@@ -197,45 +196,30 @@ pub(super) fn directory_message(
 // with their identities. The receiver opens them without following symbolic links, and takes no part
 // if one is another file, or if the source has changed.
 
-/// A directory that is being copied.
-pub(super) struct InDirectory<'p> {
-    pub(super) cx: &'p CopyContext<'p>,
-    pub(super) pair: &'p Arc<DirectoryPair>,
+/// The [`RangePlace`](crate::entry::RangePlace) of a file in a directory that is being copied.
+pub(super) fn place_in(
+    cx: &CopyContext<'_>,
+    pair: &Arc<DirectoryPair>,
+) -> Option<(FilePlace, Kept)> {
+    let message = is_given(pair).then(|| directory_message(cx, pair))??;
+    Some((FilePlace::Directory(message), pair.clone()))
 }
 
-impl RangePlace for InDirectory<'_> {
-    fn message(&self) -> Option<FilePlace> {
-        let message = is_given(self.pair).then(|| directory_message(self.cx, self.pair))??;
-        Some(FilePlace::Directory(message))
-    }
-
-    fn keep(&self) -> Box<dyn Any + Send + Sync> {
-        Box::new(self.pair.clone())
-    }
-}
-
-/// The name of an operand that is a file, and the directory of its copy.
-pub(super) struct OfOperand<'p> {
-    pub(super) cx: &'p CopyContext<'p>,
-    pub(super) operand: &'p Operand,
-    pub(super) dst_dir: BorrowedFd<'p>,
-}
-
-impl RangePlace for OfOperand<'_> {
-    fn message(&self) -> Option<FilePlace> {
-        let partners = self.cx.partners();
-        let dst = c_name(self.operand.dst.as_os_str().as_bytes()).ok()?;
-        Some(FilePlace::Operand {
-            boot_id: partners.boot_id.clone(),
-            dst_dir: split(&dst).0.into(),
-            dst_dir_id: partners.devices.common(FileId::of(&fstat(self.dst_dir).ok()?)),
-        })
-    }
-
-    fn keep(&self) -> Box<dyn Any + Send + Sync> {
-        // The run waits for all parts at its end.
-        Box::new(())
-    }
+/// That of an operand that is a file, and whose copy is in `dst_dir`.
+pub(super) fn place_of_operand(
+    cx: &CopyContext<'_>,
+    operand: &Operand,
+    dst_dir: BorrowedFd<'_>,
+) -> Option<(FilePlace, Kept)> {
+    let partners = cx.partners();
+    let dst = c_name(operand.dst.as_os_str().as_bytes()).ok()?;
+    let place = FilePlace::Operand {
+        boot_id: partners.boot_id.clone(),
+        dst_dir: split(&dst).0.into(),
+        dst_dir_id: partners.devices.common(FileId::of_open(dst_dir).ok()?),
+    };
+    // The run waits for all parts at its end.
+    Some((place, Arc::new(())))
 }
 
 /// The files of an offer, open on this process.
@@ -273,7 +257,7 @@ impl TreeWalk<'_> {
                 return partners.others.tell(Load::NoSurplus);
             }
             while partners.others.waiting() > 0 {
-                let offered = Offered { file: None, kept: Box::new(received.clone()) };
+                let offered = Offered { file: None, kept: received.clone() };
                 partners.offer(offer.owner, work.clone(), offered);
             }
         };

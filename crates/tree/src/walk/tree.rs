@@ -16,7 +16,7 @@ use std::thread::{self, Scope};
 use rustix::fs::FileType;
 
 use super::opened_places::OpenedPlaces;
-use super::partner_shares::{InDirectory, is_shareable};
+use super::partner_shares::{is_shareable, place_in};
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
@@ -244,7 +244,7 @@ impl<'w> TreeWalk<'w> {
                 self.leave_directory(worker, stack);
                 continue;
             };
-            let place = InDirectory { cx: self.cx, pair: &frame.pair };
+            let place = || place_in(self.cx, &frame.pair);
             let entry = self.child_to_copy(frame, &name, listed_as);
             let entry = ListedEntry { range_place: Some(&place), ..entry };
             if is_left_out(self.cx.options, self.cx.report, &entry) {
@@ -331,7 +331,7 @@ impl<'w> TreeWalk<'w> {
         let WorkShare { pair, mut names, .. } = file;
         let Some((name, listed_as)) = names.next_buffered(|_| true) else { return };
         // It is not given again.
-        let place = InDirectory { cx: self.cx, pair: &pair };
+        let place = || place_in(self.cx, &pair);
         let entry = self.child(&pair, &name, listed_as);
         let entry = ListedEntry { range_place: Some(&place), ..entry };
         let next = self.copy_one(worker, &entry, None);
