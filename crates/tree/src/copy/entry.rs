@@ -14,10 +14,9 @@ use crate::destination::backup::{self, BackedUp};
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
 use crate::entry::{
-    Entry, ListedEntry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns,
-    open_listed_source,
+    Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns, open_listed_source,
 };
-use crate::fs::{FileId, Trust, data_bytes, is_directory, is_symlink, kind};
+use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind};
 use crate::metadata::kept;
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
@@ -159,7 +158,7 @@ fn look_at_source(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &ListedEntry<'_>,
-) -> Result<(Stat, Option<OpenSource>)> {
+) -> Result<(Stat, Option<OpenFile>)> {
     // Nothing exists in a directory that this run created, so a file that is listed as regular will
     // be read. If it cannot be opened, or is not regular, the usual order of calls finds out. After
     // a hard link the next entry probably is one too, and is not read.

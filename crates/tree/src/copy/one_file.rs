@@ -11,18 +11,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use engines::sys::close;
-use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fcntl_getfl, fstat, fsync, ftruncate, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, fsync, ftruncate, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::data::context::{DataContext, Files};
-use crate::data::copy::copy_data;
-use crate::data::verify::verify;
+use crate::data::copy::{copy_data, verify_copy};
 use crate::data::worker::DataWorker;
 use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
-use crate::entry::{OpenSource, bytes_to_copy, elapsed_ns, open_regular};
+use crate::entry::{bytes_to_copy, elapsed_ns, open_regular};
 use crate::fs::{
-    Caller, DisplayPath, FileId, FsTypes, Handle, Place, Trust, are_one_file, c_name, file_bytes,
-    is_directory, is_regular, kind, open_for_search, open_listed, split,
+    Caller, DisplayPath, FileAt, FileId, FsTypes, Handle, OpenFile, Place, Trust, are_one_file,
+    c_name, file_bytes, is_directory, is_regular, kind, open_for_search, open_listed, split,
 };
 use crate::metadata::{
     MetadataContext, Source, Target, apply, has_default_acl, inherited_acl_matters, kept,
@@ -128,10 +127,11 @@ fn may_inherit_acl(options: &Options, dst: &Place<'_>) -> bool {
 fn open_existing(
     fs_types: &mut FsTypes,
     dst: &Place<'_>,
-    src: &OpenSource,
+    src: &OpenFile,
 ) -> Option<Opened<'static>> {
     let looked_at = dst.stat(false).ok().filter(is_regular)?;
-    let (fd, stat) = open_listed(fs_types, None, (dst.dir, dst.name), WRITE | OFlags::NOFOLLOW)?;
+    let OpenFile { fd, stat } =
+        open_listed(fs_types, None, (dst.dir, dst.name), WRITE | OFlags::NOFOLLOW)?;
     let is_usual = FileId::of(&stat) == FileId::of(&looked_at)
         && !are_one_file((src.fd.as_fd(), &src.stat), (fd.as_fd(), &stat));
     is_usual.then_some(Opened { fd, stat, new: false, atomic: None })
@@ -141,16 +141,12 @@ fn open_existing(
 fn fill(
     cx: &DataContext<'_>,
     worker: &mut DataWorker,
-    (src_place, src): (&Place<'_>, OpenSource),
+    (src_place, src): (&Place<'_>, OpenFile),
     (dst_place, dst): (&Place<'_>, Opened<'_>),
 ) -> Result<()> {
     let files = Files {
-        src: src.fd.as_fd(),
-        src_stat: &src.stat,
-        src_place,
-        dst: dst.fd.as_fd(),
-        dst_stat: &dst.stat,
-        dst_place,
+        src: src.at(src_place),
+        dst: FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: dst_place },
         new: dst.new,
         atomic: false,
         opened_here: true,
@@ -214,33 +210,26 @@ fn try_copy(
     let src_stat = fstat(src).map_err(failed(Action::Fstat, src_place))?;
     let dst_stat = fstat(dst).map_err(failed(Action::Fstat, dst_place))?;
     let moves_data = cx.options.make != Make::AttributesOnly;
-    check((src, src_place, &src_stat), (dst, dst_place, &dst_stat), moves_data)?;
+    let files = Files {
+        src: FileAt { fd: src, stat: &src_stat, place: src_place },
+        dst: FileAt { fd: dst, stat: &dst_stat, place: dst_place },
+        // A clone that is required must not truncate the old contents before it is refused.
+        new: cx.options.reflink == Reflink::Always,
+        atomic: false,
+        opened_here: false,
+        shared: None,
+    };
+    check(&files, moves_data)?;
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
     let mut data = None;
     if moves_data {
-        let files = Files {
-            src,
-            src_stat: &src_stat,
-            src_place,
-            dst,
-            dst_stat: &dst_stat,
-            dst_place,
-            // A clone that is required must not truncate the old contents before it is refused.
-            new: cx.options.reflink == Reflink::Always,
-            atomic: false,
-            opened_here: false,
-            shared: None,
-        };
         let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);
         if files.new && is_regular(&dst_stat) && file_bytes(&dst_stat) > bytes {
             retry_on_intr(|| ftruncate(dst, bytes)).map_err(failed(Action::Truncate, dst_place))?;
         }
-        if cx.options.verify {
-            let counters = worker.progress.counters();
-            copied.verified = verify(cx.report, &files, counters.as_deref())?;
-        }
+        verify_copy(cx, worker, &files, &mut copied)?;
         data = Some(copied);
     }
     let mut lost = Vec::new();
@@ -265,37 +254,33 @@ fn try_copy(
 }
 
 /// Refuses files that cannot be copied as a whole.
-fn check(
-    (src, src_place, src_stat): (BorrowedFd<'_>, &Place<'_>, &Stat),
-    (dst, dst_place, dst_stat): (BorrowedFd<'_>, &Place<'_>, &Stat),
-    moves_data: bool,
-) -> Result<()> {
-    let (src_path, dst_path) = (|| src_place.path(), || dst_place.path());
-    if is_directory(src_stat) {
-        return Err(Diagnostic::OmittingDirectory { src: src_path() });
+fn check(&Files { src, dst, .. }: &Files<'_>, moves_data: bool) -> Result<()> {
+    if is_directory(src.stat) {
+        return Err(Diagnostic::OmittingDirectory { src: src.place.path() });
     }
-    if is_directory(dst_stat) {
-        return Err(Diagnostic::DirectoryInTheWay { src: src_path(), dst: dst_path() });
+    if is_directory(dst.stat) {
+        let (src, dst) = (src.place.path(), dst.place.path());
+        return Err(Diagnostic::DirectoryInTheWay { src, dst });
     }
-    if !is_regular(dst_stat) {
+    if !is_regular(dst.stat) {
         return Ok(());
     }
-    if are_one_file((src, src_stat), (dst, dst_stat)) {
-        return Err(Diagnostic::SameFile { src: src_path(), dst: dst_path() });
+    if are_one_file((src.fd, src.stat), (dst.fd, dst.stat)) {
+        return Err(Diagnostic::SameFile { src: src.place.path(), dst: dst.place.path() });
     }
     // Before `dst` is truncated: a source that cannot be read would leave it empty.
-    let src_flags = fcntl_getfl(src).map_err(failed(Action::Fstat, src_place))?;
+    let src_flags = fcntl_getfl(src.fd).map_err(failed(Action::Fstat, src.place))?;
     let is_readable = src_flags & OFlags::RWMODE != OFlags::WRONLY;
     if moves_data && (!is_readable || src_flags.contains(OFlags::PATH)) {
-        return Err(failed(Action::Read, src_place)(Errno::BADF));
+        return Err(failed(Action::Read, src.place)(Errno::BADF));
     }
-    let dst_flags = fcntl_getfl(dst).map_err(failed(Action::Fstat, dst_place))?;
+    let dst_flags = fcntl_getfl(dst.fd).map_err(failed(Action::Fstat, dst.place))?;
     // O_APPEND: each write would go to the end of the file, whatever its offset. Extents after a hole, and
     // parts by several workers, would get the wrong places. copy_file_range(2) returns the same.
     // O_RDONLY: the first call may be ftruncate(2), which returns EINVAL for it.
     let is_read_only = dst_flags & OFlags::RWMODE == OFlags::RDONLY;
     if dst_flags.contains(OFlags::APPEND) || (moves_data && is_read_only) {
-        return Err(failed(Action::Write, dst_place)(Errno::BADF));
+        return Err(failed(Action::Write, dst.place)(Errno::BADF));
     }
     Ok(())
 }

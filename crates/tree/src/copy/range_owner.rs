@@ -23,7 +23,7 @@ use crate::entry::{Entry, RangePlace};
 use crate::fs::{
     BTRFS, EXT4, FileId, XFS, data_bytes, file_bytes, fs_type_of, is_component, is_regular,
 };
-use crate::report::{DataReport, Diagnostic};
+use crate::report::Diagnostic;
 use crate::request::{Make, Reflink, Sparse};
 use crate::shared::messages::{
     self, Claim, Component, Done, Grant, RangeOffer, SourceVersion, Task, Work, encode,
@@ -118,12 +118,6 @@ impl<'o> OwnedFile<'o> {
             allocates,
             message: OnceCell::new(),
         })
-    }
-
-    /// Whether the data was copied in ranges, and is that of the source: it was not cloned, and the source
-    /// has not changed.
-    pub(crate) fn has_ranges(&self, copied: &DataReport) -> bool {
-        copied.offload.reflink != "yes" && !copied.changed
     }
 
     /// Tells partners that wait of the file, if there is something to do for them.

@@ -4,7 +4,7 @@
 //! attributes ([`crate::metadata`]), give a file of `--atomic` its name, close; with `--durable` sync
 //! first.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
@@ -13,21 +13,19 @@ use rustix::io::Errno;
 use super::context::{CopyContext, CopyWorker};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
-use crate::data::copy::copy_data;
+use crate::data::copy::{copy_data, verify_copy};
 use crate::data::journal::Journal;
-use crate::data::ranges::verify_ranges;
-use crate::data::verify::verify;
 use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
 use crate::destination::prepare::{DestinationState, NewFile, remove};
-use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
+use crate::entry::{Entry, ListedEntry, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
-    FileId, FsTypes, Handle, Trust, are_one_file, file_bytes, id_by_name, is_regular, is_reliable,
-    is_served, open_to_write,
+    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, are_one_file, file_bytes, id_by_name,
+    is_regular, is_reliable, is_served, open_to_write,
 };
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
@@ -60,7 +58,7 @@ pub(crate) fn copy_file(
         Some(source) => *source,
         None => open_source(worker.data.fs_types.known_of(&entry.src_stat), entry)?,
     };
-    let OpenSource { fd: src, stat: src_now } = opened;
+    let OpenFile { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
     let is_shared = may_share(cx, entry, &state, &src_now);
     let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };
@@ -81,9 +79,16 @@ pub(crate) fn copy_file(
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
     let is_locked = lock_against_partners(cx, entry, &state, &mut dst)?;
     let owned = is_shared.then(|| OwnedFile::new(cx, entry, &src_now, (&dst, journal.as_ref())));
-    let files = OpenFiles { entry, src: src.as_fd(), src_stat: &src_now, dst: &dst };
-    let copied = files.copy_data(cx, worker, journal.as_mut(), owned.flatten());
-    let copied = copied.and_then(|data| Ok((data, files.set_attributes(cx, mode)?)));
+    let files = Files {
+        src: FileAt { fd: src.as_fd(), stat: &src_now, place: &entry.src },
+        dst: FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: &entry.dst },
+        new: dst.new,
+        atomic: dst.atomic.is_some(),
+        opened_here: true,
+        shared: None,
+    };
+    let copied = copy_and_verify(cx, worker, &files, journal.as_mut(), owned.flatten());
+    let copied = copied.and_then(|data| Ok((data, set_attributes(cx, entry, &files, &dst, mode)?)));
     if is_locked {
         // The descriptor may stay open for longer.
         let _ = flock(&dst.fd, FlockOperation::Unlock);
@@ -110,7 +115,7 @@ pub(crate) fn copy_file(
     let may_be_synced = cx.options.durable || cx.options.verify || dst.atomic.is_some();
     let fs_type = may_be_synced.then(|| worker.data.fs_types.of(dst.fd.as_fd(), id.dev)).flatten();
     if let Some(atomic) = dst.atomic {
-        atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;
+        atomic.commit((&dst.fd, fs_type))?;
         let may_depend_on_name = !fs_type.is_some_and(is_reliable);
         if may_depend_on_name && entry.is_compared_later(cx.options, &src_now) {
             let by_name = id_by_name(dst.fd.as_fd(), entry.dst.dir, entry.dst.name);
@@ -235,95 +240,68 @@ pub(crate) fn create_prepared(
     open_to_write(fs_type, place, NEW, mode).ok()
 }
 
-/// Both open files of a copy.
-struct OpenFiles<'o, 'j> {
-    entry: &'o Entry<'o>,
-    src: BorrowedFd<'o>,
-    src_stat: &'o Stat,
-    dst: &'o Opened<'j>,
+/// Copies the data and verifies it. `None` if the options leave it out.
+fn copy_and_verify(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    files: &Files<'_>,
+    journal: Option<&mut Journal>,
+    owned: Option<OwnedFile<'_>>,
+) -> Result<Option<DataReport>> {
+    if cx.options.make == Make::AttributesOnly {
+        return Ok(None);
+    }
+    let look = || owned.iter().for_each(OwnedFile::look);
+    let shared = owned.as_ref().map(|owned| Shared { owned: Some(&owned.file), look: &look });
+    let files = Files { shared, ..*files };
+    let mut copied = copy_data(cx.data, &mut worker.data, &files, journal)?;
+    // With `--atomic` the old file still has its name.
+    verify_copy(cx.data, &worker.data, &files, &mut copied)?;
+    cx.report.announce_debug(|| Announcement::Data(copied.offload));
+    if let Some(chosen) = &copied.chosen {
+        cx.report.announce_debug(|| Announcement::Engine {
+            src: files.src.place.path(),
+            dst: files.dst.place.path(),
+            chosen: chosen.clone(),
+            attempts: copied.attempts.clone(),
+        });
+    }
+    Ok(Some(copied))
 }
 
-impl OpenFiles<'_, '_> {
-    /// Copies the data and verifies it. `None` if the options leave it out.
-    fn copy_data(
-        &self,
-        cx: &CopyContext<'_>,
-        worker: &mut CopyWorker,
-        journal: Option<&mut Journal>,
-        owned: Option<OwnedFile<'_>>,
-    ) -> Result<Option<DataReport>> {
-        if cx.options.make == Make::AttributesOnly {
-            return Ok(None);
-        }
-        let OpenFiles { entry, src, src_stat, dst } = *self;
-        let look = || owned.iter().for_each(OwnedFile::look);
-        let files = Files {
-            src,
-            src_stat,
-            src_place: &entry.src,
-            dst: dst.fd.as_fd(),
-            dst_stat: &dst.stat,
-            dst_place: &entry.dst,
-            new: dst.new,
-            atomic: dst.atomic.is_some(),
-            opened_here: true,
-            shared: owned.as_ref().map(|owned| Shared { owned: Some(&owned.file), look: &look }),
-        };
-        let mut copied = copy_data(cx.data, &mut worker.data, &files, journal)?;
-        if cx.options.verify {
-            // Before the attributes, because reading changes the access time. With `--atomic` the
-            // old file still has its name.
-            match (files.shared, &owned) {
-                (Some(shared), Some(owned)) if owned.has_ranges(&copied) => {
-                    verify_ranges(cx.report, &files, (shared, &owned.file))?;
-                }
-                _ => {
-                    let counters = worker.data.progress.counters();
-                    copied.verified = verify(cx.report, &files, counters.as_deref())?;
-                }
-            }
-        }
-        cx.report.announce_debug(|| Announcement::Data(copied.offload));
-        if let Some(chosen) = &copied.chosen {
-            cx.report.announce_debug(|| Announcement::Engine {
-                src: entry.src.path(),
-                dst: entry.dst.path(),
-                chosen: chosen.clone(),
-                attempts: copied.attempts.clone(),
-            });
-        }
-        Ok(Some(copied))
+/// Sets the attributes of the destination. Returns those that are lost.
+fn set_attributes(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    &Files { src, dst, new, .. }: &Files<'_>,
+    opened: &Opened<'_>,
+    mode: NewMode,
+) -> Result<Vec<Loss>> {
+    if !is_regular(dst.stat) {
+        // A device keeps its own attributes.
+        return Ok(Vec::new());
     }
-
-    /// Sets the attributes of the destination. Returns those that are lost.
-    fn set_attributes(&self, cx: &CopyContext<'_>, mode: NewMode) -> Result<Vec<Loss>> {
-        let OpenFiles { entry, src, src_stat, dst } = *self;
-        if !is_regular(&dst.stat) {
-            // A device keeps its own attributes.
-            return Ok(Vec::new());
-        }
-        let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
-        let is_set_later = drops_inherited_acl(cx.options, entry.inherits_acl)
-            || mode.initial & !cx.umask != mode.wanted;
-        let target = Target {
-            handle: Handle::Open(dst.fd.as_fd()),
-            place: &entry.dst,
-            stat: &dst.stat,
-            new: dst.new,
-            inherits_acl: entry.inherits_acl,
-            mode: (dst.new && is_set_later).then_some(mode.wanted),
-        };
-        let Some(old) = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref()) else {
-            return Ok(apply(cx.metadata(), source, target));
-        };
-        // Now the new file is what the old one would be with new data.
-        let old = Source { handle: Some(old.handle()), stat: &old.stat };
-        let mut lost = apply_replaced(cx.metadata(), old, target);
-        let stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
-        let target = Target { stat: &stat, new: false, mode: None, ..target };
-        lost.extend(apply(cx.metadata(), source, target));
-        Ok(lost)
-    }
+    let source = Source { handle: Some(Handle::Open(src.fd)), stat: src.stat };
+    let is_set_later = drops_inherited_acl(cx.options, entry.inherits_acl)
+        || mode.initial & !cx.umask != mode.wanted;
+    let target = Target {
+        handle: Handle::Open(dst.fd),
+        place: dst.place,
+        stat: dst.stat,
+        new,
+        inherits_acl: entry.inherits_acl,
+        mode: (new && is_set_later).then_some(mode.wanted),
+    };
+    let Some(old) = opened.atomic.as_ref().and_then(|atomic| atomic.old.as_ref()) else {
+        return Ok(apply(cx.metadata(), source, target));
+    };
+    // Now the new file is what the old one would be with new data.
+    let old = Source { handle: Some(Handle::Path(old.fd.as_fd())), stat: &old.stat };
+    let mut lost = apply_replaced(cx.metadata(), old, target);
+    let stat = fstat(dst.fd).map_err(failed(Action::Fstat, dst.place))?;
+    let target = Target { stat: &stat, new: false, mode: None, ..target };
+    lost.extend(apply(cx.metadata(), source, target));
+    Ok(lost)
 }
 
 /// Does what [`copy_file`] does before anything changes: opens both files, and checks whether a new

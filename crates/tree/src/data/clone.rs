@@ -21,12 +21,12 @@ impl DataCopy<'_, '_, '_> {
     /// Truncates the destination, which is known not to be the source. With `--reflink=always` a
     /// clone is tested first, so that the contents stay if it is refused.
     fn truncate_old(&self) -> Result<()> {
-        if self.cx.options.reflink == Reflink::Always && is_regular(self.files.src_stat) {
-            let tested = test_clone(self.files.src, self.files.dst_place).unwrap_or(Ok(()));
+        if self.cx.options.reflink == Reflink::Always && is_regular(self.files.src.stat) {
+            let tested = test_clone(self.files.src.fd, self.files.dst.place).unwrap_or(Ok(()));
             tested.map_err(|errno| self.files.clone_error(errno))?;
         }
-        retry_on_intr(|| ftruncate(self.files.dst, 0))
-            .map_err(failed(Action::Truncate, self.files.dst_place))
+        retry_on_intr(|| ftruncate(self.files.dst.fd, 0))
+            .map_err(failed(Action::Truncate, self.files.dst.place))
     }
 
     /// Truncates the destination, unless its contents can be replaced at once. Returns what remains of
@@ -37,18 +37,18 @@ impl DataCopy<'_, '_, '_> {
     /// extents already, and no process writes to them meanwhile, xfs changes nothing.
     pub(super) fn truncate_or_keep(&mut self) -> Result<OldContents> {
         // An empty destination is truncated too, which sets its times.
-        if self.files.new || !is_regular(self.files.dst_stat) {
+        if self.files.new || !is_regular(self.files.dst.stat) {
             return Ok(OldContents::Gone);
         }
         if self.are_replaced_by_a_write() {
             return Ok(OldContents::UntilWritten);
         }
-        let (old_bytes, bytes) = (file_bytes(self.files.dst_stat), file_bytes(self.files.src_stat));
+        let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
         let keeps = self.engines.chains.clone.is_some()
             && self.cx.options.reflink != Reflink::Always
             && matches!(self.facts.ends.dst.fs_type, Some(XFS | BTRFS))
-            && FileId::of(self.files.src_stat).dev == FileId::of(self.files.dst_stat).dev
-            && is_regular(self.files.src_stat)
+            && FileId::of(self.files.src.stat).dev == FileId::of(self.files.dst.stat).dev
+            && is_regular(self.files.src.stat)
             // A longer destination would keep its end.
             && bytes >= old_bytes.max(1)
             && self.may_be_cloned_over();
@@ -64,7 +64,7 @@ impl DataCopy<'_, '_, '_> {
     /// allocated again, which takes as long as the rest of the copy.
     fn are_replaced_by_a_write(&self) -> bool {
         let (options, Endpoints { src, dst }) = (self.cx.options, self.facts.ends);
-        let (old_bytes, bytes) = (file_bytes(self.files.dst_stat), file_bytes(self.files.src_stat));
+        let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
         dst.fs_type == Some(TMPFS)
             && bytes <= PAGE_BYTES
             // A kill before a longer file is cut would leave its end behind the new bytes.
@@ -72,8 +72,8 @@ impl DataCopy<'_, '_, '_> {
             // A server may give a part at a time, which is written before the next.
             && src.fs_type.is_some_and(is_reliable)
             // A hole is not written.
-            && is_regular(self.files.src_stat)
-            && !is_sparse(self.files.src_stat)
+            && is_regular(self.files.src.stat)
+            && !is_sparse(self.files.src.stat)
             && options.sparse != Sparse::Always
             && options.reflink != Reflink::Always
             // An engine that was named may write less at a time.
@@ -81,7 +81,7 @@ impl DataCopy<'_, '_, '_> {
     }
 
     fn may_be_cloned_over(&mut self) -> bool {
-        if file_bytes(self.files.src_stat) <= self.clone_over.block_bytes(self.files.dst) {
+        if file_bytes(self.files.src.stat) <= self.clone_over.block_bytes(self.files.dst.fd) {
             return self.clone_over.one_block.should_try();
         }
         if self.facts.ends.dst.fs_type != Some(XFS) || !self.clone_over.shared.should_try() {
@@ -98,8 +98,8 @@ impl DataCopy<'_, '_, '_> {
     /// Whether both files share all their extents already, by FIEMAP, with `sync` after both were
     /// written.
     fn have_same_extents(&self, sync: bool) -> bool {
-        let shared = fiemap(self.files.src, sync).ok().filter(Fiemap::is_shared);
-        shared.is_some_and(|src| fiemap(self.files.dst, sync).is_ok_and(|dst| dst == src))
+        let shared = fiemap(self.files.src.fd, sync).ok().filter(Fiemap::is_shared);
+        shared.is_some_and(|src| fiemap(self.files.dst.fd, sync).is_ok_and(|dst| dst == src))
     }
 
     /// Clones the whole file, if that is wanted and possible. Afterwards old contents are replaced
@@ -113,8 +113,8 @@ impl DataCopy<'_, '_, '_> {
         self.clone_over.record(size, started.elapsed());
         if self.position.at < size {
             // The source has become shorter, or not all of it was cloned.
-            retry_on_intr(|| ftruncate(self.files.dst, self.position.at))
-                .map_err(failed(Action::Truncate, self.files.dst_place))?;
+            retry_on_intr(|| ftruncate(self.files.dst.fd, self.position.at))
+                .map_err(failed(Action::Truncate, self.files.dst.place))?;
         }
         self.old_contents = OldContents::Gone;
         Ok(is_cloned)
@@ -126,10 +126,10 @@ impl DataCopy<'_, '_, '_> {
         if self.old_contents != OldContents::UntilWritten || is_untouched {
             return copied;
         }
-        if file_bytes(self.files.dst_stat) > self.position.at {
-            let cut = retry_on_intr(|| ftruncate(self.files.dst, self.position.at));
+        if file_bytes(self.files.dst.stat) > self.position.at {
+            let cut = retry_on_intr(|| ftruncate(self.files.dst.fd, self.position.at));
             if copied.is_ok() {
-                cut.map_err(failed(Action::Truncate, self.files.dst_place))?;
+                cut.map_err(failed(Action::Truncate, self.files.dst.place))?;
             }
         }
         self.old_contents = OldContents::Gone;
@@ -178,7 +178,7 @@ impl DataCopy<'_, '_, '_> {
         if !wanted || !(required || self.cx.options.debug) {
             return Ok(());
         }
-        match ioctl_ficlone(self.files.dst, self.files.src) {
+        match ioctl_ficlone(self.files.dst.fd, self.files.src.fd) {
             Ok(()) => self.report.offload.reflink = "yes",
             Err(errno) if required => return Err(self.files.clone_error(errno)),
             Err(_) => self.report.offload.reflink = "unsupported",
@@ -190,7 +190,7 @@ impl DataCopy<'_, '_, '_> {
     fn test_clone_for_debug(&mut self) {
         let options = self.cx.options;
         let wanted = options.reflink != Reflink::Never && options.sparse == Sparse::Always;
-        let can = || matches!(test_clone(self.files.src, self.files.dst_place), Some(Ok(())));
+        let can = || matches!(test_clone(self.files.src.fd, self.files.dst.place), Some(Ok(())));
         if wanted && options.debug && !can() {
             self.report.offload.reflink = "unsupported";
         }

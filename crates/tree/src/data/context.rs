@@ -1,26 +1,19 @@
 //! The state of a run that is needed to copy data, and the two files of one copy.
 
-use std::os::fd::BorrowedFd;
-
 use engines::Pair;
-use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use super::engine_choice::profile::EngineContext;
 use super::sync::Syncer;
-use crate::fs::Place;
+use crate::fs::FileAt;
 use crate::report::{Diagnostic, Reporter};
 use crate::request::Options;
 use crate::shared::{RateLimit, SharedFile};
 
-/// Both open files, with their attributes when they were opened.
+/// Both open files.
 pub(crate) struct Files<'f> {
-    pub(crate) src: BorrowedFd<'f>,
-    pub(crate) src_stat: &'f Stat,
-    pub(crate) src_place: &'f Place<'f>,
-    pub(crate) dst: BorrowedFd<'f>,
-    pub(crate) dst_stat: &'f Stat,
-    pub(crate) dst_place: &'f Place<'f>,
+    pub(crate) src: FileAt<'f>,
+    pub(crate) dst: FileAt<'f>,
     /// This run created the destination.
     pub(crate) new: bool,
     /// The destination has no final name yet, and is removed if the copy fails (`--atomic`).
@@ -43,18 +36,18 @@ pub(crate) struct Shared<'f> {
 impl Files<'_> {
     /// Both descriptors, for an engine.
     pub(super) fn pair(&self) -> Pair<'_> {
-        let pair = Pair::new(self.src, self.dst);
+        let pair = Pair::new(self.src.fd, self.dst.fd);
         if self.opened_here { pair.without_append() } else { pair }
     }
 
     /// The error of a clone.
     pub(super) fn clone_error(&self, errno: Errno) -> Diagnostic {
-        Diagnostic::Clone { src: self.src_place.path(), dst: self.dst_place.path(), errno }
+        Diagnostic::Clone { src: self.src.place.path(), dst: self.dst.place.path(), errno }
     }
 
     /// The run was interrupted while the copy was verified.
     pub(super) fn interrupted_unverified(&self) -> Diagnostic {
-        let dst = self.dst_place.path();
+        let dst = self.dst.place.path();
         match self.atomic {
             true => Diagnostic::InterruptedBefore { dst },
             false => Diagnostic::InterruptedUnverified { dst },

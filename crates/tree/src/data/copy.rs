@@ -4,7 +4,9 @@ use super::context::{DataContext, Files};
 use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position, Records};
 use super::engine_choice::chains::READ_WRITE;
 use super::journal::{Journal, RangeRecords};
+use super::ranges::verify_ranges;
 use super::transfer::Ended;
+use super::verify::verify;
 use super::worker::{DataWorker, FailedData};
 use crate::fs::{file_bytes, is_regular, mtime};
 use crate::report::{Action, DataReport, Diagnostic, Result, failed};
@@ -12,7 +14,7 @@ use crate::report::{Action, DataReport, Diagnostic, Result, failed};
 /// The writeback of shorter files starts when all are synced (docs/design/durable.md).
 const LAST_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
 
-/// Copies all data from `files.src` to `files.dst`.
+/// Copies all data from `files.src.fd` to `files.dst.fd`.
 ///
 /// # Errors
 /// The failure; `Diagnostic::Incomplete`, after the failure was reported, if the destination is
@@ -67,20 +69,47 @@ pub(crate) fn copy_data(
     }
     let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
     let has_old = old_contents != OldContents::Gone;
-    if has_count || !is_regular(files.dst_stat) || files.atomic || has_old {
+    if has_count || !is_regular(files.dst.stat) || files.atomic || has_old {
         return Err(diagnostic);
     }
     // A partner has reported its own error.
     if !matches!(diagnostic, Diagnostic::RangeFailed { .. }) {
         cx.report.report(diagnostic);
     }
-    let bytes_expected = file_bytes(files.src_stat);
-    Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
+    let bytes_expected = file_bytes(files.src.stat);
+    Err(Diagnostic::Incomplete { dst: files.dst.place.path(), bytes: at, bytes_expected })
+}
+
+/// With `--verify`, reads the copy back and compares it: before its attributes are set, because reading changes the
+/// access time.
+///
+/// # Errors
+/// The first difference, and failures to read.
+pub(crate) fn verify_copy(
+    cx: &DataContext<'_>,
+    worker: &DataWorker,
+    files: &Files<'_>,
+    copied: &mut DataReport,
+) -> Result<()> {
+    if !cx.options.verify {
+        return Ok(());
+    }
+    match files.shared.and_then(|shared| Some((shared, shared.owned?))) {
+        // The data was copied in ranges, and is that of the source.
+        Some(owned) if copied.offload.reflink != "yes" && !copied.changed => {
+            verify_ranges(cx.report, files, owned)
+        }
+        _ => {
+            let counters = worker.progress.counters();
+            copied.verified = verify(cx.report, files, counters.as_deref())?;
+            Ok(())
+        }
+    }
 }
 
 impl DataCopy<'_, '_, '_> {
     fn run_steps(&mut self) -> Result<()> {
-        let size = file_bytes(self.files.src_stat);
+        let size = file_bytes(self.files.src.stat);
         let regular = self.facts.is_regular;
         if regular && size > 0 {
             let may_clone = self.position.at == 0 && self.old_contents != OldContents::UntilWritten;
@@ -115,7 +144,7 @@ impl DataCopy<'_, '_, '_> {
     fn start_last_writeback(&mut self) -> Result<()> {
         let is_long = self.position.at >= LAST_WRITEBACK_BYTES_MIN;
         let Some(backlog) = self.medium.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
-        backlog.start(self.position.at).map_err(failed(Action::Write, self.files.dst_place))
+        backlog.start(self.position.at).map_err(failed(Action::Write, self.files.dst.place))
     }
 
     /// Checks the source again, and reads past the length that it had at first if there may be more
@@ -133,10 +162,10 @@ impl DataCopy<'_, '_, '_> {
             self.read_past(size)?;
             now = self.src_now()?;
         }
-        self.report.changed |= mtime(&now) != mtime(self.files.src_stat)
-            || file_bytes(&now) != file_bytes(self.files.src_stat);
+        self.report.changed |= mtime(&now) != mtime(self.files.src.stat)
+            || file_bytes(&now) != file_bytes(self.files.src.stat);
         if self.report.changed {
-            self.cx.report.report(Diagnostic::Changed { src: self.files.src_place.path() });
+            self.cx.report.report(Diagnostic::Changed { src: self.files.src.place.path() });
         }
         Ok(())
     }
@@ -159,7 +188,7 @@ impl DataCopy<'_, '_, '_> {
         }
         self.report.changed = true;
         self.cx.report.report(Diagnostic::Shrank {
-            src: self.files.src_place.path(),
+            src: self.files.src.place.path(),
             bytes: self.position.at,
             bytes_expected: size,
         });

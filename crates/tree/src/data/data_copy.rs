@@ -140,15 +140,15 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         files: &'c Files<'f>,
         counters: Option<&'c WorkerCounters>,
     ) -> Self {
-        let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
-        let src = worker.endpoint(files.src, src_dev);
-        let dst = worker.endpoint(files.dst, dst_dev);
+        let (src_dev, dst_dev) = (FileId::of(files.src.stat).dev, FileId::of(files.dst.stat).dev);
+        let src = worker.endpoint(files.src.fd, src_dev);
+        let dst = worker.endpoint(files.dst.fd, dst_dev);
         let has_dirty_pages = dst.fs_type.is_some_and(|of| has_dirty_pages(of, dst_dev));
         counters
             .iter()
             .for_each(|counters| counters.start_data(has_dirty_pages.then_some(dst_dev)));
         let waits = cx.options.no_cache || has_dirty_pages && cx.options.waits_for_medium();
-        let regular_dst = is_regular(files.dst_stat).then_some(files.dst);
+        let regular_dst = is_regular(files.dst.stat).then_some(files.dst.fd);
         let ends = Endpoints { src, dst };
         let facts = Facts::of(files, ends, cx.options);
         let helpers = worker.processors.helpers();
@@ -209,7 +209,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
 
 impl<'f> Facts<'f> {
     fn of(files: &Files<'f>, ends: Endpoints<'f>, options: &Options) -> Facts<'f> {
-        let src_stat = files.src_stat;
+        let src_stat = files.src.stat;
         let reliable = ends.src.fs_type.is_some_and(is_reliable);
         // Other file systems count compressed blocks, or none. btrfs counts uncompressed ones.
         let blocks_tell = matches!(ends.src.fs_type, Some(EXT4 | XFS | BTRFS | TMPFS));
@@ -217,7 +217,7 @@ impl<'f> Facts<'f> {
         Facts {
             ends,
             src_stat,
-            is_regular: is_regular(src_stat) && is_regular(files.dst_stat),
+            is_regular: is_regular(src_stat) && is_regular(files.dst.stat),
             reliable,
             may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
             bytes_to_move: if skips_holes { data_bytes(src_stat) } else { file_bytes(src_stat) },

@@ -86,8 +86,8 @@ pub(crate) struct Footprint<'f> {
 impl<'f> Footprint<'f> {
     pub(crate) fn of(files: &Files<'f>) -> Footprint<'f> {
         Footprint {
-            src: is_regular(files.src_stat).then_some(files.src),
-            src_bytes: file_bytes(files.src_stat),
+            src: is_regular(files.src.stat).then_some(files.src.fd),
+            src_bytes: file_bytes(files.src.stat),
             absent: VecDeque::new(),
             absent_known_to: 0,
         }
@@ -208,14 +208,14 @@ impl PendingDrops {
         rest: Range<u64>,
     ) {
         footprint.finish();
-        if rest.is_empty() || !is_regular(files.dst_stat) {
+        if rest.is_empty() || !is_regular(files.dst.stat) {
             return;
         }
-        let path = files.dst_place.path();
-        report(reporter, path.clone(), start_writeback(files.dst, rest.clone()));
-        let Ok(dst) = files.dst.try_clone_to_owned() else {
+        let path = files.dst.place.path();
+        report(reporter, path.clone(), start_writeback(files.dst.fd, rest.clone()));
+        let Ok(dst) = files.dst.fd.try_clone_to_owned() else {
             // No descriptor is left: wait for this file now.
-            return report(reporter, path, drop_written(files.dst, rest));
+            return report(reporter, path, drop_written(files.dst.fd, rest));
         };
         self.bytes += rest.end - rest.start;
         self.files.push_back(HeldFile { dst, path, rest });

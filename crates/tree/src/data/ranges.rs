@@ -72,7 +72,7 @@ impl DataCopy<'_, '_, '_> {
         let truncated = match file.was_offered() {
             // It has its whole length. What follows the complete part is not there, or the source has become
             // shorter.
-            true => retry_on_intr(|| ftruncate(self.files.dst, self.position.at)),
+            true => retry_on_intr(|| ftruncate(self.files.dst.fd, self.position.at)),
             false => Ok(()),
         };
         match (failure, file.failure()) {
@@ -80,9 +80,9 @@ impl DataCopy<'_, '_, '_> {
                 Err(self.interrupted())
             }
             (Some(diagnostic), _) => Err(diagnostic),
-            (None, Some(_)) => Err(Diagnostic::RangeFailed { dst: self.files.dst_place.path() }),
+            (None, Some(_)) => Err(Diagnostic::RangeFailed { dst: self.files.dst.place.path() }),
             (None, None) => {
-                truncated.map_err(failed(Action::Extend, self.files.dst_place))?;
+                truncated.map_err(failed(Action::Extend, self.files.dst.place))?;
                 self.extend_to_end()
             }
         }
@@ -95,7 +95,7 @@ impl DataCopy<'_, '_, '_> {
         let copied = self.copy_by_options(range.end);
         let mut records = std::mem::take(&mut self.records.range);
         copied?;
-        records.record(self.files.dst, self.position.at, true);
+        records.record(self.files.dst.fd, self.position.at, true);
         let recorded_to = records.recorded_to();
         Ok(CopiedRange {
             range,
@@ -115,7 +115,7 @@ impl DataCopy<'_, '_, '_> {
         if is_local && !self.cx.options.verify {
             return Ok(());
         }
-        sync_file(self.files.dst).map_err(failed(Action::Sync, self.files.dst_place))
+        sync_file(self.files.dst.fd).map_err(failed(Action::Sync, self.files.dst.place))
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn verify_ranges(
     files: &Files<'_>,
     (shared, file): (Shared<'_>, &SharedFile),
 ) -> Result<()> {
-    retry_on_intr(|| fdatasync(files.dst)).map_err(failed(Action::Sync, files.dst_place))?;
+    retry_on_intr(|| fdatasync(files.dst.fd)).map_err(failed(Action::Sync, files.dst.place))?;
     file.start_verifying();
     let mut failure = None;
     loop {
@@ -174,11 +174,11 @@ pub(crate) fn verify_ranges(
             Next::Over => break,
         }
     }
-    let dst = || files.dst_place.path();
+    let dst = || files.dst.place.path();
     match (failure, file.failure(), file.differs_at()) {
         (Some(diagnostic), ..) => Err(diagnostic),
         (None, _, Some(at)) => {
-            Err(Diagnostic::Differs { src: files.src_place.path(), dst: dst(), at })
+            Err(Diagnostic::Differs { src: files.src.place.path(), dst: dst(), at })
         }
         (None, Some(Failure::Interrupted), None) => Err(files.interrupted_unverified()),
         (None, Some(_), None) => Err(Diagnostic::RangeFailed { dst: dst() }),

@@ -38,7 +38,7 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn copy_by_options(&mut self, size: u64) -> Result<()> {
         let sparse = self.cx.options.sparse;
         let looks_sparse =
-            is_sparse(self.files.src_stat) && (self.facts.reliable || !self.facts.is_pseudo());
+            is_sparse(self.files.src.stat) && (self.facts.reliable || !self.facts.is_pseudo());
         if looks_sparse && self.facts.reliable {
             self.report.offload.sparse = SparseDetection::SeekHole;
             return self.copy_extents(size);
@@ -65,7 +65,7 @@ impl DataCopy<'_, '_, '_> {
         };
         let moved = self.span(span, chain);
         self.count(moved.bytes);
-        self.records.record(self.files.dst, self.position.at);
+        self.records.record(self.files.dst.fd, self.position.at);
         self.check_stop(moved)
     }
 
@@ -145,19 +145,19 @@ impl DataCopy<'_, '_, '_> {
 
     /// Copies up to the offset `end` without blocks of zeros.
     pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<()> {
-        let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
+        let block_bytes = usize::try_from(self.files.dst.stat.st_blksize).unwrap_or(4096);
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.report.offload.offload = without_offload(self.cx.options);
         while self.position.at < end {
             let len = self.next_piece(end, READ_WRITE)?;
             let pair = self.files.pair().with_meter(self.position.meter());
             let buffer = buffer_bytes(self.engines.buffer)
-                .map_err(|_| failed(Action::Read, self.files.src_place)(Errno::NOMEM))?;
+                .map_err(|_| failed(Action::Read, self.files.src.place)(Errno::NOMEM))?;
             let copied = copy_without_zeros(pair, self.position.at, len, block_bytes, buffer);
             self.count(copied.moved.bytes);
             self.report.hole_bytes += copied.hole_bytes;
             self.report.data_bytes -= copied.hole_bytes;
-            self.records.record(self.files.dst, self.position.at);
+            self.records.record(self.files.dst.fd, self.position.at);
             if self.check_stop(copied.moved)? == Ended::Yes {
                 break;
             }
@@ -170,14 +170,14 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn copy_extents(&mut self, size: u64) -> Result<()> {
         let sparse = self.cx.options.sparse;
         while self.position.at < size {
-            let extent = match holes::next_data(self.files.src, self.position.at, size) {
+            let extent = match holes::next_data(self.files.src.fd, self.position.at, size) {
                 Ok(extent) => extent,
                 // The file system does not support SEEK_DATA.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) if sparse == Sparse::Never => {
                     return self.copy_data_to(size);
                 }
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.copy_nonzero_to(size),
-                Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
+                Err(errno) => return Err(failed(Action::Read, self.files.src.place)(errno)),
             };
             let Some(extent) = extent else {
                 // Only a hole is left, up to the current end of the source.
@@ -209,14 +209,14 @@ impl DataCopy<'_, '_, '_> {
             return Ok(());
         }
         let mut zeros = Buffer::page_aligned(BUFFER_BYTES)
-            .map_err(|_| failed(Action::Write, self.files.dst_place)(Errno::NOMEM))?;
+            .map_err(|_| failed(Action::Write, self.files.dst.place)(Errno::NOMEM))?;
         let zeros = zeros.as_mut_slice();
         while self.position.at < offset {
             let left = usize::try_from(self.next_piece(offset, READ_WRITE)?).unwrap_or(usize::MAX);
             let zeros = &zeros[..left.min(BUFFER_BYTES)];
-            let (bytes, result) = pwrite_all(self.files.dst, zeros, self.position.at);
+            let (bytes, result) = pwrite_all(self.files.dst.fd, zeros, self.position.at);
             self.count(bytes as u64);
-            result.map_err(failed(Action::Write, self.files.dst_place))?;
+            result.map_err(failed(Action::Write, self.files.dst.place))?;
         }
         Ok(())
     }
@@ -227,8 +227,8 @@ impl DataCopy<'_, '_, '_> {
             if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
         // A regular file is read to its length: while another process appends to it, the copy onto
         // a device would not end.
-        let end = match is_regular(self.files.src_stat) {
-            true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
+        let end = match is_regular(self.files.src.stat) {
+            true if file_bytes(self.files.src.stat) > 0 => file_bytes(self.files.src.stat),
             _ => Span::TO_EOF,
         };
         while self.position.at < end && self.copy_piece(end, READ_WRITE)? == Ended::No {}
@@ -269,11 +269,11 @@ impl DataCopy<'_, '_, '_> {
             Stop::Refused(errno) => (Side::Pair, errno),
         };
         Err(match side {
-            Side::Src => failed(Action::Read, self.files.src_place)(errno),
-            Side::Dst => failed(Action::Write, self.files.dst_place)(errno),
+            Side::Src => failed(Action::Read, self.files.src.place)(errno),
+            Side::Dst => failed(Action::Write, self.files.dst.place)(errno),
             Side::Pair => Diagnostic::Copy {
-                src: self.files.src_place.path(),
-                dst: self.files.dst_place.path(),
+                src: self.files.src.place.path(),
+                dst: self.files.dst.place.path(),
                 errno,
             },
         })
@@ -281,7 +281,7 @@ impl DataCopy<'_, '_, '_> {
 
     /// The current attributes of the source.
     pub(super) fn src_now(&self) -> Result<Stat> {
-        fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
+        fstat(self.files.src.fd).map_err(failed(Action::Fstat, self.files.src.place))
     }
 
     /// Extends the destination by a hole at its end.
@@ -289,13 +289,13 @@ impl DataCopy<'_, '_, '_> {
         if self.report.hole_bytes == 0 {
             return Ok(());
         }
-        retry_on_intr(|| ftruncate(self.files.dst, self.position.at))
-            .map_err(failed(Action::Extend, self.files.dst_place))
+        retry_on_intr(|| ftruncate(self.files.dst.fd, self.position.at))
+            .map_err(failed(Action::Extend, self.files.dst.place))
     }
 
     /// The bytes before the offset that the destination does not have: a hole at its end, until it is extended.
     pub(super) fn missing_hole(&self) -> u64 {
-        match fstat(self.files.dst) {
+        match fstat(self.files.dst.fd) {
             Ok(now) if is_regular(&now) => self.position.at.saturating_sub(file_bytes(&now)),
             _ => 0,
         }
@@ -342,8 +342,8 @@ impl DataCopy<'_, '_, '_> {
     /// Waits for the medium, if the copy is too far ahead. Returns how many bytes may be copied until the next
     /// call; `None` for any number.
     fn wait_for_backlog(&mut self) -> Result<Option<u64>> {
-        let waited = self.medium.wait(self.position.at, self.files.dst);
-        let written_bytes = waited.map_err(failed(Action::Write, self.files.dst_place))?;
+        let waited = self.medium.wait(self.position.at, self.files.dst.fd);
+        let written_bytes = waited.map_err(failed(Action::Write, self.files.dst.place))?;
         // Of a file that several processes copy, others may have written the range.
         if self.files.shared.is_none() {
             self.position.counters.iter().for_each(|counters| counters.wrote(written_bytes));
@@ -363,7 +363,7 @@ impl DataCopy<'_, '_, '_> {
 
     /// The run was interrupted, with the copy complete up to here.
     pub(super) fn interrupted(&self) -> Diagnostic {
-        let dst = self.files.dst_place.path();
+        let dst = self.files.dst.place.path();
         let is_as_before = self.old_contents == OldContents::UntilWritten && self.position.at == 0;
         match self.files.atomic || is_as_before {
             true => Diagnostic::InterruptedBefore { dst },

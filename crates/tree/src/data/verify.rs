@@ -18,7 +18,7 @@ use super::context::Files;
 use super::data_copy::is_sparse;
 use super::holes::{Extent, next_data};
 use crate::fs::fs_type::is_on_reliable_fs;
-use crate::fs::{Handle, Place, TMPFS, file_bytes, fs_type_of, is_regular};
+use crate::fs::{FileAt, Handle, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, WorkerCounters, failed};
 use crate::shared::messages::ByteRange;
 
@@ -31,19 +31,19 @@ pub(crate) fn verify(
     files: &Files<'_>,
     counters: Option<&WorkerCounters>,
 ) -> Result<Option<Verified>> {
-    for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
+    for FileAt { place, stat, .. } in [files.src, files.dst] {
         if !is_regular(stat) {
             return Err(Diagnostic::Unverifiable { path: place.path() });
         }
     }
-    let past_cache = drop_cache(files.dst).map_err(failed(Action::Sync, files.dst_place))?;
-    let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
+    let past_cache = drop_cache(files.dst.fd).map_err(failed(Action::Sync, files.dst.place))?;
+    let dst = reopen(files.dst.fd).map_err(failed(Action::OpenForReading, files.dst.place))?;
     let interrupted = || files.interrupted_unverified();
-    let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
-    match compare(report, (src, dst), counters, interrupted)? {
+    let dst = FileAt { fd: dst.as_fd(), ..files.dst };
+    match compare(report, (files.src, dst), counters, interrupted)? {
         Compared::Equal(digest) => Ok(digest.map(|digest| Verified { digest, past_cache })),
         Compared::Differ(at) => {
-            let (src, dst) = (files.src_place.path(), files.dst_place.path());
+            let (src, dst) = (files.src.place.path(), files.dst.place.path());
             Err(Diagnostic::Differs { src, dst, at })
         }
     }
@@ -60,14 +60,18 @@ pub(crate) fn verify_range(
     range: ByteRange,
 ) -> Result<Option<u64>> {
     // Hints. What another host has written is not cached here, or is old once the file is opened anew.
-    let _ =
-        fadvise(files.dst, range.start, NonZeroU64::new(range.end - range.start), Advice::DontNeed);
-    let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
-    let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
-    let is_last = range.end == file_bytes(files.src_stat);
+    let _ = fadvise(
+        files.dst.fd,
+        range.start,
+        NonZeroU64::new(range.end - range.start),
+        Advice::DontNeed,
+    );
+    let dst = reopen(files.dst.fd).map_err(failed(Action::OpenForReading, files.dst.place))?;
+    let dst = FileAt { fd: dst.as_fd(), ..files.dst };
+    let is_last = range.end == file_bytes(files.src.stat);
     let end = if is_last { u64::MAX } else { range.end };
     let interrupted = || files.interrupted_unverified();
-    Ok(match compare_with(report, (src, dst), range.start..end, (None, None), interrupted)? {
+    Ok(match compare_with(report, (files.src, dst), range.start..end, (None, None), interrupted)? {
         Compared::Equal(_) => None,
         Compared::Differ(at) => Some(at),
     })
@@ -81,11 +85,10 @@ pub(crate) fn verify_range(
 /// Failures to read.
 pub(crate) fn compare_existing(
     report: &Reporter<'_>,
-    src: (BorrowedFd<'_>, &Place<'_>),
-    dst: (BorrowedFd<'_>, &Place<'_>),
+    (src, dst): (FileAt<'_>, FileAt<'_>),
 ) -> Result<Option<Option<Verified>>> {
-    let Ok(past_cache) = drop_cache(dst.0) else { return Ok(None) };
-    let interrupted = || Diagnostic::InterruptedBefore { dst: dst.1.path() };
+    let Ok(past_cache) = drop_cache(dst.fd) else { return Ok(None) };
+    let interrupted = || Diagnostic::InterruptedBefore { dst: dst.place.path() };
     Ok(match compare(report, (src, dst), None, interrupted)? {
         Compared::Equal(digest) => Some(digest.map(|digest| Verified { digest, past_cache })),
         Compared::Differ(_) => None,
@@ -129,9 +132,6 @@ fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 /// Bytes that are compared at once. Those of both files fit into a processor's cache.
 const BLOCK_BYTES: usize = 128 << 10;
 
-/// An open file with its name.
-pub(super) type Named<'f> = (BorrowedFd<'f>, &'f Place<'f>);
-
 /// The result of [`compare`].
 pub(super) enum Compared {
     /// The xxh3-128 of both, if receipts are kept.
@@ -146,7 +146,7 @@ pub(super) enum Compared {
 /// Failures to read; `interrupted` if the run is.
 pub(super) fn compare(
     report: &Reporter<'_>,
-    files: (Named<'_>, Named<'_>),
+    files: (FileAt<'_>, FileAt<'_>),
     counters: Option<&WorkerCounters>,
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared> {
@@ -159,16 +159,16 @@ pub(super) fn compare(
 /// Compares a range of both files, whose end may be [`u64::MAX`].
 fn compare_with(
     report: &Reporter<'_>,
-    (src, dst): (Named<'_>, Named<'_>),
+    (src, dst): (FileAt<'_>, FileAt<'_>),
     range: Range<u64>,
     (hash, counters): (Option<Xxh3>, Option<&WorkerCounters>),
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared> {
     let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
-        .map_err(|_| failed(Action::Read, src.1)(Errno::NOMEM))?;
+        .map_err(|_| failed(Action::Read, src.place)(Errno::NOMEM))?;
     let buffers = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
     let go_on = || if report.interrupted() { Err(interrupted()) } else { Ok(()) };
-    let skips_holes = has_reliable_holes(src.0) && has_reliable_holes(dst.0);
+    let skips_holes = has_reliable_holes(src.fd) && has_reliable_holes(dst.fd);
     let mut comparison = Comparison { src, dst, buffers, at: range.start, hash, counters, go_on };
     if skips_holes && let Some(compared) = comparison.compare_extents(range.end)? {
         return Ok(compared);
@@ -179,8 +179,8 @@ fn compare_with(
 
 /// How far two files are compared.
 struct Comparison<'f, G> {
-    src: Named<'f>,
-    dst: Named<'f>,
+    src: FileAt<'f>,
+    dst: FileAt<'f>,
     /// One for each, of `BLOCK_BYTES`.
     buffers: (&'f mut [u8], &'f mut [u8]),
     /// Both files are equal up to this offset.
@@ -201,7 +201,7 @@ enum Next {
     Unknown,
 }
 
-impl<G: Fn() -> Result<()>> Comparison<'_, G> {
+impl<'f, G: Fn() -> Result<()>> Comparison<'f, G> {
     /// Compares what is data of either file before `end`. `None` once a file system does not support
     /// SEEK_DATA.
     fn compare_extents(&mut self, end: u64) -> Result<Option<Compared>> {
@@ -232,12 +232,12 @@ impl<G: Fn() -> Result<()>> Comparison<'_, G> {
     /// The extent of either file that begins first, up to `end`. What is behind the end of one file differs
     /// from its end on, and is no extent.
     fn next_data(&self, end: u64) -> Result<Next> {
-        let end_of = |(fd, place): Named<'_>| {
+        let end_of = |FileAt { fd, place, .. }: FileAt<'f>| {
             fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
         };
         let (src_end, dst_end) = (end_of(self.src)?, end_of(self.dst)?);
         let mut first: Option<Extent> = None;
-        for (fd, place) in [self.src, self.dst] {
+        for FileAt { fd, place, .. } in [self.src, self.dst] {
             match next_data(fd, self.at, end.min(src_end).min(dst_end)) {
                 Ok(Some(data)) if first.is_none_or(|first| data.at < first.at) => {
                     first = Some(data);
@@ -313,8 +313,8 @@ fn block_bytes(left: u64) -> usize {
 }
 
 /// Reads a block. Only the last one of a file is shorter.
-fn read_block<'b>((fd, place): Named<'_>, buffer: &'b mut [u8], at: u64) -> Result<&'b [u8]> {
-    let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
+fn read_block<'b>(of: FileAt<'_>, buffer: &'b mut [u8], at: u64) -> Result<&'b [u8]> {
+    let filled = pread_full(of.fd, buffer, at).map_err(failed(Action::Read, of.place))?;
     Ok(&buffer[..filled])
 }
 
@@ -328,7 +328,7 @@ mod tests {
     use rustix::fs::CWD;
 
     use super::*;
-    use crate::fs::{DisplayPath, Trust};
+    use crate::fs::{DisplayPath, Place, Trust};
     use crate::report::Silent;
 
     /// The length of a file, and where it has data.
@@ -377,14 +377,12 @@ mod tests {
                     DisplayPath::Operand(Path::new("name")),
                     Trust::Operand,
                 );
+                let stat = fstat(&src_file).expect("it is open");
+                let at = |fd| FileAt { fd, stat: &stat, place: &place };
                 let (options, never) = (crate::request::Options::default(), false.into());
                 let report = Reporter::new(&Silent, &options, &never);
-                let compared = compare(
-                    &report,
-                    ((src_file.as_fd(), &place), (dst_file.as_fd(), &place)),
-                    None,
-                    || panic!("nothing interrupts it"),
-                );
+                let files = (at(src_file.as_fd()), at(dst_file.as_fd()));
+                let compared = compare(&report, files, None, || panic!("nothing interrupts it"));
                 let found = match compared.expect("both can be read") {
                     Compared::Equal(_) => None,
                     Compared::Differ(at) => Some(at),

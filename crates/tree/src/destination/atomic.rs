@@ -6,7 +6,6 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 
 use engines::sys::close;
 use rustix::fs::{
@@ -24,18 +23,20 @@ use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::entry::Entry;
 use crate::fs::{
-    FileId, Handle, Place, Trust, file_bytes, fs_type_of, give_name, hold, is_file, is_regular,
+    FileId, Handle, OpenFile, Trust, file_bytes, fs_type_of, give_name, hold, is_file, is_regular,
     is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
 };
 use crate::metadata::set_permissions;
-use crate::report::{Action, Diagnostic, Reporter, Result, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Existing, Make, Options, Reflink};
 use crate::security::{Resolved, resolve_symlink};
 
 /// A new file that does not have its final name yet.
 pub(crate) struct AtomicFile<'j> {
-    report: &'j Reporter<'j>,
-    final_name: FinalName<'j>,
+    cx: &'j DestinationContext<'j>,
+    entry: &'j Entry<'j>,
+    /// The directory and the name of the file if that is the target of a symbolic link at the destination.
+    target: Option<(OwnedFd, CString)>,
     temp_name: Option<CString>,
     /// The file is a partial file that is kept if the copy fails.
     resumable: bool,
@@ -46,44 +47,8 @@ pub(crate) struct AtomicFile<'j> {
     /// The file that has the final name now.
     replaced: Option<FileId>,
     /// The file whose attributes it gets, as if that file were overwritten.
-    pub(crate) old: Option<ReplacedFile>,
-}
-
-/// A file that is replaced, open with O_PATH.
-pub(crate) struct ReplacedFile {
-    held: OwnedFd,
-    pub(crate) stat: Stat,
-}
-
-impl ReplacedFile {
-    pub(crate) fn handle(&self) -> Handle<'_> {
-        Handle::Path(self.held.as_fd())
-    }
-}
-
-/// The final name and its directory.
-enum FinalName<'j> {
-    AtDestination(Place<'j>),
-    /// The target of a symbolic link at the destination.
-    LinkTarget(OwnedFd, CString),
-}
-
-impl FinalName<'_> {
-    fn parts(&self) -> (BorrowedFd<'_>, &CStr) {
-        match self {
-            FinalName::AtDestination(place) => (place.dir, place.name),
-            FinalName::LinkTarget(dir, name) => (dir.as_fd(), name),
-        }
-    }
-
-    /// The path as messages show it. That of a link's target is the kernel's name of its directory, where
-    /// /proc tells it.
-    fn path(&self) -> PathBuf {
-        match self {
-            FinalName::AtDestination(place) => place.path(),
-            FinalName::LinkTarget(dir, name) => path_in((dir.as_fd(), name)),
-        }
-    }
+    /// It is open with O_PATH.
+    pub(crate) old: Option<OpenFile>,
 }
 
 /// Whether `--atomic` applies. Devices and fifos are written to directly. A name of several
@@ -112,7 +77,7 @@ pub(crate) fn open_atomic<'j>(
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
     if cx.options.resume && long && cx.options.reflink != Reflink::Always {
-        let partial = resume_or_create(&atomic.beside(cx, entry), src);
+        let partial = resume_or_create(&atomic.beside(), src);
         if let Some(partial) = partial.map_err(failed(Action::CreateRegular, &entry.dst))? {
             atomic.temp_name = Some(partial.name);
             atomic.journal = Some(partial.journal);
@@ -123,11 +88,8 @@ pub(crate) fn open_atomic<'j>(
     // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
     atomic.is_protected = !mode.intersects(WRITABLE);
-    let (dir, _) = atomic.final_name.parts();
-    let fs_type = match atomic.final_name {
-        FinalName::AtDestination(_) => fs_type,
-        FinalName::LinkTarget(..) => fs_type_of(dir),
-    };
+    let (dir, _) = atomic.final_name();
+    let fs_type = if atomic.target.is_some() { fs_type_of(dir) } else { fs_type };
     // A client of SMB forgets the times of a directory in which such a file gets a name (Linux 7.2).
     let unnamed = match is_named || fs_type.is_some_and(is_served) {
         false => openat(dir, c".", FLAGS | OFlags::TMPFILE, mode).map(|fd| (None, fd)),
@@ -140,7 +102,7 @@ pub(crate) fn open_atomic<'j>(
             return Err(errno);
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
-        let (name, fd) = atomic.beside(cx, entry).create(|name| {
+        let (name, fd) = atomic.beside().create(|name| {
             let fd = open_to_write(fs_type, (dir, name), flags, mode)?;
             lock_created(&fd, dir, name)?;
             Ok(fd)
@@ -163,13 +125,11 @@ pub(crate) fn find_final_name<'j>(
     entry: &'j Entry<'_>,
     state: &DestinationState,
 ) -> Result<AtomicFile<'j>> {
-    let here = FinalName::AtDestination(entry.dst);
     let Some(found) = state.found.as_deref() else {
-        return Ok(AtomicFile::new(cx.report, here, None, None));
+        return Ok(AtomicFile::new(cx, entry, None));
     };
     if state.replace {
-        let replaced = Some(FileId::of(&found.link));
-        return Ok(AtomicFile::new(cx.report, here, replaced, None));
+        return Ok(AtomicFile::new(cx, entry, Some(&found.link)));
     }
     let looked = find_old_file(cx, entry, found);
     // Another process has removed the file. If one of another host has, the name was known from before.
@@ -177,7 +137,7 @@ pub(crate) fn find_final_name<'j>(
         return looked;
     };
     match !found.through_link && is_gone(&entry.dst) {
-        true => Ok(AtomicFile::new(cx.report, here, None, None)),
+        true => Ok(AtomicFile::new(cx, entry, None)),
         false => find_old_file(cx, entry, found),
     }
 }
@@ -188,28 +148,27 @@ fn find_old_file<'j>(
     entry: &'j Entry<'_>,
     found: &Found,
 ) -> Result<AtomicFile<'j>> {
-    let here = FinalName::AtDestination(entry.dst);
-    let (final_name, held) = if found.through_link {
-        let entry = find_link_target(cx, entry, found)?;
-        (FinalName::LinkTarget(entry.dir, entry.name), entry.held)
+    let (target, fd) = if found.through_link {
+        let Resolved { dir, name, held, .. } = find_link_target(cx, entry, found)?;
+        (Some((dir, name)), held)
     } else {
         let held = hold(entry.dst.dir, entry.dst.name, false);
-        (here, held.map_err(failed(Action::CreateRegular, &entry.dst))?)
+        (None, held.map_err(failed(Action::CreateRegular, &entry.dst))?)
     };
-    let is_writable = check_writable(held.as_fd());
-    let stat = fstat(&held).map_err(failed(Action::Fstat, &entry.dst))?;
-    if !is_file(&held, &stat, FileId::of(found.effective())) {
+    let is_writable = check_writable(fd.as_fd());
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
+    if !is_file(&fd, &stat, FileId::of(found.effective())) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     match is_writable {
         Ok(()) => {
-            let replaced = Some(FileId::of(&stat));
-            Ok(AtomicFile::new(cx.report, final_name, replaced, Some(ReplacedFile { held, stat })))
+            let mut atomic = AtomicFile::new(cx, entry, Some(&stat));
+            (atomic.target, atomic.old) = (target, Some(OpenFile { fd, stat }));
+            Ok(atomic)
         }
         // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
-            let here = FinalName::AtDestination(entry.dst);
-            Ok(AtomicFile::new(cx.report, here, Some(FileId::of(&found.link)), None))
+            Ok(AtomicFile::new(cx, entry, Some(&found.link)))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
@@ -252,47 +211,58 @@ fn find_link_target(
 }
 
 impl<'j> AtomicFile<'j> {
+    /// A file that gets the name of the destination, which the file `replaced` has now.
     fn new(
-        report: &'j Reporter<'j>,
-        final_name: FinalName<'j>,
-        replaced: Option<FileId>,
-        old: Option<ReplacedFile>,
+        cx: &'j DestinationContext<'_>,
+        entry: &'j Entry<'_>,
+        replaced: Option<&Stat>,
     ) -> AtomicFile<'j> {
         AtomicFile {
-            report,
-            final_name,
+            cx,
+            entry,
+            target: None,
             temp_name: None,
             resumable: false,
             journal: None,
             is_protected: false,
-            replaced,
-            old,
+            replaced: replaced.map(FileId::of),
+            old: None,
         }
     }
 
-    fn beside<'b>(&'b self, cx: &'b DestinationContext<'_>, entry: &'b Entry<'_>) -> Beside<'b> {
-        let (dir, name) = self.final_name.parts();
-        Beside { security: &cx.security, src: &entry.src, dir, name }
+    /// The final name and its directory.
+    fn final_name(&self) -> (BorrowedFd<'_>, &CStr) {
+        match &self.target {
+            None => (self.entry.dst.dir, self.entry.dst.name),
+            Some((dir, name)) => (dir.as_fd(), name),
+        }
+    }
+
+    fn beside(&self) -> Beside<'_> {
+        let (dir, name) = self.final_name();
+        Beside { security: &self.cx.security, src: &self.entry.src, dir, name }
     }
 
     /// The name that it has until then beside the destination; `None` if it has none there.
     pub(crate) fn name_beside_destination(&self) -> Option<&CStr> {
-        match &self.final_name {
-            FinalName::AtDestination(_) => self.temp_name.as_deref(),
-            FinalName::LinkTarget(..) => None,
-        }
+        self.temp_name.as_deref().filter(|_| self.target.is_none())
     }
 
     /// Removes a partial file that would not be continued.
     pub(crate) fn discard(&mut self) {
         if std::mem::take(&mut self.resumable) {
-            self.report_left_over(partial::clear(self.final_name.parts()));
+            self.report_left_over(partial::clear(self.final_name()));
         }
     }
 
     fn report_left_over(&self, removed: Result<(), LeftOver>) {
         if let Err(left_over) = removed {
-            left_over.report(self.report, &self.final_name.path());
+            let path = match self.target {
+                None => self.entry.dst.path(),
+                // The kernel's name of the directory, where /proc tells it.
+                Some(_) => path_in(self.final_name()),
+            };
+            left_over.report(self.cx.report, &path);
         }
     }
 
@@ -303,14 +273,10 @@ impl<'j> AtomicFile<'j> {
 
     /// Gives the complete file `fd`, which is on a file system of the type `fs_type`, its final name. With
     /// `--durable` the caller has to sync it after that.
-    pub(crate) fn commit(
-        mut self,
-        cx: &DestinationContext<'_>,
-        entry: &Entry<'_>,
-        (fd, fs_type): (&OwnedFd, Option<u64>),
-    ) -> Result<()> {
+    pub(crate) fn commit(mut self, (fd, fs_type): (&OwnedFd, Option<u64>)) -> Result<()> {
+        let (cx, entry) = (self.cx, self.entry);
         if !is_written_without_name(fs_type) {
-            self.take_temporary_name(cx, entry, fd)?;
+            self.take_temporary_name(fd)?;
         }
         let protected = protected_mode((fd, fs_type), self.is_protected);
         // After a loss of power the name must not stand for a file whose data was not written.
@@ -319,11 +285,8 @@ impl<'j> AtomicFile<'j> {
         let again = fcntl_dupfd_cloexec(fd, 0).map_err(failed(Action::Close, &entry.dst))?;
         close(again).map_err(failed(Action::Close, &entry.dst))?;
         match self.replaced {
-            None => {
-                let named = self.take_new_name(cx, fd);
-                named.map_err(failed(Action::CreateRegular, &entry.dst))
-            }
-            Some(replaced) => self.take_over(cx, entry, fd, replaced),
+            None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &entry.dst)),
+            Some(replaced) => self.take_over(fd, replaced),
         }?;
         if let Some(mode) = protected
             && let Err(errno) = set_permissions(Handle::Open(fd.as_fd()), mode)
@@ -336,17 +299,16 @@ impl<'j> AtomicFile<'j> {
         } else {
             write_after_name(fd.as_fd(), fs_type).map_err(failed(Action::Sync, &entry.dst))?;
         }
-        if let FinalName::LinkTarget(dir, _) = &self.final_name {
+        if let Some((dir, _)) = &self.target {
             // The walk does not sync this directory.
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
         if self.resumable {
-            let own = partial::clear_journal(self.final_name.parts());
+            let own = partial::clear_journal(self.final_name());
             // A killed run without `--resume` may have left a temporary of this name.
-            let temporary = cx.stale.remove_temporary(&self.beside(cx, entry));
-            let is_target = matches!(self.final_name, FinalName::LinkTarget(..));
+            let temporary = cx.stale.remove_temporary(&self.beside());
             // Otherwise the entry's own are removed, and reported, once it is complete.
-            if is_target || !cx.stale.may_exist_for(entry) {
+            if self.target.is_some() || !cx.stale.may_exist_for(entry) {
                 self.report_left_over(own);
                 self.report_left_over(temporary);
             }
@@ -354,8 +316,8 @@ impl<'j> AtomicFile<'j> {
         Ok(())
     }
 
-    fn take_new_name(&mut self, cx: &DestinationContext<'_>, fd: &OwnedFd) -> io::Result<()> {
-        let (dir, name) = self.final_name.parts();
+    fn take_new_name(&mut self, fd: &OwnedFd) -> io::Result<()> {
+        let (dir, name) = self.final_name();
         let Some(temp_name) = self.temp_name.as_deref() else {
             return give_name(fd.as_fd(), dir, name);
         };
@@ -363,7 +325,7 @@ impl<'j> AtomicFile<'j> {
         {
             // Network file systems have no RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rename_or_link(cx.options, dir, (temp_name, name))
+                rename_or_link(self.cx.options, dir, (temp_name, name))
             }
             Err(errno) => return Err(errno),
             Ok(()) => Ok(false),
@@ -376,32 +338,22 @@ impl<'j> AtomicFile<'j> {
     }
 
     /// Gives a file without a name a temporary one.
-    fn take_temporary_name(
-        &mut self,
-        cx: &DestinationContext<'_>,
-        entry: &Entry<'_>,
-        fd: &OwnedFd,
-    ) -> Result<()> {
+    fn take_temporary_name(&mut self, fd: &OwnedFd) -> Result<()> {
         if self.temp_name.is_none() {
-            let beside = self.beside(cx, entry);
+            let beside = self.beside();
             // No other process can have locked a file without a name.
             let _ = lock_temporary(fd);
             let linked = beside.create(|temp_name| give_name(fd.as_fd(), beside.dir, temp_name));
-            let (temp_name, ()) = linked.map_err(failed(Action::CreateRegular, &entry.dst))?;
+            let (temp_name, ()) = linked.map_err(failed(Action::CreateRegular, &self.entry.dst))?;
             self.temp_name = Some(temp_name);
         }
         Ok(())
     }
 
-    fn take_over(
-        &mut self,
-        cx: &DestinationContext<'_>,
-        entry: &Entry<'_>,
-        fd: &OwnedFd,
-        replaced: FileId,
-    ) -> Result<()> {
-        self.take_temporary_name(cx, entry, fd)?;
-        let (dir, name) = self.final_name.parts();
+    fn take_over(&mut self, fd: &OwnedFd, replaced: FileId) -> Result<()> {
+        self.take_temporary_name(fd)?;
+        let entry = self.entry;
+        let (dir, name) = self.final_name();
         match lstat(dir, name) {
             Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
@@ -409,10 +361,11 @@ impl<'j> AtomicFile<'j> {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failed(Action::Stat, &entry.dst)(errno)),
         }
-        let temp_name = self.temp_name.as_deref().expect("it was given above");
         // A client of NFS gives a replaced file that is open another name, and removes that after the close. The
         // directory may be modified by it after its times were set.
         self.old = None;
+        let (dir, name) = self.final_name();
+        let temp_name = self.temp_name.as_deref().expect("it was given above");
         renameat(dir, temp_name, dir, name).map_err(failed(Action::Replace, &entry.dst))?;
         self.temp_name = None;
         Ok(())
@@ -422,7 +375,7 @@ impl<'j> AtomicFile<'j> {
 impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
-            self.report_left_over(remove_own(self.final_name.parts().0, temp_name));
+            self.report_left_over(remove_own(self.final_name().0, temp_name));
         }
     }
 }

@@ -2,7 +2,6 @@
 //! What exists there is looked up in [`super::found`]; what comes before the copy is done in [`super::prepare`].
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
@@ -15,8 +14,8 @@ use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
 use crate::fs::{
-    FileId, file_bytes, is_directory, is_regular, is_symlink, lists_all, lstat, may_be_one_name,
-    may_have_spellings, mtime, names_like, open_looked_at, split,
+    FileId, OpenFile, file_bytes, is_directory, is_regular, is_symlink, lists_all, lstat,
+    may_be_one_name, may_have_spellings, mtime, names_like, open_looked_at, split,
 };
 use crate::report::{Announcement, Diagnostic, Question, Result, Verified};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -230,14 +229,16 @@ fn compare_data(
     let src = open_source(None, entry)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
     let (dir, name) = (entry.dst.dir, entry.dst.name);
-    let Ok(dst) = open_looked_at(None, dir, name, flags, &found.link) else {
+    let Ok(fd) = open_looked_at(None, dir, name, flags, &found.link) else {
         return Ok(None);
     };
-    if fstat(&dst).map_or(true, |now| FileId::of(&now) != FileId::of(&found.link)) {
-        return Ok(None);
+    match fstat(&fd) {
+        Ok(stat) if FileId::of(&stat) == FileId::of(&found.link) => {
+            let dst = OpenFile { fd, stat };
+            compare_existing(cx.report, (src.at(&entry.src), dst.at(&entry.dst)))
+        }
+        _ => Ok(None),
     }
-    let (src, dst) = ((src.fd.as_fd(), &entry.src), (dst.as_fd(), &entry.dst));
-    compare_existing(cx.report, src, dst)
 }
 
 fn question(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Question {

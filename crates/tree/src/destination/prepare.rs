@@ -12,8 +12,8 @@ use super::context::DestinationContext;
 use super::decide::Decision;
 use super::dry_run::DryRun;
 use super::found::Found;
-use crate::entry::{Entry, OpenSource, copies_data, open_source};
-use crate::fs::{FileId, Place, is_directory, is_regular, is_symlink, try_odd_name};
+use crate::entry::{Entry, copies_data, open_source};
+use crate::fs::{FileId, OpenFile, Place, is_directory, is_regular, is_symlink, try_odd_name};
 use crate::metadata::NewMode;
 use crate::report::{Action, Announcement, Diagnostic, Result, failed};
 use crate::request::{Make, Options};
@@ -29,7 +29,7 @@ pub(crate) struct DestinationState {
     pub(crate) dangling: bool,
     pub(crate) backup: Option<BackedUp>,
     /// The source, if it had to be opened before the destination was changed.
-    pub(crate) source: Option<Box<OpenSource>>,
+    pub(crate) source: Option<Box<OpenFile>>,
     /// The target of the source, if that is a symbolic link which had to be read before the destination was
     /// changed.
     pub(crate) link_text: Option<CString>,

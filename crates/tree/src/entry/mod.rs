@@ -13,8 +13,8 @@ use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use crate::fs::{
-    DirPath, DisplayPath, FileId, FsTypes, Place, file_bytes, is_directory, is_file, is_regular,
-    kind, open_listed, open_looked_at, trim_slashes,
+    DirPath, DisplayPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file,
+    is_regular, kind, open_listed, open_looked_at, trim_slashes,
 };
 use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
@@ -196,15 +196,9 @@ pub(crate) fn is_path_left_out(options: &Options, entry: &ListedEntry<'_>, path:
 
 // Opening the source of an entry.
 
-/// An open source, and what it was when it was opened.
-pub(crate) struct OpenSource {
-    pub(crate) fd: OwnedFd,
-    pub(crate) stat: Stat,
-}
-
 /// A source that has been opened, and the file for its copy if that was created already.
 pub(crate) struct Prepared {
-    pub(crate) source: OpenSource,
+    pub(crate) source: OpenFile,
     pub(crate) created: Option<OwnedFd>,
 }
 
@@ -215,7 +209,7 @@ const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY)
 pub(crate) fn open_listed_source(
     fs_types: &mut FsTypes,
     entry: &ListedEntry<'_>,
-) -> Option<OpenSource> {
+) -> Option<OpenFile> {
     open_regular(fs_types, &entry.src, false)
 }
 
@@ -225,9 +219,8 @@ pub(crate) fn open_regular(
     fs_types: &mut FsTypes,
     src: &Place<'_>,
     follow: bool,
-) -> Option<OpenSource> {
-    let (fd, stat) = open_listed(fs_types, None, (src.dir, src.name), read_flags(follow))?;
-    Some(OpenSource { fd, stat })
+) -> Option<OpenFile> {
+    open_listed(fs_types, None, (src.dir, src.name), read_flags(follow))
 }
 
 fn read_flags(follow: bool) -> OFlags {
@@ -236,7 +229,7 @@ fn read_flags(follow: bool) -> OFlags {
 
 /// Opens the source, which must still be the file that `entry.src_stat` describes. `fs_type` is the type of its file
 /// system, if that is known.
-pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<OpenSource> {
+pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<OpenFile> {
     let (dir, name) = (entry.src.dir, entry.src.name);
     let flags = read_flags(entry.src_through_link);
     let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
@@ -249,5 +242,5 @@ pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<Ope
     if !is_file(&fd, &stat, FileId::of(&entry.src_stat)) {
         return Err(replaced());
     }
-    Ok(OpenSource { fd, stat })
+    Ok(OpenFile { fd, stat })
 }

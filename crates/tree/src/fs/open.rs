@@ -16,6 +16,7 @@ use rustix::io::{self, Errno, retry_on_intr};
 
 use super::fs_type::{FsTypes, is_reliable};
 use super::lstat;
+use super::place::Place;
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
 
@@ -87,6 +88,26 @@ fn asks_for_delegation(fs_type: Option<u64>, flags: OFlags) -> bool {
     fs_type == Some(NFS) && flags.intersects(OFlags::WRONLY | OFlags::RDWR)
 }
 
+/// An open file, and what it was when it was opened.
+pub(crate) struct OpenFile {
+    pub(crate) fd: OwnedFd,
+    pub(crate) stat: Stat,
+}
+
+/// An open file, what it was when it was opened, and where.
+#[derive(Clone, Copy)]
+pub(crate) struct FileAt<'f> {
+    pub(crate) fd: BorrowedFd<'f>,
+    pub(crate) stat: &'f Stat,
+    pub(crate) place: &'f Place<'f>,
+}
+
+impl OpenFile {
+    pub(crate) fn at<'f>(&'f self, place: &'f Place<'f>) -> FileAt<'f> {
+        FileAt { fd: self.fd.as_fd(), stat: &self.stat, place }
+    }
+}
+
 /// Opens a file that is listed as regular. `None` if that would block or fails, or if it is another
 /// kind of file. `fs_type` is as in [`open_to_write`].
 pub(crate) fn open_listed(
@@ -94,7 +115,7 @@ pub(crate) fn open_listed(
     fs_type: Option<u64>,
     place: (BorrowedFd<'_>, &CStr),
     flags: OFlags,
-) -> Option<(OwnedFd, Stat)> {
+) -> Option<OpenFile> {
     let fd = open_retrying(fs_type, place, flags | OFlags::NONBLOCK).ok()?;
     let stat = fstat(&fd).ok()?;
     if !is_regular(&stat) {
@@ -103,7 +124,7 @@ pub(crate) fn open_listed(
     if !fs_types.is_reliable(fd.as_fd(), FileId::of(&stat).dev) {
         fcntl_setfl(&fd, flags).ok()?;
     }
-    Some((fd, stat))
+    Some(OpenFile { fd, stat })
 }
 
 /// The attributes of the new file `fd`, with the times of `like`: its own times are not read.

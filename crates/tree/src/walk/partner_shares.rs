@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{CWD, OFlags, Stat};
+use rustix::fs::{CWD, OFlags};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::opened_places::{Directories, Refused};
@@ -24,7 +24,7 @@ use crate::copy::range_owner;
 use crate::data::context::{Files, Shared};
 use crate::entry::{Operand, open_regular};
 use crate::fs::{
-    DirPath, DisplayPath, FileId, FsTypes, Place, Trust, c_name, file_bytes, fs_type_of,
+    DirPath, DisplayPath, FileId, FsTypes, OpenFile, Place, Trust, c_name, file_bytes, fs_type_of,
     is_component, is_within, join, open_for_search, open_listed, split,
 };
 use crate::report::Diagnostic;
@@ -224,10 +224,8 @@ pub(super) fn place_of_operand(
 
 /// The files of an offer, open on this process.
 struct OpenedFiles {
-    src: OwnedFd,
-    src_stat: Stat,
-    dst: OwnedFd,
-    dst_stat: Stat,
+    src: OpenFile,
+    dst: OpenFile,
     /// Of the copy.
     dir: OwnedFd,
     shown: (PathBuf, PathBuf),
@@ -261,20 +259,18 @@ impl TreeWalk<'_> {
                 partners.offer(offer.owner, work.clone(), offered);
             }
         };
-        let OpenedFiles { src, src_stat, dst, dst_stat, dir, shown } = &opened;
+        let OpenedFiles { src, dst, dir, shown } = &opened;
         let place = |name, shown| Place {
             dir: dir.as_fd(),
             name,
             shown: DisplayPath::Operand(shown),
             trust: Trust::PreExisting,
         };
+        let src_place = place(&offer.src_name, shown.0.as_path());
+        let dst_place = place(offer.dst_shown.name(), shown.1.as_path());
         let files = Files {
-            src: src.as_fd(),
-            src_stat,
-            src_place: &place(&offer.src_name, shown.0.as_path()),
-            dst: dst.as_fd(),
-            dst_stat,
-            dst_place: &place(offer.dst_shown.name(), shown.1.as_path()),
+            src: src.at(&src_place),
+            dst: dst.at(&dst_place),
             new: true,
             atomic: offer.atomic,
             opened_here: true,
@@ -317,14 +313,14 @@ impl TreeWalk<'_> {
             }
         };
         let checked = opened.and_then(|opened| {
-            partners.check(opened.src.as_fd(), offer.src_id, sender)?;
-            partners.check(opened.dst.as_fd(), offer.dst_id, sender)?;
+            partners.check(opened.src.fd.as_fd(), offer.src_id, sender)?;
+            partners.check(opened.dst.fd.as_fd(), offer.dst_id, sender)?;
             Ok(opened)
         });
         let opened = checked.map_err(|errno| refused(errno, offer))?;
         // An engine that finds the copy shorter than it is would cut off what partners write.
-        let is_whole = file_bytes(&opened.dst_stat) >= offer.version.file_bytes;
-        let is_same = SourceVersion::of(&opened.src_stat) == offer.version;
+        let is_whole = file_bytes(&opened.dst.stat) >= offer.version.file_bytes;
+        let is_same = SourceVersion::of(&opened.src.stat) == offer.version;
         if is_whole && is_same { Ok(opened) } else { Err(Refused::Directory) }
     }
 }
@@ -355,6 +351,5 @@ fn open_both(
     let src = open_regular(fs_types, &src_place, follows).ok_or(Errno::STALE)?;
     let dst_name = (dir.as_fd(), offer.dst_name.name());
     let dst = open_listed(fs_types, fs_type_of(dir.as_fd()), dst_name, WRITE);
-    let (dst, dst_stat) = dst.ok_or(Errno::STALE)?;
-    Ok(OpenedFiles { src: src.fd, src_stat: src.stat, dst, dst_stat, dir, shown })
+    Ok(OpenedFiles { src, dst: dst.ok_or(Errno::STALE)?, dir, shown })
 }
