@@ -215,65 +215,44 @@ impl Ends<'_> {
 }
 
 fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
-    let one_inode = FileId::of(ends.src_link) == FileId::of(ends.dst_link);
-    let one_target = match (ends.src_target, ends.dst_target) {
+    let is_one_inode = FileId::of(ends.src_link) == FileId::of(ends.dst_link);
+    let is_one_target = match (ends.src_target, ends.dst_target) {
         (Some(src), Some(dst)) => FileId::of(src) == FileId::of(dst),
         _ => false,
     };
-    if !one_inode && !one_target {
+    if !is_one_inode && !is_one_target {
         return SameFile::Different;
     }
-    let backup = options.backup.is_some();
     let links = options.make == Make::HardLink;
-    if is_symlink(ends.src_link) && !ends.follows {
-        return decide_for_link(ends, one_inode, links, backup, options);
-    }
-    if is_symlink(ends.dst_link) {
+    let makes_link = links || options.make == Make::SymbolicLink;
+    let removes = options.backup.is_some() || options.remove_destination;
+    let copies_link = is_symlink(ends.src_link) && !ends.follows;
+    match (copies_link, is_symlink(ends.dst_link)) {
+        (true, true) if !is_one_inode => SameFile::Different,
+        (true, true) if links => SameFile::AlreadyDone,
+        (true, true) if ends.is_same_name() => SameFile::Same,
+        (true, true) if removes => SameFile::Different,
+        (true, true) => SameFile::AlreadyDone,
+        // The source is a link to the destination, and would replace its own target.
+        (true, false) if options.backup.is_some() => SameFile::Different,
+        (true, false) if links => SameFile::AlreadyDone,
+        (true, false) => SameFile::Same,
         // The destination is a link to the source. Replacing the link is safe, writing through it
-        // is not. If both are the same link, replacing it would remove the source.
-        let replaces =
-            links || options.make == Make::SymbolicLink || backup || options.remove_destination;
-        // As long as nothing is removed, creating a link of an existing name only fails.
-        let harmless = (links || options.make == Make::SymbolicLink)
-            && !options.force
-            && !options.ask
-            && !backup
-            && !options.remove_destination;
-        let safe = if ends.is_same_name() { harmless } else { replaces };
-        return if safe { SameFile::Different } else { SameFile::Same };
-    }
-    if links {
-        return SameFile::AlreadyDone;
-    }
-    // Two hard links of one file: the destination's name can be given to a new file. But if the
-    // source is a symbolic link, it may lead to that name.
-    let is_removed = backup || options.remove_destination;
-    let safe = is_removed && !is_symlink(ends.src_link) && !ends.is_same_name();
-    if safe { SameFile::Different } else { SameFile::Same }
-}
-
-/// The source is a symbolic link that is copied as one.
-fn decide_for_link(
-    ends: &Ends<'_>,
-    one_inode: bool,
-    links: bool,
-    backup: bool,
-    options: &Options,
-) -> SameFile {
-    debug_assert!(options.follow != Follow::Always);
-    if is_symlink(ends.dst_link) {
-        return match (one_inode, links) {
-            (false, _) => SameFile::Different,
-            (true, true) => SameFile::AlreadyDone,
-            (true, false) if ends.is_same_name() => SameFile::Same,
-            (true, false) if backup || options.remove_destination => SameFile::Different,
-            (true, false) => SameFile::AlreadyDone,
-        };
-    }
-    // The source is a link to the destination, and would replace its own target.
-    match (backup, links) {
-        (true, _) => SameFile::Different,
-        (false, true) => SameFile::AlreadyDone,
+        // is not.
+        (false, true) if !ends.is_same_name() && (makes_link || removes) => SameFile::Different,
+        (false, true) if !ends.is_same_name() => SameFile::Same,
+        // If both are the same link, replacing it would remove the source. As long as nothing is
+        // removed, creating a link of an existing name only fails.
+        (false, true) if makes_link && !removes && !options.force && !options.ask => {
+            SameFile::Different
+        }
+        (false, true) => SameFile::Same,
+        (false, false) if links => SameFile::AlreadyDone,
+        // Two hard links of one file: the destination's name can be given to a new file. But if the
+        // source is a symbolic link, it may lead to that name.
+        (false, false) if removes && !is_symlink(ends.src_link) && !ends.is_same_name() => {
+            SameFile::Different
+        }
         (false, false) => SameFile::Same,
     }
 }
