@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::contexts::with_context;
 use super::partner_shares::place_of_operand;
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::single_worker::SingleWorkerPhase;
+use super::single_worker::{SingleWorkerPhase, first_bounds};
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
 use crate::concurrency::{ConcurrencyController, EntryCost};
@@ -36,30 +36,18 @@ use crate::metadata::has_default_acl;
 use crate::report::{Action, Diagnostic, failed_at};
 use crate::request::{Options, Request};
 
-/// Copies every source into the directory that the user called `dir`.
-pub(super) fn copy_into(cx: &CopyContext<'_>, request: &Request, dir: &OsStr) {
-    match open_directory(dir) {
-        Ok(opened) => copy_into_directory(cx, request, opened, dir),
-        Err(errno) => {
-            cx.report.report(Diagnostic::Target { path: dir.into(), errno, named: true });
-        }
-    }
-}
-
-/// Copies the sources into `last` if it is a directory, and otherwise the only one to that name.
-pub(super) fn copy_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
+/// Copies the sources into `last` if it is a directory, and otherwise the only one to that name, unless the user
+/// `named` a directory.
+pub(super) fn copy_into(cx: &CopyContext<'_>, request: &Request, last: &OsStr, named: bool) {
+    // These tell nothing about the name that was to be opened.
+    let unknown = [Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
     match open_directory(last) {
         Ok(dir) => copy_into_directory(cx, request, dir, last),
-        Err(errno) if request.sources.len() > 1 || tells_nothing(errno) => {
-            cx.report.report(Diagnostic::Target { path: last.into(), errno, named: false });
+        Err(errno) if named || request.sources.len() > 1 || unknown.contains(&errno) => {
+            cx.report.report(Diagnostic::Target { path: last.into(), errno, named });
         }
         Err(_) => copy_to_name(cx, request, last),
     }
-}
-
-/// Whether an error of open(2) tells nothing about the name that was to be opened.
-fn tells_nothing(errno: Errno) -> bool {
-    matches!(errno, Errno::IO | Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
 pub(super) fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
@@ -91,7 +79,6 @@ fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, di
             dst_dir: Some(&dir_path),
             trust: Trust::PreExisting,
             inherits_acl: inherits_acl.load(Ordering::Relaxed),
-            into_directory: true,
         };
         operand.copy(cx, worker);
         if name == b"." {
@@ -143,7 +130,6 @@ fn copy_with_parents(
         dst_dir: Some(dir_path),
         trust: if parents.is_last_new() { Trust::Created } else { Trust::PreExisting },
         inherits_acl: has_default_acl(cx.options, dir),
-        into_directory: true,
     };
     operand.copy(cx, worker);
     parents::finish(cx, &parents);
@@ -208,7 +194,6 @@ fn copy_exactly(cx: &CopyContext<'_>, worker: &mut CopyWorker, source: &[u8], ds
         trust: Trust::Operand,
         // A directory that could not be opened may have a default access control list.
         inherits_acl: opened.is_none() || has_default_acl(cx.options, dir),
-        into_directory: false,
     };
     operand.copy(cx, worker);
     worker.data.sync(cx.data);
@@ -234,10 +219,10 @@ struct OperandEntry<'a> {
     dir: BorrowedFd<'a>,
     name: &'a [u8],
     path: PathBuf,
+    /// `None` for the only operand, whose copy has a name of its own.
     dst_dir: Option<&'a DirPath>,
     trust: Trust,
     inherits_acl: bool,
-    into_directory: bool,
 }
 
 impl OperandEntry<'_> {
@@ -245,7 +230,7 @@ impl OperandEntry<'_> {
         let operand = Arc::new(Operand {
             src: PathBuf::from(OsStr::from_bytes(self.source)),
             dst: self.path,
-            into_directory: self.into_directory,
+            into_directory: self.dst_dir.is_some(),
             into_itself: AtomicBool::new(false),
             shareable: AtomicBool::new(false),
         });
@@ -305,7 +290,7 @@ pub(crate) fn copy_each(
     sources: &[OsString],
     copy: CopyOperand<'_>,
 ) {
-    let phase = SingleWorkerPhase::first(cx.options, worker);
+    let phase = SingleWorkerPhase::new(first_bounds(cx.options), worker);
     let mut rest = sources;
     let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
         && !cx.options.copies_in_order()
@@ -323,7 +308,9 @@ pub(crate) fn copy_each(
         };
         let mut parallel = 0;
         if rest.len() >= parallel_min {
-            may_share = may_create_in(target);
+            // If no files can be created there, errors are reported in the order of operands.
+            let may_create = Access::WRITE_OK | Access::EXEC_OK;
+            may_share = accessat(target, c".", may_create, AtFlags::EACCESS).is_ok();
             parallel = if may_share { count_independent(cx, target, rest) } else { 0 };
         }
         let (now, later) = rest.split_at(parallel.max(1));
@@ -413,11 +400,6 @@ fn is_large(cx: &CopyContext<'_>, source: &OsStr) -> bool {
     found.is_ok_and(|stat| is_regular(&stat) && data_bytes(&stat) >= LARGE_FILE_BYTES)
 }
 
-/// Whether files can be created in `target`. If not, errors are reported in the order of operands.
-fn may_create_in(target: BorrowedFd<'_>) -> bool {
-    accessat(target, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
-}
-
 /// How many of the first `sources` can be copied in any order.
 fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
     let mut names = HashSet::default();
@@ -427,7 +409,8 @@ fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[Os
         // Some directories ignore the case of names.
         let folded = String::from_utf8_lossy(name).to_lowercase();
         let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
-        names.insert(folded) && can_be_read(cx, &source) && is_absent(target, &name)
+        let is_absent = || matches!(lstat(target, &*name), Err(Errno::NOENT));
+        names.insert(folded) && can_be_read(cx, &source) && is_absent()
     };
     sources.iter().take_while(is_independent).count()
 }
@@ -440,8 +423,4 @@ fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
             || accessat(CWD, source, Access::READ_OK, AtFlags::EACCESS).is_ok()
     };
     found.is_ok_and(|stat| is_regular(&stat)) && readable()
-}
-
-fn is_absent(target: BorrowedFd<'_>, name: &CStr) -> bool {
-    lstat(target, name).is_err_and(|errno| errno == Errno::NOENT)
 }

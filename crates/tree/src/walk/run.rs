@@ -9,13 +9,13 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Stat, statat};
 
 use super::contexts::{Outcome, with_context, with_data_context};
-use super::operands::{copy_into, copy_to_last, copy_to_name, open_directory};
+use super::operands::{copy_into, copy_to_name, open_directory};
 use super::tree::walk_with_partners;
 use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::one_file::{copy_open_files, copy_plain, is_plain};
 use crate::data::worker::DataWorker;
 use crate::destination::partial::{DirectoryMarker, remove_partial};
-use crate::destination::temporary::Beside;
+use crate::destination::temporary::{Beside, LeftOver};
 use crate::entry::source_name;
 use crate::fs::{DisplayPath, Place, Trust, c_name, is_directory, split};
 use crate::report::{Action, Diagnostic, Observer};
@@ -96,7 +96,7 @@ pub fn copy_descriptors(
 
 fn copy_request(cx: &CopyContext<'_>, request: &Request) {
     match &request.destination {
-        Destination::Directory(dir) => copy_into(cx, request, dir),
+        Destination::Directory(dir) => copy_into(cx, request, dir, true),
         Destination::Exact(name) => {
             copy_to_name(cx, request, name);
             remove_finished_marker(cx, request, name);
@@ -104,7 +104,7 @@ fn copy_request(cx: &CopyContext<'_>, request: &Request) {
         Destination::Last(last) if cx.options.resume && request.sources.len() == 1 => {
             resume_to_last(cx, request, last);
         }
-        Destination::Last(last) => copy_to_last(cx, request, last),
+        Destination::Last(last) => copy_into(cx, request, last, false),
     }
 }
 
@@ -115,7 +115,7 @@ fn copy_request(cx: &CopyContext<'_>, request: &Request) {
 /// the unfinished copy of an earlier run, or a directory to copy into.
 pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
     let Some(operands) = Operands::look_up(cx, request, last) else {
-        return copy_to_last(cx, request, last);
+        return copy_into(cx, request, last, false);
     };
     let (place, exists) = (operands.src_place(request), open_directory(last).is_ok());
     let beside = operands.beside(cx, &place);
@@ -125,7 +125,7 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
         Ok(find_marker(cx, &beside, &operands.src, last))
     } else {
         // The marker takes the name of a journal, without which a partial file is not recognised.
-        remove_stale_partial(cx, &beside, last);
+        unless_left_over(cx, last, remove_partial(&beside));
         DirectoryMarker::create(&beside, &operands.src)
     };
     match marker {
@@ -134,27 +134,17 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
             cx.report.report(Diagnostic::Failed { action, path: last.into(), errno });
         }
         Ok(None) => {
-            copy_to_last(cx, request, last);
+            copy_into(cx, request, last, false);
             if exists && is_complete(cx) {
-                remove_stale_partial(cx, &beside, last);
+                unless_left_over(cx, last, remove_partial(&beside));
             }
         }
         Ok(Some(marker)) => {
             copy_to_name(cx, request, last);
             if is_complete(cx) {
-                remove_marker(cx, marker, last);
+                unless_left_over(cx, last, marker.remove());
             }
         }
-    }
-}
-
-/// Removes the partial file that an earlier run left for a name that is or becomes a directory. The
-/// user called it `last`.
-fn remove_stale_partial(cx: &CopyContext<'_>, beside: &Beside<'_>, last: &OsStr) {
-    if !cx.options.dry_run
-        && let Err(left_over) = remove_partial(beside)
-    {
-        left_over.report(cx.report, Path::new(last));
     }
 }
 
@@ -166,7 +156,7 @@ pub(super) fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, na
     {
         let place = operands.src_place(request);
         let found = find_marker(cx, &operands.beside(cx, &place), &operands.src, name);
-        found.into_iter().for_each(|marker| remove_marker(cx, marker, name));
+        found.and_then(|marker| unless_left_over(cx, name, marker.remove()));
     }
 }
 
@@ -177,17 +167,12 @@ fn find_marker<'m>(
     src: &Stat,
     name: &OsStr,
 ) -> Option<DirectoryMarker<'m>> {
-    DirectoryMarker::find(beside, src, cx.options.dry_run).unwrap_or_else(|left_over| {
-        left_over.report(cx.report, Path::new(name));
-        None
-    })
+    unless_left_over(cx, name, DirectoryMarker::find(beside, src, cx.options.dry_run)).flatten()
 }
 
-/// Removes the marker of the complete directory that the user called `name`.
-fn remove_marker(cx: &CopyContext<'_>, marker: DirectoryMarker<'_>, name: &OsStr) {
-    if let Err(left_over) = marker.remove() {
-        left_over.report(cx.report, Path::new(name));
-    }
+/// The result of `done`. A file that could not be removed beside the directory `name` is reported.
+fn unless_left_over<T>(cx: &CopyContext<'_>, name: &OsStr, done: Result<T, LeftOver>) -> Option<T> {
+    done.map_err(|left_over| left_over.report(cx.report, Path::new(name))).ok()
 }
 
 fn is_complete(cx: &CopyContext<'_>) -> bool {

@@ -63,10 +63,6 @@ pub(super) struct Stack<'w> {
 }
 
 impl<'w> Stack<'w> {
-    pub(super) fn names_buffered(&self) -> u64 {
-        self.frames.iter().map(|frame| frame.listing.buffered() as u64).sum()
-    }
-
     /// # Panics
     /// If something is left: a name that no worker has copied must not be forgotten.
     pub(super) fn assert_done(&self) {

@@ -18,7 +18,9 @@ use rustix::fs::FileType;
 use super::opened_places::OpenedPlaces;
 use super::partner_shares::{is_shareable, place_in};
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::single_worker::SingleWorkerPhase;
+use super::single_worker::{
+    CONTENDED, LAST_NAMES, LAST_NAMES_MAX, SingleWorkerPhase, first_bounds,
+};
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Taken, WorkPool, WorkShare};
@@ -42,17 +44,17 @@ pub(crate) fn walk(
     }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
     let places = OpenedPlaces::default();
-    let gives_files = has_workers(cx.options) && may_give_files(cx.options);
+    let has_workers = cx.options.jobs.is_none_or(|jobs| jobs.get() > 1);
+    let gives_files = has_workers && may_give_files(cx.options);
     let single =
         TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: &places };
     let mut stack = Stack::default();
     stack.push(Frame::of_directory(root, listing), open_levels);
-    let phase = SingleWorkerPhase::first(cx.options, worker);
+    let phase = SingleWorkerPhase::new(first_bounds(cx.options), worker);
     single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
-    let names = stack.names_buffered();
-    if stack.given.is_empty()
-        && let Some(phase) = SingleWorkerPhase::for_last_names(cx.options, worker, names)
-    {
+    let names: usize = stack.frames.iter().map(|frame| frame.listing.buffered()).sum();
+    if stack.given.is_empty() && cx.options.jobs.is_none() && names < LAST_NAMES_MAX {
+        let phase = SingleWorkerPhase::new(LAST_NAMES, worker);
         single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
     }
     if stack.frames.is_empty() {
@@ -89,7 +91,7 @@ pub(crate) fn walk(
     let ResourceLimits { open_levels, batch_files, .. } = resources;
     if fs_type == Some(BTRFS) && stack.given.is_empty() {
         // Threads are started only when there is enough to copy to measure whether they help.
-        let phase = SingleWorkerPhase::contended(worker);
+        let phase = SingleWorkerPhase::new(CONTENDED, worker);
         let longer = TreeWalk { open_levels, batch_files, ..single };
         longer.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
         if stack.frames.is_empty() {
@@ -143,11 +145,6 @@ pub(super) fn walk_with_partners(
 /// Whether another worker may copy a large file.
 fn may_give_files(options: &Options) -> bool {
     options.make == Make::Copy && !options.dry_run && !options.copies_in_order()
-}
-
-/// Whether there may be more than one worker.
-fn has_workers(options: &Options) -> bool {
-    options.jobs.is_none_or(|jobs| jobs.get() > 1)
 }
 
 impl<'w> TreeWalk<'w> {
