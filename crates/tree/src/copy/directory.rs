@@ -1,7 +1,7 @@
 //! A directory itself: [`enter_directory`] creates or opens it on both sides, and [`finish`] sets
 //! its attributes and times after the last entry in it is copied.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ use crate::report::{
 };
 use crate::request::Follow;
 use crate::security::open_through_symlink;
+use crate::shared::messages::Facts;
 
 /// What the walk has to do after an entry.
 #[must_use]
@@ -62,8 +63,7 @@ pub(crate) fn enter_directory(
     note_made(cx, entry, FileId::of(&dst.stat));
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
-    let src_device = FileId::of(&entry.src_stat).dev;
-    let is_other_fs = entry.device.is_some_and(|device| device != src_device);
+    let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(&entry.src_stat).dev);
     let failures = Mutex::default();
     let src = match open_source(entry) {
         Ok(src) => {
@@ -90,20 +90,15 @@ pub(crate) fn enter_directory(
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {
-        private,
+        facts: Facts { new: found.is_none(), private, children_inherit_acl },
         src: Dir::new(src, &entry.src_stat, source_path(entry), src_through_link),
         dst: dst_dir,
-        src_stat: entry.src_stat,
-        dst_stat: dst.stat,
-        new: found.is_none(),
         mode: dst.mode,
         inherits_acl: entry.inherits_acl,
-        children_inherit_acl,
         started: entry.started,
         failures,
         creation_lock,
         operand: entry.operand.clone(),
-        device: entry.device.or(cx.options.one_file_system.then_some(src_device)),
         received: None,
         returned: AtomicBool::new(false),
     };
@@ -322,16 +317,11 @@ fn destination_path(entry: &Entry<'_>, dst: &OpenDirectory, through_link: bool) 
         }
         DisplayPath::In(_) | DisplayPath::Directory(_) => parent.child(entry.dst.name, Some(id)),
         // `..` is not opened by name again.
-        DisplayPath::Operand(path) if ends_in_parent(entry.dst.name) => {
+        DisplayPath::Operand(path) if split(entry.dst.name).1 == b".." => {
             DirPath::top(path, Some(hold(entry, dst)?), Some(id))
         }
         DisplayPath::Operand(path) => DirPath::top(path, Some(Anchor::In(parent, name)), Some(id)),
     })
-}
-
-/// Whether the last component of `name` is `..`.
-fn ends_in_parent(name: &CStr) -> bool {
-    split(name).1 == b".."
 }
 
 /// Keeps the directory open for the whole run.
@@ -351,22 +341,22 @@ pub(crate) fn finish(cx: &CopyContext<'_>, worker: &mut CopyWorker, pair: &Direc
     let place = Place::new(pair.dst.fd(), c".", shown, Trust::Created);
     let source = Source {
         handle: pair.src.is_open().then(|| Handle::Open(pair.src.fd())),
-        stat: &pair.src_stat,
+        stat: &pair.src.stat,
     };
     let target = Target {
         handle: dir::handle(pair.dst.fd()),
         place: &place,
-        stat: &pair.dst_stat,
-        new: pair.new,
+        stat: &pair.dst.stat,
+        new: pair.facts.new,
         inherits_acl: pair.inherits_acl,
         mode: pair.mode,
     };
     let lost = apply(cx.metadata(), source, target);
     let receipt = cx.report.keeps_receipts().then(|| {
-        let kept = kept(cx.options, kind(&pair.src_stat), &lost);
+        let kept = kept(cx.options, kind(&pair.src.stat), &lost);
         Receipt { kept, lost, ..receipt(pair) }
     });
-    let dir = (pair.dst.fd(), FileId::of(&pair.dst_stat).dev);
+    let dir = (pair.dst.fd(), pair.dst.id().dev);
     worker.data.finish_directory(cx.data, dir, || pair.dst.dir_path.path(), receipt);
 }
 
@@ -382,7 +372,7 @@ fn receipt(pair: &DirectoryPair) -> Receipt {
     let method = if failures.is_empty() { Method::Copied } else { Method::Failed };
     let (src, dst) = (pair.src.dir_path.path(), pair.dst.dir_path.path());
     let elapsed_ns = elapsed_ns(pair.started);
-    let receipt = Receipt::new(src, dst, kind(&pair.src_stat), method);
+    let receipt = Receipt::new(src, dst, kind(&pair.src.stat), method);
     Receipt { failures, elapsed_ns, ..receipt }
 }
 

@@ -117,7 +117,8 @@ pub(crate) fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> io::Result<bool
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: Option<OwnedFd>,
-    pub(crate) id: FileId,
+    /// What it was before the walk did anything in it.
+    pub(crate) stat: Stat,
     pub(crate) dir_path: DirPath,
     /// The directory was entered through a symbolic link, so that `..` is not the directory above
     /// it in the walk.
@@ -133,13 +134,17 @@ impl Dir {
         dir_path: DirPath,
         through_link: bool,
     ) -> Dir {
-        Dir { fd, id: FileId::of(stat), dir_path, through_link, is_placeholder: false }
+        Dir { fd, stat: *stat, dir_path, through_link, is_placeholder: false }
     }
 
     /// # Panics
     /// When it is closed. The walk opens it again before it continues here.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_ref().expect("the walk is in this directory, so it is open").as_fd()
+    }
+
+    pub(crate) fn id(&self) -> FileId {
+        FileId::of(&self.stat)
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -168,7 +173,7 @@ impl Dir {
 
     fn reopen_by(&mut self, open: impl Fn(&Dir) -> io::Result<OwnedFd>) -> io::Result<()> {
         let fd = if self.is_placeholder { placeholder_dir()? } else { open(self)? };
-        if !self.is_placeholder && !is_file(&fd, &fstat(&fd)?, self.id) {
+        if !self.is_placeholder && !is_file(&fd, &fstat(&fd)?, self.id()) {
             return Err(Errno::STALE);
         }
         self.fd = Some(fd);

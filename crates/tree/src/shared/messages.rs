@@ -89,10 +89,12 @@ pub(crate) type Level = (Component, FileId, FileId);
 /// What is known of a directory that is being copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
+    /// The run created the destination.
     pub(crate) new: bool,
+    /// No other user may create or remove names in the destination until it is finished.
     pub(crate) private: bool,
+    /// The destination has a default access control list.
     pub(crate) children_inherit_acl: bool,
-    pub(crate) one_file_system: bool,
 }
 
 /// An operand that is a directory.

@@ -25,7 +25,7 @@ use crate::fs::{
 };
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic};
-use crate::shared::messages::{DirectoryMessage, Facts, Names, OperandMessage};
+use crate::shared::messages::{DirectoryMessage, Names, OperandMessage};
 use crate::shared::{LOCAL, ReceivedShare, Sender, open_top};
 
 /// Directories that stay open for further names of them.
@@ -255,26 +255,20 @@ impl OpenedPlace {
         Directories { src, dst, src_path, dst_path }: Directories,
         received: ReceivedShare,
     ) -> DirectoryPair {
-        let Facts { new, private, children_inherit_acl, one_file_system } = self.message.facts;
-        let src_id = FileId::of(&self.src_stat);
+        let facts = self.message.facts;
         let dst_id = FileId::of(&self.dst_stat);
-        let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, private);
+        let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, facts.private);
         DirectoryPair {
             src: Dir::new(Some(src), &self.src_stat, src_path, false),
             dst: Dir::new(Some(dst), &self.dst_stat, dst_path, false),
-            src_stat: self.src_stat,
-            dst_stat: self.dst_stat,
-            new,
-            private,
+            facts,
             // The process that entered the directory sets its attributes.
             mode: None,
             inherits_acl: false,
-            children_inherit_acl,
             started: None,
             failures: Mutex::default(),
             creation_lock,
             operand: self.operand.clone(),
-            device: one_file_system.then_some(src_id.dev),
             received: Some(received),
             returned: AtomicBool::new(false),
         }

@@ -30,8 +30,8 @@ use crate::fs::{
 use crate::report::Diagnostic;
 use crate::request::Follow;
 use crate::shared::messages::{
-    Component, DirectoryMessage, Facts, FilePlace, Names, OperandMessage, RangeOffer,
-    SourceVersion, Work, decode, encode,
+    Component, DirectoryMessage, FilePlace, Names, OperandMessage, RangeOffer, SourceVersion, Work,
+    decode, encode,
 };
 use crate::shared::{Kept, LOCAL, Load, Offered, PartnerContext, ReceivedShare, ShareEnd, Surplus};
 
@@ -39,7 +39,7 @@ use crate::shared::{Kept, LOCAL, Load, Offered, PartnerContext, ReceivedShare, S
 /// which only the process that creates directories notices, and not through symbolic links, by which it
 /// may come to be there.
 pub(super) fn is_shareable(cx: &CopyContext<'_>, root: &DirectoryPair) -> bool {
-    let is_below = || is_within(root.dst.fd(), root.src.id).unwrap_or(true);
+    let is_below = || is_within(root.dst.fd(), root.src.id()).unwrap_or(true);
     cx.options.follow != Follow::Always && !is_below()
 }
 
@@ -165,8 +165,8 @@ pub(super) fn directory_message(
         Some((Component::new(name), common(src)?, common(dst)?))
     };
     // Links in a directory that existed before the run may be followed, if they are as old.
-    let is_followed = !pair.new && cx.options.may_write_through();
-    let links = is_followed.then(|| cx.security().recorded(pair.dst.id)).flatten();
+    let is_followed = !pair.facts.new && cx.options.may_write_through();
+    let links = is_followed.then(|| cx.security().recorded(pair.dst.id())).flatten();
     let links =
         links.map(|links| links.into_iter().map(|link| partners.devices.common(link)).collect());
     Some(DirectoryMessage {
@@ -179,12 +179,7 @@ pub(super) fn directory_message(
             is_created_root: cx.destination.operands.is_created_root(dst_top.id()?),
             top: partners.top_message(dst_top)?,
         },
-        facts: Facts {
-            new: pair.new,
-            private: pair.private,
-            children_inherit_acl: pair.children_inherit_acl,
-            one_file_system: pair.device.is_some(),
-        },
+        facts: pair.facts,
         levels: src_below.iter().zip(dst_below).map(level).collect::<Option<_>>()?,
         links,
     })

@@ -28,7 +28,7 @@ use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::{ListedEntry, is_left_out};
-use crate::fs::{BTRFS, FileId, Listing, XFS, fs_type_of};
+use crate::fs::{BTRFS, Listing, XFS, fs_type_of};
 use crate::lock::OnDrop;
 use crate::report::{Action, Diagnostic};
 use crate::request::{Make, Options, Reflink};
@@ -85,7 +85,7 @@ pub(crate) fn walk(
         // Threads of the kernel remove the old files later, under the locks under which inodes are
         // created, so that no window of the copy shows the cost. Two workers took 1.2 of the time
         // of one (two processors, 10,000 small files).
-        Some(XFS) if cx.options.remove_destination && !top.new => limits.one_unless_waiting(),
+        Some(XFS) if cx.options.remove_destination && !top.facts.new => limits.one_unless_waiting(),
         _ => limits,
     };
     let ResourceLimits { open_levels, batch_files, .. } = resources;
@@ -337,7 +337,7 @@ impl<'w> TreeWalk<'w> {
 
     /// Whether files are copied as clones, which takes no time that could be shared.
     fn clones(&self, pair: &DirectoryPair) -> bool {
-        let is_one_fs = FileId::of(&pair.src_stat).dev == FileId::of(&pair.dst_stat).dev;
+        let is_one_fs = pair.src.id().dev == pair.dst.id().dev;
         is_one_fs
             && self.cx.options.reflink != Reflink::Never
             && self.cx.options.engine.is_none()

@@ -80,19 +80,19 @@ impl TreeWalk<'_> {
     ) -> ListedEntry<'s> {
         let (src_shown, dst_shown) =
             (DisplayPath::In(&pair.src.dir_path), DisplayPath::In(&pair.dst.dir_path));
-        let trust = if pair.new { Trust::Created } else { Trust::PreExisting };
+        let trust = if pair.facts.new { Trust::Created } else { Trust::PreExisting };
         ListedEntry {
             src: Place::new(pair.src.fd(), name, src_shown, Trust::PreExisting),
             dst: Place::new(pair.dst.fd(), name, dst_shown, trust),
             dst_dir: Some(&pair.dst.dir_path),
-            dst_dev: Some(pair.dst.id.dev),
+            dst_dev: Some(pair.dst.id().dev),
             operand: &pair.operand,
             is_operand: false,
             listed_as,
             src_through_link: self.cx.options.follow.follows(false),
-            device: pair.device,
-            inherits_acl: pair.children_inherit_acl,
-            private: pair.private,
+            device: self.cx.options.one_file_system.then_some(pair.src.id().dev),
+            inherits_acl: pair.facts.children_inherit_acl,
+            private: pair.facts.private,
             give_from_bytes: u64::MAX,
             range_place: None,
             started: self.cx.report.keeps_receipts().then(Instant::now),
