@@ -18,19 +18,8 @@ use crate::request::{Reflink, Sparse};
 const PAGE_BYTES: u64 = 4096;
 
 impl DataCopy<'_, '_, '_> {
-    /// Truncates the destination, which is known not to be the source. With `--reflink=always` a
-    /// clone is tested first, so that the contents stay if it is refused.
-    fn truncate_old(&self) -> Result<()> {
-        if self.cx.options.reflink == Reflink::Always && is_regular(self.files.src.stat) {
-            let tested = test_clone(self.files.src.fd, self.files.dst.place).unwrap_or(Ok(()));
-            tested.map_err(|errno| self.files.clone_error(errno))?;
-        }
-        retry_on_intr(|| ftruncate(self.files.dst.fd, 0))
-            .map_err(failed(Action::Truncate, self.files.dst.place))
-    }
-
-    /// Truncates the destination, unless its contents can be replaced at once. Returns what remains of
-    /// them.
+    /// Truncates the destination, which is known not to be the source, unless its contents can be
+    /// replaced at once. Returns what remains of them.
     ///
     /// xfs and btrfs replace one block atomically. A process killed while several extents are
     /// replaced would leave new and old ones in a file of full length. But if the files share their
@@ -46,7 +35,7 @@ impl DataCopy<'_, '_, '_> {
         let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
         let keeps = self.engines.chains.clone.is_some()
             && self.cx.options.reflink != Reflink::Always
-            && matches!(self.facts.ends.dst.fs_type, Some(XFS | BTRFS))
+            && matches!(self.facts.file.ends.dst.fs_type, Some(XFS | BTRFS))
             && FileId::of(self.files.src.stat).dev == FileId::of(self.files.dst.stat).dev
             && is_regular(self.files.src.stat)
             // A longer destination would keep its end.
@@ -55,7 +44,13 @@ impl DataCopy<'_, '_, '_> {
         if keeps {
             return Ok(OldContents::UntilCloned);
         }
-        self.truncate_old()?;
+        // The contents stay if a clone that is required is refused.
+        if self.cx.options.reflink == Reflink::Always && is_regular(self.files.src.stat) {
+            let tested = test_clone(self.files.src.fd, self.files.dst.place).unwrap_or(Ok(()));
+            tested.map_err(|errno| self.files.clone_error(errno))?;
+        }
+        retry_on_intr(|| ftruncate(self.files.dst.fd, 0))
+            .map_err(failed(Action::Truncate, self.files.dst.place))?;
         Ok(OldContents::Gone)
     }
 
@@ -63,7 +58,7 @@ impl DataCopy<'_, '_, '_> {
     /// old page or the new one, and after a loss of power there is none. The page need not be freed and
     /// allocated again, which takes as long as the rest of the copy.
     fn are_replaced_by_a_write(&self) -> bool {
-        let (options, Endpoints { src, dst }) = (self.cx.options, self.facts.ends);
+        let (options, Endpoints { src, dst }) = (self.cx.options, self.facts.file.ends);
         let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
         dst.fs_type == Some(TMPFS)
             && bytes <= PAGE_BYTES
@@ -84,7 +79,7 @@ impl DataCopy<'_, '_, '_> {
         if file_bytes(self.files.src.stat) <= self.clone_over.block_bytes(self.files.dst.fd) {
             return self.clone_over.one_block.should_try();
         }
-        if self.facts.ends.dst.fs_type != Some(XFS) || !self.clone_over.shared.should_try() {
+        if self.facts.file.ends.dst.fs_type != Some(XFS) || !self.clone_over.shared.should_try() {
             return false;
         }
         // Without syncing first: if the extents differ then, nothing has to be written.

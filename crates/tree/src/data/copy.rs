@@ -46,7 +46,10 @@ pub(crate) fn copy_data(
     let copied = copy.run_steps();
     let copied = copy.cut_old_contents(copied);
     if copied.is_err() {
-        copy.leave_out_missing_hole();
+        // A hole at the end that a failed copy does not have.
+        let missing = copy.missing_hole();
+        copy.position.at -= missing;
+        copy.report.hole_bytes = copy.report.hole_bytes.saturating_sub(missing);
     }
     let DataCopy { report, medium, position: Position { at, .. }, old_contents, by_others, .. } =
         copy;
@@ -136,15 +139,14 @@ impl DataCopy<'_, '_, '_> {
                 self.extend_to_end()?;
             }
         }
-        self.start_last_writeback()?;
+        let at = self.position.at;
+        // The copy waits for the medium.
+        if let Some(backlog) = &mut self.medium.backlog
+            && at >= LAST_WRITEBACK_BYTES_MIN
+        {
+            backlog.start(at).map_err(failed(Action::Write, self.files.dst.place))?;
+        }
         self.complete(size)
-    }
-
-    /// Starts the writeback of the end of the file, if the copy waits for the medium.
-    fn start_last_writeback(&mut self) -> Result<()> {
-        let is_long = self.position.at >= LAST_WRITEBACK_BYTES_MIN;
-        let Some(backlog) = self.medium.backlog.as_mut().filter(|_| is_long) else { return Ok(()) };
-        backlog.start(self.position.at).map_err(failed(Action::Write, self.files.dst.place))
     }
 
     /// Checks the source again, and reads past the length that it had at first if there may be more

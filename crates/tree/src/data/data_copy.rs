@@ -19,8 +19,8 @@ use super::worker::{CloneOverPolicy, DataWorker, FsPair};
 use crate::concurrency::{Helpers, Permit};
 use crate::fs::dirty_pages::has_dirty_pages;
 use crate::fs::{
-    BTRFS, EXT4, Endpoints, FileId, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular,
-    is_reliable,
+    BTRFS, EXT4, Endpoint, Endpoints, FileAt, FileId, TMPFS, XFS, data_bytes, file_bytes,
+    is_pseudo, is_regular, is_reliable,
 };
 use crate::report::{Attempt, DataReport, ProgressTracker, Reporter, WorkerCounters};
 use crate::request::{Options, Sparse};
@@ -79,16 +79,11 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
 
 /// What was found of both files before the copy.
 pub(super) struct Facts<'f> {
-    pub(super) ends: Endpoints<'f>,
-    src_stat: &'f Stat,
+    pub(super) file: File<'f>,
     /// Source and destination are regular files.
     pub(super) is_regular: bool,
     /// The source's file system is reliable, see [`crate::fs::fs_type`].
     pub(super) reliable: bool,
-    /// One of the file systems may block, such as a network file system.
-    pub(super) may_block: bool,
-    /// Bytes of the source without holes, where its block count tells of them.
-    pub(super) bytes_to_move: u64,
 }
 
 /// What chooses and runs engines for the file.
@@ -140,16 +135,18 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         files: &'c Files<'f>,
         counters: Option<&'c WorkerCounters>,
     ) -> Self {
-        let (src_dev, dst_dev) = (FileId::of(files.src.stat).dev, FileId::of(files.dst.stat).dev);
-        let src = worker.endpoint(files.src.fd, src_dev);
-        let dst = worker.endpoint(files.dst.fd, dst_dev);
-        let has_dirty_pages = dst.fs_type.is_some_and(|of| has_dirty_pages(of, dst_dev));
+        let mut end = |FileAt { fd, stat, .. }: FileAt<'f>| {
+            let dev = FileId::of(stat).dev;
+            Endpoint { fd, dev, fs_type: worker.fs_types.of(fd, dev) }
+        };
+        let ends = Endpoints { src: end(files.src), dst: end(files.dst) };
+        let dst_dev = ends.dst.dev;
+        let has_dirty_pages = ends.dst.fs_type.is_some_and(|of| has_dirty_pages(of, dst_dev));
         counters
             .iter()
             .for_each(|counters| counters.start_data(has_dirty_pages.then_some(dst_dev)));
         let waits = cx.options.no_cache || has_dirty_pages && cx.options.waits_for_medium();
         let regular_dst = is_regular(files.dst.stat).then_some(files.dst.fd);
-        let ends = Endpoints { src, dst };
         let facts = Facts::of(files, ends, cx.options);
         let helpers = worker.processors.helpers();
         let at = worker.pair(cx.options, ends);
@@ -188,8 +185,8 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         let Options { atomic, backup, durable, no_cache, .. } = self.cx.options;
         // Not if an interrupt needs a clean-up or a report, nor if the copy waits for a medium.
         let is_plain = !atomic && backup.is_none() && self.records.journal.is_none();
-        let waits = self.facts.may_block || *durable || *no_cache;
-        let is_short = self.facts.is_regular && self.facts.bytes_to_move <= CACHED_BYTES;
+        let waits = self.facts.file.may_block || *durable || *no_cache;
+        let is_short = self.facts.is_regular && self.facts.file.bytes_to_move <= CACHED_BYTES;
         let is_quiet = is_plain && !waits && !self.cx.report.keeps_receipts();
         let is_early = || self.cx.engines.elapsed() < EARLY_TIME;
         self.facts.is_small()
@@ -202,57 +199,44 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
     /// Whether the attempt to clone it, if there is one, is short.
     pub(super) fn is_clone_short(&self) -> bool {
         let is_tried = self.position.at == 0 && self.engines.chains.clone.is_some();
-        let is_short = self.facts.is_regular && self.facts.bytes() <= CLONE_BYTES;
-        !is_tried || self.facts.is_small() || (!self.facts.may_block && is_short)
+        let is_short = self.facts.is_regular && self.facts.file.bytes <= CLONE_BYTES;
+        !is_tried || self.facts.is_small() || (!self.facts.file.may_block && is_short)
     }
 }
 
 impl<'f> Facts<'f> {
     fn of(files: &Files<'f>, ends: Endpoints<'f>, options: &Options) -> Facts<'f> {
-        let src_stat = files.src.stat;
+        let (src_stat, bytes) = (files.src.stat, file_bytes(files.src.stat));
         let reliable = ends.src.fs_type.is_some_and(is_reliable);
         // Other file systems count compressed blocks, or none. btrfs counts uncompressed ones.
         let blocks_tell = matches!(ends.src.fs_type, Some(EXT4 | XFS | BTRFS | TMPFS));
         let skips_holes = options.sparse != Sparse::Never && blocks_tell;
         Facts {
-            ends,
-            src_stat,
+            file: File {
+                ends,
+                bytes,
+                bytes_to_move: if skips_holes { data_bytes(src_stat) } else { bytes },
+                may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
+            },
             is_regular: is_regular(src_stat) && is_regular(files.dst.stat),
             reliable,
-            may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
-            bytes_to_move: if skips_holes { data_bytes(src_stat) } else { file_bytes(src_stat) },
         }
-    }
-
-    /// The properties by which the variant is chosen.
-    pub(super) fn file(&self) -> File<'f> {
-        let Facts { ends, bytes_to_move, may_block, .. } = *self;
-        File { ends, bytes: self.bytes(), bytes_to_move, may_block }
-    }
-
-    /// Bytes of the source.
-    pub(super) fn bytes(&self) -> u64 {
-        file_bytes(self.src_stat)
     }
 
     /// Whether the source is a variable of the kernel, as in /proc.
     pub(super) fn is_pseudo(&self) -> bool {
-        self.ends.src.fs_type.is_some_and(is_pseudo)
+        self.file.ends.src.fs_type.is_some_and(is_pseudo)
     }
 
     /// Whether it is copied in microseconds.
     pub(super) fn is_small(&self) -> bool {
-        self.is_regular && self.bytes() < SMALL_BYTES
-    }
-
-    /// Whether the source may have holes.
-    pub(super) fn is_sparse(&self) -> bool {
-        is_sparse(self.src_stat)
+        self.is_regular && self.file.bytes < SMALL_BYTES
     }
 
     /// How much of the source is in the page cache.
     pub(super) fn residency(&self) -> Option<Residency> {
-        residency(self.ends.src.fd, self.bytes(), self.bytes_to_move < self.bytes())
+        let File { ends, bytes, bytes_to_move, .. } = self.file;
+        residency(ends.src.fd, bytes, bytes_to_move < bytes)
     }
 }
 
@@ -281,7 +265,7 @@ impl<'c> Position<'c> {
 impl Records<'_> {
     /// Records that the copy into `dst` is complete up to the offset `at`.
     pub(super) fn record(&mut self, dst: BorrowedFd<'_>, at: u64) {
-        if self.journal.as_ref().is_some_and(|journal| journal.is_broken()) {
+        if self.journal.as_ref().is_some_and(|journal| journal.broken) {
             self.range = RangeRecords::default();
         }
         self.range.record(dst, at, false);

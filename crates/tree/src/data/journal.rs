@@ -48,8 +48,8 @@ pub(crate) struct Journal {
     pub(crate) at: u64,
     records: u64,
     pub(crate) chunk_bytes: u64,
-    /// Nothing more is recorded, as after a write that failed.
-    broken: bool,
+    /// Nothing more is recorded, as after a write that failed. The copy continues; the next run would copy more.
+    pub(super) broken: bool,
 }
 
 /// The header identifies the source. Any change of the source, also of its inode, changes the
@@ -137,11 +137,6 @@ impl Journal {
         pwrite_all(self.file.as_fd(), &record, self.end()).1?;
         (self.at, self.records) = (at, self.records + 1);
         Ok(())
-    }
-
-    /// Whether nothing more is recorded. After an error the copy continues; the next run would copy more.
-    pub(super) fn is_broken(&self) -> bool {
-        self.broken
     }
 }
 

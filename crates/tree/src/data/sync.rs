@@ -57,7 +57,7 @@ pub(crate) fn files_kept(options: &Options, descriptors: u64) -> usize {
 /// The files and directories that a worker has written and not yet synced.
 #[derive(Default)]
 pub(crate) struct PendingSyncs {
-    files: Vec<Pending>,
+    files: Vec<Written>,
     /// How many are kept, once that is known.
     files_max: Option<usize>,
 }
@@ -77,6 +77,8 @@ pub(crate) struct Written {
     pub(crate) times_of: Option<Stat>,
     /// Passed to the observer after the sync.
     pub(crate) receipt: Option<Receipt>,
+    /// Holds back messages about later operands until the sync.
+    pub(crate) messages: PendingMessages,
 }
 
 /// A local file system.
@@ -87,27 +89,22 @@ pub(crate) struct LocalFs {
     pub(crate) fs_type: u64,
 }
 
-struct Pending {
-    written: Written,
-    /// Holds back messages about later operands until the sync.
-    messages: PendingMessages,
-}
-
 impl PendingSyncs {
     /// Adds a file or directory. Errors are reported when it is synced.
     pub(crate) fn add(&mut self, report: &Reporter<'_>, mut written: Written) {
+        written.messages = report.order.hold();
         if written.bytes >= EARLY_WRITEBACK_BYTES_MIN {
             written.start_writeback();
         }
-        self.files.push(Pending { written, messages: report.order.hold() });
+        self.files.push(written);
     }
 
     /// Keeps the receipt of the file that was added last until it is synced. Returns the receipt of
     /// another file.
     pub(crate) fn keep(&mut self, receipt: Receipt) -> Option<Receipt> {
-        match self.files.last_mut().filter(|last| last.written.path == receipt.dst) {
+        match self.files.last_mut().filter(|last| last.path == receipt.dst) {
             Some(last) => {
-                last.written.receipt = Some(receipt);
+                last.receipt = Some(receipt);
                 None
             }
             None => Some(receipt),
@@ -123,8 +120,8 @@ impl PendingSyncs {
     /// Syncs all of them.
     pub(crate) fn sync(&mut self, report: &Reporter<'_>) {
         let results = self.results();
-        for (Pending { written, messages }, result) in self.files.drain(..).zip(results) {
-            let Written { fd, path, times_of, receipt, .. } = written;
+        for (written, result) in self.files.drain(..).zip(results) {
+            let Written { fd, path, times_of, receipt, messages, .. } = written;
             let (closed, timed) = close_with_times(fd, times_of.as_ref());
             let results = [(Action::Sync, result), (Action::Close, closed), (Action::Times, timed)];
             let failed = results.map(|(action, result)| result.err().map(failed_at(action, &path)));
@@ -143,12 +140,12 @@ impl PendingSyncs {
         let mut fs_errors: Vec<(Vec<usize>, Errno)> = Vec::new();
         for members in self.groups() {
             for &index in &members {
-                self.files[index].written.start_writeback_in_group();
+                self.files[index].start_writeback_in_group();
             }
             // A directory may be open for search only, and then names no file system.
-            let is_file = |&&index: &&usize| !self.files[index].written.is_directory;
+            let is_file = |&&index: &&usize| !self.files[index].is_directory;
             let first = *members.iter().find(is_file).unwrap_or(&members[0]);
-            match self.files[first].written.sync_file_system() {
+            match self.files[first].sync_file_system() {
                 Synced::Yes => members.into_iter().for_each(|index| is_fs_synced[index] = true),
                 Synced::No => (),
                 Synced::FirstFailed(errno) => fs_errors.push((vec![first], errno)),
@@ -159,7 +156,7 @@ impl PendingSyncs {
             .files
             .iter()
             .zip(is_fs_synced)
-            .map(|(Pending { written, .. }, is_fs_synced)| {
+            .map(|(written, is_fs_synced)| {
                 written.early_error.map_or_else(|| written.sync(is_fs_synced), Err)
             })
             .collect();
@@ -176,7 +173,7 @@ impl PendingSyncs {
     /// The indices of the files on each file system that many of them are on.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<(u64, Vec<usize>)> = Vec::new();
-        for (index, Pending { written, .. }) in self.files.iter().enumerate() {
+        for (index, written) in self.files.iter().enumerate() {
             let Some(LocalFs { dev, .. }) = written.local else { continue };
             match groups.iter_mut().find(|(known, _)| *known == dev) {
                 Some((_, members)) => members.push(index),
@@ -204,7 +201,8 @@ impl Written {
     /// An empty file.
     pub(super) fn new(fd: OwnedFd, path: PathBuf, local: Option<LocalFs>) -> Written {
         let (is_directory, bytes, early_error, times_of, receipt) = (false, 0, None, None, None);
-        Written { fd, path, is_directory, bytes, early_error, local, times_of, receipt }
+        let messages = PendingMessages::default();
+        Written { fd, path, is_directory, bytes, early_error, local, times_of, receipt, messages }
     }
 
     /// Starts the writeback of a file. Its error is kept: no later call returns it.
@@ -419,14 +417,6 @@ pub(super) fn start_writeback(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Resu
     is_available(begin_writing_back(fd, range.start, range.end - range.start)).map(drop)
 }
 
-/// Waits for the writeback of a range of bytes, and starts it where it was not.
-///
-/// # Errors
-/// Errors of the writeback, which no later call returns.
-fn wait_for_range(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
-    is_available(write_back(fd, range.start, range.end - range.start)).map(drop)
-}
-
 /// Whether a call with the result `written` is available, for this file too.
 fn is_available(written: io::Result<()>) -> io::Result<bool> {
     match written {
@@ -518,7 +508,8 @@ impl<'f> Backlog<'f> {
         let started = Instant::now();
         self.start(at)?;
         if let Some(dst) = self.dst.filter(|_| !written.is_empty()) {
-            wait_for_range(dst, written.clone())?;
+            // No later call returns the errors of the writeback.
+            is_available(write_back(dst, written.start, written.end - written.start))?;
             self.limit.adapt(started.elapsed());
         }
         self.written_to = written.end;

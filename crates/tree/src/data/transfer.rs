@@ -91,8 +91,8 @@ impl DataCopy<'_, '_, '_> {
             return line;
         }
         // A range is a part of a large file, of which this process may copy further ranges.
-        let is_range = self.files.shared.is_some() && !self.facts.is_sparse();
-        let bytes = if is_range { self.facts.bytes() } else { bytes };
+        let is_range = self.files.shared.is_some() && !is_sparse(self.files.src.stat);
+        let bytes = if is_range { self.facts.file.bytes } else { bytes };
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
         let look = || !verifies && self.facts.residency() == Some(Residency::Absent);
@@ -126,7 +126,7 @@ impl DataCopy<'_, '_, '_> {
     /// past the page cache the kernel does not read ahead to the next extent.
     fn is_long_enough(&mut self, chain: ChainId, bytes: u64) -> bool {
         let past_cache = self.engines.chains.get(chain).chosen.variant.reads_past_cache();
-        !past_cache || bytes >= self.facts.bytes().min(PAST_CACHE_BYTES_MIN)
+        !past_cache || bytes >= self.facts.file.bytes.min(PAST_CACHE_BYTES_MIN)
     }
 
     /// The chain of the profile line for the whole file, which is looked up once.
@@ -138,7 +138,7 @@ impl DataCopy<'_, '_, '_> {
         let jobs = file_workers(engines, &self.engines.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
         let look = || self.facts.residency();
-        let chain = self.engines.chains.by_line(engines, self.facts.file(), load, look);
+        let chain = self.engines.chains.by_line(engines, self.facts.file, load, look);
         self.engines.by_line = Some(chain);
         chain
     }
@@ -299,13 +299,6 @@ impl DataCopy<'_, '_, '_> {
             Ok(now) if is_regular(&now) => self.position.at.saturating_sub(file_bytes(&now)),
             _ => 0,
         }
-    }
-
-    /// Forgets a hole at the end that a failed copy does not have.
-    pub(super) fn leave_out_missing_hole(&mut self) {
-        let missing = self.missing_hole();
-        self.position.at -= missing;
-        self.report.hole_bytes = self.report.hole_bytes.saturating_sub(missing);
     }
 
     /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the

@@ -18,7 +18,7 @@ use super::sync::{
 };
 use crate::concurrency::{ConcurrencyController, Permit, ProcessorUse};
 use crate::fs::{
-    BTRFS, Endpoint, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
+    BTRFS, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
 };
 use crate::report::{
     Action, DataReport, Diagnostic, Method, Receipt, Result, WorkerProgress, failed,
@@ -250,11 +250,6 @@ impl DataWorker {
     pub(crate) fn release(&mut self, cx: &DataContext<'_>) {
         self.drop_pages(cx);
         self.sync(cx);
-    }
-
-    /// The file `fd` on the device `dev`.
-    pub(super) fn endpoint<'f>(&mut self, fd: BorrowedFd<'f>, dev: u64) -> Endpoint<'f> {
-        Endpoint { fd, dev, fs_type: self.fs_types.of(fd, dev) }
     }
 
     /// The index of the state for the pair of file systems.

@@ -38,7 +38,7 @@ struct Operand {
 }
 
 /// The index of an operand with a file that may still have messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct PendingMessages(Option<usize>);
 
@@ -77,19 +77,13 @@ impl MessageOrder {
     }
 
     /// Calls `act`, which copies the operand of index `at`. Indices start at zero without gaps.
-    pub(crate) fn for_operand<T>(
-        &self,
-        observer: &dyn Observer,
-        at: usize,
-        act: impl FnOnce() -> T,
-    ) -> T {
+    pub(crate) fn for_operand(&self, observer: &dyn Observer, at: usize, act: impl FnOnce()) {
         AT.set(Some(at));
-        let done = act();
+        act();
         AT.set(None);
         let mut kept = lock(&self.0);
         kept.later.entry(at).or_default().done = true;
         kept.send_ready(observer);
-        done
     }
 
     /// Passes on all held messages, of operands after one that was not copied. The next index is
@@ -216,11 +210,13 @@ mod tests {
     #[test]
     fn an_operand_with_pending_files_is_not_finished() {
         let (order, observer) = (MessageOrder::default(), Recorder::default());
-        let first = order.for_operand(&observer, 0, || order.hold());
-        let second = order.for_operand(&observer, 1, || order.hold());
+        let mut held = Vec::new();
+        order.for_operand(&observer, 0, || held.push(order.hold()));
+        order.for_operand(&observer, 1, || held.push(order.hold()));
         order.for_operand(&observer, 2, || order.send(&observer, message("c")));
-        order.release(&observer, second, vec![message("b")]);
+        order.release(&observer, held.pop().expect("the second"), vec![message("b")]);
         assert_eq!(observer.received(), "");
+        let first = held.pop().expect("the first");
         order.release(&observer, first, vec![message("a"), message("a2")]);
         assert_eq!(observer.received(), "a a2 b c");
         let none = order.hold();

@@ -86,13 +86,20 @@ impl<'r> EngineContext<'r> {
         if let Some((_, lines)) = pairs.iter().find(|(known, _)| *known == key) {
             return lines.clone();
         }
-        let lines = Arc::new(lines_between(self.own_lines(), self.options, ends));
+        let user = self.user.get_or_init(|| self.read_user().unwrap_or_default());
+        let lines = if user.is_empty() {
+            ProfileLines::default()
+        } else {
+            let found = FileSystems::of(ends.src.fd, ends.dst.fd);
+            let kernel = engines::sys::Uname::or_unknown().release;
+            let fitting = user.iter().filter(|pair| pair.fits(&found));
+            let fitting: Vec<_> =
+                fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();
+            ProfileLines::new(self.options, &fitting, &found)
+        };
+        let lines = Arc::new(lines);
         pairs.push((key, lines.clone()));
         lines
-    }
-
-    fn own_lines(&self) -> &[PairChoices] {
-        self.user.get_or_init(|| self.read_user().unwrap_or_default())
     }
 
     /// Reports, the first time only, what has changed since `line` was measured.
@@ -131,18 +138,6 @@ impl<'r> EngineContext<'r> {
 /// How many processors this process may use.
 pub(crate) fn processors() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-fn lines_between(user: &[PairChoices], options: &Options, ends: Endpoints<'_>) -> ProfileLines {
-    if user.is_empty() {
-        return ProfileLines::default();
-    }
-    let found = FileSystems::of(ends.src.fd, ends.dst.fd);
-    let kernel = engines::sys::Uname::or_unknown().release;
-    let fitting = user.iter().filter(|pair| pair.fits(&found));
-    let user: Vec<_> = fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();
-    let user: &Fitting<'_> = &user;
-    ProfileLines::new(options, user, &found)
 }
 
 /// The lines for two file systems.
