@@ -237,8 +237,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "source-link-followed",
         wrong: "O_NOFOLLOW is left out where a file is opened that was listed as regular.",
         file: "crates/tree/src/entry/mod.rs",
-        old: "    open_regular(fs_types, &entry.src, false)",
-        new: "    open_regular(fs_types, &entry.src, true)",
+        old: "        open_regular(fs_types, &self.src, false)",
+        new: "        open_regular(fs_types, &self.src, true)",
         noticed_by: HAZARDS,
     },
     Mutant {

@@ -13,21 +13,19 @@ use rustix::io::fcntl_dupfd_cloexec;
 
 use super::context::{CopyContext, CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
-use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
+use crate::destination::dry_run::{DryRun, path_to_itself};
 use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
-    ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
-    Trust, dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join, kind,
-    lstat, open_destination, open_operand, split, trim_slashes,
+    ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, OpenFile,
+    Place, Trust, dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join,
+    kind, lstat, open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
-use crate::report::{
-    Action, Announcement, Diagnostic, DirectoryStage, Method, Receipt, Result, failed,
-};
+use crate::report::{Action, Diagnostic, DirectoryStage, Method, Receipt, Result, failed};
 use crate::request::Follow;
-use crate::security::open_through_symlink;
+use crate::security::{open_through_symlink, unless_untrusted};
 use crate::shared::messages::Facts;
 
 /// What the walk has to do after an entry.
@@ -65,19 +63,12 @@ pub(crate) fn enter_directory(
     let dst_path = destination_path(entry, &dst, through_link)?;
     let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(&entry.src_stat).dev);
     let failures = Mutex::default();
-    let src = match open_source(entry) {
-        Ok(src) => {
-            if cx.options.dry_run {
-                // Listing sets the access time; only the owner may avoid that.
-                let _ = fcntl_setfl(&src, OFlags::NOATIME);
-            }
-            Some(src)
-        }
-        Err(diagnostic) => {
-            report_failure(cx, &failures, diagnostic);
-            None
-        }
-    };
+    let src = open_source(entry);
+    let src = src.map_err(|diagnostic| report_failure(cx, &failures, diagnostic)).ok();
+    if let Some(src) = src.as_ref().filter(|_| cx.options.dry_run) {
+        // Listing sets the access time; only the owner may avoid that.
+        let _ = fcntl_setfl(src, OFlags::NOATIME);
+    }
     let is_listed = src.is_some() && !is_other_fs;
     // A new directory has a default list only if its parent has one.
     let children_inherit_acl = inherited_acl_matters(cx.options)
@@ -133,11 +124,7 @@ fn refuse_repetition(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<()> {
     }
     // Without symbolic links a tree has no cycles.
     let may_cycle = cx.options.follow == Follow::Always;
-    let above = match entry.src.shown {
-        DisplayPath::In(dir_path) => Some(dir_path),
-        DisplayPath::Operand(_) | DisplayPath::Directory(_) => None,
-    };
-    if may_cycle && above.is_some_and(|dir_path| dir_path.contains(id)) {
+    if may_cycle && entry.src.shown.dir().is_some_and(|above| above.contains(id)) {
         return Err(Diagnostic::CyclicSymlink { src: entry.src.path() });
     }
     Ok(())
@@ -199,10 +186,8 @@ fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<
             Trust::Operand => open_destination(dir, name, OFlags::empty()),
             Trust::Created => return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
             Trust::PreExisting => {
-                match open_through_symlink(cx.security(), dir, name, DIRECTORY, None) {
-                    Err(error) => Err(error.into_errno(&entry.dst)?),
-                    Ok(fd) => Ok(fd),
-                }
+                let opened = open_through_symlink(cx.security(), dir, name, DIRECTORY, None);
+                unless_untrusted(opened, &entry.dst)?
             }
         }
     } else if entry.is_operand {
@@ -254,11 +239,7 @@ fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
             cx.destination.operands.create_root(create, |created| FileId::of(&created.stat))?
         }
     };
-    cx.report.announce(|| Announcement::Copied {
-        src: entry.src.path(),
-        dst: entry.dst.path(),
-        backup: None,
-    });
+    entry.announce_copy(cx.report, None);
     Ok(created)
 }
 
@@ -269,10 +250,9 @@ fn dry_run_create(
     dry_run: &DryRun,
     entry: &Entry<'_>,
 ) -> Result<OpenDirectory> {
-    let (fd, stat) = create_placeholder(dry_run, &entry.dst, Action::CreateDirectory)?;
-    let (src, dst) = (entry.src.path(), entry.dst.path());
-    if dry_run.record_directory(dst.clone()) {
-        cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
+    let OpenFile { fd, stat } = dry_run.create_placeholder(&entry.dst, Action::CreateDirectory)?;
+    if dry_run.record_directory(entry.dst.path()) {
+        entry.announce_copy(cx.report, None);
     }
     if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(&entry.src_stat))
         && !entry.operand.into_itself.swap(true, Ordering::Relaxed)

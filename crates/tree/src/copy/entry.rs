@@ -11,16 +11,14 @@ use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
 use super::special::{self, LinkOrCopy, link_or_claim, link_up_to_date};
 use crate::destination::backup::{self, BackedUp};
+use crate::destination::context::Dst;
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
-use crate::entry::{
-    Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns, open_listed_source,
-};
+use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns};
 use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind};
 use crate::metadata::kept;
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
-use crate::shared::Claimant;
 
 /// Copies one entry; of a directory only the directory itself. Errors are reported to the observer.
 /// `prepared` is what a batch has done for the entry already.
@@ -98,19 +96,13 @@ fn try_copy(
         return Ok(Next::Done);
     };
     let backup = state.backup.take();
-    let (is_new, through_link) = match state.found.as_deref() {
-        Some(found) => (false, found.through_link),
-        None => (true, false),
-    };
+    let is_new = state.found.is_none();
+    let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
     let copied = if is_directory(&src_stat) {
         enter_directory(cx, entry, state.found.as_deref())
             .inspect(|_| backup::note_created(cx.destination, &entry.dst))
     } else {
-        cx.report.announce(|| Announcement::Copied {
-            src: entry.src.path(),
-            dst: entry.dst.path(),
-            backup: backup.as_ref().map(|backup| backup.path.clone()),
-        });
+        entry.announce_copy(cx.report, backup.as_ref().map(|backup| &*backup.path));
         state.source = state.source.or(opened.map(Box::new));
         state.created = created;
         make(cx, worker, entry, state).map(|()| Next::Done)
@@ -141,7 +133,8 @@ fn prepare_destination(
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
 ) -> Result<Option<DestinationState>> {
-    let decision = decide(cx.destination, entry)?;
+    let to = Dst { cx: cx.destination, entry };
+    let decision = decide(to)?;
     match &decision {
         Decision::Skip => skipped(cx, entry, None),
         Decision::UpToDate { verified, through_link } => {
@@ -150,7 +143,7 @@ fn prepare_destination(
         }
         _ => {}
     }
-    prepare(cx.destination, entry, decision)
+    prepare(to, decision)
 }
 
 /// The attributes of the source, and the open source if it had to be opened for them.
@@ -166,7 +159,7 @@ fn look_at_source(
         && entry.dst.trust == Trust::Created
         && cx.options.make == Make::Copy
         && !worker.last_was_linked;
-    if is_read && let Some(opened) = open_listed_source(&mut worker.data.fs_types, entry) {
+    if is_read && let Some(opened) = entry.open_listed(&mut worker.data.fs_types) {
         return Ok((opened.stat, Some(opened)));
     }
     let stat = entry.src.stat(entry.src_through_link).map_err(failed(Action::Stat, &entry.src))?;
@@ -226,7 +219,12 @@ fn make(
         }
     };
     if let Some(dst) = dst {
-        publish_copy(cx, entry, claimant, dst, link);
+        // A symbolic link that was written through is not a name of the copy.
+        if let (Some(claimant), Some(dst_dir), None) = (claimant, entry.dst_dir, link) {
+            claimant.publish(dst_dir, entry.dst.name, dst);
+        }
+        // A second operand of this name finds the link, not its target.
+        remember(cx, entry, link.unwrap_or(dst));
     }
     if cx.report.keeps_receipts() {
         let mut receipt = entry.receipt(kind(&entry.src_stat), method);
@@ -243,24 +241,6 @@ fn make(
     }
     worker.data.sync_if_many(cx.data);
     Ok(())
-}
-
-/// Remembers the copy, for other hard links of the source and for other operands.
-fn publish_copy(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    claimant: Option<Claimant<'_>>,
-    dst: FileId,
-    link: Option<FileId>,
-) {
-    if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)
-        // A symbolic link that was written through is not a name of the copy.
-        && link.is_none()
-    {
-        claimant.publish(dst_dir, entry.dst.name, dst);
-    }
-    // A second operand of this name finds the link, not its target.
-    remember(cx, entry, link.unwrap_or(dst));
 }
 
 fn restore(cx: &CopyContext<'_>, entry: &Entry<'_>, backup: &BackedUp) {

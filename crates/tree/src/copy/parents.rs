@@ -16,13 +16,13 @@ use super::context::CopyContext;
 use super::directory_pair::{OpenDirectory, create_and_open};
 use crate::destination::dry_run;
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Handle, KeepingBytes, Place, SEARCH, Trust, c_name,
-    enter_for_search, is_directory, is_symlink, join, lstat, open_for_search,
+    Anchor, DirPath, DisplayPath, FileId, Handle, KeepingBytes, OpenFile, Place, SEARCH, Trust,
+    c_name, enter_for_search, is_directory, is_symlink, join, lstat, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
 use crate::report::{Action, Announcement, Diagnostic, Result, failed, failed_at};
 use crate::request::ModeRule;
-use crate::security::open_through_symlink;
+use crate::security::{open_through_symlink, unless_untrusted};
 
 /// The directories between the target and the name of one entry, from the target down.
 #[derive(Default)]
@@ -38,8 +38,7 @@ pub(crate) struct TargetDir<'p> {
 struct Level {
     /// The source's name up to this directory.
     prefix: Box<[u8]>,
-    src: OwnedFd,
-    src_stat: Stat,
+    src: OpenFile,
     dst: Arc<OwnedFd>,
     dst_stat: Stat,
     /// The file of this name in the directory above: the directory, or a symbolic link to it.
@@ -64,9 +63,9 @@ impl Level {
     /// The current attributes of both sides.
     fn stats(&self) -> io::Result<(Stat, Stat)> {
         if self.reused {
-            return Ok((fstat(&self.src)?, fstat(&self.dst)?));
+            return Ok((fstat(&self.src.fd)?, fstat(&self.dst)?));
         }
-        Ok((self.src_stat, self.dst_stat))
+        Ok((self.src.stat, self.dst_stat))
     }
 }
 
@@ -152,16 +151,17 @@ fn enter_or_create(
         Ok(Some(_)) => (Action::Stat, operand),
         _ => (Action::ParentAttributes, src_path),
     };
-    let src = c_name(src_path.as_os_str().as_bytes())
-        .and_then(|src_name| open_for_search(CWD, &src_name))
-        .map_err(failed_at(action, shown))?;
-    let src_stat = fstat(&src).map_err(failed_at(action, shown))?;
+    let src = c_name(src_path.as_os_str().as_bytes()).and_then(|src_name| {
+        let fd = open_for_search(CWD, &src_name)?;
+        Ok(OpenFile { stat: fstat(&fd)?, fd })
+    });
+    let src = src.map_err(failed_at(action, shown))?;
     let existing = existing.map_err(failed(Action::CreateParent, &place))?;
     let (new, dst, dst_stat, named, mode) = match existing {
-        Some(((fd, stat), named)) => (false, fd, stat, named, None),
+        Some((OpenFile { fd, stat }, named)) => (false, fd, stat, named, None),
         None => {
             let OpenDirectory { fd, stat, mode } =
-                create(cx, &place, above_is_new, src_path, &src_stat)?;
+                create(cx, &place, above_is_new, src_path, &src.stat)?;
             (true, fd, stat, FileId::of(&stat), mode)
         }
     };
@@ -174,7 +174,6 @@ fn enter_or_create(
     Ok(Level {
         prefix: src_path.as_os_str().as_bytes().into(),
         src,
-        src_stat,
         dir_path: DirPath::top(&dst_path, Some(anchor), None),
         dst,
         dst_stat,
@@ -194,7 +193,7 @@ fn create(
     src_path: &Path,
     src_stat: &Stat,
 ) -> Result<OpenDirectory> {
-    let placeholder = |(fd, stat)| OpenDirectory { fd, stat, mode: None };
+    let placeholder = |OpenFile { fd, stat }| OpenDirectory { fd, stat, mode: None };
     let (created, is_first) = match cx.dry_run() {
         None => {
             // With `--no-preserve=mode` only a directory that is itself copied stays sticky.
@@ -218,7 +217,7 @@ fn create(
         Some(dry_run) => {
             let trust = if above_is_new { Trust::Created } else { Trust::PreExisting };
             let place = Place { trust, ..*place };
-            let created = dry_run::create_placeholder(dry_run, &place, Action::CreateParent)?;
+            let created = dry_run.create_placeholder(&place, Action::CreateParent)?;
             if !above_is_new {
                 dry_run.record_ancestors(&place);
             }
@@ -233,16 +232,10 @@ fn create(
 }
 
 /// Opens an existing directory, or the target of a symbolic link to one.
-fn enter_existing(
-    cx: &CopyContext<'_>,
-    place: &Place<'_>,
-    existing: &Stat,
-) -> Result<(OwnedFd, Stat)> {
+fn enter_existing(cx: &CopyContext<'_>, place: &Place<'_>, existing: &Stat) -> Result<OpenFile> {
     let opened = if is_symlink(existing) {
-        match open_through_symlink(cx.security(), place.dir, place.name, SEARCH, None) {
-            Err(error) => Err(error.into_errno(place)?),
-            Ok(fd) => Ok(fd),
-        }
+        let opened = open_through_symlink(cx.security(), place.dir, place.name, SEARCH, None);
+        unless_untrusted(opened, place)?
     } else if place.name.to_bytes() == b".." {
         open_for_search(place.dir, place.name)
     } else {
@@ -259,7 +252,7 @@ fn enter_existing(
     }
     let above = (!is_symlink(existing)).then_some(place.dir);
     cx.security().record_directory(fd.as_fd(), above);
-    Ok((fd, stat))
+    Ok(OpenFile { fd, stat })
 }
 
 /// Sets the attributes of the directories, from the innermost to the outermost. If this run created
@@ -283,7 +276,7 @@ fn set_attributes(cx: &CopyContext<'_>, level: &Level) {
         Ok(stats) => stats,
         Err(errno) => return cx.report.report(failed(Action::Fstat, &place)(errno)),
     };
-    let source = Source { handle: Some(Handle::Path(level.src.as_fd())), stat: &src_stat };
+    let source = Source { handle: Some(Handle::Path(level.src.fd.as_fd())), stat: &src_stat };
     let target = Target {
         handle: Handle::Path(level.dst.as_fd()),
         place: &place,

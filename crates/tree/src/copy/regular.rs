@@ -16,6 +16,7 @@ use crate::data::context::{Files, Shared};
 use crate::data::copy::{copy_data, verify_copy};
 use crate::data::journal::Journal;
 use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
+use crate::destination::context::Dst;
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
@@ -142,13 +143,14 @@ fn open_or_create<'c, 'j>(
     }
     let fs_type = fs_type_of_directory(cx, &mut worker.data.fs_types, entry);
     let new = NewFile { fs_type, ..new };
-    if is_atomic(cx.destination, entry, state) {
-        let (fd, atomic) = open_atomic(cx.destination, entry, state, new)?;
+    let to = Dst { cx: cx.destination, entry };
+    if is_atomic(to, state) {
+        let (fd, atomic) = open_atomic(to, state, new)?;
         let opened = look_at_created(&entry.dst, fd, new.src)?;
         return Ok((None, Opened { atomic: Some(atomic), ..opened }));
     }
     if state.replace {
-        remove(cx.destination, entry)?;
+        remove(to)?;
         state.found = None;
     }
     let found = state.found.as_deref();
@@ -156,7 +158,7 @@ fn open_or_create<'c, 'j>(
     let lock =
         found.map(|found| cx.destination_locks.lock_file(id_to_lock(entry, found.effective())));
     let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
-    let opened = open_destination(cx.destination, entry, found, state.dangling, new)?;
+    let opened = open_destination(to, found, state.dangling, new)?;
     Ok((lock, opened))
 }
 
@@ -315,21 +317,22 @@ pub(crate) fn dry_run_file(
     if is_regular(&entry.src_stat) && state.source.is_none() {
         open_source(None, entry)?;
     }
-    let atomic = is_atomic(cx.destination, entry, &state);
+    let to = Dst { cx: cx.destination, entry };
+    let atomic = is_atomic(to, &state);
     if atomic {
-        find_final_name(cx.destination, entry, &state)?;
+        find_final_name(to, &state)?;
     }
     if state.replace && !atomic {
-        remove(cx.destination, entry)?;
+        remove(to)?;
         state.found = None;
     }
     if let Some(found) = state.found.filter(|_| !atomic) {
         let opens = is_regular(found.effective());
-        if !opens || open_old(cx.destination, entry, (&found, None))?.is_some() {
+        if !opens || open_old(to, (&found, None))?.is_some() {
             return Ok(FileId::of(found.effective()));
         }
     }
-    refuse_dangling(cx.destination, entry, state.dangling)?;
+    refuse_dangling(to, state.dangling)?;
     may_create(&entry.dst, Some(Errno::NOTDIR))
         .map_err(failed(Action::CreateRegular, &entry.dst))?;
     let dry_run = cx.dry_run().expect("only a dry run calls this");

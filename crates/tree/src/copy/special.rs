@@ -1,7 +1,7 @@
 //! Entries without data: symbolic links, fifos, sockets, devices; and links to the source (`-l`,
 //! `-s`).
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
@@ -9,13 +9,14 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat
 use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker, remember, skipped};
+use crate::destination::context::Dst;
 use crate::destination::dry_run::{may_create, may_have_another_name};
-use crate::destination::prepare::{DestinationState, read_link, remove};
+use crate::destination::prepare::{DestinationState, remove};
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{
     FileId, Handle, Place, Trust, cannot_be_linked, fs_type, hold, is_one_file, is_symlink, kind,
-    may_have_any, split,
+    may_have_any,
 };
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
@@ -34,7 +35,7 @@ pub(crate) fn copy_symlink(
     // Reading a link sets its access time.
     let text = match (&state.link_text, cx.dry_run()) {
         (Some(text), _) => text.clone(),
-        (None, None) => read_link(entry)?,
+        (None, None) => entry.src.read_link().map_err(failed(Action::ReadLink, &entry.src))?,
         (None, Some(_)) => CString::default(),
     };
     create_or_replace(cx, entry, state, |name| symlinkat(&*text, entry.dst.dir, name))
@@ -166,9 +167,7 @@ fn is_working_directory(place: &Place<'_>) -> bool {
         // In a dry run that directory does not exist and cannot be compared.
         return false;
     }
-    let (parent, _) = split(place.name);
-    let at = |dir, name: &[u8]| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
-    match (at(CWD, b"."), at(place.dir, parent)) {
+    match (statat(CWD, c".", AtFlags::empty()), place.stat_above()) {
         (Ok(here), Ok(there)) => FileId::of(&here) == FileId::of(&there),
         (_, there) => there.is_err(),
     }
@@ -311,7 +310,13 @@ fn link_to_earlier(
     } else {
         worker.last_reopened.open(cx.security(), &made.dir).map_err(error)?
     };
-    let linked = match link_to_copy(cx, entry, (made, from), exists) {
+    let linked = match (cx.options.dry_run, exists) {
+        (false, _) => made.link_to(cx.report, &entry.dst, from),
+        // A dry run only checks whether the name is free.
+        (true, false) => Ok(()),
+        (true, true) => Err(Errno::EXIST),
+    };
+    let linked = match linked {
         Err(Errno::EXIST) => replace_by_link(cx, entry, (made, from))?,
         linked => linked,
     };
@@ -347,7 +352,7 @@ fn replace_by_link(
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     if cx.options.dry_run {
         if made.id != FileId::of(&existing) && !cx.options.atomic {
-            remove(cx.destination, entry)?;
+            remove(Dst { cx: cx.destination, entry })?;
         }
         return Ok(Ok(()));
     }
@@ -363,20 +368,6 @@ fn replace_by_link(
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
     }
     Ok(replaced)
-}
-
-/// Links to `made`. A dry run only checks whether the name is free.
-fn link_to_copy(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    (made, from): (&FirstCopy, BorrowedFd<'_>),
-    exists: bool,
-) -> io::Result<()> {
-    match (cx.options.dry_run, exists) {
-        (false, _) => made.link_to(cx.report, &entry.dst, from),
-        (true, false) => Ok(()),
-        (true, true) => Err(Errno::EXIST),
-    }
 }
 
 /// Keeps a destination that is up to date, but links it if its source has other names that were

@@ -14,14 +14,13 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
-use super::context::DestinationContext;
+use super::context::Dst;
 use super::found::{Found, refuse_untrusted_link};
 use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
 use super::temporary::{Beside, LeftOver, lock_created, lock_temporary, remove_own};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
-use crate::entry::Entry;
 use crate::fs::{
     FileId, Handle, OpenFile, Trust, file_bytes, fs_type_of, give_name, hold, is_file, is_regular,
     is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
@@ -29,12 +28,11 @@ use crate::fs::{
 use crate::metadata::set_permissions;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Existing, Make, Options, Reflink};
-use crate::security::{Resolved, resolve_symlink};
+use crate::security::{Resolved, resolve_symlink, unless_untrusted};
 
 /// A new file that does not have its final name yet.
 pub(crate) struct AtomicFile<'j> {
-    cx: &'j DestinationContext<'j>,
-    entry: &'j Entry<'j>,
+    to: Dst<'j>,
     /// The directory and the name of the file if that is the target of a symbolic link at the destination.
     target: Option<(OwnedFd, CString)>,
     temp_name: Option<CString>,
@@ -53,11 +51,7 @@ pub(crate) struct AtomicFile<'j> {
 
 /// Whether `--atomic` applies. Devices and fifos are written to directly. A name of several
 /// components is an error, which the ordinary open reports.
-pub(crate) fn is_atomic(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-) -> bool {
+pub(crate) fn is_atomic(Dst { cx, entry }: Dst<'_>, state: &DestinationState) -> bool {
     let single = !entry.dst.name.to_bytes().contains(&b'/') && !entry.dst.name.is_empty();
     let is_file = |found: &Found| state.replace || is_regular(found.effective());
     cx.options.atomic
@@ -69,12 +63,12 @@ pub(crate) fn is_atomic(
 
 /// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
 pub(crate) fn open_atomic<'j>(
-    cx: &'j DestinationContext<'_>,
-    entry: &'j Entry<'_>,
+    to: Dst<'j>,
     state: &DestinationState,
     NewFile { src, mode, is_named, fs_type }: NewFile<'_>,
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
-    let mut atomic = find_final_name(cx, entry, state)?;
+    let Dst { cx, entry } = to;
+    let mut atomic = find_final_name(to, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
     if cx.options.resume && long && cx.options.reflink != Reflink::Always {
         let partial = resume_or_create(&atomic.beside(), src);
@@ -120,36 +114,29 @@ const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 ///
 /// # Errors
 /// The existing file may not be replaced.
-pub(crate) fn find_final_name<'j>(
-    cx: &'j DestinationContext<'_>,
-    entry: &'j Entry<'_>,
-    state: &DestinationState,
-) -> Result<AtomicFile<'j>> {
+pub(crate) fn find_final_name<'j>(to: Dst<'j>, state: &DestinationState) -> Result<AtomicFile<'j>> {
     let Some(found) = state.found.as_deref() else {
-        return Ok(AtomicFile::new(cx, entry, None));
+        return Ok(AtomicFile::new(to, None));
     };
     if state.replace {
-        return Ok(AtomicFile::new(cx, entry, Some(&found.link)));
+        return Ok(AtomicFile::new(to, Some(&found.link)));
     }
-    let looked = find_old_file(cx, entry, found);
+    let looked = find_old_file(to, found);
     // Another process has removed the file. If one of another host has, the name was known from before.
     let Err(Diagnostic::Failed { errno: Errno::NOENT | Errno::STALE, .. }) = looked else {
         return looked;
     };
-    match !found.through_link && is_gone(&entry.dst) {
-        true => Ok(AtomicFile::new(cx, entry, None)),
-        false => find_old_file(cx, entry, found),
+    match !found.through_link && is_gone(&to.entry.dst) {
+        true => Ok(AtomicFile::new(to, None)),
+        false => find_old_file(to, found),
     }
 }
 
 /// Looks at the existing file `found`, whose attributes the new one gets.
-fn find_old_file<'j>(
-    cx: &'j DestinationContext<'_>,
-    entry: &'j Entry<'_>,
-    found: &Found,
-) -> Result<AtomicFile<'j>> {
+fn find_old_file<'j>(to: Dst<'j>, found: &Found) -> Result<AtomicFile<'j>> {
+    let Dst { cx, entry } = to;
     let (target, fd) = if found.through_link {
-        let Resolved { dir, name, held, .. } = find_link_target(cx, entry, found)?;
+        let Resolved { dir, name, held, .. } = find_link_target(to, found)?;
         (Some((dir, name)), held)
     } else {
         let held = hold(entry.dst.dir, entry.dst.name, false);
@@ -162,13 +149,13 @@ fn find_old_file<'j>(
     }
     match is_writable {
         Ok(()) => {
-            let mut atomic = AtomicFile::new(cx, entry, Some(&stat));
+            let mut atomic = AtomicFile::new(to, Some(&stat));
             (atomic.target, atomic.old) = (target, Some(OpenFile { fd, stat }));
             Ok(atomic)
         }
         // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
-            Ok(AtomicFile::new(cx, entry, Some(&found.link)))
+            Ok(AtomicFile::new(to, Some(&found.link)))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
@@ -191,35 +178,23 @@ fn check_writable(held: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// The target of the symbolic link at the destination, in its own directory.
-fn find_link_target(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<Resolved> {
+fn find_link_target(to: Dst<'_>, found: &Found) -> Result<Resolved> {
+    let Dst { cx, entry } = to;
     let named = entry.dst.trust == Trust::Operand;
     if !named {
-        refuse_untrusted_link(cx, entry, found)?;
+        refuse_untrusted_link(to, found)?;
     }
-    match resolve_symlink(&cx.security, entry.dst.dir, entry.dst.name, named) {
-        Ok(Some(entry)) => Ok(entry),
-        Ok(None) => Err(Diagnostic::NameUnknown { dst: entry.dst.path() }),
-        Err(error) => {
-            let errno = error.into_errno(&entry.dst)?;
-            Err(failed(Action::CreateRegular, &entry.dst)(errno))
-        }
-    }
+    let resolved = resolve_symlink(&cx.security, entry.dst.dir, entry.dst.name, named);
+    let resolved = unless_untrusted(resolved, &entry.dst)?;
+    let target = resolved.map_err(failed(Action::CreateRegular, &entry.dst))?;
+    target.ok_or_else(|| Diagnostic::NameUnknown { dst: entry.dst.path() })
 }
 
 impl<'j> AtomicFile<'j> {
     /// A file that gets the name of the destination, which the file `replaced` has now.
-    fn new(
-        cx: &'j DestinationContext<'_>,
-        entry: &'j Entry<'_>,
-        replaced: Option<&Stat>,
-    ) -> AtomicFile<'j> {
+    fn new(to: Dst<'j>, replaced: Option<&Stat>) -> AtomicFile<'j> {
         AtomicFile {
-            cx,
-            entry,
+            to,
             target: None,
             temp_name: None,
             resumable: false,
@@ -233,14 +208,14 @@ impl<'j> AtomicFile<'j> {
     /// The final name and its directory.
     fn final_name(&self) -> (BorrowedFd<'_>, &CStr) {
         match &self.target {
-            None => (self.entry.dst.dir, self.entry.dst.name),
+            None => (self.to.entry.dst.dir, self.to.entry.dst.name),
             Some((dir, name)) => (dir.as_fd(), name),
         }
     }
 
     fn beside(&self) -> Beside<'_> {
         let (dir, name) = self.final_name();
-        Beside { security: &self.cx.security, src: &self.entry.src, dir, name }
+        Beside { security: &self.to.cx.security, src: &self.to.entry.src, dir, name }
     }
 
     /// The name that it has until then beside the destination; `None` if it has none there.
@@ -258,11 +233,11 @@ impl<'j> AtomicFile<'j> {
     fn report_left_over(&self, removed: Result<(), LeftOver>) {
         if let Err(left_over) = removed {
             let path = match self.target {
-                None => self.entry.dst.path(),
+                None => self.to.entry.dst.path(),
                 // The kernel's name of the directory, where /proc tells it.
                 Some(_) => path_in(self.final_name()),
             };
-            left_over.report(self.cx.report, &path);
+            left_over.report(self.to.cx.report, &path);
         }
     }
 
@@ -274,7 +249,7 @@ impl<'j> AtomicFile<'j> {
     /// Gives the complete file `fd`, which is on a file system of the type `fs_type`, its final name. With
     /// `--durable` the caller has to sync it after that.
     pub(crate) fn commit(mut self, (fd, fs_type): (&OwnedFd, Option<u64>)) -> Result<()> {
-        let (cx, entry) = (self.cx, self.entry);
+        let Dst { cx, entry } = self.to;
         if !is_written_without_name(fs_type) {
             self.take_temporary_name(fd)?;
         }
@@ -325,7 +300,7 @@ impl<'j> AtomicFile<'j> {
         {
             // Network file systems have no RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rename_or_link(self.cx.options, dir, (temp_name, name))
+                rename_or_link(self.to.cx.options, dir, (temp_name, name))
             }
             Err(errno) => return Err(errno),
             Ok(()) => Ok(false),
@@ -344,7 +319,8 @@ impl<'j> AtomicFile<'j> {
             // No other process can have locked a file without a name.
             let _ = lock_temporary(fd);
             let linked = beside.create(|temp_name| give_name(fd.as_fd(), beside.dir, temp_name));
-            let (temp_name, ()) = linked.map_err(failed(Action::CreateRegular, &self.entry.dst))?;
+            let (temp_name, ()) =
+                linked.map_err(failed(Action::CreateRegular, &self.to.entry.dst))?;
             self.temp_name = Some(temp_name);
         }
         Ok(())
@@ -352,7 +328,7 @@ impl<'j> AtomicFile<'j> {
 
     fn take_over(&mut self, fd: &OwnedFd, replaced: FileId) -> Result<()> {
         self.take_temporary_name(fd)?;
-        let entry = self.entry;
+        let entry = self.to.entry;
         let (dir, name) = self.final_name();
         match lstat(dir, name) {
             Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {

@@ -7,6 +7,7 @@ use super::dry_run::DryRun;
 use super::partial::StaleFiles;
 use super::time_resolution::TimeResolutions;
 use crate::data::sync::Syncer;
+use crate::entry::Entry;
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::Security;
@@ -26,6 +27,13 @@ pub(crate) struct DestinationContext<'r> {
     pub(crate) resolutions: TimeResolutions,
     pub(crate) dry_run: Option<DryRun>,
     pub(crate) partners: Arc<PartnerContext>,
+}
+
+/// The destination of one entry, with what is needed to decide about it and to change it.
+#[derive(Clone, Copy)]
+pub(crate) struct Dst<'d> {
+    pub(crate) cx: &'d DestinationContext<'d>,
+    pub(crate) entry: &'d Entry<'d>,
 }
 
 impl<'r> DestinationContext<'r> {

@@ -4,7 +4,7 @@
 //! descriptor, in which every lookup fails. What would exist by now is recorded here.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -17,8 +17,8 @@ use rustix::io::{self, Errno};
 
 use crate::entry::{Entry, is_path_left_out};
 use crate::fs::{
-    Caller, FileId, Place, Trust, is_regular, is_symlink, is_within, open_for_search, path_of,
-    placeholder_dir, split,
+    Caller, FileId, OpenFile, Place, Trust, is_regular, is_symlink, is_within, open_for_search,
+    path_of, placeholder_dir, split,
 };
 use crate::hash::HashSet;
 use crate::lock::lock;
@@ -69,6 +69,18 @@ impl DryRun {
         lock(&self.ancestors).extend(ancestors);
     }
 
+    /// A placeholder for the directory `dst` that would be created. The error is that of mkdir(2), as
+    /// far as it can be known.
+    pub(crate) fn create_placeholder(&self, dst: &Place<'_>, action: Action) -> Result<OpenFile> {
+        may_create(dst, None).map_err(failed(action, dst))?;
+        if dst.trust != Trust::Created
+            && let Ok(above) = dst.stat_above()
+        {
+            self.device.store(FileId::of(&above).dev, Ordering::Relaxed);
+        }
+        open_placeholder(dst, action)
+    }
+
     /// An identity that no file has.
     pub(crate) fn new_id(&self) -> FileId {
         FileId { dev: u64::MAX, ino: self.ids.fetch_add(1, Ordering::Relaxed) }
@@ -87,27 +99,11 @@ fn without_detours(path: &Path, made: &HashSet<PathBuf>) -> PathBuf {
     })
 }
 
-/// A placeholder for the directory `dst` that would be created. The error is that of mkdir(2), as
-/// far as it can be known.
-pub(crate) fn create_placeholder(
-    dry_run: &DryRun,
-    dst: &Place<'_>,
-    action: Action,
-) -> Result<(OwnedFd, Stat)> {
-    may_create(dst, None).map_err(failed(action, dst))?;
-    if dst.trust != Trust::Created
-        && let Ok(above) = stat_above(dst)
-    {
-        dry_run.device.store(FileId::of(&above).dev, Ordering::Relaxed);
-    }
-    open_placeholder(dst, action)
-}
-
 /// A placeholder for the directory `dst`, which exists if the one above it would.
-pub(crate) fn open_placeholder(dst: &Place<'_>, action: Action) -> Result<(OwnedFd, Stat)> {
+pub(crate) fn open_placeholder(dst: &Place<'_>, action: Action) -> Result<OpenFile> {
     let fd = placeholder_dir().map_err(failed(action, dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
-    Ok((fd, stat))
+    Ok(OpenFile { fd, stat })
 }
 
 /// The error of creating a file at the free name `dst`, as far as it can be known: `if_slash`, if no directory can
@@ -137,7 +133,9 @@ pub(crate) fn may_have_another_name(
     dst: &Place<'_>,
 ) -> io::Result<()> {
     let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-    if !caller.is_root() && !caller.owns(stat) && links_are_protected() {
+    let protected = || std::fs::read("/proc/sys/fs/protected_hardlinks");
+    let are_protected = || protected().is_ok_and(|text| text.trim_ascii() != b"0");
+    if !caller.is_root() && !caller.owns(stat) && are_protected() {
         let is_privileged = stat.st_mode & 0o4000 != 0 || stat.st_mode & 0o2010 == 0o2010;
         let both = Access::READ_OK | Access::WRITE_OK;
         let may_change = || accessat(src.dir, src.name, both, flags | AtFlags::EACCESS).is_ok();
@@ -147,13 +145,13 @@ pub(crate) fn may_have_another_name(
     }
     let device = match dst.trust {
         Trust::Created => dry_run.device.load(Ordering::Relaxed),
-        Trust::Operand | Trust::PreExisting => FileId::of(&stat_above(dst)?).dev,
+        Trust::Operand | Trust::PreExisting => FileId::of(&dst.stat_above()?).dev,
     };
     let is_on_other_device = |stat: &Stat| FileId::of(stat).dev != device;
     // Overlayfs may show a file on another device than its directory.
     let parent_differs = || {
         let is_link = follow && src.stat(false).is_ok_and(|link| is_symlink(&link));
-        is_link || stat_above(src).is_ok_and(|above| is_on_other_device(&above))
+        is_link || src.stat_above().is_ok_and(|above| is_on_other_device(&above))
     };
     if is_on_other_device(stat) && parent_differs() {
         return Err(Errno::XDEV);
@@ -164,16 +162,6 @@ pub(crate) fn may_have_another_name(
         // Old kernels have no statx(2).
         _ => Ok(()),
     }
-}
-
-/// The attributes of the directory that contains `dst`.
-fn stat_above(dst: &Place<'_>) -> io::Result<Stat> {
-    let (above, _) = split(dst.name);
-    statat(dst.dir, OsStr::from_bytes(above), AtFlags::empty())
-}
-
-fn links_are_protected() -> bool {
-    std::fs::read("/proc/sys/fs/protected_hardlinks").is_ok_and(|text| text.trim_ascii() != b"0")
 }
 
 /// The path from the directory `entry.src` down to its own destination, if the copy would reach

@@ -1,14 +1,12 @@
 //! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] tells
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
-use std::ffi::OsStr;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, Stat, statat};
+use rustix::fs::Stat;
 use rustix::io::Errno;
 
-use super::context::DestinationContext;
+use super::context::Dst;
 use crate::entry::{Entry, copies_data};
 use crate::fs::{
     FileId, Trust, c_name, is_directory, is_symlink, lists_all, may_be_one_name, open_for_search,
@@ -43,10 +41,8 @@ impl Found {
 }
 
 /// Looks at the destination of `entry`; `None` if nothing has its name.
-pub(crate) fn look_up(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-) -> Result<Option<Box<Found>>> {
+pub(crate) fn look_up(to: Dst<'_>) -> Result<Option<Box<Found>>> {
+    let Dst { cx, entry } = to;
     let options = cx.options;
     if entry.dst.trust == Trust::Created {
         // A directory that this run created holds only entries of this run. If a name exists after
@@ -83,7 +79,7 @@ pub(crate) fn look_up(
             found(Some(target), through_link)
         }
         Err(Errno::NOENT) if through_link && !is_directory(&entry.src_stat) => {
-            refuse_just_created_link(cx, entry, &link)?;
+            refuse_just_created_link(to, &link)?;
             found(None, true)
         }
         // With `--force` a loop of links is removed, and needs no target.
@@ -99,11 +95,7 @@ pub(crate) fn look_up(
 }
 
 /// Refuses to write through a dangling link that this run created for another operand.
-fn refuse_just_created_link(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    link: &Stat,
-) -> Result<()> {
+fn refuse_just_created_link(Dst { cx, entry }: Dst<'_>, link: &Stat) -> Result<()> {
     if entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(link)) {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });
@@ -113,11 +105,7 @@ fn refuse_just_created_link(
 
 /// Refuses to write through a symbolic link in a directory unless it existed before the run and its
 /// owner is trusted.
-pub(crate) fn refuse_untrusted_link(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<()> {
+pub(crate) fn refuse_untrusted_link(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<()> {
     if entry.dst.trust == Trust::Created || cx.security.changed_during_run(&found.link) {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });
@@ -142,11 +130,7 @@ pub(crate) enum SameFile {
 }
 
 /// Compares source and destination by device and inode number, before anything is changed.
-pub(super) fn check_same_file(
-    options: &Options,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<SameFile> {
+pub(super) fn check_same_file(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<SameFile> {
     if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
         let same = FileId::of(&entry.src_stat) == FileId::of(dst);
@@ -168,9 +152,9 @@ pub(super) fn check_same_file(
         dst_link: &found.link,
         dst_target: found.target.as_ref(),
         entry,
-        follows: !is_symlink(&entry.src_stat) && options.follow != Follow::Never,
+        follows: !is_symlink(&entry.src_stat) && cx.options.follow != Follow::Never,
     };
-    Ok(decide(&ends, options))
+    Ok(decide(&ends, cx.options))
 }
 
 /// Source and destination, each as itself and as the target of a symbolic link.
@@ -190,7 +174,7 @@ impl Ends<'_> {
     /// Whether source and destination are one name of one directory, perhaps in two spellings.
     fn is_same_name(&self) -> bool {
         let (src, dst) = (&self.entry.src, &self.entry.dst);
-        let (src_parent, src_base) = split(src.name);
+        let (_, src_base) = split(src.name);
         let (dst_parent, dst_base) = split(dst.name);
         let is_exact = src_base == dst_base;
         // A file with several names may have two that are alike.
@@ -201,8 +185,7 @@ impl Ends<'_> {
         if !is_exact && !may_be_one() {
             return false;
         }
-        let at = |dir, name| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
-        match (at(src.dir, src_parent), at(dst.dir, dst_parent)) {
+        match (src.stat_above(), dst.stat_above()) {
             (Ok(src), Ok(dst)) if FileId::of(&src) == FileId::of(&dst) => {}
             _ => return false,
         }

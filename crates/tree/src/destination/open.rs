@@ -6,15 +6,14 @@ use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
-use super::context::DestinationContext;
+use super::context::Dst;
 use super::found::{Found, refuse_untrusted_link};
 use super::prepare::{NewFile, may_be_removed, remove};
-use crate::entry::Entry;
 use crate::fs::{
     FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
-use crate::security::{NotFollowed, open_through_symlink};
+use crate::security::{NotFollowed, open_through_symlink, unless_untrusted};
 
 /// An open destination.
 pub(crate) struct Opened<'j> {
@@ -30,18 +29,18 @@ pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 
 /// Opens the destination of a regular file for writing: the existing file, or a new one.
 pub(crate) fn open_destination<'j>(
-    cx: &DestinationContext<'_>,
-    entry: &'j Entry<'_>,
+    to: Dst<'_>,
     found: Option<(&Found, Option<u64>)>,
     dangling: bool,
     new: NewFile<'_>,
 ) -> Result<Opened<'j>> {
     if let Some(found) = found
-        && let Some(opened) = open_old(cx, entry, found)?
+        && let Some(opened) = open_old(to, found)?
     {
         return Ok(opened);
     }
-    refuse_dangling(cx, entry, dangling)?;
+    refuse_dangling(to, dangling)?;
+    let entry = to.entry;
     let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
     let opened =
         open_to_write(new.fs_type, (entry.dst.dir, entry.dst.name), flags, new.mode.initial);
@@ -62,11 +61,11 @@ pub(crate) fn look_at_created<'j>(dst: &Place<'_>, fd: OwnedFd, src: &Stat) -> R
 
 /// Opens the existing destination for writing; `None` if a new file has to be created.
 pub(crate) fn open_old<'j>(
-    cx: &DestinationContext<'_>,
-    entry: &'j Entry<'_>,
+    to: Dst<'_>,
     (found, fs_type): (&Found, Option<u64>),
 ) -> Result<Option<Opened<'j>>> {
-    match open_existing(cx, entry, (found, fs_type))? {
+    let Dst { cx, entry } = to;
+    match open_existing(to, (found, fs_type))? {
         Ok(fd) => {
             let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
             if !is_file(&fd, &stat, FileId::of(found.effective())) {
@@ -79,18 +78,14 @@ pub(crate) fn open_old<'j>(
         Err(Errno::NXIO) if is_regular(found.effective()) => {
             return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
         }
-        Err(errno) if cx.options.force && may_be_removed(errno) => remove(cx, entry)?,
+        Err(errno) if cx.options.force && may_be_removed(errno) => remove(to)?,
         Err(errno) => return Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
     Ok(None)
 }
 
 /// Refuses to write through a dangling symbolic link, unless POSIXLY_CORRECT asks for it.
-pub(crate) fn refuse_dangling(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    dangling: bool,
-) -> Result<()> {
+pub(crate) fn refuse_dangling(Dst { cx, entry }: Dst<'_>, dangling: bool) -> Result<()> {
     let written_through = cx.options.through_dangling_symlink && !cx.options.atomic;
     if dangling && (!written_through || entry.dst.trust != Trust::Operand) {
         return Err(Diagnostic::DanglingSymlink { dst: entry.dst.path() });
@@ -101,10 +96,10 @@ pub(crate) fn refuse_dangling(
 /// Opens an existing destination for writing, without truncating it. The inner error is that of
 /// openat(2).
 fn open_existing(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
+    to: Dst<'_>,
     (found, fs_type): (&Found, Option<u64>),
 ) -> Result<io::Result<OwnedFd>> {
+    let Dst { cx, entry } = to;
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !found.through_link {
         let flags = WRITE | OFlags::NOFOLLOW;
@@ -113,13 +108,12 @@ fn open_existing(
     if entry.dst.trust == Trust::Operand {
         return Ok(open_looked_at(fs_type, dir, name, WRITE, found.effective()));
     }
-    refuse_untrusted_link(cx, entry, found)?;
+    refuse_untrusted_link(to, found)?;
     match open_through_symlink(&cx.security, dir, name, WRITE, Some(FileId::of(found.effective())))
     {
         Err(NotFollowed::Errno(Errno::STALE)) => {
             Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() })
         }
-        Err(error) => Ok(Err(error.into_errno(&entry.dst)?)),
-        Ok(fd) => Ok(Ok(fd)),
+        opened => unless_untrusted(opened, &entry.dst),
     }
 }

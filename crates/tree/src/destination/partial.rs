@@ -176,7 +176,11 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
         Ok(fd) if beside.is_own(&fstat(fd)?).map_err(|left_over| left_over.errno)? => {
             return opened.map(|fd| Some((fd, false)));
         }
-        Ok(fd) if !may_be_replaced(fd, dir, name) => return Ok(None),
+        // The lock is held until the file is closed, after it was removed. The last holder may have renamed the
+        // file: then the name may be that of another run's.
+        Ok(fd) if try_lock(fd) == Err(Errno::WOULDBLOCK) || !is_named(fd.as_fd(), dir, name) => {
+            return Ok(None);
+        }
         // The file system has only shorter names.
         Err(Errno::NAMETOOLONG) => return Ok(None),
         _ => {}
@@ -195,12 +199,6 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
         Err(Errno::EXIST) => Ok(None),
         result => result.map(|fd| Some((fd, true))),
     }
-}
-
-/// Locks the file `fd`, until it is closed, before it is removed from `name` in `dir`. Not if another run has locked
-/// it, or has renamed it meanwhile: then the name may be that of another run's file.
-fn may_be_replaced(fd: &OwnedFd, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    try_lock(fd) != Err(Errno::WOULDBLOCK) && is_named(fd.as_fd(), dir, name)
 }
 
 /// The marker of a directory whose copy is not complete. Without it a second run of the same
@@ -227,10 +225,7 @@ impl<'d> DirectoryMarker<'d> {
     }
 
     /// Creates one, if its name is free.
-    pub(crate) fn create(
-        beside: &Beside<'d>,
-        src: &Stat,
-    ) -> io::Result<Option<DirectoryMarker<'d>>> {
+    pub(crate) fn create(beside: &Beside<'d>, src: &Stat) -> io::Result<Option<Self>> {
         let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
         let Some((file, _)) = open_own(beside, &name)? else { return Ok(None) };
         let written = ftruncate(&file, 0);
@@ -260,14 +255,9 @@ fn stat_of_marker(dir: BorrowedFd<'_>, name: &CStr, src: &Stat) -> Option<Stat> 
 
 const MARKER_BYTES: usize = 24;
 
-fn marker_text(src: &Stat) -> [u8; MARKER_BYTES] {
+fn marker_text(src: &Stat) -> Vec<u8> {
     let id = FileId::of(src);
-    let fields = [*MARKER, id.dev.to_le_bytes(), id.ino.to_le_bytes()];
-    let mut text = [0; MARKER_BYTES];
-    for (place, field) in text.chunks_exact_mut(8).zip(fields) {
-        place.copy_from_slice(&field);
-    }
-    text
+    [*MARKER, id.dev.to_le_bytes(), id.ino.to_le_bytes()].concat()
 }
 
 /// Whether a pre-existing directory has a name of a partial file, a journal or a temporary. That is

@@ -4,15 +4,15 @@
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, Stat, StatxFlags, readlinkat, statx};
+use rustix::fs::{AtFlags, Stat, StatxFlags, statx};
 use rustix::io::Errno;
 
 use super::backup::{self, BackedUp, BackupMethod};
-use super::context::DestinationContext;
+use super::context::Dst;
 use super::decide::Decision;
 use super::dry_run::DryRun;
 use super::found::Found;
-use crate::entry::{Entry, copies_data, open_source};
+use crate::entry::{copies_data, open_source};
 use crate::fs::{FileId, OpenFile, Place, is_directory, is_regular, is_symlink, try_odd_name};
 use crate::metadata::NewMode;
 use crate::report::{Action, Announcement, Diagnostic, Result, failed};
@@ -53,11 +53,8 @@ pub(crate) struct NewFile<'s> {
 ///
 /// # Errors
 /// The source cannot be read, or the destination not be changed; then it is as it was.
-pub(crate) fn prepare(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    decision: Decision,
-) -> Result<Option<DestinationState>> {
+pub(crate) fn prepare(to: Dst<'_>, decision: Decision) -> Result<Option<DestinationState>> {
+    let Dst { cx, entry } = to;
     Ok(Some(match decision {
         Decision::Skip | Decision::UpToDate { .. } => return Ok(None),
         Decision::Create => {
@@ -74,29 +71,26 @@ pub(crate) fn prepare(
             DestinationState { found: Some(found), ..DestinationState::default() }
         }
         Decision::Replace(found) => {
-            let source_read = read_source_first(cx, entry)?;
+            let source_read = read_source_first(to)?;
             // A directory is not renamed over a file.
             if cx.options.atomic && !is_directory(&entry.src_stat) {
                 let found = Some(without_target(found));
                 return Ok(Some(DestinationState { found, replace: true, ..source_read }));
             }
-            remove(cx, entry)?;
+            remove(to)?;
             source_read
         }
-        Decision::BackUp(Some(found)) => back_up(cx, entry, found)?,
+        Decision::BackUp(Some(found)) => back_up(to, found)?,
         Decision::BackUp(None) => {
-            DestinationState { backup: back_up_copy(cx, entry)?, ..DestinationState::default() }
+            DestinationState { backup: back_up_copy(to)?, ..DestinationState::default() }
         }
     }))
 }
 
 /// Makes a backup of the existing file `found`.
-fn back_up(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: Box<Found>,
-) -> Result<DestinationState> {
-    let source_read = read_source_first(cx, entry)?;
+fn back_up(to: Dst<'_>, found: Box<Found>) -> Result<DestinationState> {
+    let Dst { cx, entry } = to;
+    let source_read = read_source_first(to)?;
     let Some(options) = &cx.options.backup else { return Ok(source_read) };
     let id = FileId::of(&found.link);
     // A directory has no hard links.
@@ -119,7 +113,7 @@ fn back_up(
 }
 
 /// The backup that a dry run would make of the copy of another operand.
-fn back_up_copy(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>> {
+fn back_up_copy(Dst { cx, entry }: Dst<'_>) -> Result<Option<BackedUp>> {
     let Some(backup) = &cx.options.backup else { return Ok(None) };
     // The identity of the file matters for simple backups only.
     let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
@@ -142,7 +136,7 @@ fn without_target(found: Box<Found>) -> Box<Found> {
 
 /// Opens or reads the source before the destination is changed: if the source cannot be read, the destination must
 /// stay, and the path of a symbolic link may lead through one at the destination. The state has nothing but that.
-fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<DestinationState> {
+fn read_source_first(Dst { cx, entry }: Dst<'_>) -> Result<DestinationState> {
     let mut state = DestinationState::default();
     if !matches!(cx.options.make, Make::Copy | Make::AttributesOnly) {
         return Ok(state);
@@ -153,26 +147,20 @@ fn read_source_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<D
         if !is_dry_run || is_regular(&entry.src_stat) {
             let opened = open_source(None, entry).inspect_err(|_| {
                 // GNU cp announces the copy of every file before its error.
-                let (src, dst) = (entry.src.path(), entry.dst.path());
-                cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
+                entry.announce_copy(cx.report, None);
             })?;
             state.source = Some(Box::new(opened));
         }
     } else if is_symlink(&entry.src_stat) && !is_dry_run {
         // Reading a link sets its access time.
-        state.link_text = Some(read_link(entry)?);
+        let text = entry.src.read_link().map_err(failed(Action::ReadLink, &entry.src));
+        state.link_text = Some(text?);
     }
     Ok(state)
 }
 
-/// The target of the source, which is a symbolic link.
-pub(crate) fn read_link(entry: &Entry<'_>) -> Result<CString> {
-    readlinkat(entry.src.dir, entry.src.name, Vec::new())
-        .map_err(failed(Action::ReadLink, &entry.src))
-}
-
 /// Removes the destination's name.
-pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<()> {
+pub(crate) fn remove(Dst { cx, entry }: Dst<'_>) -> Result<()> {
     let removed = if cx.dry_run.is_some() { Ok(()) } else { entry.dst.unlink() };
     match removed {
         Ok(()) => {

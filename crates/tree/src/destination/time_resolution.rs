@@ -4,20 +4,18 @@
 //! The resolution is not known beforehand: ext4 has one for each size of its inodes, a server that of its own
 //! file system. It is seen when the time of an existing copy is set back by a nanosecond.
 
-use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use rustix::fs::{Stat, fstat, readlinkat};
+use rustix::fs::{Stat, fstat};
 
 use crate::entry::Entry;
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::stat::{
     Nanoseconds, RESOLUTION_MAX, coarsest_resolution, elapsed_since, since_1970,
 };
-use crate::fs::{
-    FileId, Handle, Place, ctime, file_bytes, hold, is_regular, is_symlink, kind, mtime,
-};
+use crate::fs::{FileId, Handle, ctime, file_bytes, hold, is_regular, is_symlink, kind, mtime};
+use crate::lock::lock;
 use crate::metadata::set_mtime;
 use crate::report::Result;
 
@@ -60,7 +58,7 @@ pub(super) fn has_source_time(
     // First, because setting a time changes what is known of the time of the copy.
     if older.may_have_changed() {
         let has_changed = match is_symlink(src) {
-            true => link_text(&entry.src) != link_text(&entry.dst),
+            true => entry.src.read_link().ok() != entry.dst.read_link().ok(),
             false => is_regular(src) && differs()?,
         };
         if has_changed {
@@ -70,17 +68,12 @@ pub(super) fn has_source_time(
     Ok(known.of(older).is_some_and(|resolution| lag < resolution))
 }
 
-/// The target of a symbolic link; `None` if it cannot be read.
-fn link_text(place: &Place<'_>) -> Option<CString> {
-    readlinkat(place.dir, place.name, Vec::new()).ok()
-}
-
 impl TimeResolutions {
     /// The resolution of the file system of the destination; `None` if it cannot be seen.
     fn of(&self, older: &Older<'_>) -> Option<Nanoseconds> {
         let (dev, time) = (FileId::of(older.dst).dev, since_1970(mtime(older.dst)));
         // One worker at a time sets a time back.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         // Devices that are one mount may have more than one resolution.
         let fits = |&&(of, resolution): &&(u64, Nanoseconds)| of == dev && time % resolution == 0;
         if let Some(&(_, resolution)) = known.iter().find(fits) {

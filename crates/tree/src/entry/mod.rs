@@ -13,8 +13,8 @@ use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use crate::fs::{
-    DirPath, DisplayPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file,
-    is_regular, kind, open_listed, open_looked_at, trim_slashes,
+    DirPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file, is_regular, kind,
+    open_listed, open_looked_at, trim_slashes,
 };
 use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
@@ -81,6 +81,48 @@ impl ListedEntry<'_> {
         report.observer.finished(receipt);
     }
 
+    /// Whether the entry is left out, which is announced with `--debug`.
+    pub(crate) fn is_left_out(&self, options: &Options, report: &Reporter<'_>) -> bool {
+        let filter = &options.filter;
+        let Some(dir_path) = self.src.shown.dir() else { return false };
+        let is_selected = || {
+            !report.observer.is_selective()
+                || report.observer.selects(&self.src.path(), self.listed_as)
+        };
+        if filter.is_empty() {
+            return !is_selected();
+        }
+        // Patterns that end in a slash match directories. A link counts if it is followed.
+        let is_directory = match self.listed_as {
+            FileType::Directory => true,
+            FileType::Unknown | FileType::Symlink => {
+                self.src.stat(self.src_through_link).is_ok_and(|stat| is_directory(&stat))
+            }
+            _ => false,
+        };
+        let below = dir_path.below_operand(self.src.name);
+        let left_out = filter.leaves_out(&below, is_directory) || !is_selected();
+        if left_out {
+            report.announce_debug(|| Announcement::LeftOut { src: self.src.path() });
+        }
+        left_out
+    }
+
+    /// Opens the source, which its directory lists as a regular file. `None` if it cannot be opened,
+    /// or is something else.
+    pub(crate) fn open_listed(&self, fs_types: &mut FsTypes) -> Option<OpenFile> {
+        open_regular(fs_types, &self.src, false)
+    }
+
+    /// With `--verbose`, announces the copy, and the backup of the existing file.
+    pub(crate) fn announce_copy(&self, report: &Reporter<'_>, backup: Option<&Path>) {
+        report.announce(|| Announcement::Copied {
+            src: self.src.path(),
+            dst: self.dst.path(),
+            backup: backup.map(Path::to_owned),
+        });
+    }
+
     /// Whether another entry of the run may be a hard link to the same file, and become one again.
     pub(crate) fn may_have_links(&self, options: &Options, src_stat: &Stat) -> bool {
         let copies = matches!(options.make, Make::Copy | Make::AttributesOnly);
@@ -90,15 +132,8 @@ impl ListedEntry<'_> {
             && copies
             && several
             && self.dst_dir.is_some()
-            && !self.has_number_of_directory(src_stat)
-    }
-
-    /// Whether the source has the number of a directory that it is in, which then is that of all files.
-    fn has_number_of_directory(&self, src_stat: &Stat) -> bool {
-        match self.src.shown {
-            DisplayPath::In(dir_path) => dir_path.id() == Some(FileId::of(src_stat)),
-            DisplayPath::Operand(_) | DisplayPath::Directory(_) => false,
-        }
+            // A number that the directory of the source has, too, is that of all files.
+            && self.src.shown.dir().is_none_or(|dir_path| dir_path.id() != Some(FileId::of(src_stat)))
     }
 
     /// Whether later entries of the run are compared with the copy of this one.
@@ -150,45 +185,10 @@ pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] 
 /// does; `None` if it cannot, or is not to.
 pub(crate) type RangePlace<'a> = dyn Fn() -> Option<(FilePlace, Kept)> + 'a;
 
-/// Whether `entry` is left out, which is announced with `--debug`.
-pub(crate) fn is_left_out(
-    options: &Options,
-    report: &Reporter<'_>,
-    entry: &ListedEntry<'_>,
-) -> bool {
-    let filter = &options.filter;
-    let DisplayPath::In(dir_path) = entry.src.shown else { return false };
-    let is_selected = || {
-        !report.observer.is_selective()
-            || report.observer.selects(&entry.src.path(), entry.listed_as)
-    };
-    if filter.is_empty() {
-        return !is_selected();
-    }
-    // Patterns that end in a slash match directories. A link counts if it is followed.
-    let is_directory = match entry.listed_as {
-        FileType::Directory => true,
-        FileType::Unknown | FileType::Symlink => {
-            entry.src.stat(entry.src_through_link).is_ok_and(|stat| is_directory(&stat))
-        }
-        _ => false,
-    };
-    let below = dir_path.below_operand(entry.src.name);
-    let left_out = filter.leaves_out(&below, is_directory) || !is_selected();
-    if left_out {
-        report.announce_debug(|| Announcement::LeftOut { src: entry.src.path() });
-    }
-    left_out
-}
-
 /// Whether any directory on `path`, which starts below the directory of `entry`, is left out.
 pub(crate) fn is_path_left_out(options: &Options, entry: &ListedEntry<'_>, path: &Path) -> bool {
-    let top = match entry.src.shown {
-        DisplayPath::In(dir_path) => {
-            PathBuf::from(OsString::from_vec(dir_path.below_operand(entry.src.name)))
-        }
-        DisplayPath::Operand(_) | DisplayPath::Directory(_) => PathBuf::new(),
-    };
+    let top = entry.src.shown.dir().map(|dir_path| dir_path.below_operand(entry.src.name));
+    let top = PathBuf::from(OsString::from_vec(top.unwrap_or_default()));
     let ends = path.ancestors().filter(|end| !end.as_os_str().is_empty());
     ends.map(|end| top.join(end))
         .any(|path| options.filter.leaves_out(path.as_os_str().as_bytes(), true))
@@ -203,15 +203,6 @@ pub(crate) struct Prepared {
 }
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
-
-/// Opens a source that its directory lists as a regular file. `None` if it cannot be opened, or is
-/// something else.
-pub(crate) fn open_listed_source(
-    fs_types: &mut FsTypes,
-    entry: &ListedEntry<'_>,
-) -> Option<OpenFile> {
-    open_regular(fs_types, &entry.src, false)
-}
 
 /// Opens a source that is probably a regular file, through a symbolic link with `follow`. `None` if it
 /// cannot be opened, or is something else.

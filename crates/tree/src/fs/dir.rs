@@ -128,13 +128,8 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
-    pub(crate) fn new(
-        fd: Option<OwnedFd>,
-        stat: &Stat,
-        dir_path: DirPath,
-        through_link: bool,
-    ) -> Dir {
-        Dir { fd, stat: *stat, dir_path, through_link, is_placeholder: false }
+    pub(crate) fn new(fd: Option<OwnedFd>, stat: &Stat, path: DirPath, through_link: bool) -> Dir {
+        Dir { fd, stat: *stat, dir_path: path, through_link, is_placeholder: false }
     }
 
     /// # Panics

@@ -64,11 +64,6 @@ impl FsTypes {
         })
     }
 
-    /// Whether the file system of `fd`, which is on the device `dev`, is reliable.
-    pub(crate) fn is_reliable(&mut self, fd: BorrowedFd<'_>, dev: u64) -> bool {
-        self.of(fd, dev).is_some_and(is_reliable)
-    }
-
     /// The type of the file system of the file that `stat` describes, if it was asked for before. No call.
     pub(crate) fn known_of(&self, stat: &Stat) -> Option<u64> {
         self.known(FileId::of(stat).dev).flatten()

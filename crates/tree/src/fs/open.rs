@@ -20,7 +20,8 @@ use super::place::Place;
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
 
-/// How long a file of SMB is waited for that is open by another name.
+/// How long a file of SMB is waited for that another worker may have open by another name. The client asks for the lease
+/// that it has for the first name, and the server refuses it with EINVAL (Linux 5.10 and 6.1, not 7.2).
 const OTHER_NAME_WAIT: Duration = Duration::from_secs(30);
 
 /// Opens `name` in `dir`, which `stat` describes. Does not wait for the other end of a fifo that
@@ -41,7 +42,10 @@ pub(crate) fn open_looked_at(
     }
     let opened = match open_retrying(fs_type, (dir, name), flags | OFlags::NONBLOCK) {
         Err(Errno::INVAL) if matches!(fs_type_of(dir), Some(CIFS | SMB2)) => {
-            open_by_other_name(dir, name, flags | OFlags::NONBLOCK)
+            let is_passing = |errno| errno == Errno::INVAL;
+            retry_for(OTHER_NAME_WAIT, is_passing, || {
+                open_retrying(None, (dir, name), flags | OFlags::NONBLOCK)
+            })
         }
         opened => opened,
     };
@@ -121,7 +125,7 @@ pub(crate) fn open_listed(
     if !is_regular(&stat) {
         return None;
     }
-    if !fs_types.is_reliable(fd.as_fd(), FileId::of(&stat).dev) {
+    if !fs_types.of(fd.as_fd(), FileId::of(&stat).dev).is_some_and(is_reliable) {
         fcntl_setfl(&fd, flags).ok()?;
     }
     Some(OpenFile { fd, stat })
@@ -180,13 +184,6 @@ fn open_leased(
     }
     let path = Handle::proc_path(held.as_fd());
     retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
-}
-
-/// Opens a file of SMB that another worker may have open by another name. The client asks for the lease that it has for
-/// the first name, and the server refuses it with EINVAL (Linux 5.10 and 6.1, not 7.2).
-fn open_by_other_name(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
-    let is_passing = |errno| errno == Errno::INVAL;
-    retry_for(OTHER_NAME_WAIT, is_passing, || open_retrying(None, (dir, name), flags))
 }
 
 /// `call`, again and again while it fails in a way that may pass, for this time at most.

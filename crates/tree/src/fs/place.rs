@@ -1,10 +1,11 @@
 //! Where an entry is: an open directory and a name in it.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Stat, statat, unlinkat};
+use rustix::fs::{AtFlags, Stat, readlinkat, statat, unlinkat};
 use rustix::io::{self, Errno};
 
 use super::dir_path::DirPath;
@@ -28,6 +29,16 @@ pub(crate) enum DisplayPath<'a> {
     In(&'a DirPath),
     /// As this directory itself.
     Directory(&'a DirPath),
+}
+
+impl<'a> DisplayPath<'a> {
+    /// The directory of an entry below the operands.
+    pub(crate) fn dir(self) -> Option<&'a DirPath> {
+        match self {
+            DisplayPath::In(dir_path) => Some(dir_path),
+            DisplayPath::Operand(_) | DisplayPath::Directory(_) => None,
+        }
+    }
 }
 
 /// Whether a symbolic link at a place may be followed to write to its target.
@@ -64,6 +75,16 @@ impl<'a> Place<'a> {
     pub(crate) fn stat(&self, follow: bool) -> io::Result<Stat> {
         let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         statat(self.dir, self.name, flags)
+    }
+
+    /// stat(2) of the directory that the name is in.
+    pub(crate) fn stat_above(&self) -> io::Result<Stat> {
+        statat(self.dir, OsStr::from_bytes(split(self.name).0), AtFlags::empty())
+    }
+
+    /// readlink(2).
+    pub(crate) fn read_link(&self) -> io::Result<CString> {
+        readlinkat(self.dir, self.name, Vec::new())
     }
 
     /// unlink(2), which removes no directory.

@@ -5,5 +5,5 @@ pub(crate) mod symlink;
 
 pub(crate) use context::Security;
 pub(crate) use symlink::{
-    LastReopened, NotFollowed, Resolved, open_through_symlink, resolve_symlink,
+    LastReopened, NotFollowed, Resolved, open_through_symlink, resolve_symlink, unless_untrusted,
 };

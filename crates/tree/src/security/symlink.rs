@@ -23,13 +23,15 @@ pub(crate) enum NotFollowed {
     Errno(Errno),
 }
 
-impl NotFollowed {
-    /// The error of the call; a link at `dst` that is not trusted ends the copy of the entry.
-    pub(crate) fn into_errno(self, dst: &Place<'_>) -> Result<Errno> {
-        match self {
-            NotFollowed::Untrusted => Err(Diagnostic::ForeignSymlink { dst: dst.path() }),
-            NotFollowed::Errno(errno) => Ok(errno),
-        }
+/// The result of the calls; a link at `dst` that is not trusted ends the copy of the entry.
+pub(crate) fn unless_untrusted<T>(
+    followed: Result<T, NotFollowed>,
+    dst: &Place<'_>,
+) -> Result<io::Result<T>> {
+    match followed {
+        Err(NotFollowed::Untrusted) => Err(Diagnostic::ForeignSymlink { dst: dst.path() }),
+        Err(NotFollowed::Errno(errno)) => Ok(Err(errno)),
+        Ok(opened) => Ok(Ok(opened)),
     }
 }
 

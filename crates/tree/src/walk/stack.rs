@@ -78,10 +78,6 @@ impl<'w> Stack<'w> {
     /// not be closed before. The first stays open: from there every other can be opened again.
     pub(super) fn push(&mut self, frame: Frame<'w>, open_levels: usize) {
         self.frames.push(frame);
-        self.close_far_above(open_levels);
-    }
-
-    fn close_far_above(&mut self, open_levels: usize) {
         let far = self.frames.len().checked_sub(open_levels + 1).filter(|&far| far > 0);
         let Some(far) = far else { return };
         if !self.unclosed.contains(&far) {

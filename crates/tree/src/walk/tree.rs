@@ -27,7 +27,7 @@ use super::work_pool::{Taken, WorkPool, WorkShare};
 use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
-use crate::entry::{ListedEntry, is_left_out};
+use crate::entry::ListedEntry;
 use crate::fs::{BTRFS, Listing, XFS, fs_type_of};
 use crate::lock::OnDrop;
 use crate::report::{Action, Diagnostic};
@@ -244,7 +244,7 @@ impl<'w> TreeWalk<'w> {
             let place = || place_in(self.cx, &frame.pair);
             let entry = self.child_to_copy(frame, &name, listed_as);
             let entry = ListedEntry { range_place: Some(&place), ..entry };
-            if is_left_out(self.cx.options, self.cx.report, &entry) {
+            if entry.is_left_out(self.cx.options, self.cx.report) {
                 continue;
             }
             worker.data.permit.acquire();
@@ -261,7 +261,12 @@ impl<'w> TreeWalk<'w> {
                 let pair = frame.pair.clone();
                 left.into_iter().for_each(|next| self.proceed(worker, stack, &pair, next));
             }
-            self.share_names(stack);
+            self.give_to_partner(stack);
+            if let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0)
+                && let Some(share) = self.half_of_names(stack)
+            {
+                pool.give(share);
+            }
         }
     }
 
@@ -342,17 +347,6 @@ impl<'w> TreeWalk<'w> {
             && self.cx.options.reflink != Reflink::Never
             && self.cx.options.engine.is_none()
             && matches!(fs_type_of(pair.dst.fd()), Some(BTRFS | XFS))
-    }
-
-    /// Gives half of the buffered names to an idle worker, from the directory nearest to the top
-    /// that has any.
-    fn share_names(&self, stack: &mut Stack<'_>) {
-        self.give_to_partner(stack);
-        if let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0)
-            && let Some(share) = self.half_of_names(stack)
-        {
-            pool.give(share);
-        }
     }
 
     /// Takes half of the buffered names out of the directory nearest to the top that has any.

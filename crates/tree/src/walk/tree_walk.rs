@@ -14,7 +14,7 @@ use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::entry::copy_entry;
 use crate::copy::regular::create_prepared;
-use crate::entry::{ListedEntry, Prepared, is_left_out, open_listed_source};
+use crate::entry::{ListedEntry, Prepared};
 use crate::fs::{DisplayPath, Place, Trust, file_bytes};
 use crate::request::{Make, Options};
 
@@ -129,29 +129,24 @@ struct BatchItem {
     prepared: Option<Prepared>,
 }
 
-/// Whether the options allow that files are created before they are filled.
-fn batches_files(cx: &CopyContext<'_>) -> bool {
-    let Options { make, atomic, limit_rate, record, .. } = cx.options;
-    *make == Make::Copy
-        && !cx.options.dry_run
-        // A receipt has the time of each file.
-        && !cx.report.keeps_receipts()
-        // No name may stand for an incomplete file, nor for an empty one for long.
-        && !atomic
-        && limit_rate.is_none()
-        && record.is_none()
-        && !cx.options.copies_in_order()
-}
-
 impl TreeWalk<'_> {
     /// Whether `entry` may start a batch: it is listed as a regular file, and goes to a directory
-    /// that only this run changes.
+    /// that only this run changes. The options must allow that files are created before they are filled.
     pub(super) fn may_batch(&self, worker: &CopyWorker, entry: &ListedEntry<'_>) -> bool {
+        let Options { make, atomic, limit_rate, record, .. } = self.cx.options;
         self.batch_files > 1
             && entry.listed_as == FileType::RegularFile
             && entry.private
             && !worker.last_was_linked
-            && batches_files(self.cx)
+            && *make == Make::Copy
+            && !self.cx.options.dry_run
+            // A receipt has the time of each file.
+            && !self.cx.report.keeps_receipts()
+            // No name may stand for an incomplete file, nor for an empty one for long.
+            && !atomic
+            && limit_rate.is_none()
+            && record.is_none()
+            && !self.cx.options.copies_in_order()
     }
 
     /// Copies the entry `first` and regular files that are listed after it. Returns what is left to
@@ -227,7 +222,7 @@ impl TreeWalk<'_> {
         let mut next = Some(first);
         while let Some((name, listed_as)) = next.take() {
             let entry = self.child(&frame.pair, &name, listed_as);
-            let source = open_listed_source(&mut worker.data.fs_types, &entry);
+            let source = entry.open_listed(&mut worker.data.fs_types);
             let file_bytes = source.as_ref().map_or(u64::MAX, |source| file_bytes(&source.stat));
             let prepared = source.map(|source| Prepared { source, created: None });
             items.push(BatchItem { name, listed_as, prepared });
@@ -244,8 +239,8 @@ impl TreeWalk<'_> {
     fn next_regular(&self, frame: &mut Frame<'_>) -> Option<(CString, FileType)> {
         let is_regular = |kind| kind == FileType::RegularFile;
         while let Some((name, kind)) = frame.listing.next_buffered(is_regular) {
-            if !is_left_out(self.cx.options, self.cx.report, &self.child(&frame.pair, &name, kind))
-            {
+            let entry = self.child(&frame.pair, &name, kind);
+            if !entry.is_left_out(self.cx.options, self.cx.report) {
                 return Some((name, kind));
             }
         }

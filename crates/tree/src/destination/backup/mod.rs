@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use rustix::fs::{
-    AtFlags, OFlags, RenameFlags, fcntl_setfl, linkat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, OFlags, RenameFlags, fcntl_setfl, linkat, renameat, renameat_with, unlinkat,
 };
 use rustix::io::{self, Errno};
 
@@ -239,8 +239,7 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
 
 /// The directory of `dst`, and its current ctime.
 fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
-    let (parent, _) = split(dst.name);
-    let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
+    let stat = dst.stat_above()?;
     Ok(Seen { id: FileId::of(&stat), changed: ctime(&stat) })
 }
 
