@@ -129,11 +129,6 @@ impl ConcurrencyController {
         self.admitted.load(Ordering::Relaxed) >= self.spawned.load(Ordering::Relaxed)
     }
 
-    /// Whether fewer workers than the default run, because they contend.
-    fn is_below_default(&self) -> bool {
-        self.admitted.load(Ordering::Relaxed) < self.limits.workers
-    }
-
     fn admit(&self, number: usize) {
         // Under the lock, so that no worker starts to wait between the check and the wake-up.
         let _admission = lock(&self.admission);
@@ -248,9 +243,11 @@ impl Permit {
         }
     }
 
-    /// Admits another worker, if fewer workers than the default run.
+    /// Admits another worker, if fewer workers than the default run, because they contend.
     pub(crate) fn release_if_limited(&mut self) {
-        if self.controller.as_ref().is_some_and(|controller| controller.is_below_default()) {
+        if let Some(controller) = &self.controller
+            && controller.admitted.load(Ordering::Relaxed) < controller.limits.workers
+        {
             self.release();
         }
     }

@@ -176,7 +176,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
                 backlog: waits.then(|| Backlog::new(regular_dst)),
             },
             by_others: 0,
-            report: DataReport::new(),
+            report: DataReport::default(),
         }
     }
 

@@ -54,18 +54,13 @@ pub(crate) struct Journal {
 
 /// The header identifies the source. Any change of the source, also of its inode, changes the
 /// header.
-fn header(src: &Stat) -> [u8; HEADER_BYTES] {
+fn header(src: &Stat) -> Vec<u8> {
     let id = FileId::of(src);
     let (changed, modified) = (ctime(src), mtime(src));
-    let signed = [changed.0, changed.1, modified.0, modified.1].map(i64::to_le_bytes);
-    let mut header = [0; HEADER_BYTES];
-    let fields =
-        [*MAGIC, id.dev.to_le_bytes(), id.ino.to_le_bytes(), file_bytes(src).to_le_bytes()];
-    for (place, field) in header.chunks_exact_mut(8).zip(fields.iter().chain(&signed)) {
-        place.copy_from_slice(field);
-    }
-    let sum = xxh3_64(&header[..HEADER_BYTES - 8]);
-    header[HEADER_BYTES - 8..].copy_from_slice(&sum.to_le_bytes());
+    let numbers = [id.dev, id.ino, file_bytes(src)].map(u64::to_le_bytes);
+    let times = [changed.0, changed.1, modified.0, modified.1].map(i64::to_le_bytes);
+    let mut header = [&MAGIC[..], numbers.as_flattened(), times.as_flattened()].concat();
+    header.extend(xxh3_64(&header).to_le_bytes());
     header
 }
 
@@ -103,7 +98,7 @@ impl Journal {
     /// Whether the journal `file` is one of `src` as it is now.
     pub(crate) fn is_of(file: BorrowedFd<'_>, src: &Stat) -> io::Result<bool> {
         let mut found = [0; HEADER_BYTES];
-        Ok(pread_full(file, &mut found, 0)? == HEADER_BYTES && found == header(src))
+        Ok(pread_full(file, &mut found, 0)? == HEADER_BYTES && header(src) == found)
     }
 
     /// The end of the next chunk, if it is valid.

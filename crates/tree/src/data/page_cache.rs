@@ -112,13 +112,6 @@ impl<'f> Footprint<'f> {
         }
         drop_pages(dst, written);
     }
-
-    /// Drops the other pages of the source: its copy has ended.
-    fn finish(mut self) {
-        if let Some(src) = self.src {
-            drop_absent(src, &mut self.absent, u64::MAX);
-        }
-    }
 }
 
 fn page_up(offset: u64) -> u64 {
@@ -204,10 +197,12 @@ impl PendingDrops {
         &mut self,
         reporter: &Reporter<'_>,
         files: &Files<'_>,
-        footprint: Footprint<'_>,
+        mut footprint: Footprint<'_>,
         rest: Range<u64>,
     ) {
-        footprint.finish();
+        if let Some(src) = footprint.src {
+            drop_absent(src, &mut footprint.absent, u64::MAX);
+        }
         if rest.is_empty() || !is_regular(files.dst.stat) {
             return;
         }

@@ -122,7 +122,7 @@ impl PendingSyncs {
         let results = self.results();
         for (written, result) in self.files.drain(..).zip(results) {
             let Written { fd, path, times_of, receipt, messages, .. } = written;
-            let (closed, timed) = close_with_times(fd, times_of.as_ref());
+            let [closed, timed] = close_with_times(fd, times_of.as_ref());
             let results = [(Action::Sync, result), (Action::Close, closed), (Action::Times, timed)];
             let failed = results.map(|(action, result)| result.err().map(failed_at(action, &path)));
             let failures: Vec<_> = failed.into_iter().flatten().collect();
@@ -310,11 +310,8 @@ pub(crate) fn write_after_name(fd: BorrowedFd<'_>, fs_type: Option<u64>) -> io::
 ///
 /// A server of SMB takes the time of a sync for that of the last modification. s3fs 1.90 forgets times that are set
 /// between a sync and the close.
-pub(super) fn close_with_times(
-    fd: OwnedFd,
-    src: Option<&Stat>,
-) -> (io::Result<()>, io::Result<()>) {
-    let Some(src) = src else { return (close(fd), Ok(())) };
+pub(super) fn close_with_times(fd: OwnedFd, src: Option<&Stat>) -> [io::Result<()>; 2] {
+    let Some(src) = src else { return [close(fd), Ok(())] };
     let timed = set_times(Handle::Open(fd.as_fd()), src);
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let kept = openat(CWD, Handle::proc_path(fd.as_fd()), flags, Mode::empty());
@@ -324,7 +321,7 @@ pub(super) fn close_with_times(
         Ok(Err(Errno::NOENT | Errno::STALE)) | Err(_) => timed,
         Ok(again) => again,
     };
-    (closed, timed)
+    [closed, timed]
 }
 
 /// Syncs the names in a directory and its attributes.

@@ -11,7 +11,6 @@ use super::engine_choice::chains::{ChainId, READ_WRITE};
 use super::engine_choice::profile::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
 use super::holes::{self, copy_without_zeros};
-use super::sync::Backlog;
 use crate::concurrency::Helpers;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
@@ -323,25 +322,19 @@ impl DataCopy<'_, '_, '_> {
             piece_bytes = piece_bytes.min(chunk_bytes);
         }
         let mut len = (end - self.position.at).min(piece_bytes);
-        if let Some(range_bytes) = self.wait_for_backlog()? {
-            len = len.min(range_bytes);
-        }
-        if let Some(footprint) = &mut self.medium.footprint {
-            footprint.before_reading(self.position.at + len);
-        }
-        Ok(len)
-    }
-
-    /// Waits for the medium, if the copy is too far ahead. Returns how many bytes may be copied until the next
-    /// call; `None` for any number.
-    fn wait_for_backlog(&mut self) -> Result<Option<u64>> {
         let waited = self.medium.wait(self.position.at, self.files.dst.fd);
         let written_bytes = waited.map_err(failed(Action::Write, self.files.dst.place))?;
         // Of a file that several processes copy, others may have written the range.
         if self.files.shared.is_none() {
             self.position.counters.iter().for_each(|counters| counters.wrote(written_bytes));
         }
-        Ok(self.medium.backlog.as_ref().map(Backlog::range_bytes))
+        if let Some(backlog) = &self.medium.backlog {
+            len = len.min(backlog.range_bytes());
+        }
+        if let Some(footprint) = &mut self.medium.footprint {
+            footprint.before_reading(self.position.at + len);
+        }
+        Ok(len)
     }
 
     /// Counts moved bytes.

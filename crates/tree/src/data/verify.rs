@@ -40,13 +40,11 @@ pub(crate) fn verify(
     let dst = reopen(files.dst.fd).map_err(failed(Action::OpenForReading, files.dst.place))?;
     let interrupted = || files.interrupted_unverified();
     let dst = FileAt { fd: dst.as_fd(), ..files.dst };
-    match compare(report, (files.src, dst), counters, interrupted)? {
-        Compared::Equal(digest) => Ok(digest.map(|digest| Verified { digest, past_cache })),
-        Compared::Differ(at) => {
-            let (src, dst) = (files.src.place.path(), files.dst.place.path());
-            Err(Diagnostic::Differs { src, dst, at })
-        }
-    }
+    let digest = compare(report, (files.src, dst), counters, interrupted)?.map_err(|at| {
+        let (src, dst) = (files.src.place.path(), files.dst.place.path());
+        Diagnostic::Differs { src, dst, at }
+    })?;
+    Ok(digest.map(|digest| Verified { digest, past_cache }))
 }
 
 /// Reads a range of both files again and compares it. The range was written and synced, maybe by a
@@ -71,10 +69,8 @@ pub(crate) fn verify_range(
     let is_last = range.end == file_bytes(files.src.stat);
     let end = if is_last { u64::MAX } else { range.end };
     let interrupted = || files.interrupted_unverified();
-    Ok(match compare_with(report, (files.src, dst), range.start..end, (None, None), interrupted)? {
-        Compared::Equal(_) => None,
-        Compared::Differ(at) => Some(at),
-    })
+    let range = range.start..end;
+    Ok(compare_with(report, (files.src, dst), range, (None, None), interrupted)?.err())
 }
 
 /// Compares the source `src` with the existing destination `dst`, which this run has not written.
@@ -89,10 +85,8 @@ pub(crate) fn compare_existing(
 ) -> Result<Option<Option<Verified>>> {
     let Ok(past_cache) = drop_cache(dst.fd) else { return Ok(None) };
     let interrupted = || Diagnostic::InterruptedBefore { dst: dst.place.path() };
-    Ok(match compare(report, (src, dst), None, interrupted)? {
-        Compared::Equal(digest) => Some(digest.map(|digest| Verified { digest, past_cache })),
-        Compared::Differ(_) => None,
-    })
+    let compared = compare(report, (src, dst), None, interrupted)?;
+    Ok(compared.ok().map(|digest| digest.map(|digest| Verified { digest, past_cache })))
 }
 
 /// Syncs the file and drops its pages. Returns whether no page is left in the cache.
@@ -132,19 +126,14 @@ fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 /// Bytes that are compared at once. Those of both files fit into a processor's cache.
 const BLOCK_BYTES: usize = 128 << 10;
 
-/// The result of [`compare`].
-pub(super) enum Compared {
-    /// The xxh3-128 of both, if receipts are kept.
-    Equal(Option<u128>),
-    /// The offset of the first difference.
-    Differ(u64),
-}
+/// The xxh3-128 of both files, if receipts are kept; or the offset of the first difference.
+type Compared = Result<Option<u128>, u64>;
 
 /// Compares both files from end to end. `counters` count what was read back.
 ///
 /// # Errors
 /// Failures to read; `interrupted` if the run is.
-pub(super) fn compare(
+fn compare(
     report: &Reporter<'_>,
     files: (FileAt<'_>, FileAt<'_>),
     counters: Option<&WorkerCounters>,
@@ -218,7 +207,7 @@ impl<'f, G: Fn() -> Result<()>> Comparison<'f, G> {
                     return Ok(Some(self.equal()));
                 }
                 Next::Hole { src_end, dst_end } => {
-                    return Ok(Some(Compared::Differ(src_end.min(dst_end))));
+                    return Ok(Some(Err(src_end.min(dst_end))));
                 }
                 Next::Unknown => return Ok(None),
             };
@@ -278,7 +267,7 @@ impl<'f, G: Fn() -> Result<()>> Comparison<'f, G> {
             if src_block != dst_block {
                 let pairs = src_block.iter().zip(dst_block);
                 let same = pairs.take_while(|(src, dst)| src == dst).count();
-                return Ok(Some(Compared::Differ(self.at + same as u64)));
+                return Ok(Some(Err(self.at + same as u64)));
             }
             if let Some(hash) = &mut self.hash {
                 hash.update(dst_block);
@@ -299,7 +288,7 @@ impl<'f, G: Fn() -> Result<()>> Comparison<'f, G> {
     }
 
     fn equal(&self) -> Compared {
-        Compared::Equal(self.hash.as_ref().map(Xxh3::digest128))
+        Ok(self.hash.as_ref().map(Xxh3::digest128))
     }
 }
 
@@ -383,10 +372,7 @@ mod tests {
                 let report = Reporter::new(&Silent, &options, &never);
                 let files = (at(src_file.as_fd()), at(dst_file.as_fd()));
                 let compared = compare(&report, files, None, || panic!("nothing interrupts it"));
-                let found = match compared.expect("both can be read") {
-                    Compared::Equal(_) => None,
-                    Compared::Differ(at) => Some(at),
-                };
+                let found = compared.expect("both can be read").err();
                 let [src_bytes, dst_bytes] = [src_path, dst_path].map(|path| {
                     let bytes = read(&path).expect("a file");
                     std::fs::remove_file(path).expect("it is there");

@@ -122,7 +122,7 @@ impl DataWorker {
         times_of: Option<&Stat>,
     ) -> Result<()> {
         if !cx.options.durable {
-            let (closed, timed) = close_with_times(fd, times_of);
+            let [closed, timed] = close_with_times(fd, times_of);
             if let Err(errno) = timed {
                 cx.report.report(failed(Action::Times, place)(errno));
             }
@@ -253,11 +253,8 @@ impl DataWorker {
     }
 
     /// The index of the state for the pair of file systems.
-    pub(super) fn pair(
-        &mut self,
-        options: &Options,
-        Endpoints { src, dst }: Endpoints<'_>,
-    ) -> usize {
+    pub(super) fn pair(&mut self, options: &Options, ends: Endpoints<'_>) -> usize {
+        let Endpoints { src, dst } = ends;
         // Any two numbers that belong together.
         let key = FileId { dev: src.dev, ino: dst.dev };
         let known = self.pairs.iter().position(|(known, _)| *known == key);

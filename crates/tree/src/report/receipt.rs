@@ -87,7 +87,7 @@ impl Receipt {
 }
 
 /// What was done with the data of one file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DataReport {
     pub(crate) data_bytes: u64,
     pub(crate) hole_bytes: u64,
@@ -99,21 +99,6 @@ pub(crate) struct DataReport {
     /// Kept with it.
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) verified: Option<Verified>,
-}
-
-impl DataReport {
-    /// No data is copied yet.
-    pub(crate) fn new() -> DataReport {
-        DataReport {
-            data_bytes: 0,
-            hole_bytes: 0,
-            changed: false,
-            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
-            chosen: None,
-            attempts: Vec::new(),
-            verified: None,
-        }
-    }
 }
 
 /// What was created for a source.
@@ -238,6 +223,13 @@ pub struct Offload {
     pub reflink: &'static str,
     /// How holes were found.
     pub sparse: SparseDetection,
+}
+
+/// No data is copied yet.
+impl Default for Offload {
+    fn default() -> Offload {
+        Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No }
+    }
 }
 
 /// How holes were found.

@@ -35,17 +35,11 @@ pub(crate) struct Groups {
 }
 
 /// The lock for one directory.
-pub(crate) enum CreationLock {
-    /// The directory alone.
-    Directory(Mutex<()>),
-    /// The allocation group of the directory.
-    Group { groups: Arc<Groups>, at: usize },
-}
-
-impl Default for CreationLock {
-    fn default() -> CreationLock {
-        CreationLock::Directory(Mutex::default())
-    }
+#[derive(Default)]
+pub(crate) struct CreationLock {
+    own: Mutex<()>,
+    /// The allocation groups of its file system, and which of them it is in: its lock is in the place of its own.
+    group: Option<(Arc<Groups>, usize)>,
 }
 
 impl CreationLocks {
@@ -61,11 +55,12 @@ impl CreationLocks {
             known.push((id.dev, geometry.map(|geometry| Arc::new(Groups::new(geometry)))));
             known.len() - 1
         });
-        known[at].1.clone().map_or_else(CreationLock::default, |groups| {
+        let group = known[at].1.clone().map(|groups| {
             let group = usize::try_from(id.ino >> groups.geometry.group_shift);
             let at = group.unwrap_or_default() % groups.locks.len();
-            CreationLock::Group { groups, at }
-        })
+            (groups, at)
+        });
+        CreationLock { group, ..CreationLock::default() }
     }
 }
 
@@ -79,9 +74,9 @@ impl Groups {
 impl CreationLock {
     /// Waits until no other worker creates files there.
     pub(crate) fn lock_creation(&self) -> MutexGuard<'_, ()> {
-        lock_spinning(match self {
-            CreationLock::Directory(creating) => creating,
-            CreationLock::Group { groups, at } => &groups.locks[*at],
+        lock_spinning(match &self.group {
+            None => &self.own,
+            Some((groups, at)) => &groups.locks[*at],
         })
     }
 }
@@ -172,9 +167,9 @@ mod tests {
             };
             let creation_locks: Vec<_> = (0..40).map(lock_of).collect();
             let first = creation_locks[0].lock_creation();
-            let is_free = |lock: &CreationLock| match lock {
-                CreationLock::Directory(creating) => creating.try_lock().is_ok(),
-                CreationLock::Group { groups, at } => groups.locks[*at].try_lock().is_ok(),
+            let is_free = |lock: &CreationLock| match &lock.group {
+                None => lock.own.try_lock().is_ok(),
+                Some((groups, at)) => groups.locks[*at].try_lock().is_ok(),
             };
             let others = creation_locks.iter().skip(1).filter(|lock| !is_free(lock)).count();
             // A file system of some megabytes has four groups.

@@ -55,7 +55,8 @@ impl Predictor {
         let half = if planned.situation.no_cache { &self.no_cache } else { &self.cached };
         let Half { between, lines } = half;
         let jobs = || planned.jobs;
-        let load = load(planned, &jobs);
+        let others_busy = planned.situation.in_flight == InFlight::Several;
+        let load = WorkerLoad { others_busy, jobs: &jobs };
         let residency = planned.situation.residency;
         match lines.choose(planned.bytes, load, between, || Some(residency)) {
             Some(line) => lines.variants(line, between),
@@ -65,10 +66,6 @@ impl Predictor {
             }
         }
     }
-}
-
-fn load<'c>(planned: &PlannedFile, jobs: &'c dyn Fn() -> usize) -> WorkerLoad<'c> {
-    WorkerLoad { others_busy: planned.situation.in_flight == InFlight::Several, jobs }
 }
 
 #[cfg(test)]

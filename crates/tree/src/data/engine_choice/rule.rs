@@ -162,11 +162,6 @@ impl Between {
         self.may_share && bytes >= SHARED_BYTES_MIN
     }
 
-    /// Whether `bytes` of data are shared among workers.
-    fn is_shared(&self, bytes: u64, load: WorkerLoad<'_>) -> bool {
-        self.may_share(bytes) && !load.others_busy && workers((load.jobs)()) > 1
-    }
-
     /// The row for `bytes` of data. `is_absent` finds out whether nothing of the source is in the page cache; it
     /// is called if that matters.
     pub(crate) fn row(
@@ -175,7 +170,7 @@ impl Between {
         load: WorkerLoad<'_>,
         is_absent: &dyn Fn() -> bool,
     ) -> RowChoice {
-        let is_shared = self.is_shared(bytes, load);
+        let is_shared = self.may_share(bytes) && !load.others_busy && workers((load.jobs)()) > 1;
         let case = Case { between: self, bytes, is_shared, is_absent };
         let index = RULE.iter().position(|row| (row.applies)(&case));
         let index = index.expect("the last row applies to every file");
