@@ -37,10 +37,9 @@ pub use report::receipt::{
 pub use report::wording::fill;
 pub use request::filter::{BadGlob, Filter, IgnoreFile, Rule};
 pub use request::options::{
-    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
-    Reflink, Sparse,
+    Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule, Options,
+    Preserve, Reflink, Request, Sparse,
 };
-pub use request::options::{Destination, Request};
 pub use shared::partners::{Event, Inbox, Load, Partners, Partnership, ShareEnd, Surplus};
 pub use shared::shared_file::{Answer, RangeBytes};
 pub use walk::contexts::Outcome;

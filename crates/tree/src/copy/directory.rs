@@ -13,7 +13,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 
 use super::context::{CopyContext, CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
-use crate::destination::dry_run::{DryRun, path_to_itself};
+use crate::destination::dry_run::DryRun;
 use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
@@ -224,15 +224,8 @@ fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
     if let Some(dry_run) = cx.dry_run() {
         return dry_run_create(cx, dry_run, entry);
     }
-    let create = || {
-        create_and_open(
-            cx,
-            &entry.dst,
-            &entry.src_stat,
-            Action::CreateDirectory,
-            entry.inherits_acl,
-        )
-    };
+    let action = Action::CreateDirectory;
+    let create = || create_and_open(cx, &entry.dst, &entry.src_stat, action, entry.inherits_acl);
     let created = match entry.dst.trust {
         Trust::Created => create()?,
         Trust::Operand | Trust::PreExisting => {
@@ -254,7 +247,7 @@ fn dry_run_create(
     if dry_run.record_directory(entry.dst.path()) {
         entry.announce_copy(cx.report, None);
     }
-    if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(&entry.src_stat))
+    if let Some(below) = dry_run.path_to_itself(cx.options, entry)
         && !entry.operand.into_itself.swap(true, Ordering::Relaxed)
     {
         let below = below.as_os_str();

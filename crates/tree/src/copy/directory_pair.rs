@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, Stat, fstat, mkdirat};
 
 use super::context::CopyContext;
 use crate::entry::Operand;
-use crate::fs::{Dir, FileId, Place, dir, fs_type, open_destination, open_operand};
+use crate::fs::{Dir, Place, dir, fs_type, open_destination, open_operand};
 use crate::metadata::{
     NewMode, denied_by_default_acl, drops_inherited_acl, is_created_private, set_permissions,
     sets_attributes_later,
@@ -87,8 +87,11 @@ pub(crate) fn create_and_open(
     let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)
         .map_err(failed(Action::EnterDestination, dst))?;
     let mut stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
-    let parent = fstat(dst.dir).ok();
-    if !is_own(cx, &fd, &stat, parent.as_ref()) {
+    // It is the one that was just created, as far as can be told: it is on the file system of its
+    // parent and belongs to the caller. Network file systems may give it another owner.
+    let is_elsewhere = fstat(dst.dir).is_ok_and(|parent| parent.st_dev != stat.st_dev);
+    let is_own = cx.security().caller.owns(&stat) || !fs_type::is_on_reliable_fs(fd.as_fd());
+    if is_elsewhere || !is_own {
         return Err(Diagnostic::DestinationReplaced { dst: dst.path() });
     }
     let created_mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
@@ -116,11 +119,4 @@ pub(crate) fn create_and_open(
     };
     let mode = (wanted.as_raw_mode() != stat.st_mode & 0o7777).then_some(wanted);
     Ok(OpenDirectory { fd, stat, mode })
-}
-
-/// Whether a directory is the one that was just created, as far as can be told: it is on the file
-/// system of its parent and belongs to the caller. Network file systems may give it another owner.
-fn is_own(cx: &CopyContext<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> bool {
-    let same_device = parent.is_none_or(|parent| FileId::of(parent).dev == FileId::of(stat).dev);
-    same_device && (cx.security().caller.owns(stat) || !fs_type::is_on_reliable_fs(fd.as_fd()))
 }

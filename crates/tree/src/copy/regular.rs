@@ -55,11 +55,10 @@ pub(crate) fn copy_file(
         // Opening a fifo waits for a writer.
         cx.report.deferred_init();
     }
-    let opened = match state.source.take() {
+    let OpenFile { fd: src, stat: src_now } = match state.source.take() {
         Some(source) => *source,
         None => open_source(worker.data.fs_types.known_of(&entry.src_stat), entry)?,
     };
-    let OpenFile { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
     let is_shared = may_share(cx, entry, &state, &src_now);
     let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };

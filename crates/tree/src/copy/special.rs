@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker, remember, skipped};
 use crate::destination::context::Dst;
-use crate::destination::dry_run::{may_create, may_have_another_name};
+use crate::destination::dry_run::may_create;
 use crate::destination::prepare::{DestinationState, remove};
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
@@ -97,14 +97,8 @@ pub(crate) fn link_source(
     })?;
     if let Some(dry_run) = cx.dry_run() {
         let follow = flags == AtFlags::SYMLINK_FOLLOW;
-        may_have_another_name(
-            cx.security().caller,
-            dry_run,
-            (&entry.src, &entry.src_stat),
-            follow,
-            &entry.dst,
-        )
-        .map_err(error)?;
+        let (caller, src) = (cx.security().caller, (&entry.src, &entry.src_stat));
+        dry_run.may_have_another_name(caller, src, follow, &entry.dst).map_err(error)?;
     }
     if before {
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });

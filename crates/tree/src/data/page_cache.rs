@@ -162,7 +162,7 @@ fn drop_read(src: BorrowedFd<'_>, range: Range<u64>) {
 }
 
 /// An error leaves pages in the cache, which does no harm.
-fn drop_pages(fd: BorrowedFd<'_>, range: Range<u64>) {
+pub(super) fn drop_pages(fd: BorrowedFd<'_>, range: Range<u64>) {
     if let Some(len) = std::num::NonZeroU64::new(range.end - range.start) {
         let _ = fadvise(fd, range.start, Some(len), Advice::DontNeed);
     }

@@ -8,8 +8,7 @@ use std::time::Duration;
 use rustix::fs::{fdatasync, ftruncate};
 use rustix::io::retry_on_intr;
 
-use super::context::DataContext;
-use super::context::{Files, Shared};
+use super::context::{DataContext, Files, Shared};
 use super::data_copy::DataCopy;
 use super::journal::RangeRecords;
 use super::sync::sync_file;

@@ -104,7 +104,7 @@ impl DataCopy<'_, '_, '_> {
     /// Takes processors that other workers do not use for an extent of `bytes`, or returns them.
     /// Returns whether the chain has to be chosen again.
     fn adjust_helpers(&mut self, bytes: u64) -> bool {
-        if !self.engines.chains.may_share(bytes) {
+        if !self.engines.chains.between.may_share(bytes) {
             return false;
         }
         let engines = &self.cx.engines;
@@ -252,7 +252,8 @@ impl DataCopy<'_, '_, '_> {
                 }
             }
         };
-        let moved = selected.copy(pair, (self.report.data_bytes, span), &mut observe);
+        let bytes_before = self.report.data_bytes;
+        let moved = selected.chain.file_after(pair, bytes_before).copy(span, &mut observe);
         if self.cx.report.keeps_attempts() && self.report.chosen.is_none() {
             self.report.chosen = Some(selected.chosen.clone());
         }

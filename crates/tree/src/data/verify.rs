@@ -4,7 +4,6 @@
 //! cachestat(2) tells whether all pages are gone. If not, as on tmpfs, or if that is not known, as
 //! before Linux 6.5, the cached copy is compared and the receipt says so.
 
-use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -17,6 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::context::Files;
 use super::data_copy::is_sparse;
 use super::holes::{Extent, next_data};
+use super::page_cache::drop_pages;
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{FileAt, Handle, TMPFS, file_bytes, fs_type_of, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, WorkerCounters, failed};
@@ -58,12 +58,7 @@ pub(crate) fn verify_range(
     range: ByteRange,
 ) -> Result<Option<u64>> {
     // Hints. What another host has written is not cached here, or is old once the file is opened anew.
-    let _ = fadvise(
-        files.dst.fd,
-        range.start,
-        NonZeroU64::new(range.end - range.start),
-        Advice::DontNeed,
-    );
+    drop_pages(files.dst.fd, range.start..range.end);
     let dst = reopen(files.dst.fd).map_err(failed(Action::OpenForReading, files.dst.place))?;
     let dst = FileAt { fd: dst.as_fd(), ..files.dst };
     let is_last = range.end == file_bytes(files.src.stat);

@@ -81,6 +81,71 @@ impl DryRun {
         open_placeholder(dst, action)
     }
 
+    /// The error of linkat(2) from the source `src`, which `stat` describes, to `dst`: EXDEV on another
+    /// file system; EPERM for an immutable file, and for a protected one of another user
+    /// (proc_sys_fs(5)).
+    pub(crate) fn may_have_another_name(
+        &self,
+        caller: Caller,
+        (src, stat): (&Place<'_>, &Stat),
+        follow: bool,
+        dst: &Place<'_>,
+    ) -> io::Result<()> {
+        let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+        let protected = || std::fs::read("/proc/sys/fs/protected_hardlinks");
+        let are_protected = || protected().is_ok_and(|text| text.trim_ascii() != b"0");
+        if !caller.is_root() && !caller.owns(stat) && are_protected() {
+            let is_privileged = stat.st_mode & 0o4000 != 0 || stat.st_mode & 0o2010 == 0o2010;
+            let both = Access::READ_OK | Access::WRITE_OK;
+            let may_change = || accessat(src.dir, src.name, both, flags | AtFlags::EACCESS).is_ok();
+            if !is_regular(stat) || is_privileged || !may_change() {
+                return Err(Errno::PERM);
+            }
+        }
+        let device = match dst.trust {
+            Trust::Created => self.device.load(Ordering::Relaxed),
+            Trust::Operand | Trust::PreExisting => FileId::of(&dst.stat_above()?).dev,
+        };
+        let is_on_other_device = |stat: &Stat| FileId::of(stat).dev != device;
+        // Overlayfs may show a file on another device than its directory.
+        let parent_differs = || {
+            let is_link = follow && src.stat(false).is_ok_and(|link| is_symlink(&link));
+            is_link || src.stat_above().is_ok_and(|above| is_on_other_device(&above))
+        };
+        if is_on_other_device(stat) && parent_differs() {
+            return Err(Errno::XDEV);
+        }
+        let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+        match statx(src.dir, src.name, flags, StatxFlags::empty()) {
+            Ok(found) if found.stx_attributes.intersects(fixed) => Err(Errno::PERM),
+            // Old kernels have no statx(2).
+            _ => Ok(()),
+        }
+    }
+
+    /// The path from the directory `entry.src` down to its own destination, if the copy would reach
+    /// that. It is empty if it cannot be determined.
+    pub(crate) fn path_to_itself(&self, options: &Options, entry: &Entry<'_>) -> Option<PathBuf> {
+        let src = FileId::of(&entry.src_stat);
+        if entry.dst.trust == Trust::Created {
+            if entry.device.is_some_and(|device| device != src.dev) {
+                return None;
+            }
+            let ancestors = lock(&self.ancestors);
+            let mut paths = ancestors.iter().filter(|(id, _)| *id == src).map(|(_, path)| path);
+            return paths.find(|path| !is_path_left_out(options, entry, path)).cloned();
+        }
+        // Unless links are followed, no directory below an operand is above its destination.
+        if options.follow == Follow::Always {
+            self.record_ancestors(&entry.dst);
+        }
+        if !is_within(entry.dst.dir, src).unwrap_or(false) {
+            return None;
+        }
+        let path = path_below(entry).unwrap_or_default();
+        (!is_path_left_out(options, entry, &path)).then_some(path)
+    }
+
     /// An identity that no file has.
     pub(crate) fn new_id(&self) -> FileId {
         FileId { dev: u64::MAX, ino: self.ids.fetch_add(1, Ordering::Relaxed) }
@@ -120,75 +185,6 @@ pub(crate) fn may_create(dst: &Place<'_>, if_slash: Option<Errno>) -> io::Result
     let writable = Access::WRITE_OK | Access::EXEC_OK;
     accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)?;
     if_slash.filter(|_| dst.name.to_bytes().ends_with(b"/")).map_or(Ok(()), Err)
-}
-
-/// The error of linkat(2) from the source `src`, which `stat` describes, to `dst`: EXDEV on another
-/// file system; EPERM for an immutable file, and for a protected one of another user
-/// (proc_sys_fs(5)).
-pub(crate) fn may_have_another_name(
-    caller: Caller,
-    dry_run: &DryRun,
-    (src, stat): (&Place<'_>, &Stat),
-    follow: bool,
-    dst: &Place<'_>,
-) -> io::Result<()> {
-    let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-    let protected = || std::fs::read("/proc/sys/fs/protected_hardlinks");
-    let are_protected = || protected().is_ok_and(|text| text.trim_ascii() != b"0");
-    if !caller.is_root() && !caller.owns(stat) && are_protected() {
-        let is_privileged = stat.st_mode & 0o4000 != 0 || stat.st_mode & 0o2010 == 0o2010;
-        let both = Access::READ_OK | Access::WRITE_OK;
-        let may_change = || accessat(src.dir, src.name, both, flags | AtFlags::EACCESS).is_ok();
-        if !is_regular(stat) || is_privileged || !may_change() {
-            return Err(Errno::PERM);
-        }
-    }
-    let device = match dst.trust {
-        Trust::Created => dry_run.device.load(Ordering::Relaxed),
-        Trust::Operand | Trust::PreExisting => FileId::of(&dst.stat_above()?).dev,
-    };
-    let is_on_other_device = |stat: &Stat| FileId::of(stat).dev != device;
-    // Overlayfs may show a file on another device than its directory.
-    let parent_differs = || {
-        let is_link = follow && src.stat(false).is_ok_and(|link| is_symlink(&link));
-        is_link || src.stat_above().is_ok_and(|above| is_on_other_device(&above))
-    };
-    if is_on_other_device(stat) && parent_differs() {
-        return Err(Errno::XDEV);
-    }
-    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
-    match statx(src.dir, src.name, flags, StatxFlags::empty()) {
-        Ok(found) if found.stx_attributes.intersects(fixed) => Err(Errno::PERM),
-        // Old kernels have no statx(2).
-        _ => Ok(()),
-    }
-}
-
-/// The path from the directory `entry.src` down to its own destination, if the copy would reach
-/// that. It is empty if it cannot be determined.
-pub(crate) fn path_to_itself(
-    options: &Options,
-    dry_run: &DryRun,
-    entry: &Entry<'_>,
-    src: FileId,
-) -> Option<PathBuf> {
-    if entry.dst.trust == Trust::Created {
-        if entry.device.is_some_and(|device| device != src.dev) {
-            return None;
-        }
-        let ancestors = lock(&dry_run.ancestors);
-        let mut paths = ancestors.iter().filter(|(id, _)| *id == src).map(|(_, path)| path);
-        return paths.find(|path| !is_path_left_out(options, entry, path)).cloned();
-    }
-    // Unless links are followed, no directory below an operand is above its destination.
-    if options.follow == Follow::Always {
-        dry_run.record_ancestors(&entry.dst);
-    }
-    if !is_within(entry.dst.dir, src).unwrap_or(false) {
-        return None;
-    }
-    let path = path_below(entry).unwrap_or_default();
-    (!is_path_left_out(options, entry, &path)).then_some(path)
 }
 
 /// The path of the destination below the source.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::Instant;
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, statat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, statat};
 use rustix::io::Errno;
 
 use super::contexts::with_context;
@@ -54,41 +54,29 @@ pub(super) fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
     open_for_search(CWD, &c_name(name.as_bytes())?)
 }
 
+/// A directory that operands are copied into, which the user called `path`.
+struct Target<'t> {
+    cx: &'t CopyContext<'t>,
+    dir: Arc<OwnedFd>,
+    path: &'t Path,
+    dir_path: DirPath,
+    inherits_acl: AtomicBool,
+    /// With `--parents`, the directories of the last operand.
+    previous: Mutex<Parents>,
+}
+
 /// Copies every source into the directory `dir`, which the user called `dir_name`.
 fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
-    let target = Arc::new(dir);
-    let target_path = Path::new(dir_name);
-    let id = fstat(&target).ok().map(|stat| FileId::of(&stat));
-    let dir_path = DirPath::top(target_path, Some(Anchor::Held(target.clone())), id);
-    let inherits_acl = AtomicBool::new(has_default_acl(cx.options, target.as_fd()));
-    record_preexisting_symlinks(cx, request, target.as_fd());
+    let (dir, path) = (Arc::new(dir), Path::new(dir_name));
+    let anchor = Some(Anchor::Held(dir.clone()));
+    let dir_path = DirPath::top(path, anchor, FileId::of_open(&dir).ok());
+    let inherits_acl = AtomicBool::new(has_default_acl(cx.options, dir.as_fd()));
+    record_preexisting_symlinks(cx, request, dir.as_fd());
     let mut worker = CopyWorker::new(cx);
-    let previous = Mutex::new(Parents::default());
-    let copy = |worker: &mut CopyWorker, source: &OsStr| {
-        let source = source_name(cx.options, source);
-        if cx.options.parents {
-            let target = TargetDir { fd: target.as_fd(), dir_path: &dir_path };
-            return copy_with_parents(cx, worker, source, (target, target_path), &previous);
-        }
-        let name = last_component(source);
-        let operand = OperandEntry {
-            source,
-            dir: target.as_fd(),
-            name,
-            path: join(target_path, OsStr::from_bytes(name)),
-            dst_dir: Some(&dir_path),
-            trust: Trust::PreExisting,
-            inherits_acl: inherits_acl.load(Ordering::Relaxed),
-        };
-        operand.copy(cx, worker);
-        if name == b"." {
-            // The copy may have set attributes of the target itself.
-            inherits_acl.store(has_default_acl(cx.options, target.as_fd()), Ordering::Relaxed);
-        }
-    };
-    copy_each(cx, &mut worker, target.as_fd(), &request.sources, &copy);
+    let target = Target { cx, dir, path, dir_path, inherits_acl, previous: Mutex::default() };
+    target.copy_each(&mut worker, &request.sources);
     worker.data.release(cx.data);
-    cx.data.syncer.sync_directory(target.as_fd(), || target_path.to_owned());
+    cx.data.syncer.sync_directory(target.dir.as_fd(), || path.to_owned());
     cx.data.syncer.sync_file_systems();
 }
 
@@ -106,35 +94,56 @@ fn record_preexisting_symlinks(cx: &CopyContext<'_>, request: &Request, target: 
     }
 }
 
-/// Copies one source to its whole name below the target directory.
-fn copy_with_parents(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    source: &[u8],
-    (target, target_path): (TargetDir<'_>, &Path),
-    previous: &Mutex<Parents>,
-) {
-    let last = std::mem::take(&mut *lock(previous));
-    let parents = match parents::descend(cx, target, target_path, source, last) {
-        Ok(parents) => parents,
-        Err(diagnostic) => return cx.report.report(diagnostic),
-    };
-    let TargetDir { fd: dir, dir_path } = parents.last().unwrap_or(target);
-    // Leading slashes are the root directory; trailing ones add nothing.
-    let start = source.iter().position(|&byte| byte != b'/').unwrap_or(source.len());
-    let operand = OperandEntry {
-        source,
-        dir,
-        name: last_component_verbatim(source),
-        path: join(target_path, OsStr::from_bytes(trim_slashes(&source[start..]))),
-        dst_dir: Some(dir_path),
-        trust: if parents.is_last_new() { Trust::Created } else { Trust::PreExisting },
-        inherits_acl: has_default_acl(cx.options, dir),
-    };
-    operand.copy(cx, worker);
-    parents::finish(cx, &parents);
-    if !cx.options.dry_run {
-        *lock(previous) = parents;
+impl Target<'_> {
+    /// Copies one source with one worker.
+    fn copy(&self, worker: &mut CopyWorker, source: &OsStr) {
+        let (cx, dir, source) = (self.cx, self.dir.as_fd(), source_name(self.cx.options, source));
+        if cx.options.parents {
+            return self.copy_with_parents(worker, source);
+        }
+        let name = last_component(source);
+        let operand = OperandEntry {
+            source,
+            dir,
+            name,
+            path: join(self.path, OsStr::from_bytes(name)),
+            dst_dir: Some(&self.dir_path),
+            trust: Trust::PreExisting,
+            inherits_acl: self.inherits_acl.load(Ordering::Relaxed),
+        };
+        operand.copy(cx, worker);
+        if name == b"." {
+            // The copy may have set attributes of the target itself.
+            self.inherits_acl.store(has_default_acl(cx.options, dir), Ordering::Relaxed);
+        }
+    }
+
+    /// Copies one source to its whole name below the target directory.
+    fn copy_with_parents(&self, worker: &mut CopyWorker, source: &[u8]) {
+        let cx = self.cx;
+        let target = TargetDir { fd: self.dir.as_fd(), dir_path: &self.dir_path };
+        let last = std::mem::take(&mut *lock(&self.previous));
+        let parents = match parents::descend(cx, target, self.path, source, last) {
+            Ok(parents) => parents,
+            Err(diagnostic) => return cx.report.report(diagnostic),
+        };
+        let TargetDir { fd: dir, dir_path } = parents.last().unwrap_or(target);
+        // Leading slashes are the root directory; trailing ones add nothing.
+        let start = source.iter().position(|&byte| byte != b'/').unwrap_or(source.len());
+        let operand = OperandEntry {
+            source,
+            dir,
+            name: last_component_verbatim(source),
+            path: join(self.path, OsStr::from_bytes(trim_slashes(&source[start..]))),
+            dst_dir: Some(dir_path),
+            trust: if parents.is_last_new() { Trust::Created } else { Trust::PreExisting },
+            inherits_acl: has_default_acl(cx.options, dir),
+        };
+        operand.copy(cx, worker);
+        parents::finish(cx, &parents);
+        if !cx.options.dry_run {
+            *lock(&self.previous) = parents;
+        }
     }
 }
 
@@ -279,81 +288,86 @@ const PARALLEL_MIN: usize = 32;
 /// file.
 const PARALLEL_LARGE_MIN: usize = 2;
 
-/// Copies one operand with one worker.
-type CopyOperand<'c> = &'c (dyn Fn(&mut CopyWorker, &OsStr) + Sync);
-
-/// Copies each of `sources` into the directory `target`, with `copy`.
-pub(crate) fn copy_each(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    target: BorrowedFd<'_>,
-    sources: &[OsString],
-    copy: CopyOperand<'_>,
-) {
-    let phase = SingleWorkerPhase::new(first_bounds(cx.options), worker);
-    let mut rest = sources;
-    let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
-        && !cx.options.copies_in_order()
-        && !cx.options.parents
-        && !cx.options.dry_run;
-    while !rest.is_empty() && !cx.report.interrupted() {
-        let is_long = phase.is_over(worker);
-        if is_long {
-            cx.report.deferred_init();
-        }
-        let parallel_min = match may_share && rest.len() >= PARALLEL_LARGE_MIN {
-            true if is_large(cx, &rest[0]) => PARALLEL_LARGE_MIN,
-            true if is_long => PARALLEL_MIN,
-            _ => usize::MAX,
-        };
-        let mut parallel = 0;
-        if rest.len() >= parallel_min {
-            // If no files can be created there, errors are reported in the order of operands.
-            let may_create = Access::WRITE_OK | Access::EXEC_OK;
-            may_share = accessat(target, c".", may_create, AtFlags::EACCESS).is_ok();
-            parallel = if may_share { count_independent(cx, target, rest) } else { 0 };
-        }
-        let (now, later) = rest.split_at(parallel.max(1));
-        if parallel < parallel_min {
-            for source in now.iter().take_while(|_| !cx.report.interrupted()) {
-                worker.entries += 1;
-                copy(worker, source);
+impl Target<'_> {
+    /// Copies each of `sources`.
+    fn copy_each(&self, worker: &mut CopyWorker, sources: &[OsString]) {
+        let cx = self.cx;
+        let phase = SingleWorkerPhase::new(first_bounds(cx.options), worker);
+        let mut rest = sources;
+        let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
+            && !cx.options.copies_in_order()
+            && !cx.options.parents
+            && !cx.options.dry_run;
+        while !rest.is_empty() && !cx.report.interrupted() {
+            let is_long = phase.is_over(worker);
+            if is_long {
+                cx.report.deferred_init();
             }
-        } else {
-            copy_in_parallel(cx, worker, now, copy);
+            let parallel_min = match may_share && rest.len() >= PARALLEL_LARGE_MIN {
+                true if is_large(cx, &rest[0]) => PARALLEL_LARGE_MIN,
+                true if is_long => PARALLEL_MIN,
+                _ => usize::MAX,
+            };
+            let mut parallel = 0;
+            if rest.len() >= parallel_min {
+                // If no files can be created there, errors are reported in the order of operands.
+                let may_create = Access::WRITE_OK | Access::EXEC_OK;
+                may_share = accessat(&self.dir, c".", may_create, AtFlags::EACCESS).is_ok();
+                parallel = if may_share { self.count_independent(rest) } else { 0 };
+            }
+            let (now, later) = rest.split_at(parallel.max(1));
+            if parallel < parallel_min {
+                for source in now.iter().take_while(|_| !cx.report.interrupted()) {
+                    worker.entries += 1;
+                    self.copy(worker, source);
+                }
+            } else {
+                self.copy_in_parallel(worker, now);
+            }
+            rest = later;
         }
-        rest = later;
     }
-}
 
-fn copy_in_parallel(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    sources: &[OsString],
-    copy: CopyOperand<'_>,
-) {
-    cx.report.deferred_init();
-    // Messages about earlier operands come before those about these.
-    worker.data.sync(cx.data);
-    let limits = worker_limits(cx.options);
-    let workers = ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len());
-    let controller = Arc::new(ConcurrencyController::new(limits.within(workers)));
-    let shared = Shared { cx, sources, copy, next: AtomicUsize::new(0), controller };
-    thread::scope(|scope| {
-        // None waits for a worker that panics.
-        let _open_guard = OnDrop(|| shared.controller.open());
-        shared.work(worker, scope);
-    });
-    // And messages about these before those about later ones.
-    worker.data.sync(cx.data);
-    cx.report.order.flush(cx.report.observer);
+    fn copy_in_parallel(&self, worker: &mut CopyWorker, sources: &[OsString]) {
+        let cx = self.cx;
+        cx.report.deferred_init();
+        // Messages about earlier operands come before those about these.
+        worker.data.sync(cx.data);
+        let limits = worker_limits(cx.options);
+        let workers = ResourceLimits::of_process(cx.options, limits.most).workers;
+        let limits = limits.within(workers.min(sources.len()));
+        let controller = Arc::new(ConcurrencyController::new(limits));
+        let shared = Shared { target: self, sources, next: AtomicUsize::new(0), controller };
+        thread::scope(|scope| {
+            // None waits for a worker that panics.
+            let _open_guard = OnDrop(|| shared.controller.open());
+            shared.work(worker, scope);
+        });
+        // And messages about these before those about later ones.
+        worker.data.sync(cx.data);
+        cx.report.order.flush(cx.report.observer);
+    }
+
+    /// How many of the first `sources` can be copied in any order.
+    fn count_independent(&self, sources: &[OsString]) -> usize {
+        let mut names = HashSet::default();
+        let is_independent = |source: &&OsString| {
+            let source = source_name(self.cx.options, source);
+            let name = last_component(source);
+            // Some directories ignore the case of names.
+            let folded = String::from_utf8_lossy(name).to_lowercase();
+            let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
+            let is_absent = || matches!(lstat(&self.dir, &*name), Err(Errno::NOENT));
+            names.insert(folded) && can_be_read(self.cx, &source) && is_absent()
+        };
+        sources.iter().take_while(is_independent).count()
+    }
 }
 
 /// Operands that several workers copy.
 struct Shared<'s> {
-    cx: &'s CopyContext<'s>,
+    target: &'s Target<'s>,
     sources: &'s [OsString],
-    copy: CopyOperand<'s>,
     /// Index of the next operand that no worker has taken.
     next: AtomicUsize,
     controller: Arc<ConcurrencyController>,
@@ -363,33 +377,30 @@ impl Shared<'_> {
     /// Copies one operand after the other, and starts other workers where the controller wants
     /// them.
     fn work<'scope>(&'scope self, worker: &mut CopyWorker, scope: &'scope Scope<'scope, '_>) {
+        let cx = self.target.cx;
         let _busy = self.controller.processors.busy();
         worker.data.start_sharing(&self.controller);
         loop {
-            self.spawn_workers(scope);
+            self.controller.spawn_workers(scope, || {
+                let mut worker = CopyWorker::new(cx);
+                self.work(&mut worker, scope);
+                worker.data.release(cx.data);
+            });
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(source) = self.sources.get(index) else { break };
-            if self.cx.report.interrupted() {
+            if cx.report.interrupted() {
                 break;
             }
             worker.entries += 1;
             worker.data.permit.acquire();
             let moved_before = worker.data.moved_bytes;
-            let report = self.cx.report;
-            report.order.for_operand(report.observer, index, || (self.copy)(worker, source));
+            let copy = || self.target.copy(worker, source);
+            cx.report.order.for_operand(cx.report.observer, index, copy);
             let data = &worker.data;
             let cost = EntryCost { bytes: data.moved_bytes - moved_before, created: false };
             data.permit.record(cost, self.next.load(Ordering::Relaxed) >= self.sources.len());
         }
         worker.data.end_sharing();
-    }
-
-    fn spawn_workers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        self.controller.spawn_workers(scope, || {
-            let mut worker = CopyWorker::new(self.cx);
-            self.work(&mut worker, scope);
-            worker.data.release(self.cx.data);
-        });
     }
 }
 
@@ -398,21 +409,6 @@ fn is_large(cx: &CopyContext<'_>, source: &OsStr) -> bool {
     let Ok(source) = c_name(source_name(cx.options, source)) else { return false };
     let found = lstat(CWD, &*source);
     found.is_ok_and(|stat| is_regular(&stat) && data_bytes(&stat) >= LARGE_FILE_BYTES)
-}
-
-/// How many of the first `sources` can be copied in any order.
-fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
-    let mut names = HashSet::default();
-    let is_independent = |source: &&OsString| {
-        let source = source_name(cx.options, source);
-        let name = last_component(source);
-        // Some directories ignore the case of names.
-        let folded = String::from_utf8_lossy(name).to_lowercase();
-        let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
-        let is_absent = || matches!(lstat(target, &*name), Err(Errno::NOENT));
-        names.insert(folded) && can_be_read(cx, &source) && is_absent()
-    };
-    sources.iter().take_while(is_independent).count()
 }
 
 /// Errors about sources that cannot be read are reported in order.

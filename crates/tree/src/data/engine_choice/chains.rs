@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engines::profile::Residency;
-use engines::{Chain, Moved, Observer, Pair, Span, Variant};
+use engines::{Chain, Variant};
 
 use super::profile::{EngineContext, LineChoice, ProfileLines};
 use super::rule::{Between, OTHERS, RULE, RowChoice, WorkerLoad, read_write};
@@ -15,7 +15,7 @@ use crate::report::{Chosen, ChosenBy};
 pub(crate) struct VariantChains {
     /// For clones; `None` if they are not wanted.
     pub(crate) clone: Option<Chain>,
-    between: Between,
+    pub(crate) between: Between,
     /// The lines of the user's profile, once they were read.
     lines: Option<Arc<ProfileLines>>,
     /// Those that were used. The first is [`READ_WRITE`].
@@ -32,7 +32,7 @@ enum Choice {
 
 /// What copies data, and why it was chosen.
 pub(crate) struct VariantChain {
-    chain: Chain,
+    pub(crate) chain: Chain,
     pub(crate) chosen: Chosen,
     /// The chain contains `copy_file_range`.
     pub(crate) offloads: bool,
@@ -89,11 +89,6 @@ impl VariantChains {
         }))
     }
 
-    /// Whether `bytes` of data may be shared among workers.
-    pub(crate) fn may_share(&self, bytes: u64) -> bool {
-        self.between.may_share(bytes)
-    }
-
     /// The chain of the row of the rule for `bytes` of data. `is_absent` finds out whether nothing of the source
     /// is in the page cache; it is called if that matters.
     pub(crate) fn by_rule(
@@ -138,15 +133,5 @@ impl VariantChain {
         let variant = variants.first().expect("there is always a variant").clone();
         let chain = Chain::exactly(variants);
         VariantChain { chain, chosen: Chosen { variant, by }, offloads }
-    }
-
-    /// Copies `span` of a file of which `bytes_before` bytes were copied before.
-    pub(crate) fn copy(
-        &mut self,
-        pair: Pair<'_>,
-        (bytes_before, span): (u64, Span),
-        observe: &mut Observer<'_>,
-    ) -> Moved {
-        self.chain.file_after(pair, bytes_before).copy(span, observe)
     }
 }
