@@ -56,7 +56,13 @@ pub(crate) fn enter_directory(
         Some(found) => open_found(cx, entry, found),
         None => create(cx, entry),
     };
-    let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
+    let dst = dst.inspect_err(|_| {
+        // The next operand of its name is not a repetition.
+        if entry.is_operand && entry.operand.into_directory {
+            let src = FileId::of(&entry.src_stat);
+            cx.destination.operands.forget_directory(src, &entry.dst.path());
+        }
+    })?;
     // No other source is merged into it by another spelling of its name.
     note_made(cx, entry, FileId::of(&dst.stat));
     let through_link = found.is_some_and(|found| found.through_link);
@@ -169,13 +175,6 @@ fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<bool> 
         return Err(Diagnostic::DirectoryTwice { dst, first });
     }
     Ok(false)
-}
-
-/// The operand failed, so that the next one of its name is not a repetition.
-fn forget_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) {
-    if entry.is_operand && entry.operand.into_directory {
-        cx.destination.operands.forget_directory(FileId::of(&entry.src_stat), &entry.dst.path());
-    }
 }
 
 /// Opens the existing destination directory.

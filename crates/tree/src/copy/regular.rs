@@ -154,8 +154,13 @@ fn open_or_create<'c, 'j>(
     }
     let found = state.found.as_deref();
     // Locked before fstat(2): a worker that writes to the file may change its attributes.
-    let lock =
-        found.map(|found| cx.destination_locks.lock_file(id_to_lock(entry, found.effective())));
+    let lock = found.map(|found| {
+        let (found, id) = (found.effective(), FileId::of(found.effective()));
+        // Where its other names may have other numbers, files with several names have one lock.
+        let may_differ = found.st_nlink > 1 && !is_on_reliable_fs(entry.dst.dir);
+        let ino = if may_differ { 0 } else { id.ino };
+        cx.destination_locks.lock_file(FileId { ino, ..id })
+    });
     let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
     let opened = open_destination(to, found, state.dangling, new)?;
     Ok((lock, opened))
@@ -174,14 +179,6 @@ fn fs_type_of_directory(
     let dir = entry.dst.dir;
     let dev = entry.dst_dev.or_else(|| fstat(dir).ok().map(|stat| FileId::of(&stat).dev));
     fs_types.of(dir, dev?)
-}
-
-/// The identity by which an existing file is locked. Where its other names may have other numbers, files with several
-/// names have one lock.
-fn id_to_lock(entry: &Entry<'_>, found: &Stat) -> FileId {
-    let id = FileId::of(found);
-    let may_differ = found.st_nlink > 1 && !is_on_reliable_fs(entry.dst.dir);
-    FileId { ino: if may_differ { 0 } else { id.ino }, ..id }
 }
 
 /// Waits until no partner writes to an existing file that another name may lead to: a hard link, or a

@@ -58,11 +58,9 @@ pub(crate) fn copy_node(
         _ => return Err(Diagnostic::UnknownKind { src: entry.src.path() }),
     };
     let mode = new_file_mode(cx.options, &entry.src_stat, cx.umask, entry.inherits_acl);
-    let device = match kind {
-        // The number of the device itself, not of the one that it is on.
-        FileType::CharacterDevice | FileType::BlockDevice => entry.src_stat.st_rdev,
-        _ => 0,
-    };
+    let is_device = matches!(kind, FileType::CharacterDevice | FileType::BlockDevice);
+    // The number of the device itself, not of the one that it is on.
+    let device = if is_device { entry.src_stat.st_rdev } else { 0 };
     let make = |name: &CStr| mknodat(entry.dst.dir, name, kind, mode.initial, device);
     create_or_replace(cx, entry, state, make).map_err(failed(action, &entry.dst))?;
     let later = is_created_private(cx.options, entry.inherits_acl);
@@ -77,11 +75,8 @@ pub(crate) fn link_source(
 ) -> Result<FileId> {
     let error =
         |errno| Diagnostic::HardLink { src: entry.src.path(), dst: entry.dst.path(), errno };
-    let flags = if is_symlink(&entry.src_stat) || !entry.src_through_link {
-        AtFlags::empty()
-    } else {
-        AtFlags::SYMLINK_FOLLOW
-    };
+    let follow = entry.src_through_link && !is_symlink(&entry.src_stat);
+    let flags = if follow { AtFlags::SYMLINK_FOLLOW } else { AtFlags::empty() };
     let src = (entry.src.dir, entry.src.name, flags);
     let link = |name: &CStr| {
         link_known(cx.report, src, FileId::of(&entry.src_stat), &Place { name, ..entry.dst })
@@ -96,7 +91,6 @@ pub(crate) fn link_source(
         errno => error(errno),
     })?;
     if let Some(dry_run) = cx.dry_run() {
-        let follow = flags == AtFlags::SYMLINK_FOLLOW;
         let (caller, src) = (cx.security().caller, (&entry.src, &entry.src_stat));
         dry_run.may_have_another_name(caller, src, follow, &entry.dst).map_err(error)?;
     }
@@ -204,13 +198,9 @@ fn finish(
         let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
         return Ok((Some(FileId::of(&made)), Vec::new()));
     }
-    let held = match made {
-        FileType::Symlink if entry.private => None,
-        _ => {
-            let held = hold(entry.dst.dir, entry.dst.name, false);
-            Some(held.map_err(failed(Action::Stat, &entry.dst))?)
-        }
-    };
+    let is_held = made != FileType::Symlink || !entry.private;
+    let held = is_held.then(|| hold(entry.dst.dir, entry.dst.name, false)).transpose();
+    let held = held.map_err(failed(Action::Stat, &entry.dst))?;
     let looked = held.as_ref().map_or_else(|| entry.dst.stat(false), fstat);
     let dst_stat = looked.map_err(failed(Action::Stat, &entry.dst))?;
     // Another user may have exchanged the new file for a hard link, so that we give that file away.

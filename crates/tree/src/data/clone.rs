@@ -12,7 +12,7 @@ use super::data_copy::{DataCopy, OldContents, is_sparse, observer};
 use super::engine_choice::rule::SHARED_BLOCKS;
 use crate::fs::{BTRFS, Endpoints, FileId, Place, TMPFS, XFS, file_bytes, is_regular, is_reliable};
 use crate::report::{Action, Chosen, ChosenBy, Offload, Result, SparseDetection, failed};
-use crate::request::{Reflink, Sparse};
+use crate::request::{Options, Reflink, Sparse};
 
 /// The most bytes that one write replaces as a whole: the smallest page size of Linux.
 const PAGE_BYTES: u64 = 4096;
@@ -134,7 +134,13 @@ impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible.
     fn try_clone_all(&mut self, size: u64) -> Result<bool> {
         let Some(clone) = &mut self.engines.chains.clone else {
-            self.test_clone_for_debug();
+            // With `--sparse=always` files are not cloned; `--debug` tells whether they could have been.
+            let Options { reflink, sparse, debug, .. } = self.cx.options;
+            let wanted = *debug && *reflink != Reflink::Never && *sparse == Sparse::Always;
+            let (src, dst) = (self.files.src.fd, self.files.dst.place);
+            if wanted && !matches!(test_clone(src, dst), Some(Ok(()))) {
+                self.report.offload.reflink = "unsupported";
+            }
             return Ok(false);
         };
         self.report.offload.reflink = "unsupported";
@@ -179,16 +185,6 @@ impl DataCopy<'_, '_, '_> {
             Err(_) => self.report.offload.reflink = "unsupported",
         }
         Ok(())
-    }
-
-    /// With `--sparse=always` files are not cloned; `--debug` tells whether they could have been.
-    fn test_clone_for_debug(&mut self) {
-        let options = self.cx.options;
-        let wanted = options.reflink != Reflink::Never && options.sparse == Sparse::Always;
-        let can = || matches!(test_clone(self.files.src.fd, self.files.dst.place), Some(Ok(())));
-        if wanted && options.debug && !can() {
-            self.report.offload.reflink = "unsupported";
-        }
     }
 }
 

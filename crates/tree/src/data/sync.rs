@@ -435,6 +435,14 @@ const BACKLOG_BYTES_MIN: u64 = 2 << 20;
 /// The time that one wait should take.
 const WAIT_MICROS: u64 = 1_000_000;
 
+/// Bytes of files that are synced together at first, and at most. Media that write more in a second are
+/// rare, and what is not synced fills the memory.
+impl Default for BacklogLimit {
+    fn default() -> BacklogLimit {
+        BacklogLimit { bytes: 256 << 20, most: 1 << 30 }
+    }
+}
+
 impl BacklogLimit {
     /// Starts with `bytes`, and does not exceed `most`.
     pub(super) const fn new(bytes: u64, most: u64) -> BacklogLimit {

@@ -42,12 +42,8 @@ pub(super) struct FsPair {
 /// Parts of a large file have more of them, while other workers have nothing to do.
 pub(crate) const ENGINE_DESCRIPTORS: usize = 3;
 
-/// Bytes of files that are synced together at first, and at most. Media that write more in a second are
-/// rare, and what is not synced fills the memory.
-const UNSYNCED_BYTES: u64 = 256 << 20;
-const UNSYNCED_BYTES_MAX: u64 = 1 << 30;
-
 /// What a worker keeps for copying data.
+#[derive(Default)]
 pub(crate) struct DataWorker {
     /// By the device numbers of source and destination: a handful at most.
     pub(super) pairs: Vec<(FileId, FsPair)>,
@@ -79,21 +75,8 @@ impl DataWorker {
 
     /// A worker that is dropped after one file, and its engines with it.
     pub(crate) fn of_one_file(cx: &DataContext<'_>) -> DataWorker {
-        DataWorker {
-            pairs: Vec::new(),
-            closes_engines: false,
-            fs_types: FsTypes::default(),
-            buffer: None,
-            processors: ProcessorUse::default(),
-            permit: Permit::default(),
-            pending_syncs: PendingSyncs::default(),
-            unsynced_bytes: 0,
-            unsynced_limit: BacklogLimit::new(UNSYNCED_BYTES, UNSYNCED_BYTES_MAX),
-            pending_drops: PendingDrops::default(),
-            moved_bytes: 0,
-            failed_data: None,
-            progress: WorkerProgress::new(cx.report.observer.progress(), cx.options),
-        }
+        let progress = WorkerProgress::new(cx.report.observer.progress(), cx.options);
+        DataWorker { progress, ..DataWorker::default() }
     }
 
     /// Copies with other workers from now on.

@@ -51,7 +51,7 @@ pub(crate) fn decide(to: Dst<'_>) -> Result<Decision> {
     }
     backup::refresh(to.cx, &to.entry.dst);
     match look_up(to)? {
-        Some(found) if found.is_dangling() => Ok(Decision::CreateAtTarget),
+        Some(found) if found.through_link && found.target.is_none() => Ok(Decision::CreateAtTarget),
         Some(found) => decide_about(to, found),
         None => Ok(earlier.unwrap_or(Decision::Create)),
     }

@@ -26,11 +26,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Whether a file would be written through a dangling symbolic link.
-    pub(crate) fn is_dangling(&self) -> bool {
-        self.through_link && self.target.is_none()
-    }
-
     /// The file that the copy would replace.
     pub(crate) fn effective(&self) -> &Stat {
         match &self.target {
@@ -79,7 +74,11 @@ pub(crate) fn look_up(to: Dst<'_>) -> Result<Option<Box<Found>>> {
             found(Some(target), through_link)
         }
         Err(Errno::NOENT) if through_link && !is_directory(&entry.src_stat) => {
-            refuse_just_created_link(to, &link)?;
+            // This run may have created the link for another operand.
+            if entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(&link)) {
+                let (src, dst) = (entry.src.path(), entry.dst.path());
+                return Err(Diagnostic::JustCreatedSymlink { src, dst });
+            }
             found(None, true)
         }
         // With `--force` a loop of links is removed, and needs no target.
@@ -92,15 +91,6 @@ pub(crate) fn look_up(to: Dst<'_>) -> Result<Option<Box<Found>>> {
         }
         Err(_) => found(None, false),
     }
-}
-
-/// Refuses to write through a dangling link that this run created for another operand.
-fn refuse_just_created_link(Dst { cx, entry }: Dst<'_>, link: &Stat) -> Result<()> {
-    if entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(link)) {
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        return Err(Diagnostic::JustCreatedSymlink { src, dst });
-    }
-    Ok(())
 }
 
 /// Refuses to write through a symbolic link in a directory unless it existed before the run and its

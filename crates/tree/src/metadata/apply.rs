@@ -24,7 +24,7 @@ use crate::request::{Context, Keep, ModeRule, Options};
 /// Sets every attribute of `source` that the options ask for. Returns those that could not be set,
 /// after reporting them as the options demand.
 pub(crate) fn apply(cx: MetadataContext<'_>, source: Source<'_>, target: Target<'_>) -> Vec<Loss> {
-    let mut losses = Losses::none(cx, target);
+    let mut losses = Losses { cx, target, list: Vec::new() };
     let preserve = &cx.options.preserve;
     let owner = match preserve.ownership {
         true => copy_owner(&mut losses, source.stat),
@@ -301,7 +301,7 @@ pub(crate) fn apply_replaced(
     old: Source<'_>,
     target: Target<'_>,
 ) -> Vec<Loss> {
-    let mut losses = Losses::none(cx, target);
+    let mut losses = Losses { cx, target, list: Vec::new() };
     let mut mode = Mode::from_raw_mode(old.stat.st_mode & 0o7777);
     if !cx.caller.is_root() {
         mode.remove(Mode::SUID);

@@ -54,11 +54,7 @@ pub(super) struct Losses<'t> {
     pub(super) list: Vec<Loss>,
 }
 
-impl<'t> Losses<'t> {
-    pub(super) fn none(cx: MetadataContext<'t>, target: Target<'t>) -> Losses<'t> {
-        Losses { cx, target, list: Vec::new() }
-    }
-
+impl Losses<'_> {
     /// Records a loss, and reports that `action` failed.
     pub(super) fn report(&mut self, action: Action, loss: Loss) {
         self.cx.report.report(failed(action, self.target.place)(loss.errno()));

@@ -48,6 +48,15 @@ struct Recorded {
     links: HashMap<FileId, HashSet<FileId>>,
 }
 
+impl Recorded {
+    fn add(&mut self, dir: FileId, links: Vec<FileId>) {
+        self.directories.insert(dir);
+        if !links.is_empty() {
+            self.links.entry(dir).or_default().extend(links);
+        }
+    }
+}
+
 impl Security {
     /// Records the links in the directory `dir`, which was found in `above` unless the user named
     /// it. A directory that was moved there during the run is in a directory that changed. The
@@ -94,12 +103,7 @@ impl Security {
     pub(crate) fn take_over(&self, dir: FileId, links: Option<Vec<FileId>>) {
         let mut recorded = lock(&self.recorded);
         recorded.entered.insert(dir);
-        if let Some(links) = links {
-            recorded.directories.insert(dir);
-            if !links.is_empty() {
-                recorded.links.entry(dir).or_default().extend(links);
-            }
-        }
+        links.into_iter().for_each(|links| recorded.add(dir, links));
     }
 
     fn record(&self, dir: BorrowedFd<'_>, links: impl FnOnce() -> io::Result<Vec<FileId>>) {
@@ -113,11 +117,7 @@ impl Security {
         let Ok(links) = links() else { return };
         // Links may have been added while the directory was read.
         if let Some(id) = unchanged() {
-            let mut recorded = lock(&self.recorded);
-            recorded.directories.insert(id);
-            if !links.is_empty() {
-                recorded.links.entry(id).or_default().extend(links);
-            }
+            lock(&self.recorded).add(id, links);
         }
     }
 

@@ -122,7 +122,8 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
     let marker = if !is_directory(&operands.src) || !cx.options.recursive {
         Ok(None)
     } else if exists || cx.options.dry_run {
-        Ok(find_marker(cx, &beside, &operands.src, last))
+        let found = DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run);
+        Ok(unless_left_over(cx, last, found).flatten())
     } else {
         // The marker takes the name of a journal, without which a partial file is not recognised.
         unless_left_over(cx, last, remove_partial(&beside));
@@ -155,19 +156,11 @@ pub(super) fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, na
         && let Some(operands) = Operands::look_up(cx, request, name)
     {
         let place = operands.src_place(request);
-        let found = find_marker(cx, &operands.beside(cx, &place), &operands.src, name);
+        let beside = operands.beside(cx, &place);
+        let found = DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run);
+        let found = unless_left_over(cx, name, found).flatten();
         found.and_then(|marker| unless_left_over(cx, name, marker.remove()));
     }
-}
-
-/// The marker that an earlier run left beside the directory that the user called `name`.
-fn find_marker<'m>(
-    cx: &CopyContext<'_>,
-    beside: &Beside<'m>,
-    src: &Stat,
-    name: &OsStr,
-) -> Option<DirectoryMarker<'m>> {
-    unless_left_over(cx, name, DirectoryMarker::find(beside, src, cx.options.dry_run)).flatten()
 }
 
 /// The result of `done`. A file that could not be removed beside the directory `name` is reported.
