@@ -45,7 +45,7 @@ pub(super) fn is_shareable(cx: &CopyContext<'_>, root: &DirectoryPair) -> bool {
 
 impl<'w> TreeWalk<'w> {
     /// Gives names to a partner that waits, from the directory nearest to the top that has enough.
-    pub(super) fn give_to_partner(&self, stack: &mut Stack<'_>) {
+    pub(super) fn give_to_partner(&self, stack: &mut Stack<'_, '_>) {
         let (partners, Some(pool)) = (self.cx.partners(), self.pool) else { return };
         if partners.others.waiting() == 0 {
             return;
@@ -312,22 +312,18 @@ impl TreeWalk<'_> {
             partners.check(opened.dst.fd.as_fd(), offer.dst_id, sender)?;
             Ok(opened)
         });
-        let opened = checked.map_err(|errno| refused(errno, offer))?;
+        let opened = checked.map_err(|errno| match errno {
+            LOCAL => {
+                let path = Path::new(OsStr::from_bytes(offer.src_name.to_bytes())).to_owned();
+                Refused::Operand(Diagnostic::LocalToHost { path })
+            }
+            // The file may be complete by now, and have another name.
+            _ => Refused::Directory,
+        })?;
         // An engine that finds the copy shorter than it is would cut off what partners write.
         let is_whole = file_bytes(&opened.dst.stat) >= offer.version.file_bytes;
         let is_same = SourceVersion::of(&opened.src.stat) == offer.version;
         if is_whole && is_same { Ok(opened) } else { Err(Refused::Directory) }
-    }
-}
-
-/// What an error means for the offer. The file may be complete by now, and have another name.
-fn refused(errno: Errno, offer: &RangeOffer) -> Refused {
-    match errno {
-        LOCAL => {
-            let path = Path::new(OsStr::from_bytes(offer.src_name.to_bytes())).to_owned();
-            Refused::Operand(Diagnostic::LocalToHost { path })
-        }
-        _ => Refused::Directory,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::work_pool::{ShareGuard, WorkShare};
-use crate::copy::context::CopyContext;
+use crate::copy::context::{CopyContext, CopyWorker};
 use crate::copy::directory::report_failure;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::{Dir, Listing};
@@ -53,8 +53,8 @@ impl<'p> Frame<'p> {
 
 /// The directories that a worker is in, from the top down. A frame with a share of another worker
 /// may be above another frame; the frames after it are below the shared directory.
-#[derive(Default)]
-pub(super) struct Stack<'w> {
+pub(super) struct Stack<'a, 'w> {
+    pub(super) worker: &'a mut CopyWorker,
     pub(super) frames: Vec<Frame<'w>>,
     /// Levels too far above to stay open, which other workers still have names from.
     unclosed: Vec<usize>,
@@ -62,7 +62,11 @@ pub(super) struct Stack<'w> {
     pub(super) given: Vec<WorkShare>,
 }
 
-impl<'w> Stack<'w> {
+impl<'a, 'w> Stack<'a, 'w> {
+    pub(super) fn new(worker: &'a mut CopyWorker) -> Stack<'a, 'w> {
+        Stack { worker, frames: Vec::new(), unclosed: Vec::new(), given: Vec::new() }
+    }
+
     /// # Panics
     /// If something is left: a name that no worker has copied must not be forgotten.
     pub(super) fn assert_done(&self) {

@@ -48,14 +48,14 @@ pub(crate) fn walk(
     let gives_files = has_workers && may_give_files(cx.options);
     let single =
         TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: &places };
-    let mut stack = Stack::default();
+    let mut stack = Stack::new(worker);
     stack.push(Frame::of_directory(root, listing), open_levels);
-    let phase = SingleWorkerPhase::new(first_bounds(cx.options), worker);
-    single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
+    let phase = SingleWorkerPhase::new(first_bounds(cx.options), stack.worker);
+    single.copy_frames(&mut stack, |worker| !phase.is_over(worker));
     let names: usize = stack.frames.iter().map(|frame| frame.listing.buffered()).sum();
     if stack.given.is_empty() && cx.options.jobs.is_none() && names < LAST_NAMES_MAX {
-        let phase = SingleWorkerPhase::new(LAST_NAMES, worker);
-        single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
+        let phase = SingleWorkerPhase::new(LAST_NAMES, stack.worker);
+        single.copy_frames(&mut stack, |worker| !phase.is_over(worker));
     }
     if stack.frames.is_empty() {
         return stack.assert_done();
@@ -72,9 +72,9 @@ pub(crate) fn walk(
     if limits.most == 1 {
         let single = TreeWalk { gives_files: false, ..single };
         for file in std::mem::take(&mut stack.given) {
-            single.copy_given(worker, &mut stack, file);
+            single.copy_given(&mut stack, file);
         }
-        single.copy_frames(worker, &mut stack, |_| true);
+        single.copy_frames(&mut stack, |_| true);
         return stack.assert_done();
     }
     let fs_type = cx.options.jobs.is_none().then(|| fs_type_of(top.dst.fd())).flatten();
@@ -91,9 +91,9 @@ pub(crate) fn walk(
     let ResourceLimits { open_levels, batch_files, .. } = resources;
     if fs_type == Some(BTRFS) && stack.given.is_empty() {
         // Threads are started only when there is enough to copy to measure whether they help.
-        let phase = SingleWorkerPhase::new(CONTENDED, worker);
+        let phase = SingleWorkerPhase::new(CONTENDED, stack.worker);
         let longer = TreeWalk { open_levels, batch_files, ..single };
-        longer.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
+        longer.copy_frames(&mut stack, |worker| !phase.is_over(worker));
         if stack.frames.is_empty() {
             return stack.assert_done();
         }
@@ -103,7 +103,7 @@ pub(crate) fn walk(
     // The stack may hold shares of the pool.
     let mut stack = stack;
     stack.given.drain(..).for_each(|file| pool.give(file));
-    shared.copy_with_others(&pool, worker, &mut stack, true);
+    shared.copy_with_others(&pool, &mut stack, true);
     stack.assert_done();
 }
 
@@ -129,7 +129,7 @@ pub(super) fn walk_with_partners(
         pool: Some(&pool),
         places: &places,
     };
-    let mut stack = Stack::default();
+    let mut stack = Stack::new(worker);
     let has_root = root.is_some();
     if let Some((root, listing)) = root {
         root.operand.shareable.store(is_shareable(cx, &root), Ordering::Relaxed);
@@ -137,7 +137,7 @@ pub(super) fn walk_with_partners(
     }
     let woken = pool.clone();
     cx.partners().inbox.set_waker(Some(Arc::new(move || woken.wake())));
-    shared.copy_with_others(&pool, worker, &mut stack, has_root);
+    shared.copy_with_others(&pool, &mut stack, has_root);
     cx.partners().inbox.set_waker(None);
     stack.assert_done();
 }
@@ -154,25 +154,19 @@ impl<'w> TreeWalk<'w> {
             pool.controller.spawn_workers(scope, || {
                 let _worker_guard = pool.count_worker();
                 let mut worker = CopyWorker::new(self.cx);
-                self.work(pool, scope, (&mut worker, &mut Stack::default()), false);
+                self.work(pool, scope, &mut Stack::new(&mut worker), false);
                 worker.data.release(self.cx.data);
             });
         }
     }
 
     /// Does the [`work`](TreeWalk::work) of a worker until all workers are done.
-    fn copy_with_others(
-        &self,
-        pool: &WorkPool,
-        worker: &mut CopyWorker,
-        stack: &mut Stack<'w>,
-        has_root: bool,
-    ) {
+    fn copy_with_others(&self, pool: &WorkPool, stack: &mut Stack<'_, 'w>, has_root: bool) {
         thread::scope(|scope| {
             let _worker_guard = pool.count_worker();
             // If this worker panics, the others must not wait for it.
             let _close_guard = OnDrop(|| pool.close());
-            self.work(pool, scope, (worker, stack), has_root);
+            self.work(pool, scope, stack, has_root);
         });
     }
 
@@ -182,34 +176,29 @@ impl<'w> TreeWalk<'w> {
         &'scope self,
         pool: &WorkPool,
         scope: &'scope Scope<'scope, '_>,
-        (worker, stack): (&mut CopyWorker, &mut Stack<'w>),
+        stack: &mut Stack<'_, 'w>,
         has_root: bool,
     ) {
         self.spawn_workers(scope);
         let _busy = pool.controller.processors.busy();
-        worker.data.start_sharing(&pool.controller);
+        stack.worker.data.start_sharing(&pool.controller);
         loop {
-            self.copy_frames(worker, stack, |_| {
+            self.copy_frames(stack, |_| {
                 self.spawn_workers(scope);
                 true
             });
-            if has_root || !self.take_share(worker, stack, || false) {
+            if has_root || !self.take_share(stack, || false) {
                 break;
             }
         }
-        worker.data.end_sharing();
+        stack.worker.data.end_sharing();
     }
 
     /// Waits for names of another worker, unless `is_needless` says that none are needed. Returns
     /// whether there are some.
-    fn take_share(
-        &self,
-        worker: &mut CopyWorker,
-        stack: &mut Stack<'w>,
-        is_needless: impl Fn() -> bool,
-    ) -> bool {
+    fn take_share(&self, stack: &mut Stack<'_, 'w>, is_needless: impl Fn() -> bool) -> bool {
         // A worker with names to give may be waiting for a permit.
-        worker.data.permit.release();
+        stack.worker.data.permit.release();
         let taken = self.pool.and_then(|pool| pool.take(is_needless));
         match taken {
             None => return false,
@@ -217,7 +206,7 @@ impl<'w> TreeWalk<'w> {
                 stack.push(Frame::of_share(share, guard), self.open_levels);
             }
             Some(Taken::Incoming(incoming, guard)) => {
-                let received = self.start_received(worker, incoming, guard);
+                let received = self.start_received(stack.worker, incoming, guard);
                 received.into_iter().for_each(|frame| stack.push(frame, self.open_levels));
             }
         }
@@ -226,19 +215,15 @@ impl<'w> TreeWalk<'w> {
 
     /// Copies until `stack` is empty, `may_continue` returns false, or a file is to be given to a
     /// worker that does not exist yet.
-    fn copy_frames(
-        &self,
-        worker: &mut CopyWorker,
-        stack: &mut Stack<'w>,
-        may_continue: impl Fn(&CopyWorker) -> bool,
-    ) {
+    fn copy_frames(&self, stack: &mut Stack<'_, 'w>, may_continue: impl Fn(&CopyWorker) -> bool) {
         // Leaving a directory whose entries are copied needs no other worker.
         while stack.given.is_empty()
             && let Some(frame) = stack.frames.last_mut()
-            && (frame.listing.has_ended() || may_continue(worker))
+            && (frame.listing.has_ended() || may_continue(stack.worker))
         {
+            let worker = &mut *stack.worker;
             let Some((name, listed_as)) = self.next_name(worker, frame) else {
-                self.leave_directory(worker, stack);
+                self.leave_directory(stack);
                 continue;
             };
             let place = || place_in(self.cx, &frame.pair);
@@ -259,7 +244,7 @@ impl<'w> TreeWalk<'w> {
             if !left.is_empty() {
                 // The first may put another directory on the stack.
                 let pair = frame.pair.clone();
-                left.into_iter().for_each(|next| self.proceed(worker, stack, &pair, next));
+                left.into_iter().for_each(|next| self.proceed(stack, &pair, next));
             }
             self.give_to_partner(stack);
             if let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0)
@@ -271,13 +256,7 @@ impl<'w> TreeWalk<'w> {
     }
 
     /// Does what has to be done after an entry of `pair`.
-    fn proceed(
-        &self,
-        worker: &mut CopyWorker,
-        stack: &mut Stack<'w>,
-        pair: &Arc<DirectoryPair>,
-        next: Next,
-    ) {
+    fn proceed(&self, stack: &mut Stack<'_, 'w>, pair: &Arc<DirectoryPair>, next: Next) {
         match next {
             Next::Done => (),
             Next::Enter(pair, listing) => {
@@ -285,7 +264,7 @@ impl<'w> TreeWalk<'w> {
             }
             Next::Give(name, listed_as) => {
                 let (pair, names) = (pair.clone(), Listing::of_names(vec![(name, listed_as)]));
-                self.give_file(worker, stack, WorkShare { pair, names, is_large_file: true });
+                self.give_file(stack, WorkShare { pair, names, is_large_file: true });
             }
         }
     }
@@ -309,7 +288,7 @@ impl<'w> TreeWalk<'w> {
     }
 
     /// Gives a large file to another worker, if this one has other names. If not, copies it.
-    fn give_file(&self, worker: &mut CopyWorker, stack: &mut Stack<'w>, file: WorkShare) {
+    fn give_file(&self, stack: &mut Stack<'_, 'w>, file: WorkShare) {
         let refused = if self.give_file_to_partner(&file) {
             None
         } else if !stack.has_names() || self.clones(&file.pair) {
@@ -323,21 +302,21 @@ impl<'w> TreeWalk<'w> {
             Some(file)
         };
         if let Some(file) = refused {
-            self.copy_given(worker, stack, file);
+            self.copy_given(stack, file);
         }
     }
 
     /// Copies a large file that no other worker copies. By now it may be something else, such as a
     /// directory.
-    fn copy_given(&self, worker: &mut CopyWorker, stack: &mut Stack<'w>, file: WorkShare) {
+    fn copy_given(&self, stack: &mut Stack<'_, 'w>, file: WorkShare) {
         let WorkShare { pair, mut names, .. } = file;
         let Some((name, listed_as)) = names.next_buffered(|_| true) else { return };
         // It is not given again.
         let place = || place_in(self.cx, &pair);
         let entry = self.child(&pair, &name, listed_as);
         let entry = ListedEntry { range_place: Some(&place), ..entry };
-        let next = self.copy_one(worker, &entry, None);
-        self.proceed(worker, stack, &pair, next);
+        let next = self.copy_one(stack.worker, &entry, None);
+        self.proceed(stack, &pair, next);
     }
 
     /// Whether files are copied as clones, which takes no time that could be shared.
@@ -350,7 +329,7 @@ impl<'w> TreeWalk<'w> {
     }
 
     /// Takes half of the buffered names out of the directory nearest to the top that has any.
-    fn half_of_names(&self, stack: &mut Stack<'_>) -> Option<WorkShare> {
+    fn half_of_names(&self, stack: &mut Stack<'_, '_>) -> Option<WorkShare> {
         let top = stack.frames.len().checked_sub(1)?;
         // Most directories between the first and these are closed.
         let near = top.saturating_sub(self.open_levels).max(1);
@@ -371,7 +350,7 @@ impl<'w> TreeWalk<'w> {
     /// Leaves the directory on top of the stack and sets its attributes. As long as other workers
     /// have names from it, this worker copies names from directories above, or takes some of
     /// theirs.
-    fn leave_directory(&self, worker: &mut CopyWorker, stack: &mut Stack<'w>) {
+    fn leave_directory(&self, stack: &mut Stack<'_, 'w>) {
         self.pool.inspect(|pool| pool.receive());
         let Some(frame) = stack.frames.last_mut() else { return };
         if frame.share_guard.is_none() && frame.unshared().is_none() {
@@ -383,7 +362,7 @@ impl<'w> TreeWalk<'w> {
                 return;
             }
             // Two references are left when no other worker has it: the frame's and this clone.
-            self.take_share(worker, stack, || Arc::strong_count(&pair) == 2);
+            self.take_share(stack, || Arc::strong_count(&pair) == 2);
             return;
         }
         let Some(frame) = stack.frames.pop() else { return };
@@ -397,7 +376,7 @@ impl<'w> TreeWalk<'w> {
         if frame.lost {
             directory::give_up(self.cx, &frame.pair);
         } else {
-            directory::finish(self.cx, worker, &frame.pair);
+            directory::finish(self.cx, stack.worker, &frame.pair);
         }
     }
 }
