@@ -226,10 +226,8 @@ impl DataCopy<'_, '_, '_> {
             if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
         // A regular file is read to its length: while another process appends to it, the copy onto
         // a device would not end.
-        let end = match is_regular(self.files.src.stat) {
-            true if file_bytes(self.files.src.stat) > 0 => file_bytes(self.files.src.stat),
-            _ => Span::TO_EOF,
-        };
+        let bytes = self.facts.file.bytes;
+        let end = if is_regular(self.files.src.stat) && bytes > 0 { bytes } else { Span::TO_EOF };
         while self.position.at < end && self.copy_piece(end, READ_WRITE)? == Ended::No {}
         Ok(())
     }

@@ -192,17 +192,14 @@ impl<'f, G: Fn() -> Result<()>> Comparison<'f, G> {
         loop {
             let data = match self.next_data(end)? {
                 Next::Data(data) => data,
-                // The hole may go on after the end.
-                Next::Hole { src_end, dst_end } if src_end.min(dst_end) >= end => {
-                    self.pass_hole(end)?;
-                    return Ok(Some(self.equal()));
-                }
-                Next::Hole { src_end, dst_end } if src_end == dst_end => {
-                    self.pass_hole(src_end)?;
-                    return Ok(Some(self.equal()));
-                }
                 Next::Hole { src_end, dst_end } => {
-                    return Ok(Some(Err(src_end.min(dst_end))));
+                    let hole_end = src_end.min(dst_end);
+                    if src_end != dst_end && hole_end < end {
+                        return Ok(Some(Err(hole_end)));
+                    }
+                    // The hole may go on after the end.
+                    self.pass_hole(hole_end.min(end))?;
+                    return Ok(Some(self.equal()));
                 }
                 Next::Unknown => return Ok(None),
             };

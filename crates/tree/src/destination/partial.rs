@@ -353,15 +353,11 @@ pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
         (!beside.is_source_name(own)).then_some(opened)
     };
     let mut removed = Ok(());
-    let mut journal = find(&journal_name);
-    if let Some((_, stat)) = &journal
-        && !beside.is_own(stat)?
-    {
-        journal = None;
-    }
-    let journal_kind = journal.as_ref().and_then(|(fd, _)| journal_kind(fd.as_fd()));
-    let is_of_file =
-        journal_kind.is_some_and(|journal_kind| journal_kind != JournalKind::Directory);
+    let journal_kind = match find(&journal_name) {
+        Some((fd, stat)) if beside.is_own(&stat)? => journal_kind(fd.as_fd()),
+        _ => None,
+    };
+    let is_of_file = journal_kind.is_some_and(|kind| kind != JournalKind::Directory);
     // A run that was killed shortly before the last rename has given the file its owner and mode. Then the
     // journal shows whose it is. A second name is that of the complete copy: see `AtomicFile::commit`.
     let has_records = journal_kind == Some(JournalKind::PartialFile);

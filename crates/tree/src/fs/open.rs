@@ -51,8 +51,15 @@ pub(crate) fn open_looked_at(
     };
     match opened {
         // Another process, such as Samba, holds a lease on the file. O_NONBLOCK does not wait for
-        // it.
-        Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
+        // the end of it.
+        Err(Errno::AGAIN) => {
+            let held = retry_on_intr(|| hold(dir, name, !flags.contains(OFlags::NOFOLLOW)))?;
+            if FileId::of_open(&held)? != FileId::of(stat) {
+                return Err(Errno::STALE);
+            }
+            let path = Handle::proc_path(held.as_fd());
+            retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
+        }
         Err(errno) => Err(errno),
         Ok(fd) => {
             if !fs_type.is_some_and(is_reliable) {
@@ -169,21 +176,6 @@ pub(crate) fn hold(dir: BorrowedFd<'_>, name: &CStr, follow: bool) -> io::Result
     let mut flags = OFlags::PATH | OFlags::CLOEXEC;
     flags.set(OFlags::NOFOLLOW, !follow);
     openat(dir, name, flags, Mode::empty())
-}
-
-/// Opens a regular file, and waits for the end of a lease on it.
-fn open_leased(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    flags: OFlags,
-    stat: &Stat,
-) -> io::Result<OwnedFd> {
-    let held = retry_on_intr(|| hold(dir, name, !flags.contains(OFlags::NOFOLLOW)))?;
-    if FileId::of_open(&held)? != FileId::of(stat) {
-        return Err(Errno::STALE);
-    }
-    let path = Handle::proc_path(held.as_fd());
-    retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
 }
 
 /// `call`, again and again while it fails in a way that may pass, for this time at most.

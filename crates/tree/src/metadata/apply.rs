@@ -209,13 +209,12 @@ fn unlisted_acls(losses: &mut Losses<'_>, source: Handle<'_>, of: FileType) -> V
     let has = |losses: &mut Losses<'_>, list: &CStr| match source.get(list) {
         Ok(_) => true,
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => false,
-        // /proc is not mounted, through which fifos and devices are asked.
-        Err(errno @ Errno::NOENT) => {
-            losses.list.push(Loss::Permissions(errno));
-            false
-        }
         Err(errno) => {
-            losses.report(Action::Permissions, Loss::Permissions(errno));
+            match (errno, Loss::Permissions(errno)) {
+                // /proc is not mounted, through which fifos and devices are asked.
+                (Errno::NOENT, loss) => losses.list.push(loss),
+                (_, loss) => losses.report(Action::Permissions, loss),
+            }
             false
         }
     };

@@ -52,7 +52,12 @@ impl CreationLocks {
         let at = known.iter().position(|(device, _)| *device == id.dev).unwrap_or_else(|| {
             let is_xfs = fs_type_of(fd) == Some(XFS);
             let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
-            known.push((id.dev, geometry.map(|geometry| Arc::new(Groups::new(geometry)))));
+            let groups = geometry.map(|geometry| {
+                let number = (geometry.groups as usize).clamp(1, GROUPS_MAX);
+                let locks = (0..number).map(|_| Mutex::default()).collect();
+                Arc::new(Groups { geometry, locks })
+            });
+            known.push((id.dev, groups));
             known.len() - 1
         });
         let group = known[at].1.clone().map(|groups| {
@@ -61,13 +66,6 @@ impl CreationLocks {
             (groups, at)
         });
         CreationLock { group, ..CreationLock::default() }
-    }
-}
-
-impl Groups {
-    fn new(geometry: XfsGeometry) -> Groups {
-        let number = (geometry.groups as usize).clamp(1, GROUPS_MAX);
-        Groups { geometry, locks: (0..number).map(|_| Mutex::default()).collect() }
     }
 }
 

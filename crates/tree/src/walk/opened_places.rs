@@ -88,13 +88,29 @@ impl OpenedPlaces {
         names: &Names,
     ) -> Result<WorkShare, Refused> {
         let opened = self.open(cx, &names.place)?;
-        let directories = opened.directories.duplicate()?;
+        let Directories { src, dst, src_path, dst_path } = opened.directories.duplicate()?;
+        let OpenedPlace { src_stat, dst_stat, operand, message, .. } = &*opened;
+        let (facts, dst_id) = (message.facts, FileId::of(dst_stat));
+        let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, facts.private);
         // From here on it is not handed back any more.
         let Incoming { share, home, .. } = *incoming;
         let received = ReceivedShare { partners: cx.partners().others.clone(), share, home };
-        let pair = opened.pair(cx, directories, received);
-        let is_large_file = names.is_large_file;
-        Ok(WorkShare { pair: Arc::new(pair), names: names.listing(), is_large_file })
+        let pair = Arc::new(DirectoryPair {
+            src: Dir::new(Some(src), src_stat, src_path, false),
+            dst: Dir::new(Some(dst), dst_stat, dst_path, false),
+            facts,
+            // The process that entered the directory sets its attributes.
+            mode: None,
+            inherits_acl: false,
+            started: None,
+            failures: Mutex::default(),
+            creation_lock,
+            operand: operand.clone(),
+            // It is told when the names are copied.
+            received: Some(received),
+            returned: AtomicBool::new(false),
+        });
+        Ok(WorkShare { pair, names: names.listing(), is_large_file: names.is_large_file })
     }
 
     /// Opens the directory of `message`, unless it is open.
@@ -246,31 +262,5 @@ impl OpenedPlace {
         levels.len() < message.levels.len()
             && self.message.operand == message.operand
             && message.levels.starts_with(levels)
-    }
-
-    /// The directory, for names of which this process tells the other when they are copied.
-    fn pair(
-        &self,
-        cx: &CopyContext<'_>,
-        Directories { src, dst, src_path, dst_path }: Directories,
-        received: ReceivedShare,
-    ) -> DirectoryPair {
-        let facts = self.message.facts;
-        let dst_id = FileId::of(&self.dst_stat);
-        let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, facts.private);
-        DirectoryPair {
-            src: Dir::new(Some(src), &self.src_stat, src_path, false),
-            dst: Dir::new(Some(dst), &self.dst_stat, dst_path, false),
-            facts,
-            // The process that entered the directory sets its attributes.
-            mode: None,
-            inherits_acl: false,
-            started: None,
-            failures: Mutex::default(),
-            creation_lock,
-            operand: self.operand.clone(),
-            received: Some(received),
-            returned: AtomicBool::new(false),
-        }
     }
 }
