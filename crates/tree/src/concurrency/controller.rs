@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use super::limits::WorkerLimits;
 use super::limits::{
     ENTRY_UNITS, FIRST_CHECK_ENTRIES, SLICE_ENTRIES, UNIT_BYTES, WINDOW_FILE_BYTES_MAX,
+    WorkerLimits,
 };
 use super::monitor::{Monitor, Reading};
 use super::processor_use::ProcessorUse;

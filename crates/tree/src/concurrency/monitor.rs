@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
-use super::limits::WorkerLimits;
 use super::limits::{
     CHECK_EVERY_ENTRIES, CHECK_EVERY_TIME, CONFIRM_SOONER, IDLE_CHECKS, IN_USE_MIN,
     SETTLING_ENTRIES_PER_WORKER, TRIAL_EVERY_ENTRIES, TRIAL_EVERY_TIME, TRIAL_EVERY_UNITS,
-    WINDOW_ENTRIES, WINDOW_ENTRIES_PER_WORKER, WINDOW_TIME,
+    WINDOW_ENTRIES, WINDOW_ENTRIES_PER_WORKER, WINDOW_TIME, WorkerLimits,
 };
 use super::search::Search;
 

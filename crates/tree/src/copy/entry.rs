@@ -29,33 +29,25 @@ pub(crate) fn copy_entry(
     prepared: Option<Prepared>,
 ) -> Next {
     let next = try_copy(cx, worker, entry, prepared).unwrap_or_else(|diagnostic| {
-        report_failed_entry(cx, worker, entry, diagnostic);
+        let is_repeated = matches!(diagnostic, Diagnostic::IntoItself { .. })
+            && entry.operand.into_itself.swap(true, Ordering::Relaxed);
+        if cx.report.keeps_receipts() {
+            let stat = entry.src.stat(entry.src_through_link);
+            let kind = stat.map_or(FileType::Unknown, |stat| kind(&stat));
+            let mut receipt = entry.receipt(kind, Method::Failed);
+            // The receipt has also what was copied before the failure.
+            worker.data.add_failure(&mut receipt, &diagnostic);
+            entry.finish(cx.report, receipt);
+        }
+        if !is_repeated {
+            cx.report.report(diagnostic);
+        }
         Next::Done
     });
     if let Next::Done = next {
         worker.data.finish_entry();
     }
     next
-}
-
-/// Reports the failure. The receipt of the entry has also what was copied before it.
-fn report_failed_entry(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    entry: &ListedEntry<'_>,
-    diagnostic: Diagnostic,
-) {
-    let is_repeated = matches!(diagnostic, Diagnostic::IntoItself { .. })
-        && entry.operand.into_itself.swap(true, Ordering::Relaxed);
-    if cx.report.keeps_receipts() {
-        let kind = entry.src.stat(entry.src_through_link).map_or(FileType::Unknown, |s| kind(&s));
-        let mut receipt = entry.receipt(kind, Method::Failed);
-        worker.data.add_failure(&mut receipt, &diagnostic);
-        entry.finish(cx.report, receipt);
-    }
-    if !is_repeated {
-        cx.report.report(diagnostic);
-    }
 }
 
 fn try_copy(

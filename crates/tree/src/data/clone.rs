@@ -33,7 +33,7 @@ impl DataCopy<'_, '_, '_> {
             return Ok(OldContents::UntilWritten);
         }
         let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
-        let keeps = self.engines.chains.clone.is_some()
+        let keeps = self.chains.clone.is_some()
             && self.cx.options.reflink != Reflink::Always
             && matches!(self.facts.file.ends.dst.fs_type, Some(XFS | BTRFS))
             && FileId::of(self.files.src.stat).dev == FileId::of(self.files.dst.stat).dev
@@ -133,7 +133,7 @@ impl DataCopy<'_, '_, '_> {
 
     /// Clones the whole file, if that is wanted and possible.
     fn try_clone_all(&mut self, size: u64) -> Result<bool> {
-        let Some(clone) = &mut self.engines.chains.clone else {
+        let Some(clone) = &mut self.chains.clone else {
             // With `--sparse=always` files are not cloned; `--debug` tells whether they could have been.
             let Options { reflink, sparse, debug, .. } = self.cx.options;
             let wanted = *debug && *reflink != Reflink::Never && *sparse == Sparse::Always;

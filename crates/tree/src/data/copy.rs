@@ -127,7 +127,7 @@ impl DataCopy<'_, '_, '_> {
                 self.cx.report.deferred_init();
             }
             // A large file does not contend for the locks that limit the workers.
-            self.engines.permit.release_if_limited();
+            self.permit.release_if_limited();
         }
         if !regular {
             return self.copy_stream();

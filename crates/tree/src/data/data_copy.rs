@@ -68,7 +68,16 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) facts: Facts<'f>,
     pub(super) old_contents: OldContents,
     pub(super) clone_over: &'c mut CloneOverPolicy,
-    pub(super) engines: FileEngines<'c>,
+    pub(super) chains: &'c mut VariantChains,
+    /// The chain of a profile line, once it was looked up.
+    pub(super) by_line: Option<Option<ChainId>>,
+    /// Whether nothing of the source is in the page cache, once that was looked at.
+    pub(super) is_absent: OnceCell<bool>,
+    /// Allocated when it is first used.
+    pub(super) buffer: &'c mut Option<Buffer>,
+    pub(super) permit: &'c mut Permit,
+    /// Other workers of this file.
+    pub(super) helpers: Helpers,
     pub(super) position: Position<'c>,
     pub(super) records: Records<'c>,
     pub(super) medium: Medium<'f>,
@@ -84,20 +93,6 @@ pub(super) struct Facts<'f> {
     pub(super) is_regular: bool,
     /// The source's file system is reliable, see [`crate::fs::fs_type`].
     pub(super) reliable: bool,
-}
-
-/// What chooses and runs engines for the file.
-pub(super) struct FileEngines<'c> {
-    pub(super) chains: &'c mut VariantChains,
-    /// The chain of a profile line, once it was looked up.
-    pub(super) by_line: Option<Option<ChainId>>,
-    /// Whether nothing of the source is in the page cache, once that was looked at.
-    pub(super) is_absent: OnceCell<bool>,
-    /// Allocated when it is first used.
-    pub(super) buffer: &'c mut Option<Buffer>,
-    pub(super) permit: &'c mut Permit,
-    /// Other workers of this file.
-    pub(super) helpers: Helpers,
 }
 
 /// How far the copy is, and who sees it.
@@ -152,14 +147,18 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         let at = worker.pair(cx.options, ends);
         let DataWorker { pairs, buffer, permit, .. } = worker;
         let FsPair { chains, clone_over } = &mut pairs[at].1;
-        let (by_line, is_absent) = (None, OnceCell::new());
         DataCopy {
             cx,
             files,
             facts,
             old_contents: OldContents::Gone,
             clone_over,
-            engines: FileEngines { chains, by_line, is_absent, buffer, permit, helpers },
+            chains,
+            by_line: None,
+            is_absent: OnceCell::new(),
+            buffer,
+            permit,
+            helpers,
             position: Position {
                 at: 0,
                 counters,
@@ -198,7 +197,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
 
     /// Whether the attempt to clone it, if there is one, is short.
     pub(super) fn is_clone_short(&self) -> bool {
-        let is_tried = self.position.at == 0 && self.engines.chains.clone.is_some();
+        let is_tried = self.position.at == 0 && self.chains.clone.is_some();
         let is_short = self.facts.is_regular && self.facts.file.bytes <= CLONE_BYTES;
         !is_tried || self.facts.is_small() || (!self.facts.file.may_block && is_short)
     }

@@ -131,7 +131,7 @@ pub(crate) fn copy_range(
 ) -> Result<CopiedRange> {
     let counters = worker.progress.counters();
     let mut copy = DataCopy::start(cx, worker, files, counters.as_deref());
-    copy.engines.permit.release_if_limited();
+    copy.permit.release_if_limited();
     let copied = copy.copy_range(range, chunk_bytes);
     let copied = copied.and_then(|copied| copy.show_to_others().map(|()| copied));
     let moved_bytes = copy.report.data_bytes;

@@ -95,50 +95,50 @@ impl DataCopy<'_, '_, '_> {
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
         let look = || !verifies && self.facts.residency() == Some(Residency::Absent);
-        let is_absent = || *self.engines.is_absent.get_or_init(look);
-        let jobs = file_workers(&self.cx.engines, &self.engines.helpers);
+        let is_absent = || *self.is_absent.get_or_init(look);
+        let jobs = file_workers(&self.cx.engines, &self.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
-        self.engines.chains.by_rule(bytes, load, &is_absent)
+        self.chains.by_rule(bytes, load, &is_absent)
     }
 
     /// Takes processors that other workers do not use for an extent of `bytes`, or returns them.
     /// Returns whether the chain has to be chosen again.
     fn adjust_helpers(&mut self, bytes: u64) -> bool {
-        if !self.engines.chains.between.may_share(bytes) {
+        if !self.chains.between.may_share(bytes) {
             return false;
         }
         let engines = &self.cx.engines;
         let most = workers(engines.jobs()) - 1;
-        let has_changed = self.engines.helpers.adjust(most, || engines.processors());
+        let has_changed = self.helpers.adjust(most, || engines.processors());
         if has_changed {
-            self.engines.by_line = None;
+            self.by_line = None;
         }
         has_changed
     }
 
     /// Whether other workers use all processors.
     fn others_busy(&self) -> bool {
-        self.engines.helpers.are_refused(|| self.cx.engines.processors())
+        self.helpers.are_refused(|| self.cx.engines.processors())
     }
 
     /// Whether an extent of `bytes` is long enough for a chain that was measured with a whole file:
     /// past the page cache the kernel does not read ahead to the next extent.
     fn is_long_enough(&mut self, chain: ChainId, bytes: u64) -> bool {
-        let past_cache = self.engines.chains.get(chain).chosen.variant.reads_past_cache();
+        let past_cache = self.chains.get(chain).chosen.variant.reads_past_cache();
         !past_cache || bytes >= self.facts.file.bytes.min(PAST_CACHE_BYTES_MIN)
     }
 
     /// The chain of the profile line for the whole file, which is looked up once.
     fn line_chain(&mut self) -> Option<ChainId> {
-        if let Some(known) = self.engines.by_line {
+        if let Some(known) = self.by_line {
             return known;
         }
         let engines = &self.cx.engines;
-        let jobs = file_workers(engines, &self.engines.helpers);
+        let jobs = file_workers(engines, &self.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
         let look = || self.facts.residency();
-        let chain = self.engines.chains.by_line(engines, self.facts.file, load, look);
-        self.engines.by_line = Some(chain);
+        let chain = self.chains.by_line(engines, self.facts.file, load, look);
+        self.by_line = Some(chain);
         chain
     }
 
@@ -150,7 +150,7 @@ impl DataCopy<'_, '_, '_> {
         while self.position.at < end {
             let len = self.next_piece(end, READ_WRITE)?;
             let pair = self.files.pair().with_meter(self.position.meter());
-            let buffer = buffer_bytes(self.engines.buffer)
+            let buffer = buffer_bytes(self.buffer)
                 .map_err(|_| failed(Action::Read, self.files.src.place)(Errno::NOMEM))?;
             let copied = copy_without_zeros(pair, self.position.at, len, block_bytes, buffer);
             self.count(copied.moved.bytes);
@@ -234,7 +234,7 @@ impl DataCopy<'_, '_, '_> {
 
     fn span(&mut self, span: Span, chain: ChainId) -> Moved {
         let pair = self.files.pair().with_meter(self.position.meter());
-        let selected = self.engines.chains.get(chain);
+        let selected = self.chains.get(chain);
         let avoids = !selected.offloads && chain != READ_WRITE;
         let offload = &mut self.report.offload.offload;
         if avoids {
@@ -302,9 +302,9 @@ impl DataCopy<'_, '_, '_> {
     /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the
     /// rate limit and the medium, checks for an interrupt, and drops pages of earlier pieces.
     pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
-        let at_once = self.position.fine_grained && self.engines.chains.get(chain).offloads;
+        let at_once = self.position.fine_grained && self.chains.get(chain).offloads;
         let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
-        if self.engines.helpers.may_come() || self.files.shared.is_some() {
+        if self.helpers.may_come() || self.files.shared.is_some() {
             piece_bytes = piece_bytes.min(ALONE_PIECE_BYTES);
         }
         if let Some(rate_limit) = &self.cx.rate_limit {

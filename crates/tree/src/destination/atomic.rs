@@ -18,7 +18,7 @@ use super::context::Dst;
 use super::found::{Found, refuse_untrusted_link};
 use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
-use super::temporary::{Beside, LeftOver, lock_created, lock_temporary, remove_own};
+use super::temporary::{Beside, LeftOver, lock_created, remove_own, try_lock};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::fs::{
@@ -317,7 +317,7 @@ impl<'j> AtomicFile<'j> {
         if self.temp_name.is_none() {
             let beside = self.beside();
             // No other process can have locked a file without a name.
-            let _ = lock_temporary(fd);
+            let _ = try_lock(fd);
             let linked = beside.create(|temp_name| give_name(fd.as_fd(), beside.dir, temp_name));
             let (temp_name, ()) =
                 linked.map_err(failed(Action::CreateRegular, &self.to.entry.dst))?;

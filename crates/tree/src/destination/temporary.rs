@@ -174,30 +174,18 @@ pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
     CString::new(bytes).ok()
 }
 
-/// Locks a temporary file, so that other runs do not take it for a stale one. Without locks, which
-/// some file systems lack, a file that is older than their run is stale.
+/// Locks a temporary file that was just created as `name` in `dir`, so that other runs do not take it
+/// for a stale one. Without locks, which some file systems lack, a file that is older than their run is
+/// stale.
 ///
 /// # Errors
-/// EEXIST when another run has locked it, and is about to remove it.
-pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
-    match try_lock(fd) {
-        Err(Errno::WOULDBLOCK) => Err(Errno::EXIST),
-        _ => Ok(()),
-    }
-}
-
-/// Locks a temporary file that was just created as `name` in `dir`.
-///
-/// # Errors
-/// EEXIST also when another run has removed it meanwhile.
+/// EEXIST when another run has locked it, and is about to remove it or has done so.
 pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-    lock_temporary(&fd)?;
-    if !is_own_name(name) {
-        // No other run takes a name with the number of a process for a stale one. Where inode numbers
-        // change and /proc is missing, this name is the way out.
-        return Ok(());
-    }
-    if is_named(fd.as_fd(), dir, name) { Ok(()) } else { Err(Errno::EXIST) }
+    let is_locked = try_lock(&fd) == Err(Errno::WOULDBLOCK);
+    // No other run takes a name with the number of a process for a stale one. Where inode numbers
+    // change and /proc is missing, this name is the way out.
+    let is_removed = || is_own_name(name) && !is_named(fd.as_fd(), dir, name);
+    if is_locked || is_removed() { Err(Errno::EXIST) } else { Ok(()) }
 }
 
 /// Locks a file until it is closed.

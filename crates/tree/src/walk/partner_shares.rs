@@ -54,7 +54,8 @@ impl<'w> TreeWalk<'w> {
         let near = top.saturating_sub(self.open_levels + 1).max(1);
         for level in std::iter::once(0).chain(near..top) {
             let Some(frame) = stack.frames.get_mut(level) else { break };
-            if !may_give(frame) {
+            let is_open = frame.pair.src.is_open() && frame.pair.dst.is_open();
+            if frame.lost || !is_open || frame.listing.buffered() == 0 || !is_given(&frame.pair) {
                 continue;
             }
             let endless = frame.listing.is_endless();
@@ -126,12 +127,6 @@ impl<'w> TreeWalk<'w> {
         diagnostic.into_iter().for_each(|diagnostic| self.cx.report.report(diagnostic));
         self.cx.partners().others.end_share(share, end);
     }
-}
-
-fn may_give(frame: &Frame<'_>) -> bool {
-    let pair = &frame.pair;
-    let is_open = pair.src.is_open() && pair.dst.is_open();
-    !frame.lost && is_open && frame.listing.buffered() > 0 && is_given(pair)
 }
 
 /// Whether names of the directory may be given to partners.

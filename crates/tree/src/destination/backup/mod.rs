@@ -4,7 +4,7 @@
 pub(super) mod numbers;
 
 use std::ffi::{CStr, CString, OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -209,8 +209,15 @@ fn highest_number(
     }
     let (parent, base) = split(dst.name);
     let seen = directory_of(dst)?;
-    let list = || match open_listed(dst.dir, parent, quiet) {
-        Ok(dir) => list_numbers(dir.as_fd()),
+    let open = || dir::open_operand(dst.dir, &c_name(parent)?);
+    let list = || match open() {
+        Ok(dir) => {
+            if quiet {
+                // Only the owner and root may list it without changing the access time.
+                let _ = fcntl_setfl(&dir, OFlags::NOATIME);
+            }
+            list_numbers(dir.as_fd())
+        }
         // A directory that may not be listed shows no backups.
         Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
         Err(errno) => Err(errno),
@@ -272,15 +279,6 @@ pub(crate) fn note_created(cx: &DestinationContext<'_>, dst: &Place<'_>) {
     if let Ok(seen) = directory_of(dst) {
         cx.numbers.note_created(seen, number);
     }
-}
-
-fn open_listed(dir: BorrowedFd<'_>, parent: &[u8], quiet: bool) -> io::Result<OwnedFd> {
-    let listed = dir::open_operand(dir, &c_name(parent)?)?;
-    if quiet {
-        // Only the owner and root may list it without changing the access time.
-        let _ = fcntl_setfl(&listed, OFlags::NOATIME);
-    }
-    Ok(listed)
 }
 
 /// The path of the backup: that of the destination, with the suffix of `name`.
