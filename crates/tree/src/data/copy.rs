@@ -1,7 +1,7 @@
 //! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
 use super::context::{DataContext, Files};
-use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Position, Records};
+use super::data_copy::{BUFFER_BYTES, DataCopy, Medium, OldContents, Records};
 use super::engine_choice::chains::READ_WRITE;
 use super::journal::{Journal, RangeRecords};
 use super::ranges::verify_ranges;
@@ -51,9 +51,8 @@ pub(crate) fn copy_data(
         copy.position.at -= missing;
         copy.report.hole_bytes = copy.report.hole_bytes.saturating_sub(missing);
     }
-    let DataCopy { report, medium, position: Position { at, .. }, old_contents, by_others, .. } =
-        copy;
-    let Medium { footprint, backlog } = medium;
+    let DataCopy { report, medium, position, old_contents, by_others, .. } = copy;
+    let (Medium { footprint, backlog }, at) = (medium, position.at);
     worker.end_data();
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {

@@ -245,32 +245,25 @@ fn question(Dst { cx, entry }: Dst<'_>, found: &Found) -> Question {
 /// Refuses to replace a directory by another file or another file by a directory, and to replace
 /// the copy of another operand.
 fn check_kinds(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<()> {
-    let dst = found.effective();
-    if is_directory(&entry.src_stat) {
+    let (src, dst) = (|| entry.src.path(), || entry.dst.path());
+    match (is_directory(&entry.src_stat), is_directory(found.effective())) {
         // With a backup another file gives its name to the directory.
-        if !is_directory(dst) && cx.options.backup.is_none() {
-            let (src, dst) = (entry.src.path(), entry.dst.path());
-            return Err(Diagnostic::NonDirectoryInTheWay { src, dst });
+        (true, false) if cx.options.backup.is_none() => {
+            Err(Diagnostic::NonDirectoryInTheWay { src: src(), dst: dst() })
         }
-        return Ok(());
+        (true, _) => Ok(()),
+        (false, true) => Err(Diagnostic::DirectoryInTheWay { src: src(), dst: dst() }),
+        (false, false) => {
+            let is_other = !entry.is_operand || makes_numbered_backups(cx.options);
+            if is_other || !cx.operands.was_made(&entry.dst, FileId::of(&found.link)) {
+                return Ok(());
+            }
+            Err(match is_symlink(&found.link) && found.through_link {
+                true => Diagnostic::JustCreatedSymlink { src: src(), dst: dst() },
+                false => Diagnostic::JustCreated { src: src(), dst: dst() },
+            })
+        }
     }
-    if is_directory(dst) {
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        return Err(Diagnostic::DirectoryInTheWay { src, dst });
-    }
-    let id = FileId::of(&found.link);
-    if entry.is_operand
-        && !makes_numbered_backups(cx.options)
-        && cx.operands.was_made(&entry.dst, id)
-    {
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        return Err(if is_symlink(&found.link) && found.through_link {
-            Diagnostic::JustCreatedSymlink { src, dst }
-        } else {
-            Diagnostic::JustCreated { src, dst }
-        });
-    }
-    Ok(())
 }
 
 fn makes_numbered_backups(options: &Options) -> bool {
@@ -314,15 +307,13 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
         return Ok(());
     }
     let name = backup::simple_name(entry.dst.name.to_bytes(), backup);
-    let existing = lstat(entry.dst.dir, OsStr::from_bytes(&name));
-    match existing {
-        Ok(existing)
-            if FileId::of(&existing) == FileId::of(&entry.src_stat)
-                // Otherwise they may be two hard links.
-                && (src_base == backup_base || existing.st_nlink == 1) =>
-        {
-            Err(Diagnostic::BackupDestroysSource { src: entry.src.path(), dst: entry.dst.path() })
-        }
-        _ => Ok(()),
+    let is_source = lstat(entry.dst.dir, OsStr::from_bytes(&name)).is_ok_and(|existing| {
+        FileId::of(&existing) == FileId::of(&entry.src_stat)
+            // Otherwise they may be two hard links.
+            && (src_base == backup_base || existing.st_nlink == 1)
+    });
+    if !is_source {
+        return Ok(());
     }
+    Err(Diagnostic::BackupDestroysSource { src: entry.src.path(), dst: entry.dst.path() })
 }

@@ -61,9 +61,8 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new(place: DirectoryMessage, names: &Listing, is_large_file: bool) -> Names {
-        let names = names.names();
-        let names = names.map(|(name, kind)| (Component::new(name), kind.as_raw_mode())).collect();
-        Names { place, names, is_large_file }
+        let of = |(name, kind): (&CStr, FileType)| (Component::new(name), kind.as_raw_mode());
+        Names { place, names: names.names().map(of).collect(), is_large_file }
     }
 
     pub(crate) fn listing(&self) -> Listing {

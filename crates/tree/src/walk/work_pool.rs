@@ -124,8 +124,7 @@ impl WorkPool {
                     state.given.remove(&number);
                 }
                 Event::NotTaken { number, work, refused } => {
-                    let pair = state.given.remove(&number);
-                    let pair = pair.expect("a share that comes back was given");
+                    let pair = state.given.remove(&number).expect("what comes back was given");
                     if refused {
                         // The next partner would have to refuse it as well.
                         pair.returned.store(true, Ordering::Relaxed);
