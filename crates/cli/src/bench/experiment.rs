@@ -77,16 +77,17 @@ pub(crate) fn run<T>(
             let environment = environment(definition, how, src)?;
             let made = RunDir::create(runs, definition, how, &environment);
             let advice = "name another directory for runs: --runs DIR";
-            (made.map_err(|error| anyhow!("{error}; {advice}"))?, None)
+            let made = made.map_err(|error| anyhow!("{error}; {advice}"))?;
+            // A resumed run finds what a killed one left.
+            let run = absolute(made.path())?;
+            scratch.iter().try_for_each(|scratch| scratch.belongs_to(&run))?;
+            (made, None)
         }
         Start::Resume(run) => (RunDir::open(run.path.clone())?, Some(run)),
     };
     if let Some(certificate) = purpose.certificate {
         dir.write(run_dir::files::CERTIFICATE, certificate)?;
     }
-    // A resumed run finds what a killed one left.
-    let run = absolute(dir.path())?;
-    scratch.iter().try_for_each(|scratch| scratch.belongs_to(&run))?;
     let note = (purpose.note_on_interrupt)(dir.path().display());
     let time = how.seconds.map(Duration::from_secs_f64);
     let limits = Limits { time, rounds: how.rounds, deltas: purpose.deltas };
@@ -149,13 +150,21 @@ fn scratch_dirs(
     guard: &ScratchGuard,
 ) -> anyhow::Result<Vec<Scratch>> {
     let dirs = distinct([&how.src_dir, &how.dst_dir]);
-    if let Start::Resume(run) = start {
-        let run = absolute(&run.path)?;
-        dirs.iter().for_each(|dir| scratch::remove_left_by(&run, dir));
+    let resumed = match start {
+        Start::New { .. } => None,
+        Start::Resume(run) => Some(absolute(&run.path)?),
+    };
+    if let Some(run) = &resumed {
+        dirs.iter().for_each(|dir| scratch::remove_left_by(run, dir));
     }
     report_abandoned(purpose.command, dirs.iter().copied());
-    let create = |dir: &&PathBuf| guard.create_scratch(dir, "bench");
-    let scratch = dirs.iter().map(create).collect::<Result<_, _>>()?;
+    let create = |dir: &&PathBuf| {
+        let scratch = guard.create_scratch(dir, "bench")?;
+        // At once, since a kill may come at any moment.
+        resumed.iter().try_for_each(|run| scratch.belongs_to(run))?;
+        Ok(scratch)
+    };
+    let scratch = dirs.iter().map(create).collect::<Result<_, lab::error::Error>>()?;
     let needed = SpaceNeeded::of(definition);
     let scaled = definition.parts.iter().any(|part| part.scaled);
     require_space(&needed, how, scaled.then_some("--scale"))?;
