@@ -130,19 +130,16 @@ impl Search {
             self.eliminated = true;
         }
         let bytes = self.case.slot_bytes();
-        let costs = || race.running().map(|index| race.cost_of(index, bytes));
-        // What a user compares with runs however slow it is.
-        let is_baseline = |&index: &usize| race.candidates[index].role != Role::Contender;
-        let baselines = race.running().filter(is_baseline);
-        let slowest_baseline = baselines.map(|index| race.cost_of(index, bytes)).max();
-        let Some(cost) = costs().min() else {
+        let Some(cost) = race.running().map(|index| race.cost_of(index, bytes)).min() else {
             "no variant works here".clone_into(&mut self.why_not);
             self.lacks_time = false;
             return Ok(false);
         };
-        let elapsed = race.config.started.elapsed();
-        let wanted = slowest_baseline.unwrap_or(cost) * RUNS_WANTED;
-        let wanted = (elapsed + wanted).min(left.mul_f64(MOST));
+        // What a user compares with runs however slow it is.
+        let is_baseline = |&index: &usize| race.candidates[index].role != Role::Contender;
+        let baselines = race.running().filter(is_baseline).map(|index| race.cost_of(index, bytes));
+        let wanted = race.config.started.elapsed() + baselines.max().unwrap_or(cost) * RUNS_WANTED;
+        let wanted = wanted.min(left.mul_f64(MOST));
         race.config.time = race.config.time.max(Some(wanted));
         if race.time_left() < cost * RUNS_MIN {
             let run = words::nanoseconds(cost.as_secs_f64() * 1e9);
