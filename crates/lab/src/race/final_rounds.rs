@@ -125,11 +125,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-
-    fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
-        let finals_ns = (1..).zip(times.iter().copied()).collect();
-        Candidate { finals_ns, ..Candidate::new(text.parse().expect(text), role) }
-    }
+    use crate::search::candidate::raced;
 
     fn names(candidates: &[Candidate]) -> Vec<&str> {
         candidates.iter().filter(|it| it.runs()).map(|it| it.name.as_str()).collect()

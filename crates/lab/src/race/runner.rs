@@ -24,8 +24,8 @@ pub(crate) struct Race<'r> {
     pub(crate) config: Config,
     /// The copies that a run makes at the same time. Each has a bench for each directory that its copies
     /// go to, one after another.
-    pub(crate) benches: Vec<Vec<Bench<'r>>>,
-    pub(crate) run_order: RunOrder,
+    pub(super) benches: Vec<Vec<Bench<'r>>>,
+    pub(super) run_order: RunOrder,
     pub(crate) candidates: Vec<Candidate>,
     /// Every run, elimination rounds included.
     pub(crate) samples: Vec<RaceSample>,

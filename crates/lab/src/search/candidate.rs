@@ -326,3 +326,10 @@ pub(crate) fn is_settled(candidates: &[Candidate], field: &[usize]) -> bool {
 fn times_of(candidates: &[Candidate], field: &[usize]) -> Vec<CandidateTimes> {
     field.iter().map(|&index| candidates[index].times()).collect()
 }
+
+/// A candidate with these times in the rounds of its final, for tests.
+#[cfg(test)]
+pub(crate) fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
+    let finals_ns = (1..).zip(times.iter().copied()).collect();
+    Candidate { finals_ns, ..Candidate::new(text.parse().expect(text), role) }
+}

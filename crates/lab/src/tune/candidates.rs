@@ -90,7 +90,7 @@ pub(super) fn neighbours(
 }
 
 /// The candidates that race in the final and can be chosen.
-fn racing(candidates: &[Candidate]) -> Vec<usize> {
+pub(super) fn racing(candidates: &[Candidate]) -> Vec<usize> {
     candidate::field(candidates, Candidate::can_be_chosen)
 }
 

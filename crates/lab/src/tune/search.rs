@@ -32,10 +32,8 @@ pub(super) struct Search {
     pub(super) why_not: String,
     /// Time that it took so far.
     pub(super) took: Duration,
-    /// Visits so far.
+    /// Visits so far, the present one included.
     pub(super) visits: u32,
-    /// Whether the candidates of the final are known.
-    eliminated: bool,
     /// Whether there is no answer because the time was too short.
     lacks_time: bool,
 }
@@ -77,7 +75,6 @@ impl Search {
             why_not: String::new(),
             took: Duration::ZERO,
             visits: 0,
-            eliminated: false,
             lacks_time: false,
         }
     }
@@ -124,10 +121,9 @@ impl Search {
         left: Duration,
         workers_max: usize,
     ) -> Result<bool, Error> {
-        if !self.eliminated {
+        if self.visits == 1 {
             race.run_elimination()?;
             self.search_around(race, workers_max)?;
-            self.eliminated = true;
         }
         let bytes = self.case.slot_bytes();
         let Some(cost) = race.running().map(|index| race.cost_of(index, bytes)).min() else {
@@ -224,7 +220,7 @@ impl Search {
         self.lacks_time = false;
         if counted >= ROUNDS_MIN as usize {
             self.why_not.clear();
-            let field = candidate::field(&self.candidates, Candidate::can_be_chosen);
+            let field = candidates::racing(&self.candidates);
             self.settled =
                 self.visits >= VISITS_TO_SETTLE && candidate::is_settled(&self.candidates, &field);
         } else if missed {

@@ -1,6 +1,7 @@
 use engines::profile::{InFlight, Residency, Situation, SizeClass};
 
 use super::*;
+use crate::search::candidate::raced;
 
 fn variant(text: &str) -> Variant {
     text.parse().expect(text)
@@ -8,11 +9,6 @@ fn variant(text: &str) -> Variant {
 
 fn elimination_done(text: &str, role: Role, elimination_median_ns: f64) -> Candidate {
     Candidate { elimination_ns: vec![elimination_median_ns], ..Candidate::new(variant(text), role) }
-}
-
-fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
-    let finals_ns = (1..).zip(times.iter().copied()).collect();
-    Candidate { finals_ns, ..Candidate::new(variant(text), role) }
 }
 
 #[test]
