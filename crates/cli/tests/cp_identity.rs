@@ -192,9 +192,12 @@ fn one_number_for_all_files_makes_no_file_a_link_to_another() {
     }
 }
 
-/// A file system on which names that differ in case are one name.
-fn ignoring_case() -> Option<SlowFs> {
-    SlowFs::mount(Costs { ignores_case: true, ..Costs::default() })
+/// A file system on which names that differ in case are one name; each spelling may have an inode number of its
+/// own.
+fn ignoring_case(spelled_inodes: bool) -> Option<SlowFs> {
+    let served = SlowFs::mount(Costs { ignores_case: true, ..Costs::default() })?;
+    served.lie(Lies { spelled_inodes, ..Lies::default() });
+    Some(served)
 }
 
 #[test]
@@ -217,8 +220,8 @@ fn a_source_is_not_replaced_by_its_own_copy_under_another_spelling() {
         "-l --remove-destination",
         "-al",
     ] {
-        for has_link in [false, true] {
-            let Some(served) = ignoring_case() else { return };
+        for (has_link, spelled) in [(false, false), (false, true), (true, false), (true, true)] {
+            let Some(served) = ignoring_case(spelled) else { return };
             let at = |name: &str| served.path().join(name);
             std::fs::write(at("a"), "content").expect("a file");
             if has_link {
@@ -242,7 +245,7 @@ fn a_source_is_not_replaced_by_its_own_copy_under_another_spelling() {
 
 #[test]
 fn a_hard_link_in_a_directory_that_ignores_case_is_replaced() {
-    let Some(served) = ignoring_case() else { return };
+    let Some(served) = ignoring_case(false) else { return };
     let at = |name: &str| served.path().join(name);
     std::fs::write(at("a"), "content").expect("a file");
     for option in ["--remove-destination", "-b"] {
@@ -255,14 +258,30 @@ fn a_hard_link_in_a_directory_that_ignores_case_is_replaced() {
 
 #[test]
 fn a_backup_does_not_take_the_name_of_the_source_in_another_spelling() {
-    let Some(served) = ignoring_case() else { return };
-    let at = |name: &str| served.path().join(name);
-    std::fs::write(at("a.BAK"), "source").expect("a file");
-    std::fs::write(at("a"), "old").expect("a file");
-    let output = cp(&["-b", "--suffix=.bak"], &[&at("a.BAK"), &at("a")]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("might destroy source"), "{}", stderr(&output));
-    assert_eq!(std::fs::read_to_string(at("a.BAK")).ok().as_deref(), Some("source"));
+    for spelled in [false, true] {
+        let Some(served) = ignoring_case(spelled) else { return };
+        let at = |name: &str| served.path().join(name);
+        std::fs::write(at("a.BAK"), "source").expect("a file");
+        std::fs::write(at("a"), "old").expect("a file");
+        let output = cp(&["-b", "--suffix=.bak"], &[&at("a.BAK"), &at("a")]);
+        assert_eq!(output.status.code(), Some(1), "{spelled}");
+        assert!(stderr(&output).contains("might destroy source"), "{}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(at("a.BAK")).ok().as_deref(), Some("source"));
+    }
+}
+
+#[test]
+fn a_directory_is_not_copied_onto_itself_under_another_spelling() {
+    for spelled in [false, true] {
+        let Some(served) = ignoring_case(spelled) else { return };
+        let at = |name: &str| served.path().join(name);
+        std::fs::create_dir(at("Dir")).expect("a directory");
+        std::fs::write(at("Dir/x"), "content").expect("a file");
+        let output = cp(&["-rT"], &[&at("Dir"), &at("dir")]);
+        assert_eq!(output.status.code(), Some(1), "{spelled}");
+        assert!(stderr(&output).contains("are the same file"), "{}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(at("Dir/x")).ok().as_deref(), Some("content"));
+    }
 }
 
 /// Two sources with one destination: the second is refused, whatever the options, and the first stays.
@@ -284,8 +303,8 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
             (&["tree"], 2),
             (&["tree/Dir", "tree/dir"], 1),
         ] {
-            for exists in [false, true] {
-                let Some(served) = ignoring_case() else { return };
+            for (exists, spelled) in [(false, false), (false, true), (true, false), (true, true)] {
+                let Some(served) = ignoring_case(spelled) else { return };
                 if exists {
                     for name in ["FILE", "NAME"] {
                         let old = served.path().join(name);
@@ -300,7 +319,7 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
                 paths.push(served.path().to_owned());
                 let paths: Vec<&Path> = paths.iter().map(|path| &**path).collect();
                 let output = cp(&args, &paths);
-                let what = format!("{options} {sources:?} {exists}");
+                let what = format!("{options} {sources:?} {exists} {spelled}");
                 // All that cp does not name is there.
                 let said = stderr(&output);
                 assert_eq!(output.status.code(), Some(1), "{what}: {said}");

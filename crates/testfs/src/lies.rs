@@ -1,7 +1,9 @@
 //! What a file system says that is not so, and how its requests fail.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo};
@@ -20,6 +22,9 @@ pub struct Lies {
     pub wrong_types: bool,
     /// Each stat(2) of an open file reports another inode number.
     pub changing_inodes: bool,
+    /// A file has another inode number for each spelling of its name, as the client of SMB gives with `noserverino`.
+    /// That of the last look counts for open files, too.
+    pub spelled_inodes: bool,
     /// Each stat(2) of anything reports the same inode number.
     pub one_inode: bool,
     /// Each name is listed twice.
@@ -94,6 +99,8 @@ pub(crate) struct Liar {
     looks: u64,
     reads: u64,
     writes: u64,
+    /// The number of capital letters in the name by which each file was looked at last.
+    capitals: HashMap<INodeNo, u64>,
     /// Files whose times a sync has changed.
     synced: HashSet<INodeNo>,
 }
@@ -103,8 +110,10 @@ impl Liar {
         Liar { lies, ..Liar::default() }
     }
 
-    /// The attributes that a lookup reports. The kernel knows the file by this inode number.
-    pub(crate) fn entry_attr(&mut self, attr: FileAttr) -> FileAttr {
+    /// The attributes that a lookup of `name` reports. The kernel knows the file by this inode number.
+    pub(crate) fn entry_attr(&mut self, attr: FileAttr, name: &OsStr) -> FileAttr {
+        let capitals = name.as_bytes().iter().filter(|byte| byte.is_ascii_uppercase()).count();
+        self.capitals.insert(attr.ino, capitals as u64);
         FileAttr { ino: attr.ino, ..self.attr(attr) }
     }
 
@@ -124,6 +133,10 @@ impl Liar {
         }
         if self.lies.changing_inodes && attr.ino != INodeNo::ROOT {
             attr.ino = INodeNo(attr.ino.0 + 1_000_000 * self.looks);
+        }
+        if self.lies.spelled_inodes {
+            let capitals = self.capitals.get(&attr.ino).copied().unwrap_or_default();
+            attr.ino = INodeNo(attr.ino.0 + 1_000_000 * capitals);
         }
         if self.lies.one_inode {
             attr.ino = INodeNo::ROOT;

@@ -109,7 +109,7 @@ pub(super) fn note_made(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
         return;
     }
     if entry.dst.trust != Trust::Created {
-        cx.destination.operands.note_in_preexisting(dst);
+        cx.destination.operands.note_in_preexisting(&entry.dst, dst);
     }
     if entry.is_operand {
         cx.destination.operands.record_made(&entry.dst, dst);

@@ -1,8 +1,7 @@
 //! Decides what is done about a destination ([`decide`]): create, overwrite, replace, back up, skip or refuse.
 //! What exists there is looked up in [`super::found`]; what comes before the copy is done in [`super::prepare`].
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, CString};
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 
@@ -14,10 +13,11 @@ use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
 use crate::fs::{
-    FileId, OpenFile, file_bytes, is_directory, is_regular, is_symlink, lists_all, lstat,
-    may_be_one_name, may_have_spellings, mtime, names_like, open_looked_at, split,
+    FileId, OpenFile, Place, are_one_name, c_name, file_bytes, is_directory, is_regular,
+    is_symlink, lstat, may_be_one_name, may_have_spellings, may_number_spellings, mtime,
+    names_like, open_looked_at, split,
 };
-use crate::report::{Announcement, Diagnostic, Question, Result, Verified};
+use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
 
 /// What is done about the destination of an entry.
@@ -274,24 +274,27 @@ fn makes_numbered_backups(options: &Options) -> bool {
 fn refuse_other_spelling(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<()> {
     let id = FileId::of(&found.link);
     let (dir, name) = (entry.dst.dir, entry.dst.name);
-    if !cx.operands.may_be_of_this_run(id)
+    if !cx.operands.may_be_of_this_run(&entry.dst, id)
         || makes_numbered_backups(cx.options)
         || !may_have_spellings(dir, name)
     {
         return Ok(());
     }
     let others = match entry.is_operand {
-        true => cx.operands.names_made(&entry.dst, id),
+        true => cx.operands.names_made_beside(&entry.dst),
         // A directory that cannot be listed is not copied.
         false => names_like(entry.src.dir, name).unwrap_or_default(),
     };
     let is_at = |dir, other: &CStr, id| lstat(dir, other).is_ok_and(|stat| FileId::of(&stat) == id);
     let is_same_name = |other: &CString| {
+        let there = Place { name: other, ..entry.dst };
         // Two names of one source are no loss.
         (entry.is_operand || !is_at(entry.src.dir, other, FileId::of(&entry.src_stat)))
-            && is_at(dir, other, id)
             && may_be_one_name(other.to_bytes(), name.to_bytes())
-            && lists_all(dir, [other.to_bytes(), name.to_bytes()]) == Ok(false)
+            && there
+                .stat(false)
+                .is_ok_and(|stat| FileId::of(&stat) == id || may_number_spellings(&entry.dst))
+            && are_one_name(&there, &entry.dst)
     };
     match others.iter().any(|other| **other != *name && is_same_name(other)) {
         true => Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() }),
@@ -307,10 +310,14 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
         return Ok(());
     }
     let name = backup::simple_name(entry.dst.name.to_bytes(), backup);
-    let is_source = lstat(entry.dst.dir, OsStr::from_bytes(&name)).is_ok_and(|existing| {
-        FileId::of(&existing) == FileId::of(&entry.src_stat)
-            // Otherwise they may be two hard links.
-            && (src_base == backup_base || existing.st_nlink == 1)
+    let name = c_name(&name).map_err(failed(Action::Stat, &entry.dst))?;
+    let existing = Place { name: &name, ..entry.dst };
+    let is_source = existing.stat(false).is_ok_and(|stat| {
+        let is_exact = src_base == backup_base;
+        let is_one_inode = FileId::of(&stat) == FileId::of(&entry.src_stat);
+        // Otherwise they may be two hard links.
+        is_one_inode && (is_exact || stat.st_nlink == 1)
+            || !is_exact && may_number_spellings(&existing) && are_one_name(&entry.src, &existing)
     });
     if !is_source {
         return Ok(());

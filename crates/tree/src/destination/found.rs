@@ -1,15 +1,13 @@
 //! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] tells
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
-use std::os::fd::AsFd;
-
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use super::context::Dst;
 use crate::entry::{Entry, copies_data};
 use crate::fs::{
-    FileId, Trust, c_name, is_directory, is_symlink, lists_all, may_be_one_name, open_for_search,
+    FileId, Trust, are_one_name, is_directory, is_symlink, may_be_one_name, may_number_spellings,
     split,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
@@ -123,7 +121,7 @@ pub(crate) enum SameFile {
 pub(super) fn check_same_file(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<SameFile> {
     if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
-        let same = FileId::of(&entry.src_stat) == FileId::of(dst);
+        let same = FileId::of(&entry.src_stat) == FileId::of(dst) || is_other_spelling(entry);
         return Ok(if same { SameFile::Same } else { SameFile::Different });
     }
     let looked = entry.src_through_link.then(|| entry.src.stat(false)).transpose();
@@ -164,31 +162,29 @@ impl Ends<'_> {
     /// Whether source and destination are one name of one directory, perhaps in two spellings.
     fn is_same_name(&self) -> bool {
         let (src, dst) = (&self.entry.src, &self.entry.dst);
-        let (_, src_base) = split(src.name);
-        let (dst_parent, dst_base) = split(dst.name);
+        let (src_base, dst_base) = (split(src.name).1, split(dst.name).1);
         let is_exact = src_base == dst_base;
         // A file with several names may have two that are alike.
         let may_be_one = || {
-            FileId::of(self.src_link) == FileId::of(self.dst_link)
-                && (self.dst_link.st_nlink == 1 || may_be_one_name(src_base, dst_base))
+            let is_one_inode = FileId::of(self.src_link) == FileId::of(self.dst_link);
+            may_be_one_name(src_base, dst_base) || is_one_inode && self.dst_link.st_nlink == 1
         };
-        if !is_exact && !may_be_one() {
-            return false;
-        }
-        match (src.stat_above(), dst.stat_above()) {
-            (Ok(src), Ok(dst)) if FileId::of(&src) == FileId::of(&dst) => {}
-            _ => return false,
-        }
-        let are_two = || {
-            let parent = open_for_search(dst.dir, &c_name(dst_parent)?)?;
-            lists_all(parent.as_fd(), [src_base, dst_base])
-        };
-        is_exact || !are_two().unwrap_or(false)
+        (is_exact || may_be_one()) && are_one_name(src, dst)
     }
 }
 
+/// Whether source and destination are two spellings of one name, and may have two numbers.
+fn is_other_spelling(entry: &Entry<'_>) -> bool {
+    let (src_base, dst_base) = (split(entry.src.name).1, split(entry.dst.name).1);
+    src_base != dst_base
+        && may_be_one_name(src_base, dst_base)
+        && may_number_spellings(&entry.dst)
+        && are_one_name(&entry.src, &entry.dst)
+}
+
 fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
-    let is_one_inode = FileId::of(ends.src_link) == FileId::of(ends.dst_link);
+    let is_one_inode =
+        FileId::of(ends.src_link) == FileId::of(ends.dst_link) || is_other_spelling(ends.entry);
     let is_one_target = match (ends.src_target, ends.dst_target) {
         (Some(src), Some(dst)) => FileId::of(src) == FileId::of(dst),
         _ => false,

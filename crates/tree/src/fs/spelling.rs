@@ -9,9 +9,9 @@ use rustix::io;
 
 use super::dir::open_for_search;
 use super::fs_type::is_on_reliable_fs;
-use super::lstat;
 use super::place::{Place, c_name, split};
 use super::readdir::each_name;
+use super::{FileId, lstat};
 
 /// Whether there may be a directory that takes both for one name.
 pub(crate) fn may_be_one_name(a: &[u8], b: &[u8]) -> bool {
@@ -19,7 +19,7 @@ pub(crate) fn may_be_one_name(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Whether `dir` lists each of `names`. If not, one of them is another spelling of a name that is listed.
-pub(crate) fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bool> {
+fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bool> {
     let mut listed = [false; 2];
     each_name(dir, |name, _kind| {
         for (listed, wanted) in listed.iter_mut().zip(names) {
@@ -27,6 +27,24 @@ pub(crate) fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bo
         }
     })?;
     Ok(listed == [true; 2])
+}
+
+/// Whether two names that exist, which are equal or may be one name, are one name of one directory.
+pub(crate) fn are_one_name(a: &Place<'_>, b: &Place<'_>) -> bool {
+    let ids = [a, b].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
+    let ((_, a_base), (b_above, b_base)) = (split(a.name), split(b.name));
+    let are_two = || {
+        let dir = open_for_search(b.dir, &c_name(b_above)?)?;
+        lists_all(dir.as_fd(), [a_base, b_base])
+    };
+    let [Ok(a_dir), Ok(b_dir)] = ids else { return false };
+    a_dir == b_dir && (a_base == b_base || !are_two().unwrap_or(false))
+}
+
+/// Whether the file system of `at` may give each spelling of a name an inode number of its own, as the client of SMB
+/// does with `noserverino`, and FUSE programs that know files by their names.
+pub(crate) fn may_number_spellings(at: &Place<'_>) -> bool {
+    open_above(at).is_ok_and(|(dir, _)| !is_on_reliable_fs(dir.as_fd()))
 }
 
 /// Whether `name` in `dir` may have other spellings. In most directories another case is another name, and does not

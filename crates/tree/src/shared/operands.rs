@@ -2,14 +2,15 @@
 
 use std::collections::hash_map::Entry;
 use std::ffi::{CStr, CString, OsStr};
+use std::hash::{BuildHasher, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::fs::{CWD, fstat};
 
-use crate::fs::{FileId, Place, lstat, split, trim_slashes};
-use crate::hash::{HashMap, HashSet};
+use crate::fs::{DirPath, FileId, Place, lstat, split, trim_slashes};
+use crate::hash::{HashMap, HashSet, Seeded};
 use crate::lock::lock;
 
 /// The operands so far, and their copies.
@@ -87,29 +88,37 @@ impl Operands {
 
     /// Whether `id` at `dst` is the copy of an earlier operand.
     pub(crate) fn was_made(&self, dst: &Place<'_>, id: FileId) -> bool {
-        self.names_made(dst, id).iter().any(|name| **name == *dst.name)
-    }
-
-    /// The names in the directory of `dst` by which earlier operands were copied to `id`.
-    pub(crate) fn names_made(&self, dst: &Place<'_>, id: FileId) -> Vec<CString> {
         let directory = self.directory_of(dst);
-        lock(&self.made).get(&(directory, id)).cloned().unwrap_or_default()
+        lock(&self.made)
+            .get(&(directory, id))
+            .is_some_and(|names| names.iter().any(|name| **name == *dst.name))
     }
 
-    /// Records that this run has made or written to the file `id` in a pre-existing directory.
-    pub(crate) fn note_in_preexisting(&self, id: FileId) {
+    /// The names in the directory of `dst` to which earlier operands were copied.
+    pub(crate) fn names_made_beside(&self, dst: &Place<'_>) -> Vec<CString> {
+        let directory = self.directory_of(dst);
+        let made = lock(&self.made);
+        let beside = made.iter().filter(|((made_in, _), _)| *made_in == directory);
+        beside.flat_map(|(_, names)| names).cloned().collect()
+    }
+
+    /// Records that this run has made or written to the file `id` at `dst`, in a pre-existing directory.
+    pub(crate) fn note_in_preexisting(&self, dst: &Place<'_>, id: FileId) {
         let mut words = lock(&self.in_preexisting);
         if words.is_empty() {
             *words = vec![0; WORDS];
         }
-        let (word, bit) = place_of(id);
-        words[word] |= bit;
+        for (word, bit) in bits_of(dst, id) {
+            words[word] |= bit;
+        }
     }
 
-    /// Whether `id` may be such a file. The files are not listed, because there may be millions.
-    pub(crate) fn may_be_of_this_run(&self, id: FileId) -> bool {
-        let (word, bit) = place_of(id);
-        lock(&self.in_preexisting).get(word).is_some_and(|word| word & bit != 0)
+    /// Whether this run may have made or written to the file `id` at `dst`, perhaps by another spelling of its name.
+    /// The files are not listed, because there may be millions.
+    pub(crate) fn may_be_of_this_run(&self, dst: &Place<'_>, id: FileId) -> bool {
+        let words = lock(&self.in_preexisting);
+        let is_set = |(at, bit): (usize, u64)| words.get(at).is_some_and(|word| word & bit != 0);
+        bits_of(dst, id).any(is_set)
     }
 
     /// The earlier destination of the directory operand `src`. The first time `dst` is recorded.
@@ -166,10 +175,28 @@ impl Operands {
 /// Words of 64 bits: one bit for each of a million files.
 const WORDS: usize = 1 << 14;
 
-/// The word and the bit that stand for `id`, and for other files.
-fn place_of(id: FileId) -> (usize, u64) {
+/// The words and bits that stand for a file, and for others: by its number, and by all spellings of its name, since each
+/// may have a number of its own. Without a table nobody knows the spellings of a name that is not ASCII.
+fn bits_of(dst: &Place<'_>, id: FileId) -> impl Iterator<Item = (usize, u64)> {
     // Fibonacci hashing: neighbours get places that are far apart.
-    let hash = (id.ino ^ id.dev.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let of_id = (id.ino ^ id.dev.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let of_name = dst.name.to_bytes().is_ascii().then(|| {
+        let mut hasher = Seeded::default().build_hasher();
+        let above = std::iter::successors(dst.shown.dir(), |dir| dir.parent());
+        let above = above.filter(|dir| dir.parent().is_some()).take(LEVELS).map(DirPath::name);
+        for name in [dst.name.to_bytes()].into_iter().chain(above) {
+            hasher.write(&name.to_ascii_lowercase());
+            hasher.write_u8(b'/');
+        }
+        hasher.finish()
+    });
+    [Some(of_id), of_name].into_iter().flatten().map(bit_of)
+}
+
+/// How many directories above a name are told apart. The depth of a tree has no limit.
+const LEVELS: usize = 8;
+
+fn bit_of(hash: u64) -> (usize, u64) {
     let word = usize::try_from(hash >> (64 - WORDS.trailing_zeros())).expect("an index of a word");
     (word, 1 << (hash >> 32 & 63))
 }
