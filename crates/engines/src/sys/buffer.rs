@@ -27,8 +27,8 @@ fn system_uses_no_huge_pages() -> bool {
 /// pay for a large buffer.
 ///
 /// It starts on a page boundary unless another offset is requested. On some processors the kernel
-/// copies to and from user memory at half the speed at other offsets (METHODOLOGY.md, "The offset
-/// of a buffer").
+/// copies to and from user memory at half the speed at other offsets (docs/design/engines.md, "The
+/// offset of a buffer").
 pub struct Buffer {
     map: Map,
     offset_bytes: usize,
@@ -62,7 +62,7 @@ impl Buffer {
     ///
     /// A device takes a limited number of segments in a request, and each page of scattered memory is a segment of
     /// its own. With small pages one read of 1 MiB may fill the queue of a virtual disk, so that no second one is
-    /// in flight (METHODOLOGY.md, "The pages of a buffer").
+    /// in flight (docs/design/engines.md, "The pages of a buffer").
     ///
     /// # Errors
     /// `OutOfMemory`.
