@@ -285,9 +285,9 @@ fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Ve
         let (Some(wrong), Some((entry, what))) = (&wrong, line.split_once(": ")) else {
             return true;
         };
+        let gnu = time(what, 0);
         let is_near = |other: Option<i128>| {
-            let times = time(what, 0).zip(other);
-            times.is_some_and(|(gnu, other)| (gnu - other).abs() <= 2_000_000_000)
+            gnu.zip(other).is_some_and(|(gnu, other)| gnu.abs_diff(other) <= 2_000_000_000)
         };
         // Bits that are not the source's, but are in GNU's copy.
         let has_other_bits = |it: &str| {
@@ -295,13 +295,15 @@ fn worse(source: Option<&Tree>, gnu: &Tree, ours: &Tree, aspects: Aspects) -> Ve
             bits.is_none_or(|([source, ours], [gnu, _])| (ours ^ source) & !(gnu ^ source) != 0)
         };
         let is_wrong = |it: &str| {
-            let is_time = time(what, 0).is_some();
-            subject(it) == subject(what) && has_other_bits(it) && (!is_time || is_near(time(it, 0)))
+            let is_time_too = gnu.is_none() || is_near(time(it, 0));
+            subject(it) == subject(what) && has_other_bits(it) && is_time_too
         };
+        // NFS may lose the time of a file before a copy makes it a backup: then GNU cp keeps none that was given.
+        let is_as_good = gnu.is_some_and(|gnu| gnu > LATEST_TIME_NS) || is_near(time(what, 1));
         let mut wrong = wrong.iter().filter_map(|it| it.strip_prefix(entry)?.strip_prefix(": "));
         match what {
             "only left" => wrong.all(|it| it == what),
-            _ => wrong.any(|it| is_wrong(it) || it == "only right" && !is_near(time(what, 1))),
+            _ => wrong.any(|it| is_wrong(it) || it == "only right" && !is_as_good),
         }
     };
     let lines = gnu.differences(ours, aspects).into_iter().filter(is_worse);
@@ -319,6 +321,9 @@ fn aspects(options: &str) -> Aspects {
 
 /// The length of the file `large`, which takes many calls.
 pub(super) const LARGE_BYTES: usize = 5 << 20;
+
+/// No file of these trees is given a later modification time.
+const LATEST_TIME_NS: i128 = 1_000_010_000 * 1_000_000_000;
 
 /// A tree that every file system can hold, but for the precision of its times.
 pub(super) fn create_plain(root: &Path, seed: u64) -> anyhow::Result<()> {
@@ -371,6 +376,32 @@ mod tests {
             ("left-over", &[("a", "1"), ("b", "2"), ("d", "4"), (".haulage-x", "")]),
         ] {
             assert_eq!(lines(name, entries).len(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_backup_counts_where_gnu_cp_keeps_one_that_was_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = |name: &str, second: Option<u64>| {
+            let root = dir.path().join(name);
+            std::fs::create_dir(&root).unwrap();
+            let time = |second| std::time::UNIX_EPOCH + Duration::from_secs(second);
+            if let Some(second) = second {
+                let backup = std::fs::File::create(root.join("a~")).unwrap();
+                backup.set_modified(time(second)).unwrap();
+            }
+            std::fs::File::open(&root).unwrap().set_modified(time(1)).unwrap();
+            Tree::read(&root).unwrap()
+        };
+        let source = tree("source", None);
+        let (given, copied) = (1_000_000_007, 1_790_000_000);
+        let times =
+            [(given, given, 0), (given, given + 2, 0), (given, copied, 1), (copied, copied + 9, 0)];
+        for (number, (gnu, ours, expected)) in times.into_iter().enumerate() {
+            let [gnu, ours] = [("gnu", gnu), ("ours", ours)]
+                .map(|(name, second)| tree(&format!("{name}-{number}"), Some(second)));
+            let aspects = Aspects { mtimes: true, ..Aspects::CONTENT };
+            assert_eq!(worse(Some(&source), &gnu, &ours, aspects).len(), expected, "{number}");
         }
     }
 }
