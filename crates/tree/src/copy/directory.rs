@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use super::context::{CopyContext, CopyWorker, note_made, skipped};
+use super::context::{CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
+use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::DryRun;
 use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
@@ -39,32 +40,29 @@ pub(crate) enum Next {
 
 /// Creates or opens the destination of a directory, and opens the source. A repeated operand is
 /// skipped.
-pub(crate) fn enter_directory(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    found: Option<&Found>,
-) -> Result<Next> {
-    refuse_repetition(cx, entry)?;
-    if is_repeated_operand(cx, entry)? {
-        skipped(cx, entry, None);
+pub(crate) fn enter_directory(job: Job<'_>, found: Option<&Found>) -> Result<Next> {
+    let Job { cx, entry } = job;
+    refuse_repetition(job)?;
+    if is_repeated_operand(job)? {
+        skipped(job, None);
         return Ok(Next::Done);
     }
     let dst = match found {
         Some(_) if cx.options.new_directory && entry.is_operand => {
             Err(Diagnostic::NotReplacing { dst: entry.dst.path() })
         }
-        Some(found) => open_found(cx, entry, found),
-        None => create(cx, entry),
+        Some(found) => open_found(job, found),
+        None => create(job),
     };
     let dst = dst.inspect_err(|_| {
         // The next operand of its name is not a repetition.
         if entry.is_operand && entry.operand.into_directory {
             let src = FileId::of(&entry.src_stat);
-            cx.destination.operands.forget_directory(src, &entry.dst.path());
+            cx.operands.forget_directory(src, &entry.dst.path());
         }
     })?;
     // No other source is merged into it by another spelling of its name.
-    note_made(cx, entry, FileId::of(&dst.stat));
+    note_made(job, FileId::of(&dst.stat));
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
     let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(&entry.src_stat).dev);
@@ -82,7 +80,7 @@ pub(crate) fn enter_directory(
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
-    let private = found.is_none() && is_private(cx, entry, &dst);
+    let private = found.is_none() && is_private(job, &dst);
     let creation_lock = cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat), private);
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
@@ -123,10 +121,11 @@ fn source_path(entry: &Entry<'_>) -> DirPath {
 
 /// Refuses a source directory that this run created, or that the walk is in already: the copy would
 /// not end.
-fn refuse_repetition(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<()> {
+fn refuse_repetition(job: Job<'_>) -> Result<()> {
+    let Job { cx, entry } = job;
     let id = FileId::of(&entry.src_stat);
-    if cx.destination.operands.is_created_root(id) {
-        return Err(into_itself(cx, entry, &entry.src.path(), entry.dst.path()));
+    if cx.operands.is_created_root(id) {
+        return Err(into_itself(job, &entry.src.path(), entry.dst.path()));
     }
     // Without symbolic links a tree has no cycles.
     let may_cycle = cx.options.follow == Follow::Always;
@@ -139,7 +138,7 @@ fn refuse_repetition(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<()> {
 /// The error of a copy of an operand that has reached its own destination, as `met`, which would be
 /// copied to `dst`. GNU cp recognises the destination by its directory. If the last component of
 /// that is a symbolic link, it reports a directory that was copied twice; with -L it does not end.
-fn into_itself(cx: &CopyContext<'_>, entry: &Entry<'_>, met: &Path, dst: PathBuf) -> Diagnostic {
+fn into_itself(Job { cx, entry }: Job<'_>, met: &Path, dst: PathBuf) -> Diagnostic {
     let (src, first) = (entry.operand.src.clone(), entry.operand.dst.clone());
     let is_behind_link =
         || is_in_link(met) || (!entry.operand.into_directory && is_in_link(&first));
@@ -158,13 +157,12 @@ fn is_in_link(path: &Path) -> bool {
 }
 
 /// Whether a directory operand is given twice with the same destination, which is a warning.
-fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<bool> {
+fn is_repeated_operand(Job { cx, entry }: Job<'_>) -> Result<bool> {
     if !entry.is_operand || !entry.operand.into_directory {
         return Ok(false);
     }
     let dst = entry.dst.path();
-    let Some(first) = cx.destination.operands.directory_before(FileId::of(&entry.src_stat), &dst)
-    else {
+    let Some(first) = cx.operands.directory_before(FileId::of(&entry.src_stat), &dst) else {
         return Ok(false);
     };
     if first == dst {
@@ -178,14 +176,14 @@ fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<bool> 
 }
 
 /// Opens the existing destination directory.
-fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<OpenDirectory> {
+fn open_found(Job { cx, entry }: Job<'_>, found: &Found) -> Result<OpenDirectory> {
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     let fd = if found.through_link {
         match entry.dst.trust {
             Trust::Operand => open_destination(dir, name, OFlags::empty()),
             Trust::Created => return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
             Trust::PreExisting => {
-                let opened = open_through_symlink(cx.security(), dir, name, DIRECTORY, None);
+                let opened = open_through_symlink(&cx.security, dir, name, DIRECTORY, None);
                 unless_untrusted(opened, &entry.dst)?
             }
         }
@@ -201,34 +199,35 @@ fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     if cx.options.resume && !cx.options.dry_run {
-        cx.destination.stale.scan(fd.as_fd());
+        cx.stale.scan(fd.as_fd());
     }
     if cx.options.may_write_through() {
         let named = found.through_link || entry.dst.trust == Trust::Operand;
-        cx.security().record_directory(fd.as_fd(), (!named).then_some(dir));
+        cx.security.record_directory(fd.as_fd(), (!named).then_some(dir));
     }
     Ok(OpenDirectory { fd, stat, mode: None })
 }
 
 /// Whether only the caller and root may create or remove names in a new directory. Owners and
 /// permissions are not reliable on network file systems and some others.
-fn is_private(cx: &CopyContext<'_>, entry: &Entry<'_>, made: &OpenDirectory) -> bool {
-    cx.security().caller.owns(&made.stat)
+fn is_private(Job { cx, entry }: Job<'_>, made: &OpenDirectory) -> bool {
+    cx.security.caller.owns(&made.stat)
         && !Mode::from_raw_mode(made.stat.st_mode).intersects(OTHERS_WRITE)
         // The file system of a private parent is reliable, and the directory is on the same one.
         && (entry.private || fs_type::is_on_reliable_fs(made.fd.as_fd()))
 }
 
-fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
-    if let Some(dry_run) = cx.dry_run() {
-        return dry_run_create(cx, dry_run, entry);
+fn create(job: Job<'_>) -> Result<OpenDirectory> {
+    let Job { cx, entry } = job;
+    if let Some(dry_run) = &cx.dry_run {
+        return dry_run_create(job, dry_run);
     }
     let action = Action::CreateDirectory;
     let create = || create_and_open(cx, &entry.dst, &entry.src_stat, action, entry.inherits_acl);
     let created = match entry.dst.trust {
         Trust::Created => create()?,
         Trust::Operand | Trust::PreExisting => {
-            cx.destination.operands.create_root(create, |created| FileId::of(&created.stat))?
+            cx.operands.create_root(create, |created| FileId::of(&created.stat))?
         }
     };
     entry.announce_copy(cx.report, None);
@@ -237,11 +236,8 @@ fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
 
 /// Records the directory that a dry run would create. A copy into itself is reported here, since the walk
 /// will not reach it.
-fn dry_run_create(
-    cx: &CopyContext<'_>,
-    dry_run: &DryRun,
-    entry: &Entry<'_>,
-) -> Result<OpenDirectory> {
+fn dry_run_create(job: Job<'_>, dry_run: &DryRun) -> Result<OpenDirectory> {
+    let Job { cx, entry } = job;
     let OpenFile { fd, stat } = dry_run.create_placeholder(&entry.dst, Action::CreateDirectory)?;
     if dry_run.record_directory(entry.dst.path()) {
         entry.announce_copy(cx.report, None);
@@ -251,7 +247,7 @@ fn dry_run_create(
     {
         let below = below.as_os_str();
         let (met, dst) = (join(&entry.src.path(), below), join(&entry.dst.path(), below));
-        cx.report.report(into_itself(cx, entry, &met, dst));
+        cx.report.report(into_itself(job, &met, dst));
     }
     Ok(OpenDirectory { fd, stat, mode: None })
 }

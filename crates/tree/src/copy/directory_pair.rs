@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::fs::{Mode, OFlags, Stat, fstat, mkdirat};
 
-use super::context::CopyContext;
+use crate::destination::context::CopyContext;
 use crate::entry::Operand;
 use crate::fs::{Dir, Place, dir, fs_type, open_destination, open_operand};
 use crate::metadata::{
@@ -90,7 +90,7 @@ pub(crate) fn create_and_open(
     // It is the one that was just created, as far as can be told: it is on the file system of its
     // parent and belongs to the caller. Network file systems may give it another owner.
     let is_elsewhere = fstat(dst.dir).is_ok_and(|parent| parent.st_dev != stat.st_dev);
-    let is_own = cx.security().caller.owns(&stat) || !fs_type::is_on_reliable_fs(fd.as_fd());
+    let is_own = cx.security.caller.owns(&stat) || !fs_type::is_on_reliable_fs(fd.as_fd());
     if is_elsewhere || !is_own {
         return Err(Diagnostic::DestinationReplaced { dst: dst.path() });
     }

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::context::{CopyContext, CopyWorker, remember, skipped};
+use super::context::{CopyWorker, remember, skipped};
 use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
 use super::special::{self, LinkOrCopy, link_or_claim, link_up_to_date};
 use crate::destination::backup::{self, BackedUp};
-use crate::destination::context::Dst;
+use crate::destination::context::{CopyContext, Job};
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
 use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns};
@@ -72,6 +72,7 @@ fn try_copy(
         return Ok(Next::Give(listed.src.name.to_owned(), listed.listed_as));
     }
     let entry = &Entry::new(listed, src_stat);
+    let job = Job { cx, entry };
     worker.data.progress.start_entry(bytes);
     if cx.options.record == Some(FileId::of(&src_stat)) {
         return Err(Diagnostic::SourceIsRecord { src: entry.src.path() });
@@ -79,25 +80,25 @@ fn try_copy(
     if is_directory(&src_stat) && !cx.options.recursive {
         return Err(Diagnostic::OmittingDirectory { src: entry.src.path() });
     }
-    if is_repeated_operand(cx, entry) {
+    if is_repeated_operand(job) {
         cx.report.report(Diagnostic::SourceTwice { src: entry.src.path(), directory: false });
-        skipped(cx, entry, None);
+        skipped(job, None);
         return Ok(Next::Done);
     }
-    let Some(mut state) = prepare_destination(cx, worker, entry)? else {
+    let Some(mut state) = prepare_destination(job, worker)? else {
         return Ok(Next::Done);
     };
     let backup = state.backup.take();
     let is_new = state.found.is_none();
     let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
     let copied = if is_directory(&src_stat) {
-        enter_directory(cx, entry, state.found.as_deref())
-            .inspect(|_| backup::note_created(cx.destination, &entry.dst))
+        enter_directory(job, state.found.as_deref())
+            .inspect(|_| backup::note_created(cx, &entry.dst))
     } else {
         entry.announce_copy(cx.report, backup.as_ref().map(|backup| &*backup.path));
         state.source = state.source.or(opened.map(Box::new));
         state.created = created;
-        make(cx, worker, entry, state).map(|()| Next::Done)
+        make(job, worker, state).map(|()| Next::Done)
     };
     match &copied {
         Ok(_) => {
@@ -105,37 +106,32 @@ fn try_copy(
             if is_made && worker.keeping_bytes.has_other_name(&entry.dst) {
                 cx.report.report(failed(Action::KeepName, &entry.dst)(Errno::ILSEQ));
             }
-            remove_stale(cx, entry, through_link);
+            remove_stale(job, through_link);
         }
-        Err(_) => backup.iter().for_each(|backup| restore(cx, entry, backup)),
+        Err(_) => backup.iter().for_each(|backup| restore(job, backup)),
     }
     copied
 }
 
 /// Removes what an earlier run left for `entry`, which is complete.
-fn remove_stale(cx: &CopyContext<'_>, entry: &Entry<'_>, through_link: bool) {
+fn remove_stale(Job { cx, entry }: Job<'_>, through_link: bool) {
     let run = (cx.options, cx.report);
-    cx.destination.stale.remove_for(run, cx.security(), (entry, through_link));
+    cx.stale.remove_for(run, &cx.security, (entry, through_link));
 }
 
 /// Decides about the destination and does what has to be done before the copy. `None` if the entry is
 /// finished, because the destination stays as it is.
-fn prepare_destination(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    entry: &Entry<'_>,
-) -> Result<Option<DestinationState>> {
-    let to = Dst { cx: cx.destination, entry };
-    let decision = decide(to)?;
+fn prepare_destination(job: Job<'_>, worker: &mut CopyWorker) -> Result<Option<DestinationState>> {
+    let decision = decide(job)?;
     match &decision {
-        Decision::Skip => skipped(cx, entry, None),
+        Decision::Skip => skipped(job, None),
         Decision::UpToDate { verified, through_link } => {
-            link_up_to_date(cx, worker, entry, *verified)?;
-            remove_stale(cx, entry, *through_link);
+            link_up_to_date(job, worker, *verified)?;
+            remove_stale(job, *through_link);
         }
         _ => {}
     }
-    prepare(to, decision)
+    prepare(job, decision)
 }
 
 /// The attributes of the source, and the open source if it had to be opened for them.
@@ -159,26 +155,21 @@ fn look_at_source(
 }
 
 /// Whether a file operand is given twice by the same name.
-fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> bool {
+fn is_repeated_operand(Job { cx, entry }: Job<'_>) -> bool {
     entry.is_operand
         && entry.operand.into_directory
         && !is_directory(&entry.src_stat)
         && cx.options.backup.is_none()
-        && cx.destination.operands.is_repeated_file(FileId::of(&entry.src_stat), entry.src.name)
+        && cx.operands.is_repeated_file(FileId::of(&entry.src_stat), entry.src.name)
 }
 
 /// Copies an entry that is no directory, or links it to an earlier copy or to its source.
-fn make(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
-    entry: &Entry<'_>,
-    state: DestinationState,
-) -> Result<()> {
+fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Result<()> {
+    let Job { cx, entry } = job;
     let exists = state.found.is_some();
     let linked = state.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
-    let LinkOrCopy::Copy { claimant, lost: link_lost } = link_or_claim(cx, worker, entry, exists)?
-    else {
+    let LinkOrCopy::Copy { claimant, lost: link_lost } = link_or_claim(job, worker, exists)? else {
         return Ok(());
     };
     worker.last_was_linked = false;
@@ -186,26 +177,24 @@ fn make(
     let dst = match cx.options.make {
         Make::HardLink => {
             method = Method::Linked;
-            Some(special::link_source(cx, entry, &state)?)
+            Some(special::link_source(job, &state)?)
         }
         Make::SymbolicLink => {
             method = Method::SymbolicLink;
-            special::link_to_name(cx, entry, &state)?
+            special::link_to_name(job, &state)?
         }
         Make::Copy | Make::AttributesOnly if !copies_data(cx.options, &entry.src_stat) => {
             let dst;
             (dst, lost) = if is_symlink(&entry.src_stat) {
-                special::copy_symlink(cx, entry, &state)?
+                special::copy_symlink(job, &state)?
             } else {
-                special::copy_node(cx, entry, &state)?
+                special::copy_node(job, &state)?
             };
             dst
         }
-        Make::Copy | Make::AttributesOnly if cx.options.dry_run => {
-            Some(dry_run_file(cx, entry, state)?)
-        }
+        Make::Copy | Make::AttributesOnly if cx.options.dry_run => Some(dry_run_file(job, state)?),
         Make::Copy | Make::AttributesOnly => {
-            let copied = copy_file(cx, worker, entry, state)?;
+            let copied = copy_file(job, worker, state)?;
             (data, lost) = (copied.data, copied.lost);
             Some(copied.dst)
         }
@@ -216,7 +205,7 @@ fn make(
             claimant.publish(dst_dir, entry.dst.name, dst);
         }
         // A second operand of this name finds the link, not its target.
-        remember(cx, entry, link.unwrap_or(dst));
+        remember(job, link.unwrap_or(dst));
     }
     if cx.report.keeps_receipts() {
         let mut receipt = entry.receipt(kind(&entry.src_stat), method);
@@ -235,8 +224,8 @@ fn make(
     Ok(())
 }
 
-fn restore(cx: &CopyContext<'_>, entry: &Entry<'_>, backup: &BackedUp) {
-    match backup.undo(cx.destination, &entry.dst) {
+fn restore(Job { cx, entry }: Job<'_>, backup: &BackedUp) {
+    match backup.undo(cx, &entry.dst) {
         Err(errno) => cx.report.report(failed(Action::UnBackup, &entry.dst)(errno)),
         Ok(false) => {}
         Ok(true) => cx.report.announce(|| Announcement::Restored {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, Stat, fstat};
 use rustix::io::{self, Errno};
 
-use super::context::CopyContext;
 use super::directory_pair::{OpenDirectory, create_and_open};
+use crate::destination::context::CopyContext;
 use crate::destination::dry_run;
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Handle, KeepingBytes, OpenFile, Place, SEARCH, Trust,
@@ -194,7 +194,7 @@ fn create(
     src_stat: &Stat,
 ) -> Result<OpenDirectory> {
     let placeholder = |OpenFile { fd, stat }| OpenDirectory { fd, stat, mode: None };
-    let (created, is_first) = match cx.dry_run() {
+    let (created, is_first) = match &cx.dry_run {
         None => {
             // With `--no-preserve=mode` only a directory that is itself copied stays sticky.
             let mut like = *src_stat;
@@ -203,7 +203,7 @@ fn create(
             }
             // It keeps an inherited access control list, unless it gets the source's.
             let create = || create_and_open(cx, place, &like, Action::CreateParent, false);
-            let operands = &cx.destination.operands;
+            let operands = &cx.operands;
             let created = operands.create_root(create, |created| FileId::of(&created.stat))?;
             if KeepingBytes::default().has_other_name(place) {
                 cx.report.report(failed(Action::KeepName, place)(Errno::ILSEQ));
@@ -234,7 +234,7 @@ fn create(
 /// Opens an existing directory, or the target of a symbolic link to one.
 fn enter_existing(cx: &CopyContext<'_>, place: &Place<'_>, existing: &Stat) -> Result<OpenFile> {
     let opened = if is_symlink(existing) {
-        let opened = open_through_symlink(cx.security(), place.dir, place.name, SEARCH, None);
+        let opened = open_through_symlink(&cx.security, place.dir, place.name, SEARCH, None);
         unless_untrusted(opened, place)?
     } else if place.name.to_bytes() == b".." {
         open_for_search(place.dir, place.name)
@@ -251,7 +251,7 @@ fn enter_existing(cx: &CopyContext<'_>, place: &Place<'_>, existing: &Stat) -> R
         return Err(Diagnostic::DestinationReplaced { dst: place.path() });
     }
     let above = (!is_symlink(existing)).then_some(place.dir);
-    cx.security().record_directory(fd.as_fd(), above);
+    cx.security.record_directory(fd.as_fd(), above);
     Ok(OpenFile { fd, stat })
 }
 

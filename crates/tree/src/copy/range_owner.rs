@@ -11,12 +11,12 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, Stat, fallocate, fstat, ftruncate};
 use rustix::io::retry_on_intr;
 
-use super::context::CopyContext;
 use crate::data::context::Files;
 use crate::data::journal::Journal;
 use crate::data::ranges::copy_range;
 use crate::data::verify::verify_range;
 use crate::data::worker::DataWorker;
+use crate::destination::context::{CopyContext, Job};
 use crate::destination::open::Opened;
 use crate::destination::prepare::DestinationState;
 use crate::entry::{Entry, RangePlace};
@@ -53,15 +53,10 @@ pub(crate) struct OwnedFile<'o> {
 }
 
 /// Whether ranges of the file may be copied by partners.
-pub(crate) fn may_share(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-    src: &Stat,
-) -> bool {
+pub(crate) fn may_share(Job { cx, entry }: Job<'_>, state: &DestinationState, src: &Stat) -> bool {
     let options = cx.options;
     let bytes = file_bytes(src);
-    let range_bytes = cx.partners().others.range_bytes(bytes, 0);
+    let range_bytes = cx.partners.others.range_bytes(bytes, 0);
     let is_long = range_bytes.is_some_and(|range_bytes| bytes > range_bytes.most);
     is_long
         && entry.range_place.is_some()
@@ -84,12 +79,11 @@ impl<'o> OwnedFile<'o> {
     /// The file that was opened for `entry`, of which [`may_share`] is true. `None` if others cannot
     /// open it.
     pub(crate) fn new(
-        cx: &'o CopyContext<'_>,
-        entry: &'o Entry<'_>,
+        Job { cx, entry }: Job<'o>,
         src: &'o Stat,
         (dst, journal): (&'o Opened<'_>, Option<&Journal>),
     ) -> Option<OwnedFile<'o>> {
-        let (partners, place) = (cx.partners(), entry.range_place?);
+        let (partners, place) = (&cx.partners, entry.range_place?);
         if !is_regular(&dst.stat) {
             return None;
         }
@@ -184,7 +178,7 @@ pub(crate) fn help(
     let (mut done, mut failure) = (None, None);
     loop {
         let claim = messages::encode(&Claim { file: offer.file, done });
-        let granted = messages::decode(&cx.partners().others.claim(offer.owner, claim));
+        let granted = messages::decode(&cx.partners.others.claim(offer.owner, claim));
         let task = match granted.unwrap_or(NOTHING) {
             Grant::Task { task, more: has_more } => {
                 more.set(has_more);

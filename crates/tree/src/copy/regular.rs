@@ -10,19 +10,19 @@ use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 use rustix::io::Errno;
 
-use super::context::{CopyContext, CopyWorker};
+use super::context::CopyWorker;
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
 use crate::data::copy::{copy_data, verify_copy};
 use crate::data::journal::Journal;
 use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
-use crate::destination::context::Dst;
+use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
 use crate::destination::prepare::{DestinationState, NewFile, remove};
-use crate::entry::{Entry, ListedEntry, open_source};
+use crate::entry::{ListedEntry, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
     FileAt, FileId, FsTypes, Handle, OpenFile, Trust, are_one_file, file_bytes, id_by_name,
@@ -46,11 +46,11 @@ pub(crate) struct FileCopied {
 
 /// Copies data and attributes of a file.
 pub(crate) fn copy_file(
-    cx: &CopyContext<'_>,
+    job: Job<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
     mut state: DestinationState,
 ) -> Result<FileCopied> {
+    let Job { cx, entry } = job;
     if !is_regular(&entry.src_stat) {
         // Opening a fifo waits for a writer.
         cx.report.deferred_init();
@@ -60,10 +60,10 @@ pub(crate) fn copy_file(
         None => open_source(worker.data.fs_types.known_of(&entry.src_stat), entry)?,
     };
     let mut mode = new_mode(cx, entry, &src_now);
-    let is_shared = may_share(cx, entry, &state, &src_now);
+    let is_shared = may_share(job, &state, &src_now);
     let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };
     // In this order: the file is closed before the lock is released.
-    let (_write_lock, mut dst) = open_or_create(cx, worker, entry, &mut state, new)?;
+    let (_write_lock, mut dst) = open_or_create(job, worker, &mut state, new)?;
     if let Some(atomic) = &dst.atomic {
         mode.initial = atomic.created_mode(mode.initial);
     }
@@ -77,8 +77,8 @@ pub(crate) fn copy_file(
         return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
-    let is_locked = lock_against_partners(cx, entry, &state, &mut dst)?;
-    let owned = is_shared.then(|| OwnedFile::new(cx, entry, &src_now, (&dst, journal.as_ref())));
+    let is_locked = lock_against_partners(job, &state, &mut dst)?;
+    let owned = is_shared.then(|| OwnedFile::new(job, &src_now, (&dst, journal.as_ref())));
     let files = Files {
         src: FileAt { fd: src.as_fd(), stat: &src_now, place: &entry.src },
         dst: FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: &entry.dst },
@@ -88,7 +88,7 @@ pub(crate) fn copy_file(
         shared: None,
     };
     let copied = copy_and_verify(cx, worker, &files, journal.as_mut(), owned.flatten());
-    let copied = copied.and_then(|data| Ok((data, set_attributes(cx, entry, &files, &dst, mode)?)));
+    let copied = copied.and_then(|data| Ok((data, set_attributes(job, &files, &dst, mode)?)));
     if is_locked {
         // The descriptor may stay open for longer.
         let _ = flock(&dst.fd, FlockOperation::Unlock);
@@ -130,26 +130,25 @@ pub(crate) fn copy_file(
 
 /// Opens or creates the destination. An existing one is locked, so that no other worker writes to
 /// it.
-fn open_or_create<'c, 'j>(
-    cx: &'c CopyContext<'j>,
+fn open_or_create<'j>(
+    job: Job<'j>,
     worker: &mut CopyWorker,
-    entry: &'j Entry<'_>,
     state: &mut DestinationState,
     new: NewFile<'_>,
-) -> Result<(Option<FileGuard<'c>>, Opened<'j>)> {
+) -> Result<(Option<FileGuard<'j>>, Opened<'j>)> {
+    let Job { cx, entry } = job;
     if let Some(fd) = state.created.take() {
         return Ok((None, look_at_created(&entry.dst, fd, new.src)?));
     }
     let fs_type = fs_type_of_directory(cx, &mut worker.data.fs_types, entry);
     let new = NewFile { fs_type, ..new };
-    let to = Dst { cx: cx.destination, entry };
-    if is_atomic(to, state) {
-        let (fd, atomic) = open_atomic(to, state, new)?;
+    if is_atomic(job, state) {
+        let (fd, atomic) = open_atomic(job, state, new)?;
         let opened = look_at_created(&entry.dst, fd, new.src)?;
         return Ok((None, Opened { atomic: Some(atomic), ..opened }));
     }
     if state.replace {
-        remove(to)?;
+        remove(job)?;
         state.found = None;
     }
     let found = state.found.as_deref();
@@ -162,7 +161,7 @@ fn open_or_create<'c, 'j>(
         cx.destination_locks.lock_file(FileId { ino, ..id })
     });
     let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
-    let opened = open_destination(to, found, state.dangling, new)?;
+    let opened = open_destination(job, found, state.dangling, new)?;
     Ok((lock, opened))
 }
 
@@ -187,8 +186,7 @@ fn fs_type_of_directory(
 /// # Errors
 /// The run was interrupted, or fstat(2) failed.
 fn lock_against_partners(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    Job { cx, entry }: Job<'_>,
     state: &DestinationState,
     dst: &mut Opened<'_>,
 ) -> Result<bool> {
@@ -196,7 +194,7 @@ fn lock_against_partners(
     let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
     let has_names = || dst.stat.st_nlink > 1 || through_link || cx.options.may_write_through();
     let locked = match is_existing && has_names() {
-        true => cx.partners().others.lock(dst.fd.as_fd()),
+        true => cx.partners.others.lock(dst.fd.as_fd()),
         false => Ok(false),
     };
     let is_locked = locked.map_err(|_| Diagnostic::InterruptedBefore { dst: entry.dst.path() })?;
@@ -215,7 +213,7 @@ fn new_mode(cx: &CopyContext<'_>, entry: &ListedEntry<'_>, src: &Stat) -> NewMod
     let sets_attributes_later = sets_attributes_later(cx.options) && !drops_inherited_acl;
     if sets_attributes_later
         && entry.dst.trust == Trust::Created
-        && cx.security().caller.owns_with_group(src)
+        && cx.security.caller.owns_with_group(src)
         && settable
     {
         // No other user has access to the directory yet, and the file keeps its owner. It must be
@@ -269,8 +267,7 @@ fn copy_and_verify(
 
 /// Sets the attributes of the destination. Returns those that are lost.
 fn set_attributes(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    Job { cx, entry }: Job<'_>,
     &Files { src, dst, new, .. }: &Files<'_>,
     opened: &Opened<'_>,
     mode: NewMode,
@@ -304,33 +301,29 @@ fn set_attributes(
 
 /// Does what [`copy_file`] does before anything changes: opens both files, and checks whether a new
 /// one could be created.
-pub(crate) fn dry_run_file(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    mut state: DestinationState,
-) -> Result<FileId> {
+pub(crate) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<FileId> {
+    let Job { cx, entry } = job;
     // Opening a device or a fifo has effects.
     if is_regular(&entry.src_stat) && state.source.is_none() {
         open_source(None, entry)?;
     }
-    let to = Dst { cx: cx.destination, entry };
-    let atomic = is_atomic(to, &state);
+    let atomic = is_atomic(job, &state);
     if atomic {
-        find_final_name(to, &state)?;
+        find_final_name(job, &state)?;
     }
     if state.replace && !atomic {
-        remove(to)?;
+        remove(job)?;
         state.found = None;
     }
     if let Some(found) = state.found.filter(|_| !atomic) {
         let opens = is_regular(found.effective());
-        if !opens || open_old(to, (&found, None))?.is_some() {
+        if !opens || open_old(job, (&found, None))?.is_some() {
             return Ok(FileId::of(found.effective()));
         }
     }
-    refuse_dangling(to, state.dangling)?;
+    refuse_dangling(job, state.dangling)?;
     may_create(&entry.dst, Some(Errno::NOTDIR))
         .map_err(failed(Action::CreateRegular, &entry.dst))?;
-    let dry_run = cx.dry_run().expect("only a dry run calls this");
+    let dry_run = cx.dry_run.as_ref().expect("only a dry run calls this");
     Ok(dry_run.new_id())
 }

@@ -8,12 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
-use super::context::{CopyContext, CopyWorker, remember, skipped};
-use crate::destination::context::Dst;
+use super::context::{CopyWorker, remember, skipped};
+use crate::destination::context::Job;
 use crate::destination::dry_run::may_create;
 use crate::destination::prepare::{DestinationState, remove};
 use crate::destination::temporary::replace_by;
-use crate::entry::Entry;
 use crate::fs::{
     FileId, Handle, Place, Trust, cannot_be_linked, fs_type, hold, is_one_file, is_symlink, kind,
     may_have_any,
@@ -26,29 +25,26 @@ use crate::request::{Context, Keep, ModeRule, Options};
 use crate::shared::hard_links::link_known;
 use crate::shared::{Claim, Claimant, FirstCopy};
 
-/// Creates a symbolic link with the same target. Returns the new file where it matters.
-pub(crate) fn copy_symlink(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-) -> Result<(Option<FileId>, Vec<Loss>)> {
+/// A new file where it matters, and the attributes that it does not have.
+type Made = (Option<FileId>, Vec<Loss>);
+
+/// Creates a symbolic link with the same target.
+pub(crate) fn copy_symlink(job: Job<'_>, state: &DestinationState) -> Result<Made> {
+    let Job { cx, entry } = job;
     // Reading a link sets its access time.
-    let text = match (&state.link_text, cx.dry_run()) {
+    let text = match (&state.link_text, cx.dry_run.as_ref()) {
         (Some(text), _) => text.clone(),
         (None, None) => entry.src.read_link().map_err(failed(Action::ReadLink, &entry.src))?,
         (None, Some(_)) => CString::default(),
     };
-    create_or_replace(cx, entry, state, |name| symlinkat(&*text, entry.dst.dir, name))
+    create_or_replace(job, state, |name| symlinkat(&*text, entry.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &entry.dst))?;
-    finish_like_source(cx, entry, None)
+    finish_like_source(job, None)
 }
 
 /// Creates a fifo, socket or device like the source. Nothing is opened, so nothing can block.
-pub(crate) fn copy_node(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-) -> Result<(Option<FileId>, Vec<Loss>)> {
+pub(crate) fn copy_node(job: Job<'_>, state: &DestinationState) -> Result<Made> {
+    let Job { cx, entry } = job;
     let kind = kind(&entry.src_stat);
     let action = match kind {
         FileType::Fifo => Action::CreateFifo,
@@ -62,17 +58,14 @@ pub(crate) fn copy_node(
     // The number of the device itself, not of the one that it is on.
     let device = if is_device { entry.src_stat.st_rdev } else { 0 };
     let make = |name: &CStr| mknodat(entry.dst.dir, name, kind, mode.initial, device);
-    create_or_replace(cx, entry, state, make).map_err(failed(action, &entry.dst))?;
+    create_or_replace(job, state, make).map_err(failed(action, &entry.dst))?;
     let later = is_created_private(cx.options, entry.inherits_acl);
-    finish_like_source(cx, entry, later.then_some(mode.wanted))
+    finish_like_source(job, later.then_some(mode.wanted))
 }
 
 /// Makes the destination a hard link to the source (`-l`).
-pub(crate) fn link_source(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-) -> Result<FileId> {
+pub(crate) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<FileId> {
+    let Job { cx, entry } = job;
     let error =
         |errno| Diagnostic::HardLink { src: entry.src.path(), dst: entry.dst.path(), errno };
     let follow = entry.src_through_link && !is_symlink(&entry.src_stat);
@@ -81,17 +74,17 @@ pub(crate) fn link_source(
     let link = |name: &CStr| {
         link_known(cx.report, src, FileId::of(&entry.src_stat), &Place { name, ..entry.dst })
     };
-    let before = match cx.dry_run() {
+    let before = match &cx.dry_run {
         None => cx.options.verbose && entry.dst.stat(false).is_ok(),
         Some(_) => state.found.is_some(),
     };
-    create_or_replace(cx, entry, state, link).map_err(|errno| match errno {
+    create_or_replace(job, state, link).map_err(|errno| match errno {
         // The name of the source was given to another file meanwhile.
         Errno::STALE => Diagnostic::SourceReplaced { src: entry.src.path() },
         errno => error(errno),
     })?;
-    if let Some(dry_run) = cx.dry_run() {
-        let (caller, src) = (cx.security().caller, (&entry.src, &entry.src_stat));
+    if let Some(dry_run) = &cx.dry_run {
+        let (caller, src) = (cx.security.caller, (&entry.src, &entry.src_stat));
         dry_run.may_have_another_name(caller, src, follow, &entry.dst).map_err(error)?;
     }
     if before {
@@ -105,31 +98,27 @@ pub(crate) fn link_source(
 }
 
 /// Makes the destination a symbolic link to the source's name (`-s`).
-pub(crate) fn link_to_name(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    state: &DestinationState,
-) -> Result<Option<FileId>> {
+pub(crate) fn link_to_name(job: Job<'_>, state: &DestinationState) -> Result<Option<FileId>> {
+    let entry = job.entry;
     let text = entry.src.path();
     if !text.has_root() && !is_working_directory(&entry.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: entry.dst.path() });
     }
     let make = |name: &CStr| symlinkat(text.as_os_str().as_bytes(), entry.dst.dir, name);
-    create_or_replace(cx, entry, state, make).map_err(|errno| Diagnostic::SymbolicLink {
+    create_or_replace(job, state, make).map_err(|errno| Diagnostic::SymbolicLink {
         src: text.clone(),
         dst: entry.dst.path(),
         errno,
     })?;
     let source = Source { handle: None, stat: &entry.src_stat };
-    let (made, _lost) = finish(cx, entry, source, FileType::Symlink, None)?;
+    let (made, _lost) = finish(job, source, FileType::Symlink, None)?;
     Ok(made)
 }
 
 /// Creates a file at the destination. An existing one that may be replaced is replaced in one step:
 /// the new file is created under a temporary name and renamed.
 fn create_or_replace(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    Job { cx, entry }: Job<'_>,
     state: &DestinationState,
     make: impl Fn(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -145,7 +134,7 @@ fn create_or_replace(
         Err(Errno::EXIST) if may_replace => {}
         result => return result,
     }
-    replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| make(temp.name))
+    replace_by((&cx.security, cx.report), &entry.src, &entry.dst, |temp| make(temp.name))
 }
 
 /// Whether `place` is in the working directory. Also true if its directory does not exist: then
@@ -162,11 +151,8 @@ fn is_working_directory(place: &Place<'_>) -> bool {
 }
 
 /// Sets the attributes of a new file that is of the same kind as its source.
-fn finish_like_source(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    mode: Option<Mode>,
-) -> Result<(Option<FileId>, Vec<Loss>)> {
+fn finish_like_source(job: Job<'_>, mode: Option<Mode>) -> Result<Made> {
+    let Job { cx, entry } = job;
     // If the source cannot be opened, only the attributes in its stat are copied.
     let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(&entry.src_stat));
     let (dir, name, follow) = (entry.src.dir, entry.src.name, entry.src_through_link);
@@ -176,19 +162,18 @@ fn finish_like_source(
         held.filter(|held| !follow || FileId::of_open(held) == Ok(FileId::of(&entry.src_stat)));
     let source =
         Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: &entry.src_stat };
-    finish(cx, entry, source, kind(&entry.src_stat), mode)
+    finish(job, source, kind(&entry.src_stat), mode)
 }
 
 /// Sets the attributes of a new file through an O_PATH descriptor. A symbolic link in a private
 /// directory is addressed by name, since no other user can exchange it.
 fn finish(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    Job { cx, entry }: Job<'_>,
     source: Source<'_>,
     made: FileType,
     mode: Option<Mode>,
-) -> Result<(Option<FileId>, Vec<Loss>)> {
-    if let Some(dry_run) = cx.dry_run() {
+) -> Result<Made> {
+    if let Some(dry_run) = &cx.dry_run {
         return Ok((Some(dry_run.new_id()), Vec::new()));
     }
     if !keeps_anything(cx.options) && !drops_inherited_acl(cx.options, entry.inherits_acl) {
@@ -205,7 +190,7 @@ fn finish(
     let dst_stat = looked.map_err(failed(Action::Stat, &entry.dst))?;
     // Another user may have exchanged the new file for a hard link, so that we give that file away.
     let is_own = held.as_ref().is_none_or(|held| {
-        cx.security().caller.owns(&dst_stat) || !fs_type::is_on_reliable_fs(held.as_fd())
+        cx.security.caller.owns(&dst_stat) || !fs_type::is_on_reliable_fs(held.as_fd())
     });
     if kind(&dst_stat) != made || dst_stat.st_nlink != 1 || !is_own {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
@@ -252,23 +237,23 @@ pub(super) enum LinkOrCopy<'r> {
 /// Links the destination to an earlier copy of its source, if hard links are preserved and there is
 /// one; else claims the source.
 pub(super) fn link_or_claim<'r>(
-    cx: &'r CopyContext<'_>,
+    job: Job<'r>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
     exists: bool,
 ) -> Result<LinkOrCopy<'r>> {
+    let Job { cx, entry } = job;
     if !entry.may_have_links(cx.options, &entry.src_stat) {
         return Ok(LinkOrCopy::Copy { claimant: None, lost: None });
     }
     let (mut not_linked, mut lost) = (None, None);
     loop {
-        match cx.destination.links.claim(FileId::of(&entry.src_stat), not_linked.as_ref()) {
+        match cx.links.claim(FileId::of(&entry.src_stat), not_linked.as_ref()) {
             Claim::First(claimant) => {
                 return Ok(LinkOrCopy::Copy { claimant: Some(claimant), lost });
             }
             Claim::Copied(made) => {
                 worker.last_was_linked = true;
-                lost = link_to_earlier(cx, worker, entry, &made, exists)?;
+                lost = link_to_earlier(job, worker, &made, exists)?;
                 if lost.is_none() {
                     return Ok(LinkOrCopy::Linked);
                 }
@@ -281,18 +266,18 @@ pub(super) fn link_or_claim<'r>(
 /// Links the destination to the earlier copy `made`. Returns the loss if that copy has lost its name, to a backup or to
 /// the copy of another operand, cannot be recognised, where the numbers of files change, or cannot be linked to.
 fn link_to_earlier(
-    cx: &CopyContext<'_>,
+    job: Job<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
     made: &FirstCopy,
     exists: bool,
 ) -> Result<Option<Loss>> {
+    let Job { cx, entry } = job;
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: entry.dst.path(), errno };
     let same = entry.dst_dir.is_some_and(|dst_dir| dst_dir.is(&made.dir));
     let from = if same || cx.options.dry_run {
         entry.dst.dir
     } else {
-        worker.last_reopened.open(cx.security(), &made.dir).map_err(error)?
+        worker.last_reopened.open(&cx.security, &made.dir).map_err(error)?
     };
     let linked = match (cx.options.dry_run, exists) {
         (false, _) => made.link_to(cx.report, &entry.dst, from),
@@ -301,7 +286,7 @@ fn link_to_earlier(
         (true, true) => Err(Errno::EXIST),
     };
     let linked = match linked {
-        Err(Errno::EXIST) => replace_by_link(cx, entry, (made, from))?,
+        Err(Errno::EXIST) => replace_by_link(job, (made, from))?,
         linked => linked,
     };
     match linked {
@@ -319,7 +304,7 @@ fn link_to_earlier(
     // Some file systems give each name of a file a number of its own.
     let is_compared = (entry.is_operand || cx.options.backup.is_some()) && !cx.options.dry_run;
     let by_name = is_compared.then(|| entry.dst.stat(false).ok()).flatten();
-    remember(cx, entry, by_name.map_or(made.id, |linked| FileId::of(&linked)));
+    remember(job, by_name.map_or(made.id, |linked| FileId::of(&linked)));
     if cx.report.keeps_receipts() {
         entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
     }
@@ -329,14 +314,14 @@ fn link_to_earlier(
 /// Replaces the existing destination by a link to `made`, unless it is one already. The inner error is that of the
 /// link, without which the existing file stays.
 fn replace_by_link(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    job: Job<'_>,
     (made, from): (&FirstCopy, BorrowedFd<'_>),
 ) -> Result<io::Result<()>> {
+    let Job { cx, entry } = job;
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     if cx.options.dry_run {
         if made.id != FileId::of(&existing) && !cx.options.atomic {
-            remove(Dst { cx: cx.destination, entry })?;
+            remove(job)?;
         }
         return Ok(Ok(()));
     }
@@ -345,7 +330,7 @@ fn replace_by_link(
     {
         return Ok(Ok(()));
     }
-    let replaced = replace_by((cx.security(), cx.report), &entry.src, &entry.dst, |temp| {
+    let replaced = replace_by((&cx.security, cx.report), &entry.src, &entry.dst, |temp| {
         made.link_to(cx.report, temp, from)
     });
     if replaced.is_ok() && !cx.options.atomic {
@@ -357,17 +342,17 @@ fn replace_by_link(
 /// Keeps a destination that is up to date, but links it if its source has other names that were
 /// copied.
 pub(super) fn link_up_to_date(
-    cx: &CopyContext<'_>,
+    job: Job<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
     verified: Option<Verified>,
 ) -> Result<()> {
+    let entry = job.entry;
     if entry.src_stat.st_nlink < 2 {
-        skipped(cx, entry, verified);
+        skipped(job, verified);
         return Ok(());
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(cx, worker, entry, true)? else {
+    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(job, worker, true)? else {
         return Ok(());
     };
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)
@@ -375,6 +360,6 @@ pub(super) fn link_up_to_date(
     {
         claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
     }
-    skipped(cx, entry, verified);
+    skipped(job, verified);
     Ok(())
 }

@@ -14,7 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
-use super::context::Dst;
+use super::context::Job;
 use super::found::{Found, refuse_untrusted_link};
 use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
@@ -32,7 +32,7 @@ use crate::security::{Resolved, resolve_symlink, unless_untrusted};
 
 /// A new file that does not have its final name yet.
 pub(crate) struct AtomicFile<'j> {
-    to: Dst<'j>,
+    job: Job<'j>,
     /// The directory and the name of the file if that is the target of a symbolic link at the destination.
     target: Option<(OwnedFd, CString)>,
     temp_name: Option<CString>,
@@ -51,7 +51,7 @@ pub(crate) struct AtomicFile<'j> {
 
 /// Whether `--atomic` applies. Devices and fifos are written to directly. A name of several
 /// components is an error, which the ordinary open reports.
-pub(crate) fn is_atomic(Dst { cx, entry }: Dst<'_>, state: &DestinationState) -> bool {
+pub(crate) fn is_atomic(Job { cx, entry }: Job<'_>, state: &DestinationState) -> bool {
     let single = !entry.dst.name.to_bytes().contains(&b'/') && !entry.dst.name.is_empty();
     let is_file = |found: &Found| state.replace || is_regular(found.effective());
     cx.options.atomic
@@ -63,12 +63,12 @@ pub(crate) fn is_atomic(Dst { cx, entry }: Dst<'_>, state: &DestinationState) ->
 
 /// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
 pub(crate) fn open_atomic<'j>(
-    to: Dst<'j>,
+    job: Job<'j>,
     state: &DestinationState,
     NewFile { src, mode, is_named, fs_type }: NewFile<'_>,
 ) -> Result<(OwnedFd, AtomicFile<'j>)> {
-    let Dst { cx, entry } = to;
-    let mut atomic = find_final_name(to, state)?;
+    let Job { cx, entry } = job;
+    let mut atomic = find_final_name(job, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
     if cx.options.resume && long && cx.options.reflink != Reflink::Always {
         let partial = resume_or_create(&atomic.beside(), src);
@@ -114,29 +114,32 @@ const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 ///
 /// # Errors
 /// The existing file may not be replaced.
-pub(crate) fn find_final_name<'j>(to: Dst<'j>, state: &DestinationState) -> Result<AtomicFile<'j>> {
+pub(crate) fn find_final_name<'j>(
+    job: Job<'j>,
+    state: &DestinationState,
+) -> Result<AtomicFile<'j>> {
     let Some(found) = state.found.as_deref() else {
-        return Ok(AtomicFile::new(to, None));
+        return Ok(AtomicFile::new(job, None));
     };
     if state.replace {
-        return Ok(AtomicFile::new(to, Some(&found.link)));
+        return Ok(AtomicFile::new(job, Some(&found.link)));
     }
-    let looked = find_old_file(to, found);
+    let looked = find_old_file(job, found);
     // Another process has removed the file. If one of another host has, the name was known from before.
     let Err(Diagnostic::Failed { errno: Errno::NOENT | Errno::STALE, .. }) = looked else {
         return looked;
     };
-    match !found.through_link && is_gone(&to.entry.dst) {
-        true => Ok(AtomicFile::new(to, None)),
-        false => find_old_file(to, found),
+    match !found.through_link && is_gone(&job.entry.dst) {
+        true => Ok(AtomicFile::new(job, None)),
+        false => find_old_file(job, found),
     }
 }
 
 /// Looks at the existing file `found`, whose attributes the new one gets.
-fn find_old_file<'j>(to: Dst<'j>, found: &Found) -> Result<AtomicFile<'j>> {
-    let Dst { cx, entry } = to;
+fn find_old_file<'j>(job: Job<'j>, found: &Found) -> Result<AtomicFile<'j>> {
+    let Job { cx, entry } = job;
     let (target, fd) = if found.through_link {
-        let Resolved { dir, name, held, .. } = find_link_target(to, found)?;
+        let Resolved { dir, name, held, .. } = find_link_target(job, found)?;
         (Some((dir, name)), held)
     } else {
         let held = hold(entry.dst.dir, entry.dst.name, false);
@@ -149,13 +152,13 @@ fn find_old_file<'j>(to: Dst<'j>, found: &Found) -> Result<AtomicFile<'j>> {
     }
     match is_writable {
         Ok(()) => {
-            let mut atomic = AtomicFile::new(to, Some(&stat));
+            let mut atomic = AtomicFile::new(job, Some(&stat));
             (atomic.target, atomic.old) = (target, Some(OpenFile { fd, stat }));
             Ok(atomic)
         }
         // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
-            Ok(AtomicFile::new(to, Some(&found.link)))
+            Ok(AtomicFile::new(job, Some(&found.link)))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
@@ -178,11 +181,11 @@ fn check_writable(held: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// The target of the symbolic link at the destination, in its own directory.
-fn find_link_target(to: Dst<'_>, found: &Found) -> Result<Resolved> {
-    let Dst { cx, entry } = to;
+fn find_link_target(job: Job<'_>, found: &Found) -> Result<Resolved> {
+    let Job { cx, entry } = job;
     let named = entry.dst.trust == Trust::Operand;
     if !named {
-        refuse_untrusted_link(to, found)?;
+        refuse_untrusted_link(job, found)?;
     }
     let resolved = resolve_symlink(&cx.security, entry.dst.dir, entry.dst.name, named);
     let resolved = unless_untrusted(resolved, &entry.dst)?;
@@ -192,9 +195,9 @@ fn find_link_target(to: Dst<'_>, found: &Found) -> Result<Resolved> {
 
 impl<'j> AtomicFile<'j> {
     /// A file that gets the name of the destination, which the file `replaced` has now.
-    fn new(to: Dst<'j>, replaced: Option<&Stat>) -> AtomicFile<'j> {
+    fn new(job: Job<'j>, replaced: Option<&Stat>) -> AtomicFile<'j> {
         AtomicFile {
-            to,
+            job,
             target: None,
             temp_name: None,
             resumable: false,
@@ -208,14 +211,14 @@ impl<'j> AtomicFile<'j> {
     /// The final name and its directory.
     fn final_name(&self) -> (BorrowedFd<'_>, &CStr) {
         match &self.target {
-            None => (self.to.entry.dst.dir, self.to.entry.dst.name),
+            None => (self.job.entry.dst.dir, self.job.entry.dst.name),
             Some((dir, name)) => (dir.as_fd(), name),
         }
     }
 
     fn beside(&self) -> Beside<'_> {
         let (dir, name) = self.final_name();
-        Beside { security: &self.to.cx.security, src: &self.to.entry.src, dir, name }
+        Beside { security: &self.job.cx.security, src: &self.job.entry.src, dir, name }
     }
 
     /// The name that it has until then beside the destination; `None` if it has none there.
@@ -233,11 +236,11 @@ impl<'j> AtomicFile<'j> {
     fn report_left_over(&self, removed: Result<(), LeftOver>) {
         if let Err(left_over) = removed {
             let path = match self.target {
-                None => self.to.entry.dst.path(),
+                None => self.job.entry.dst.path(),
                 // The kernel's name of the directory, where /proc tells it.
                 Some(_) => path_in(self.final_name()),
             };
-            left_over.report(self.to.cx.report, &path);
+            left_over.report(self.job.cx.report, &path);
         }
     }
 
@@ -249,7 +252,7 @@ impl<'j> AtomicFile<'j> {
     /// Gives the complete file `fd`, which is on a file system of the type `fs_type`, its final name. With
     /// `--durable` the caller has to sync it after that.
     pub(crate) fn commit(mut self, (fd, fs_type): (&OwnedFd, Option<u64>)) -> Result<()> {
-        let Dst { cx, entry } = self.to;
+        let Job { cx, entry } = self.job;
         if !is_written_without_name(fs_type) {
             self.take_temporary_name(fd)?;
         }
@@ -276,7 +279,7 @@ impl<'j> AtomicFile<'j> {
         }
         if let Some((dir, _)) = &self.target {
             // The walk does not sync this directory.
-            cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
+            cx.data.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
         if self.resumable {
             let own = partial::clear_journal(self.final_name());
@@ -300,7 +303,7 @@ impl<'j> AtomicFile<'j> {
         {
             // Network file systems have no RENAME_NOREPLACE.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rename_or_link(self.to.cx.options, dir, (temp_name, name))
+                rename_or_link(self.job.cx.options, dir, (temp_name, name))
             }
             Err(errno) => return Err(errno),
             Ok(()) => Ok(false),
@@ -320,7 +323,7 @@ impl<'j> AtomicFile<'j> {
             let _ = try_lock(fd);
             let linked = beside.create(|temp_name| give_name(fd.as_fd(), beside.dir, temp_name));
             let (temp_name, ()) =
-                linked.map_err(failed(Action::CreateRegular, &self.to.entry.dst))?;
+                linked.map_err(failed(Action::CreateRegular, &self.job.entry.dst))?;
             self.temp_name = Some(temp_name);
         }
         Ok(())
@@ -328,7 +331,7 @@ impl<'j> AtomicFile<'j> {
 
     fn take_over(&mut self, fd: &OwnedFd, replaced: FileId) -> Result<()> {
         self.take_temporary_name(fd)?;
-        let entry = self.to.entry;
+        let entry = self.job.entry;
         let (dir, name) = self.final_name();
         match lstat(dir, name) {
             Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {

@@ -1,23 +1,30 @@
-//! The state of a run that is needed for a destination.
+//! The state of a run, and one entry that it copies.
 
 use std::sync::Arc;
+
+use rustix::fs::Mode;
 
 use super::backup::numbers::{BackupNumbers, CreatedFiles};
 use super::dry_run::DryRun;
 use super::partial::StaleFiles;
 use super::time_resolution::TimeResolutions;
-use crate::data::sync::Syncer;
+use crate::data::context::DataContext;
 use crate::entry::Entry;
+use crate::fs::process::umask;
+use crate::metadata::MetadataContext;
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::Security;
-use crate::shared::{HardLinks, Operands, PartnerContext};
+use crate::shared::{CreationLocks, FileLocks, HardLinks, Operands, PartnerContext};
 
-/// Shared by reference among all workers.
-pub(crate) struct DestinationContext<'r> {
+/// The state of a run that is needed to copy entries. All workers share it by reference.
+pub(crate) struct CopyContext<'r> {
     pub(crate) options: &'r Options,
     pub(crate) report: &'r Reporter<'r>,
-    pub(crate) syncer: &'r Syncer<'r>,
+    pub(crate) data: &'r DataContext<'r>,
+    pub(crate) umask: Mode,
+    pub(crate) destination_locks: FileLocks,
+    pub(crate) creation_locks: CreationLocks,
     pub(crate) security: Security,
     pub(crate) operands: Operands,
     pub(crate) links: HardLinks,
@@ -26,37 +33,41 @@ pub(crate) struct DestinationContext<'r> {
     pub(crate) stale: StaleFiles,
     pub(crate) resolutions: TimeResolutions,
     pub(crate) dry_run: Option<DryRun>,
+    /// The other processes that copy the same tree.
     pub(crate) partners: Arc<PartnerContext>,
 }
 
-/// The destination of one entry, with what is needed to decide about it and to change it.
+/// One entry that is copied, and the state of the run that copies it.
 #[derive(Clone, Copy)]
-pub(crate) struct Dst<'d> {
-    pub(crate) cx: &'d DestinationContext<'d>,
-    pub(crate) entry: &'d Entry<'d>,
+pub(crate) struct Job<'j> {
+    pub(crate) cx: &'j CopyContext<'j>,
+    pub(crate) entry: &'j Entry<'j>,
 }
 
-impl<'r> DestinationContext<'r> {
+impl<'r> CopyContext<'r> {
     /// For a run that starts now.
-    pub(crate) fn new(
-        options: &'r Options,
-        report: &'r Reporter<'r>,
-        syncer: &'r Syncer<'r>,
-        partners: Arc<PartnerContext>,
-    ) -> DestinationContext<'r> {
-        DestinationContext {
-            options,
-            report,
-            syncer,
+    pub(crate) fn new(data: &'r DataContext<'r>, partners: Arc<PartnerContext>) -> CopyContext<'r> {
+        CopyContext {
+            options: data.options,
+            report: data.report,
+            data,
+            umask: umask(),
+            destination_locks: FileLocks::default(),
+            creation_locks: CreationLocks::default(),
             security: Security::new(),
-            operands: Operands::new(options.parents),
+            operands: Operands::new(data.options.parents),
             links: HardLinks::new(partners.clone()),
             created: CreatedFiles::default(),
             numbers: BackupNumbers::default(),
             stale: StaleFiles::default(),
             resolutions: TimeResolutions::default(),
-            dry_run: options.dry_run.then(DryRun::default),
+            dry_run: data.options.dry_run.then(DryRun::default),
             partners,
         }
+    }
+
+    pub(crate) fn metadata(&self) -> MetadataContext<'r> {
+        let caller = self.security.caller;
+        MetadataContext { options: self.options, report: self.report, caller }
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 
 use super::backup;
-use super::context::Dst;
+use super::context::Job;
 use super::dry_run::DryRun;
 use super::found::{Found, SameFile, check_same_file, look_up};
 use super::time_resolution::{self, Older};
@@ -44,22 +44,22 @@ pub(crate) enum Decision {
 ///
 /// # Errors
 /// The copy is refused, or something cannot be looked at.
-pub(crate) fn decide(to: Dst<'_>) -> Result<Decision> {
-    let earlier = decide_about_copy(to)?;
+pub(crate) fn decide(job: Job<'_>) -> Result<Decision> {
+    let earlier = decide_about_copy(job)?;
     if let Some(Decision::Skip) = earlier {
         return Ok(Decision::Skip);
     }
-    backup::refresh(to.cx, &to.entry.dst);
-    match look_up(to)? {
+    backup::refresh(job.cx, &job.entry.dst);
+    match look_up(job)? {
         Some(found) if found.through_link && found.target.is_none() => Ok(Decision::CreateAtTarget),
-        Some(found) => decide_about(to, found),
+        Some(found) => decide_about(job, found),
         None => Ok(earlier.unwrap_or(Decision::Create)),
     }
 }
 
 /// Decides about the copy of an earlier operand that would have the name by now, if a dry run finds none there.
 /// The error is that of a copy.
-fn decide_about_copy(Dst { cx, entry }: Dst<'_>) -> Result<Option<Decision>> {
+fn decide_about_copy(Job { cx, entry }: Job<'_>) -> Result<Option<Decision>> {
     let several = entry.is_operand && entry.operand.into_directory && !cx.options.parents;
     let has_name = |dry_run: &DryRun| dry_run.has_file(entry.dst.name);
     if is_directory(&entry.src_stat) || !several || !cx.dry_run.as_ref().is_some_and(has_name) {
@@ -81,21 +81,21 @@ fn decide_about_copy(Dst { cx, entry }: Dst<'_>) -> Result<Option<Decision>> {
 }
 
 /// Decides about the existing destination `found`.
-fn decide_about(to: Dst<'_>, found: Box<Found>) -> Result<Decision> {
-    let Dst { cx, entry } = to;
+fn decide_about(job: Job<'_>, found: Box<Found>) -> Result<Decision> {
+    let Job { cx, entry } = job;
     let keeps = matches!(cx.options.existing, Existing::Skip | Existing::Fail);
     if keeps
         && !is_directory(&entry.src_stat)
-        && let Some(kept) = check_update_options(to, &found)?
+        && let Some(kept) = check_update_options(job, &found)?
     {
         return Ok(kept);
     }
-    match check_same_file(to, &found)? {
+    match check_same_file(job, &found)? {
         SameFile::Different => {}
         SameFile::AlreadyDone => {
             if cx.options.ask {
                 // GNU cp asks, although the answer changes nothing.
-                check_update_options(to, &found)?;
+                check_update_options(job, &found)?;
             }
             return Ok(Decision::Skip);
         }
@@ -103,16 +103,16 @@ fn decide_about(to: Dst<'_>, found: Box<Found>) -> Result<Decision> {
             return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
         }
     }
-    refuse_other_spelling(to, &found)?;
+    refuse_other_spelling(job, &found)?;
     if !is_directory(&entry.src_stat)
-        && let Some(kept) = check_update_options(to, &found)?
+        && let Some(kept) = check_update_options(job, &found)?
     {
         return Ok(kept);
     }
     if cx.options.record == Some(FileId::of(found.effective())) {
         return Err(Diagnostic::Record { src: entry.src.path(), dst: entry.dst.path() });
     }
-    check_kinds(to, &found)?;
+    check_kinds(job, &found)?;
     if is_directory(&entry.src_stat) && is_directory(found.effective()) {
         return Ok(Decision::Enter(found));
     }
@@ -120,11 +120,11 @@ fn decide_about(to: Dst<'_>, found: Box<Found>) -> Result<Decision> {
         refuse_to_destroy_source(entry, backup)?;
         return Ok(Decision::BackUp(Some(found)));
     }
-    Ok(if is_replaced(to, &found) { Decision::Replace(found) } else { Decision::Overwrite(found) })
+    Ok(if is_replaced(job, &found) { Decision::Replace(found) } else { Decision::Overwrite(found) })
 }
 
 /// Whether a new file gets the name of the file `found`.
-fn is_replaced(Dst { cx, entry }: Dst<'_>, found: &Found) -> bool {
+fn is_replaced(Job { cx, entry }: Job<'_>, found: &Found) -> bool {
     let options = cx.options;
     // -H follows links on the command line only.
     let below = options.follow == Follow::CommandLine && !entry.is_operand;
@@ -141,18 +141,18 @@ fn is_replaced(Dst { cx, entry }: Dst<'_>, found: &Found) -> bool {
 }
 
 /// Applies the options that keep an existing destination: `--resume`, `--update`, `-i`.
-fn check_update_options(to: Dst<'_>, found: &Found) -> Result<Option<Decision>> {
-    let Dst { cx, entry } = to;
+fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>> {
+    let Job { cx, entry } = job;
     let through_link = found.through_link;
     let up_to_date = |verified| Decision::UpToDate { verified, through_link };
     let skipped = || {
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
     };
     if cx.options.resume
-        && is_complete(to, found)?
+        && is_complete(job, found)?
         // A file that differs, or cannot be compared, has to be copied again.
         && let Some(verified) = match cx.options.verify {
-            true => compare_data(to, found)?,
+            true => compare_data(job, found)?,
             false => Some(None),
         }
     {
@@ -164,7 +164,7 @@ fn check_update_options(to: Dst<'_>, found: &Found) -> Result<Option<Decision>> 
         Existing::ReplaceOlder => {
             // This includes a directory, which is kept because it is newer.
             if mtime(found.effective()) >= mtime(&entry.src_stat)
-                || cx.options.preserve.timestamps && has_source_time(to, found)?
+                || cx.options.preserve.timestamps && has_source_time(job, found)?
             {
                 skipped();
                 return Ok(Some(up_to_date(None)));
@@ -177,7 +177,7 @@ fn check_update_options(to: Dst<'_>, found: &Found) -> Result<Option<Decision>> 
         Existing::Fail => return Err(Diagnostic::NotReplacing { dst: entry.dst.path() }),
     }
     let asks = cx.options.ask && cx.dry_run.is_none();
-    if asks && !cx.report.observer.confirm(question(to, found)) {
+    if asks && !cx.report.observer.confirm(question(job, found)) {
         skipped();
         cx.report.add_failures(1);
         return Ok(Some(Decision::Skip));
@@ -187,27 +187,27 @@ fn check_update_options(to: Dst<'_>, found: &Found) -> Result<Option<Decision>> 
 
 /// Whether an earlier run has completed this copy. With `--atomic` a file gets its name when it has
 /// all its data and the time of its source.
-fn is_complete(to: Dst<'_>, found: &Found) -> Result<bool> {
-    let (src, dst) = (&to.entry.src_stat, found.effective());
-    let may_be_complete = to.cx.options.preserve.timestamps
-        && to.cx.options.make == Make::Copy
+fn is_complete(job: Job<'_>, found: &Found) -> Result<bool> {
+    let (src, dst) = (&job.entry.src_stat, found.effective());
+    let may_be_complete = job.cx.options.preserve.timestamps
+        && job.cx.options.make == Make::Copy
         && is_regular(src)
         && is_regular(dst)
         && file_bytes(src) == file_bytes(dst);
-    Ok(may_be_complete && (mtime(src) == mtime(dst) || has_source_time(to, found)?))
+    Ok(may_be_complete && (mtime(src) == mtime(dst) || has_source_time(job, found)?))
 }
 
 /// Whether the destination, which seems older than the source, is a copy of it as it is now, with its time as
 /// far as the file system keeps it.
-fn has_source_time(to: Dst<'_>, found: &Found) -> Result<bool> {
-    let differs = || Ok(compare_data(to, found)?.is_none());
-    let known = to.cx.dry_run.is_none().then_some(&to.cx.resolutions);
+fn has_source_time(job: Job<'_>, found: &Found) -> Result<bool> {
+    let differs = || Ok(compare_data(job, found)?.is_none());
+    let known = job.cx.dry_run.is_none().then_some(&job.cx.resolutions);
     let (dst, through_link) = (found.effective(), found.through_link);
-    time_resolution::has_source_time(known, &Older { entry: to.entry, dst, through_link }, differs)
+    time_resolution::has_source_time(known, &Older { entry: job.entry, dst, through_link }, differs)
 }
 
 /// Compares the data. The outer `None` means that it differs, or cannot be compared.
-fn compare_data(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<Option<Option<Verified>>> {
+fn compare_data(Job { cx, entry }: Job<'_>, found: &Found) -> Result<Option<Option<Verified>>> {
     if found.through_link {
         return Ok(None);
     }
@@ -227,7 +227,7 @@ fn compare_data(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<Option<Opti
     }
 }
 
-fn question(Dst { cx, entry }: Dst<'_>, found: &Found) -> Question {
+fn question(Job { cx, entry }: Job<'_>, found: &Found) -> Question {
     let dst = entry.dst.path();
     let link = is_symlink(found.effective());
     let writable =
@@ -244,7 +244,7 @@ fn question(Dst { cx, entry }: Dst<'_>, found: &Found) -> Question {
 
 /// Refuses to replace a directory by another file or another file by a directory, and to replace
 /// the copy of another operand.
-fn check_kinds(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<()> {
+fn check_kinds(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()> {
     let (src, dst) = (|| entry.src.path(), || entry.dst.path());
     match (is_directory(&entry.src_stat), is_directory(found.effective())) {
         // With a backup another file gives its name to the directory.
@@ -271,7 +271,7 @@ fn makes_numbered_backups(options: &Options) -> bool {
 }
 
 /// Refuses to replace the copy of another source whose name this directory takes for the same.
-fn refuse_other_spelling(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<()> {
+fn refuse_other_spelling(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()> {
     let id = FileId::of(&found.link);
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !cx.operands.may_be_of_this_run(&entry.dst, id)

@@ -4,7 +4,7 @@
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-use super::context::Dst;
+use super::context::Job;
 use crate::entry::{Entry, copies_data};
 use crate::fs::{
     FileId, Trust, are_one_name, is_directory, is_symlink, may_be_one_name, may_number_spellings,
@@ -34,8 +34,8 @@ impl Found {
 }
 
 /// Looks at the destination of `entry`; `None` if nothing has its name.
-pub(crate) fn look_up(to: Dst<'_>) -> Result<Option<Box<Found>>> {
-    let Dst { cx, entry } = to;
+pub(crate) fn look_up(job: Job<'_>) -> Result<Option<Box<Found>>> {
+    let Job { cx, entry } = job;
     let options = cx.options;
     if entry.dst.trust == Trust::Created {
         // A directory that this run created holds only entries of this run. If a name exists after
@@ -93,7 +93,7 @@ pub(crate) fn look_up(to: Dst<'_>) -> Result<Option<Box<Found>>> {
 
 /// Refuses to write through a symbolic link in a directory unless it existed before the run and its
 /// owner is trusted.
-pub(crate) fn refuse_untrusted_link(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<()> {
+pub(crate) fn refuse_untrusted_link(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()> {
     if entry.dst.trust == Trust::Created || cx.security.changed_during_run(&found.link) {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });
@@ -118,7 +118,7 @@ pub(crate) enum SameFile {
 }
 
 /// Compares source and destination by device and inode number, before anything is changed.
-pub(super) fn check_same_file(Dst { cx, entry }: Dst<'_>, found: &Found) -> Result<SameFile> {
+pub(super) fn check_same_file(Job { cx, entry }: Job<'_>, found: &Found) -> Result<SameFile> {
     if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
         let same = FileId::of(&entry.src_stat) == FileId::of(dst) || is_other_spelling(entry);

@@ -6,7 +6,7 @@ use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
-use super::context::Dst;
+use super::context::Job;
 use super::found::{Found, refuse_untrusted_link};
 use super::prepare::{NewFile, may_be_removed, remove};
 use crate::fs::{
@@ -29,18 +29,18 @@ pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 
 /// Opens the destination of a regular file for writing: the existing file, or a new one.
 pub(crate) fn open_destination<'j>(
-    to: Dst<'_>,
+    job: Job<'_>,
     found: Option<(&Found, Option<u64>)>,
     dangling: bool,
     new: NewFile<'_>,
 ) -> Result<Opened<'j>> {
     if let Some(found) = found
-        && let Some(opened) = open_old(to, found)?
+        && let Some(opened) = open_old(job, found)?
     {
         return Ok(opened);
     }
-    refuse_dangling(to, dangling)?;
-    let entry = to.entry;
+    refuse_dangling(job, dangling)?;
+    let entry = job.entry;
     let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
     let opened =
         open_to_write(new.fs_type, (entry.dst.dir, entry.dst.name), flags, new.mode.initial);
@@ -61,11 +61,11 @@ pub(crate) fn look_at_created<'j>(dst: &Place<'_>, fd: OwnedFd, src: &Stat) -> R
 
 /// Opens the existing destination for writing; `None` if a new file has to be created.
 pub(crate) fn open_old<'j>(
-    to: Dst<'_>,
+    job: Job<'_>,
     (found, fs_type): (&Found, Option<u64>),
 ) -> Result<Option<Opened<'j>>> {
-    let Dst { cx, entry } = to;
-    match open_existing(to, (found, fs_type))? {
+    let Job { cx, entry } = job;
+    match open_existing(job, (found, fs_type))? {
         Ok(fd) => {
             let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
             if !is_file(&fd, &stat, FileId::of(found.effective())) {
@@ -78,14 +78,14 @@ pub(crate) fn open_old<'j>(
         Err(Errno::NXIO) if is_regular(found.effective()) => {
             return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
         }
-        Err(errno) if cx.options.force && may_be_removed(errno) => remove(to)?,
+        Err(errno) if cx.options.force && may_be_removed(errno) => remove(job)?,
         Err(errno) => return Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
     Ok(None)
 }
 
 /// Refuses to write through a dangling symbolic link, unless POSIXLY_CORRECT asks for it.
-pub(crate) fn refuse_dangling(Dst { cx, entry }: Dst<'_>, dangling: bool) -> Result<()> {
+pub(crate) fn refuse_dangling(Job { cx, entry }: Job<'_>, dangling: bool) -> Result<()> {
     let written_through = cx.options.through_dangling_symlink && !cx.options.atomic;
     if dangling && (!written_through || entry.dst.trust != Trust::Operand) {
         return Err(Diagnostic::DanglingSymlink { dst: entry.dst.path() });
@@ -96,10 +96,10 @@ pub(crate) fn refuse_dangling(Dst { cx, entry }: Dst<'_>, dangling: bool) -> Res
 /// Opens an existing destination for writing, without truncating it. The inner error is that of
 /// openat(2).
 fn open_existing(
-    to: Dst<'_>,
+    job: Job<'_>,
     (found, fs_type): (&Found, Option<u64>),
 ) -> Result<io::Result<OwnedFd>> {
-    let Dst { cx, entry } = to;
+    let Job { cx, entry } = job;
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !found.through_link {
         let flags = WRITE | OFlags::NOFOLLOW;
@@ -108,7 +108,7 @@ fn open_existing(
     if entry.dst.trust == Trust::Operand {
         return Ok(open_looked_at(fs_type, dir, name, WRITE, found.effective()));
     }
-    refuse_untrusted_link(to, found)?;
+    refuse_untrusted_link(job, found)?;
     match open_through_symlink(&cx.security, dir, name, WRITE, Some(FileId::of(found.effective())))
     {
         Err(NotFollowed::Errno(Errno::STALE)) => {

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, Stat, StatxFlags, statx};
 use rustix::io::Errno;
 
 use super::backup::{self, BackedUp, BackupMethod};
-use super::context::Dst;
+use super::context::Job;
 use super::decide::Decision;
 use super::dry_run::DryRun;
 use super::found::Found;
@@ -53,8 +53,8 @@ pub(crate) struct NewFile<'s> {
 ///
 /// # Errors
 /// The source cannot be read, or the destination not be changed; then it is as it was.
-pub(crate) fn prepare(to: Dst<'_>, decision: Decision) -> Result<Option<DestinationState>> {
-    let Dst { cx, entry } = to;
+pub(crate) fn prepare(job: Job<'_>, decision: Decision) -> Result<Option<DestinationState>> {
+    let Job { cx, entry } = job;
     Ok(Some(match decision {
         Decision::Skip | Decision::UpToDate { .. } => return Ok(None),
         Decision::Create => {
@@ -71,26 +71,26 @@ pub(crate) fn prepare(to: Dst<'_>, decision: Decision) -> Result<Option<Destinat
             DestinationState { found: Some(found), ..DestinationState::default() }
         }
         Decision::Replace(found) => {
-            let source_read = read_source_first(to)?;
+            let source_read = read_source_first(job)?;
             // A directory is not renamed over a file.
             if cx.options.atomic && !is_directory(&entry.src_stat) {
                 let found = Some(without_target(found));
                 return Ok(Some(DestinationState { found, replace: true, ..source_read }));
             }
-            remove(to)?;
+            remove(job)?;
             source_read
         }
-        Decision::BackUp(Some(found)) => back_up(to, found)?,
+        Decision::BackUp(Some(found)) => back_up(job, found)?,
         Decision::BackUp(None) => {
-            DestinationState { backup: back_up_copy(to)?, ..DestinationState::default() }
+            DestinationState { backup: back_up_copy(job)?, ..DestinationState::default() }
         }
     }))
 }
 
 /// Makes a backup of the existing file `found`.
-fn back_up(to: Dst<'_>, found: Box<Found>) -> Result<DestinationState> {
-    let Dst { cx, entry } = to;
-    let source_read = read_source_first(to)?;
+fn back_up(job: Job<'_>, found: Box<Found>) -> Result<DestinationState> {
+    let Job { cx, entry } = job;
+    let source_read = read_source_first(job)?;
     let Some(options) = &cx.options.backup else { return Ok(source_read) };
     let id = FileId::of(&found.link);
     // A directory has no hard links.
@@ -113,7 +113,7 @@ fn back_up(to: Dst<'_>, found: Box<Found>) -> Result<DestinationState> {
 }
 
 /// The backup that a dry run would make of the copy of another operand.
-fn back_up_copy(Dst { cx, entry }: Dst<'_>) -> Result<Option<BackedUp>> {
+fn back_up_copy(Job { cx, entry }: Job<'_>) -> Result<Option<BackedUp>> {
     let Some(backup) = &cx.options.backup else { return Ok(None) };
     // The identity of the file matters for simple backups only.
     let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
@@ -136,7 +136,7 @@ fn without_target(found: Box<Found>) -> Box<Found> {
 
 /// Opens or reads the source before the destination is changed: if the source cannot be read, the destination must
 /// stay, and the path of a symbolic link may lead through one at the destination. The state has nothing but that.
-fn read_source_first(Dst { cx, entry }: Dst<'_>) -> Result<DestinationState> {
+fn read_source_first(Job { cx, entry }: Job<'_>) -> Result<DestinationState> {
     let mut state = DestinationState::default();
     if !matches!(cx.options.make, Make::Copy | Make::AttributesOnly) {
         return Ok(state);
@@ -160,7 +160,7 @@ fn read_source_first(Dst { cx, entry }: Dst<'_>) -> Result<DestinationState> {
 }
 
 /// Removes the destination's name.
-pub(crate) fn remove(Dst { cx, entry }: Dst<'_>) -> Result<()> {
+pub(crate) fn remove(Job { cx, entry }: Job<'_>) -> Result<()> {
     let removed = if cx.dry_run.is_some() { Ok(()) } else { entry.dst.unlink() };
     match removed {
         Ok(()) => {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::copy::context::CopyContext;
 use crate::data::context::DataContext;
-use crate::destination::context::DestinationContext;
+use crate::destination::context::CopyContext;
 use crate::report::{Observer, Reporter};
 use crate::request::Options;
 use crate::shared::PartnerContext;
@@ -39,7 +38,6 @@ pub(super) fn with_context(
 ) -> Outcome {
     let report = Reporter::new(observer, options, &partners.inbox.cancelled);
     let data = DataContext::new(options, &report);
-    let destination = DestinationContext::new(options, &report, &data.syncer, partners.clone());
-    run(&CopyContext::new(&data, &destination));
+    run(&CopyContext::new(&data, partners.clone()));
     Outcome { failures: report.failures() }
 }

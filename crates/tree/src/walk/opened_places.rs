@@ -16,8 +16,8 @@ use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::work_pool::{Incoming, WorkShare};
-use crate::copy::context::CopyContext;
 use crate::copy::directory_pair::DirectoryPair;
+use crate::destination::context::CopyContext;
 use crate::entry::Operand;
 use crate::fs::{
     Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination, enter_for_search,
@@ -94,7 +94,7 @@ impl OpenedPlaces {
         let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, facts.private);
         // From here on it is not handed back any more.
         let Incoming { share, home, .. } = *incoming;
-        let received = ReceivedShare { partners: cx.partners().others.clone(), share, home };
+        let received = ReceivedShare { partners: cx.partners.others.clone(), share, home };
         let pair = Arc::new(DirectoryPair {
             src: Dir::new(Some(src), src_stat, src_path, false),
             dst: Dir::new(Some(dst), dst_stat, dst_path, false),
@@ -144,7 +144,7 @@ fn open_place(
     above: Option<Arc<OpenedPlace>>,
 ) -> Result<OpenedPlace, Refused> {
     let DirectoryMessage { operand: described, facts, levels, links } = message;
-    let partners = cx.partners();
+    let partners = &cx.partners;
     let sender = partners.sender(&described.boot_id);
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     let operand = Arc::new(Operand {
@@ -181,10 +181,10 @@ fn open_place(
         let links = links
             .as_ref()
             .map(|links| links.iter().filter_map(|link| partners.devices.own(*link)).collect());
-        cx.security().take_over(FileId::of(&dst_stat), links);
+        cx.security.take_over(FileId::of(&dst_stat), links);
     }
     if !facts.new && cx.options.resume {
-        cx.destination.stale.scan(dst.as_fd());
+        cx.stale.scan(dst.as_fd());
     }
     let directories = Directories { src, dst, src_path, dst_path };
     Ok(OpenedPlace { directories, src_stat, dst_stat, operand, message: message.clone() })
@@ -197,7 +197,7 @@ fn open_operand(
     operand: &Operand,
     described: &OperandMessage,
 ) -> Result<Directories, Refused> {
-    let partners = cx.partners();
+    let partners = &cx.partners;
     let refused = |action, path: &Path| {
         let path = path.to_owned();
         move |errno| {
@@ -226,7 +226,7 @@ fn open_operand(
     if described.is_created_root
         && let Some(id) = dst_path.id()
     {
-        cx.destination.operands.record_root(id);
+        cx.operands.record_root(id);
     }
     let dst = open_top(&dst_path).map_err(|errno| match errno {
         errno if is_passing(errno) => Refused::ForNow,

@@ -20,11 +20,12 @@ use super::single_worker::{SingleWorkerPhase, first_bounds};
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
 use crate::concurrency::{ConcurrencyController, EntryCost};
-use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::context::CopyWorker;
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
 use crate::destination::backup;
+use crate::destination::context::CopyContext;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, is_regular, join,
@@ -87,10 +88,10 @@ fn record_preexisting_symlinks(cx: &CopyContext<'_>, request: &Request, target: 
     let Ok(names) = names.collect::<Result<Vec<_>, _>>() else { return };
     // An operand such as `d/.` is copied into the target itself, to any names.
     if cx.options.parents || names.iter().any(|name| name.to_bytes() == b".") {
-        cx.security().record_directory(target, None);
+        cx.security.record_directory(target, None);
     } else if cx.options.may_write_through() {
         let names: Vec<_> = names.iter().map(CString::as_c_str).collect();
-        cx.security().record_names(target, &names);
+        cx.security.record_names(target, &names);
     }
 }
 
@@ -157,7 +158,7 @@ pub(super) fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr)
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(cx, dst)
     {
-        let outcome = with_context(&options, cx.report.observer, cx.partners(), |nested| {
+        let outcome = with_context(&options, cx.report.observer, &cx.partners, |nested| {
             copy_exactly(nested, &mut worker, source, path.as_os_str());
             worker.data.drop_pages(nested.data);
         });
@@ -176,7 +177,7 @@ fn backup_of_itself(cx: &CopyContext<'_>, dst: &OsStr) -> Option<(PathBuf, Optio
         return None;
     }
     let place = Place::new(CWD, &name, DisplayPath::Operand(Path::new(dst)), Trust::Operand);
-    let path = backup::next_path(cx.destination, &place, backup, cx.options.dry_run).ok()?;
+    let path = backup::next_path(cx, &place, backup, cx.options.dry_run).ok()?;
     Some((path, Options { backup: None, ..cx.options.clone() }))
 }
 
@@ -415,7 +416,7 @@ fn is_large(cx: &CopyContext<'_>, source: &OsStr) -> bool {
 fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
     let found = lstat(CWD, source);
     let readable = || {
-        cx.security().caller.is_root()
+        cx.security.caller.is_root()
             || accessat(CWD, source, Access::READ_OK, AtFlags::EACCESS).is_ok()
     };
     found.is_ok_and(|stat| is_regular(&stat)) && readable()

@@ -18,10 +18,11 @@ use super::opened_places::{Directories, Refused};
 use super::stack::{Frame, Stack};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Incoming, ShareGuard, WorkPool, WorkShare};
-use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::context::CopyWorker;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::range_owner;
 use crate::data::context::{Files, Shared};
+use crate::destination::context::CopyContext;
 use crate::entry::{Operand, open_regular};
 use crate::fs::{
     DirPath, DisplayPath, FileId, FsTypes, OpenFile, Place, Trust, c_name, file_bytes, fs_type_of,
@@ -46,7 +47,7 @@ pub(super) fn is_shareable(cx: &CopyContext<'_>, root: &DirectoryPair) -> bool {
 impl<'w> TreeWalk<'w> {
     /// Gives names to a partner that waits, from the directory nearest to the top that has enough.
     pub(super) fn give_to_partner(&self, stack: &mut Stack<'_, '_>) {
-        let (partners, Some(pool)) = (self.cx.partners(), self.pool) else { return };
+        let (partners, Some(pool)) = (&self.cx.partners, self.pool) else { return };
         if partners.others.waiting() == 0 {
             return;
         }
@@ -84,7 +85,7 @@ impl<'w> TreeWalk<'w> {
 
     /// Gives a large file to a partner that waits. Returns whether one does.
     pub(super) fn give_file_to_partner(&self, WorkShare { pair, names, .. }: &WorkShare) -> bool {
-        let (partners, Some(pool)) = (self.cx.partners(), self.pool) else { return false };
+        let (partners, Some(pool)) = (&self.cx.partners, self.pool) else { return false };
         if partners.others.waiting() == 0 || !is_given(pair) {
             return false;
         }
@@ -125,7 +126,7 @@ impl<'w> TreeWalk<'w> {
             Refused::ForNow => (ShareEnd::RefusedForNow(work), None),
         };
         diagnostic.into_iter().for_each(|diagnostic| self.cx.report.report(diagnostic));
-        self.cx.partners().others.end_share(share, end);
+        self.cx.partners.others.end_share(share, end);
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn directory_message(
     cx: &CopyContext<'_>,
     pair: &DirectoryPair,
 ) -> Option<DirectoryMessage> {
-    let (partners, operand) = (cx.partners(), &pair.operand);
+    let (partners, operand) = (&cx.partners, &pair.operand);
     let src: Vec<_> = pair.src.dir_path.levels().collect();
     let dst: Vec<_> = pair.dst.dir_path.levels().collect();
     // A directory that was entered through a symbolic link has no directory above it.
@@ -161,7 +162,7 @@ pub(super) fn directory_message(
     };
     // Links in a directory that existed before the run may be followed, if they are as old.
     let is_followed = !pair.facts.new && cx.options.may_write_through();
-    let links = is_followed.then(|| cx.security().recorded(pair.dst.id())).flatten();
+    let links = is_followed.then(|| cx.security.recorded(pair.dst.id())).flatten();
     let links =
         links.map(|links| links.into_iter().map(|link| partners.devices.common(link)).collect());
     Some(DirectoryMessage {
@@ -171,7 +172,7 @@ pub(super) fn directory_message(
             src_id: common(src_top)?,
             dst: operand.dst.as_os_str().as_bytes().into(),
             into_directory: operand.into_directory,
-            is_created_root: cx.destination.operands.is_created_root(dst_top.id()?),
+            is_created_root: cx.operands.is_created_root(dst_top.id()?),
             top: partners.top_message(dst_top)?,
         },
         facts: pair.facts,
@@ -201,7 +202,7 @@ pub(super) fn place_of_operand(
     operand: &Operand,
     dst_dir: BorrowedFd<'_>,
 ) -> Option<(FilePlace, Kept)> {
-    let partners = cx.partners();
+    let partners = &cx.partners;
     let dst = c_name(operand.dst.as_os_str().as_bytes()).ok()?;
     let place = FilePlace::Operand {
         boot_id: partners.boot_id.clone(),
@@ -230,7 +231,7 @@ impl TreeWalk<'_> {
         incoming: Incoming,
         offer: &RangeOffer,
     ) {
-        let partners = self.cx.partners();
+        let partners = &self.cx.partners;
         let opened = match self.open_files(&mut worker.data.fs_types, offer) {
             Ok(opened) => opened,
             Err(refused) => return self.hand_back(incoming, refused),
@@ -275,7 +276,7 @@ impl TreeWalk<'_> {
         fs_types: &mut FsTypes,
         offer: &RangeOffer,
     ) -> Result<OpenedFiles, Refused> {
-        let partners = self.cx.partners();
+        let partners = &self.cx.partners;
         let (opened, sender) = match &offer.place {
             FilePlace::Directory(_) if !is_component(&offer.src_name) => {
                 return Err(Refused::Directory);

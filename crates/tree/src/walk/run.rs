@@ -11,9 +11,10 @@ use rustix::fs::{AtFlags, CWD, Stat, statat};
 use super::contexts::{Outcome, with_context, with_data_context};
 use super::operands::{copy_into, copy_to_name, open_directory};
 use super::tree::walk_with_partners;
-use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::context::CopyWorker;
 use crate::copy::one_file::{copy_open_files, copy_plain, is_plain};
 use crate::data::worker::DataWorker;
+use crate::destination::context::CopyContext;
 use crate::destination::partial::{DirectoryMarker, remove_partial};
 use crate::destination::temporary::{Beside, LeftOver};
 use crate::entry::source_name;
@@ -169,7 +170,7 @@ fn unless_left_over<T>(cx: &CopyContext<'_>, name: &OsStr, done: Result<T, LeftO
 }
 
 fn is_complete(cx: &CopyContext<'_>) -> bool {
-    cx.report.add_failures(cx.partners().finish());
+    cx.report.add_failures(cx.partners.finish());
     cx.report.failures() == 0 && !cx.report.interrupted() && !cx.options.dry_run
 }
 
@@ -199,6 +200,6 @@ impl Operands {
     }
 
     fn beside<'o>(&'o self, cx: &'o CopyContext<'_>, src: &'o Place<'o>) -> Beside<'o> {
-        Beside { security: cx.security(), src, dir: self.parent.as_fd(), name: &self.base }
+        Beside { security: &cx.security, src, dir: self.parent.as_fd(), name: &self.base }
     }
 }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::work_pool::{ShareGuard, WorkShare};
-use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::context::CopyWorker;
 use crate::copy::directory::report_failure;
 use crate::copy::directory_pair::DirectoryPair;
+use crate::destination::context::CopyContext;
 use crate::fs::{Dir, Listing};
 use crate::report::{Action, Diagnostic};
 

@@ -24,9 +24,10 @@ use super::single_worker::{
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Taken, WorkPool, WorkShare};
-use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::context::CopyWorker;
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
+use crate::destination::context::CopyContext;
 use crate::entry::ListedEntry;
 use crate::fs::{BTRFS, Listing, XFS, fs_type_of};
 use crate::lock::OnDrop;
@@ -39,7 +40,7 @@ pub(crate) fn walk(
     worker: &mut CopyWorker,
     (root, listing): (Arc<DirectoryPair>, Listing),
 ) {
-    if cx.partners().exist {
+    if cx.partners.exist {
         return walk_with_partners(cx, worker, Some((root, listing)));
     }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
@@ -98,7 +99,7 @@ pub(crate) fn walk(
             return stack.assert_done();
         }
     }
-    let pool = WorkPool::new(limits, cx.partners().clone());
+    let pool = WorkPool::new(limits, cx.partners.clone());
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
     // The stack may hold shares of the pool.
     let mut stack = stack;
@@ -119,7 +120,7 @@ pub(super) fn walk_with_partners(
     });
     cx.report.deferred_init();
     let ResourceLimits { open_levels, batch_files, .. } = resources;
-    let pool = Arc::new(WorkPool::new(limits, cx.partners().clone()));
+    let pool = Arc::new(WorkPool::new(limits, cx.partners.clone()));
     let places = OpenedPlaces::default();
     let shared = TreeWalk {
         cx,
@@ -136,9 +137,9 @@ pub(super) fn walk_with_partners(
         stack.push(Frame::of_directory(root, listing), open_levels);
     }
     let woken = pool.clone();
-    cx.partners().inbox.set_waker(Some(Arc::new(move || woken.wake())));
+    cx.partners.inbox.set_waker(Some(Arc::new(move || woken.wake())));
     shared.copy_with_others(&pool, &mut stack, has_root);
-    cx.partners().inbox.set_waker(None);
+    cx.partners.inbox.set_waker(None);
     stack.assert_done();
 }
 

@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use self::numbers::{Highest, Seen, note, parse};
-use super::context::DestinationContext;
+use super::context::CopyContext;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
     Buffer, FileId, Handle, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
@@ -52,7 +52,7 @@ impl BackedUp {
 
     /// Gives the file its own name back, after the copy failed. False if the copy has that name
     /// already: then the backup is the last name of the old file.
-    pub(crate) fn undo(&self, cx: &DestinationContext<'_>, dst: &Place<'_>) -> io::Result<bool> {
+    pub(crate) fn undo(&self, cx: &CopyContext<'_>, dst: &Place<'_>) -> io::Result<bool> {
         if self.method != BackupMethod::DryRun
             && numbered(cx, dst).is_some()
             && let Ok(seen) = directory_of(dst)
@@ -83,7 +83,7 @@ pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
 /// The path of the next backup of the operand at `dst`. With `quiet` listing the directory does not
 /// change its access time.
 pub(crate) fn next_path(
-    cx: &DestinationContext<'_>,
+    cx: &CopyContext<'_>,
     dst: &Place<'_>,
     backup: &Backup,
     quiet: bool,
@@ -104,7 +104,7 @@ pub(crate) fn next_path(
 /// # Errors
 /// Those of the calls, and a file of this run that the backup would replace.
 pub(crate) fn back_up(
-    cx: &DestinationContext<'_>,
+    cx: &CopyContext<'_>,
     (src, dst): (&Place<'_>, &Place<'_>),
     id: FileId,
     backup: &Backup,
@@ -136,7 +136,7 @@ pub(crate) fn back_up(
 }
 
 fn back_up_simple(
-    cx: &DestinationContext<'_>,
+    cx: &CopyContext<'_>,
     (src, dst): (&Place<'_>, &Place<'_>),
     name: CString,
     method: BackupMethod,
@@ -199,7 +199,7 @@ fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
 
 /// The highest number among the backups of the file at `dst`; `None` for a simple backup.
 fn highest_number(
-    cx: &DestinationContext<'_>,
+    cx: &CopyContext<'_>,
     dst: &Place<'_>,
     kind: BackupKind,
     quiet: bool,
@@ -252,14 +252,14 @@ fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
 
 /// The kind of backup at `dst`, if it may have a number. A directory that this run created has no
 /// backups.
-fn numbered(cx: &DestinationContext<'_>, dst: &Place<'_>) -> Option<BackupKind> {
+fn numbered(cx: &CopyContext<'_>, dst: &Place<'_>) -> Option<BackupKind> {
     let kind = cx.options.backup.as_ref().filter(|_| dst.trust != Trust::Created)?.kind;
     (kind != BackupKind::Simple).then_some(kind)
 }
 
 /// Forgets the numbers of the directory of `dst` if another process has changed it. Called before
 /// this run changes it.
-pub(crate) fn refresh(cx: &DestinationContext<'_>, dst: &Place<'_>) {
+pub(crate) fn refresh(cx: &CopyContext<'_>, dst: &Place<'_>) {
     if numbered(cx, dst).is_some()
         && let Ok(seen) = directory_of(dst)
     {
@@ -268,7 +268,7 @@ pub(crate) fn refresh(cx: &DestinationContext<'_>, dst: &Place<'_>) {
 }
 
 /// Records that this run created `dst`, which may itself have the name of a backup.
-pub(crate) fn note_created(cx: &DestinationContext<'_>, dst: &Place<'_>) {
+pub(crate) fn note_created(cx: &CopyContext<'_>, dst: &Place<'_>) {
     let Some(kind) = numbered(cx, dst) else { return };
     let (_, name) = split(dst.name);
     let number = parse(name);
