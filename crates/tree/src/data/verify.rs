@@ -40,7 +40,8 @@ pub(crate) fn verify(
     let dst = reopen(files.dst.fd).map_err(failed(Action::OpenForReading, files.dst.place))?;
     let interrupted = || files.interrupted_unverified();
     let dst = FileAt { fd: dst.as_fd(), ..files.dst };
-    let digest = compare(report, (files.src, dst), counters, interrupted)?.map_err(|at| {
+    let compared = compare(report, (files.src, dst), 0..u64::MAX, counters, interrupted)?;
+    let digest = compared.map_err(|at| {
         let (src, dst) = (files.src.place.path(), files.dst.place.path());
         Diagnostic::Differs { src, dst, at }
     })?;
@@ -64,8 +65,7 @@ pub(crate) fn verify_range(
     let is_last = range.end == file_bytes(files.src.stat);
     let end = if is_last { u64::MAX } else { range.end };
     let interrupted = || files.interrupted_unverified();
-    let range = range.start..end;
-    Ok(compare_with(report, (files.src, dst), range, (None, None), interrupted)?.err())
+    Ok(compare(report, (files.src, dst), range.start..end, None, interrupted)?.err())
 }
 
 /// Compares the source `src` with the existing destination `dst`, which this run has not written.
@@ -80,7 +80,7 @@ pub(crate) fn compare_existing(
 ) -> Result<Option<Option<Verified>>> {
     let Ok(past_cache) = drop_cache(dst.fd) else { return Ok(None) };
     let interrupted = || Diagnostic::InterruptedBefore { dst: dst.place.path() };
-    let compared = compare(report, (src, dst), None, interrupted)?;
+    let compared = compare(report, (src, dst), 0..u64::MAX, None, interrupted)?;
     Ok(compared.ok().map(|digest| digest.map(|digest| Verified { digest, past_cache })))
 }
 
@@ -124,30 +124,20 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// The xxh3-128 of both files, if receipts are kept; or the offset of the first difference.
 type Compared = Result<Option<u128>, u64>;
 
-/// Compares both files from end to end. `counters` count what was read back.
+/// Compares a range of both files. Its end is [`u64::MAX`] if that is where both reads return nothing: the lengths
+/// of other file systems may be wrong. `counters` count what was read back.
 ///
 /// # Errors
 /// Failures to read; `interrupted` if the run is.
 fn compare(
     report: &Reporter<'_>,
-    files: (FileAt<'_>, FileAt<'_>),
+    (src, dst): (FileAt<'_>, FileAt<'_>),
+    range: Range<u64>,
     counters: Option<&WorkerCounters>,
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared> {
-    // Only a receipt shows the digest. Holes take no time without it.
+    // Only a receipt shows the digest. Holes take no time without it. No file with a receipt is compared in ranges.
     let hash = report.keeps_receipts().then(Xxh3::new);
-    // The lengths of other file systems may be wrong. The end is where both reads return nothing.
-    compare_with(report, files, 0..u64::MAX, (hash, counters), interrupted)
-}
-
-/// Compares a range of both files, whose end may be [`u64::MAX`].
-fn compare_with(
-    report: &Reporter<'_>,
-    (src, dst): (FileAt<'_>, FileAt<'_>),
-    range: Range<u64>,
-    (hash, counters): (Option<Xxh3>, Option<&WorkerCounters>),
-    interrupted: impl Fn() -> Diagnostic,
-) -> Result<Compared> {
     let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
         .map_err(|_| failed(Action::Read, src.place)(Errno::NOMEM))?;
     let buffers = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
@@ -363,7 +353,8 @@ mod tests {
                 let (options, never) = (crate::request::Options::default(), false.into());
                 let report = Reporter::new(&Silent, &options, &never);
                 let files = (at(src_file.as_fd()), at(dst_file.as_fd()));
-                let compared = compare(&report, files, None, || panic!("nothing interrupts it"));
+                let compared =
+                    compare(&report, files, 0..u64::MAX, None, || panic!("nothing interrupts it"));
                 let found = compared.expect("both can be read").err();
                 let [src_bytes, dst_bytes] = [src_path, dst_path].map(|path| {
                     let bytes = read(&path).expect("a file");
