@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::contexts::with_context;
 use super::partner_shares::place_of_operand;
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::single_worker::{SingleWorkerPhase, first_bounds};
+use super::single_worker::{alone_within, first_bounds};
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
 use crate::concurrency::{ConcurrencyController, EntryCost};
@@ -293,14 +293,14 @@ impl Target<'_> {
     /// Copies each of `sources`.
     fn copy_each(&self, worker: &mut CopyWorker, sources: &[OsString]) {
         let cx = self.cx;
-        let phase = SingleWorkerPhase::new(first_bounds(cx.options), worker);
+        let is_short = alone_within(first_bounds(cx.options), worker);
         let mut rest = sources;
         let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
             && !cx.options.copies_in_order()
             && !cx.options.parents
             && !cx.options.dry_run;
         while !rest.is_empty() && !cx.report.interrupted() {
-            let is_long = phase.is_over(worker);
+            let is_long = !is_short(worker);
             if is_long {
                 cx.report.deferred_init();
             }

@@ -51,17 +51,13 @@ impl<'w> TreeWalk<'w> {
         if partners.others.waiting() == 0 {
             return;
         }
-        let top = stack.frames.len();
-        let near = top.saturating_sub(self.open_levels + 1).max(1);
-        for level in std::iter::once(0).chain(near..top) {
-            let Some(frame) = stack.frames.get_mut(level) else { break };
-            let is_open = frame.pair.src.is_open() && frame.pair.dst.is_open();
-            if frame.lost || !is_open || frame.listing.buffered() == 0 || !is_given(&frame.pair) {
+        for (is_top, frame) in stack.giving(self.open_levels) {
+            if frame.listing.buffered() == 0 || !is_given(&frame.pair) {
                 continue;
             }
             let endless = frame.listing.is_endless();
             // This worker keeps one name, unless it has a directory to continue with.
-            let kept = usize::from(level + 1 == top && !endless);
+            let kept = usize::from(is_top && !endless);
             let surplus = Surplus {
                 names: frame.listing.buffered().saturating_sub(kept),
                 depth: frame.pair.src.dir_path.levels().len() - 1,

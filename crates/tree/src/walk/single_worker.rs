@@ -37,28 +37,15 @@ pub(super) fn first_bounds(options: &Options) -> Bounds {
     if options.jobs.is_some() { WITH_JOBS } else { DEFAULT }
 }
 
-/// The part of a copy that one worker does alone.
-pub(super) struct SingleWorkerPhase {
-    entries_end: u64,
-    bytes_end: u64,
-    deadline: Instant,
-}
-
-impl SingleWorkerPhase {
-    pub(super) fn new(
-        Bounds { entries, bytes, time }: Bounds,
-        worker: &CopyWorker,
-    ) -> SingleWorkerPhase {
-        SingleWorkerPhase {
-            entries_end: worker.entries + entries,
-            bytes_end: worker.data.moved_bytes + bytes,
-            deadline: Instant::now() + time,
-        }
-    }
-
-    /// Whether other workers should join.
-    pub(super) fn is_over(&self, worker: &CopyWorker) -> bool {
-        let few = worker.entries < self.entries_end && worker.data.moved_bytes < self.bytes_end;
-        !few || Instant::now() >= self.deadline
+/// Whether `worker`, which copies alone from now on, is to go on alone.
+pub(super) fn alone_within(
+    Bounds { entries, bytes, time }: Bounds,
+    worker: &CopyWorker,
+) -> impl Fn(&CopyWorker) -> bool + use<> {
+    let (entries_end, bytes_end) = (worker.entries + entries, worker.data.moved_bytes + bytes);
+    let deadline = Instant::now() + time;
+    move |worker| {
+        let few = worker.entries < entries_end && worker.data.moved_bytes < bytes_end;
+        few && Instant::now() < deadline
     }
 }

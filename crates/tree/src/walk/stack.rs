@@ -93,6 +93,23 @@ impl<'a, 'w> Stack<'a, 'w> {
         self.unclosed.retain(|&level| level > far || !close(frames, level));
     }
 
+    /// The directories from which names can be given, the first one first. Most of those between the first and the
+    /// last few are closed. With each, whether it is that on top.
+    pub(super) fn giving(
+        &mut self,
+        open_levels: usize,
+    ) -> impl Iterator<Item = (bool, &mut Frame<'w>)> {
+        let levels = self.frames.len();
+        let near = levels.saturating_sub(open_levels + 1).max(1);
+        let mut frames = self.frames.iter_mut().enumerate();
+        let first = frames.next();
+        let is_open = |pair: &DirectoryPair| pair.src.is_open() && pair.dst.is_open();
+        let frames = first.into_iter().chain(frames.skip(near - 1));
+        frames
+            .filter(move |(_, frame)| !frame.lost && is_open(&frame.pair))
+            .map(move |(level, frame)| (level + 1 == levels, frame))
+    }
+
     /// Drops levels that are no longer on the stack from those to close.
     pub(super) fn forget_popped(&mut self) {
         let levels = self.frames.len();

@@ -19,7 +19,7 @@ use super::opened_places::OpenedPlaces;
 use super::partner_shares::{is_shareable, place_in};
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::{
-    CONTENDED, LAST_NAMES, LAST_NAMES_MAX, SingleWorkerPhase, first_bounds,
+    Bounds, CONTENDED, LAST_NAMES, LAST_NAMES_MAX, alone_within, first_bounds,
 };
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
@@ -51,12 +51,10 @@ pub(crate) fn walk(
         TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: &places };
     let mut stack = Stack::new(worker);
     stack.push(Frame::of_directory(root, listing), open_levels);
-    let phase = SingleWorkerPhase::new(first_bounds(cx.options), stack.worker);
-    single.copy_frames(&mut stack, |worker| !phase.is_over(worker));
+    single.copy_alone(&mut stack, first_bounds(cx.options));
     let names: usize = stack.frames.iter().map(|frame| frame.listing.buffered()).sum();
     if stack.given.is_empty() && cx.options.jobs.is_none() && names < LAST_NAMES_MAX {
-        let phase = SingleWorkerPhase::new(LAST_NAMES, stack.worker);
-        single.copy_frames(&mut stack, |worker| !phase.is_over(worker));
+        single.copy_alone(&mut stack, LAST_NAMES);
     }
     if stack.frames.is_empty() {
         return stack.assert_done();
@@ -92,9 +90,7 @@ pub(crate) fn walk(
     let ResourceLimits { open_levels, batch_files, .. } = resources;
     if fs_type == Some(BTRFS) && stack.given.is_empty() {
         // Threads are started only when there is enough to copy to measure whether they help.
-        let phase = SingleWorkerPhase::new(CONTENDED, stack.worker);
-        let longer = TreeWalk { open_levels, batch_files, ..single };
-        longer.copy_frames(&mut stack, |worker| !phase.is_over(worker));
+        TreeWalk { open_levels, batch_files, ..single }.copy_alone(&mut stack, CONTENDED);
         if stack.frames.is_empty() {
             return stack.assert_done();
         }
@@ -214,6 +210,12 @@ impl<'w> TreeWalk<'w> {
         true
     }
 
+    /// Copies as [`copy_frames`](TreeWalk::copy_frames) does, within `bounds`.
+    fn copy_alone(&self, stack: &mut Stack<'_, 'w>, bounds: Bounds) {
+        let goes_on = alone_within(bounds, stack.worker);
+        self.copy_frames(stack, goes_on);
+    }
+
     /// Copies until `stack` is empty, `may_continue` returns false, or a file is to be given to a
     /// worker that does not exist yet.
     fn copy_frames(&self, stack: &mut Stack<'_, 'w>, may_continue: impl Fn(&CopyWorker) -> bool) {
@@ -331,21 +333,14 @@ impl<'w> TreeWalk<'w> {
 
     /// Takes half of the buffered names out of the directory nearest to the top that has any.
     fn half_of_names(&self, stack: &mut Stack<'_, '_>) -> Option<WorkShare> {
-        let top = stack.frames.len().checked_sub(1)?;
-        // Most directories between the first and these are closed.
-        let near = top.saturating_sub(self.open_levels).max(1);
-        for level in std::iter::once(0).chain(near..=top) {
-            let frame = stack.frames.get_mut(level)?;
-            let is_open = frame.pair.src.is_open() && frame.pair.dst.is_open();
+        stack.giving(self.open_levels).find_map(|(is_top, frame)| {
             // This worker keeps one name, unless it has a directory to continue with.
-            let kept = usize::from(level == top);
-            if frame.lost || !is_open || frame.listing.buffered() <= kept {
-                continue;
-            }
-            let names = frame.listing.give_half(kept);
-            return Some(WorkShare { pair: frame.pair.clone(), names, is_large_file: false });
-        }
-        None
+            let kept = usize::from(is_top);
+            (frame.listing.buffered() > kept).then(|| {
+                let names = frame.listing.give_half(kept);
+                WorkShare { pair: frame.pair.clone(), names, is_large_file: false }
+            })
+        })
     }
 
     /// Leaves the directory on top of the stack and sets its attributes. As long as other workers
