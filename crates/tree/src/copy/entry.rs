@@ -1,6 +1,7 @@
 //! One entry: the steps that all kinds share, in this order: look at the source, decide about the
 //! destination, link or copy, remember the copy, write the receipt.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
@@ -9,16 +10,18 @@ use rustix::io::Errno;
 use super::context::{CopyWorker, remember, skipped};
 use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
-use super::special::{self, LinkOrCopy, link_or_claim, link_up_to_date};
+use super::special::{self, NotLinked, link_or_claim, link_up_to_date};
 use crate::destination::backup::{self, BackedUp};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
+use crate::destination::temporary::Beside;
 use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns};
-use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind};
+use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind, path_in};
 use crate::metadata::kept;
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
+use crate::security::resolve_symlink;
 
 /// Copies one entry; of a directory only the directory itself. Errors are reported to the observer.
 /// `prepared` is what a batch has done for the entry already.
@@ -71,7 +74,7 @@ fn try_copy(
     {
         return Ok(Next::Give(listed.src.name.to_owned(), listed.listed_as));
     }
-    let entry = &Entry::new(listed, src_stat);
+    let entry = &Entry { listed, src_stat };
     let job = Job { cx, entry };
     worker.data.progress.start_entry(bytes);
     if cx.options.record == Some(FileId::of(&src_stat)) {
@@ -113,10 +116,29 @@ fn try_copy(
     copied
 }
 
-/// Removes what an earlier run left for `entry`, which is complete.
+/// Removes what an earlier run left for the destination of `entry`, which is complete. If that was
+/// written `through_link`, the earlier run has written beside the target of the link.
 fn remove_stale(Job { cx, entry }: Job<'_>, through_link: bool) {
-    let run = (cx.options, cx.report);
-    cx.stale.remove_for(run, &cx.security, (entry, through_link));
+    if !cx.options.resume || cx.options.dry_run {
+        return;
+    }
+    let (security, src) = (&cx.security, &entry.src);
+    let (dir, name) = (entry.dst.dir, entry.dst.name);
+    cx.stale.note_copy(name);
+    if cx.stale.may_exist_for(entry) {
+        let beside = Beside { security, src, dir, name };
+        cx.stale.remove_all(cx.report, &beside, || entry.dst.path());
+    }
+    // Nothing was written through a link that is not trusted, or that leads nowhere.
+    let named = entry.dst.trust == Trust::Operand;
+    if through_link
+        && !is_directory(&entry.src_stat)
+        && let Ok(Some(target)) = resolve_symlink(security, dir, name, named)
+    {
+        let (dir, name) = (target.dir.as_fd(), &*target.name);
+        let beside = Beside { security, src, dir, name };
+        cx.stale.remove_all(cx.report, &beside, || path_in((dir, name)));
+    }
 }
 
 /// Decides about the destination and does what has to be done before the copy. `None` if the entry is
@@ -169,7 +191,7 @@ fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Resul
     let exists = state.found.is_some();
     let linked = state.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
-    let LinkOrCopy::Copy { claimant, lost: link_lost } = link_or_claim(job, worker, exists)? else {
+    let Some(NotLinked { claimant, lost: link_lost }) = link_or_claim(job, worker, exists)? else {
         return Ok(());
     };
     worker.last_was_linked = false;

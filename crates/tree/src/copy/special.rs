@@ -225,37 +225,37 @@ fn keeps_anything(options: &Options) -> bool {
 
 // Sources with several hard links: the first is copied, the others are linked to its copy.
 
-/// What becomes of the destination.
-pub(super) enum LinkOrCopy<'r> {
-    /// The destination was linked to an earlier copy of the source.
-    Linked,
-    /// The caller has to copy, and then to publish the copy if the source may have other names. The copy is
-    /// one of its own if the link that was due is `lost`.
-    Copy { claimant: Option<Claimant<'r>>, lost: Option<Loss> },
+/// A destination that is not linked to an earlier copy of its source. The caller has to copy, and then to publish the
+/// copy if the source may have other names.
+#[derive(Default)]
+pub(super) struct NotLinked<'r> {
+    pub(super) claimant: Option<Claimant<'r>>,
+    /// The link that was due, in place of which the copy is one of its own.
+    pub(super) lost: Option<Loss>,
 }
 
 /// Links the destination to an earlier copy of its source, if hard links are preserved and there is
-/// one; else claims the source.
+/// one, and returns `None`; else claims the source.
 pub(super) fn link_or_claim<'r>(
     job: Job<'r>,
     worker: &mut CopyWorker,
     exists: bool,
-) -> Result<LinkOrCopy<'r>> {
+) -> Result<Option<NotLinked<'r>>> {
     let Job { cx, entry } = job;
     if !entry.may_have_links(cx.options, &entry.src_stat) {
-        return Ok(LinkOrCopy::Copy { claimant: None, lost: None });
+        return Ok(Some(NotLinked::default()));
     }
     let (mut not_linked, mut lost) = (None, None);
     loop {
         match cx.links.claim(FileId::of(&entry.src_stat), not_linked.as_ref()) {
             Claim::First(claimant) => {
-                return Ok(LinkOrCopy::Copy { claimant: Some(claimant), lost });
+                return Ok(Some(NotLinked { claimant: Some(claimant), lost }));
             }
             Claim::Copied(made) => {
                 worker.last_was_linked = true;
                 lost = link_to_earlier(job, worker, &made, exists)?;
                 if lost.is_none() {
-                    return Ok(LinkOrCopy::Linked);
+                    return Ok(None);
                 }
                 not_linked = Some(made);
             }
@@ -352,7 +352,7 @@ pub(super) fn link_up_to_date(
         return Ok(());
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    let LinkOrCopy::Copy { claimant, .. } = link_or_claim(job, worker, true)? else {
+    let Some(NotLinked { claimant, .. }) = link_or_claim(job, worker, true)? else {
         return Ok(());
     };
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)

@@ -25,11 +25,9 @@ use crate::data::journal::{Journal, MAGIC};
 use crate::entry::Entry;
 use crate::fs::{
     FileId, Trust, each_name, file_bytes, fs_type_of, is_directory, is_named, is_regular, lstat,
-    open_to_write, path_in,
+    open_to_write,
 };
 use crate::report::Reporter;
-use crate::request::Options;
-use crate::security::{Security, resolve_symlink};
 
 /// The first bytes of the marker of a directory.
 const MARKER: &[u8; 8] = b"haulage/";
@@ -284,48 +282,28 @@ impl StaleFiles {
         }
     }
 
-    /// Removes what an earlier run left for the destination of `entry`, which is complete. If that was
-    /// written `through_link`, the earlier run has written beside the target of the link.
-    pub(crate) fn remove_for(
-        &self,
-        (options, report): (&Options, &Reporter<'_>),
-        security: &Security,
-        (entry, through_link): (&Entry<'_>, bool),
-    ) {
-        if !options.resume || options.dry_run {
-            return;
-        }
-        if temporary::is_own_name(entry.dst.name) {
+    /// Notes a copy of this name.
+    pub(crate) fn note_copy(&self, name: &CStr) {
+        if temporary::is_own_name(name) {
             self.copies_such_names.store(true, Ordering::Relaxed);
-        }
-        if self.may_exist_for(entry) {
-            let (dir, name) = (entry.dst.dir, entry.dst.name);
-            let beside = Beside { security, src: &entry.src, dir, name };
-            self.remove_all(report, &beside, || entry.dst.path());
-        }
-        if through_link && !is_directory(&entry.src_stat) {
-            let named = entry.dst.trust == Trust::Operand;
-            // Nothing was written through a link that is not trusted, or that leads nowhere.
-            if let Ok(Some(target)) =
-                resolve_symlink(security, entry.dst.dir, entry.dst.name, named)
-            {
-                let (dir, name) = (target.dir.as_fd(), &*target.name);
-                let beside = Beside { security, src: &entry.src, dir, name };
-                self.remove_all(report, &beside, || path_in((dir, name)));
-            }
         }
     }
 
     /// Removes the temporary, the partial file and the journal of a destination, which has the given path.
-    fn remove_all(&self, report: &Reporter<'_>, beside: &Beside<'_>, path: impl Fn() -> PathBuf) {
+    pub(crate) fn remove_all(
+        &self,
+        report: &Reporter<'_>,
+        beside: &Beside<'_>,
+        path: impl Fn() -> PathBuf,
+    ) {
         let removed = [self.remove_temporary(beside), remove_partial(beside)];
         for left_over in removed.into_iter().filter_map(Result::err) {
             left_over.report(report, &path());
         }
     }
 
-    /// Whether [`remove_for`](Self::remove_for) looks for anything.
-    pub(super) fn may_exist_for(&self, entry: &Entry<'_>) -> bool {
+    /// Whether there may be any beside the destination of `entry`.
+    pub(crate) fn may_exist_for(&self, entry: &Entry<'_>) -> bool {
         match entry.dst.trust {
             // A directory that this run created was empty.
             Trust::Created => false,
@@ -394,6 +372,7 @@ mod tests {
     use crate::data::journal::RangeRecords;
     use crate::data::journal::{CHUNK_BYTES_MIN, HEADER_BYTES, RECORD_BYTES};
     use crate::fs::{DisplayPath, Place};
+    use crate::security::Security;
 
     const CHUNK_BYTES: u64 = CHUNK_BYTES_MIN;
 

@@ -53,14 +53,8 @@ pub(crate) struct ListedEntry<'a> {
 
 /// An entry, and the attributes of its source when that was looked at.
 pub(crate) struct Entry<'a> {
-    listed: &'a ListedEntry<'a>,
+    pub(crate) listed: &'a ListedEntry<'a>,
     pub(crate) src_stat: Stat,
-}
-
-impl<'a> Entry<'a> {
-    pub(crate) fn new(listed: &'a ListedEntry<'a>, src_stat: Stat) -> Entry<'a> {
-        Entry { listed, src_stat }
-    }
 }
 
 impl<'a> Deref for Entry<'a> {
