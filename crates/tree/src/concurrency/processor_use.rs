@@ -24,8 +24,8 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct Helpers {
     processors: ProcessorUse,
-    /// `None` until they were asked for.
-    taken: Option<usize>,
+    /// How many there are; `None` until they were asked for.
+    pub(crate) taken: Option<usize>,
 }
 
 impl ProcessorUse {
@@ -87,11 +87,6 @@ impl Helpers {
         self.taken != before
     }
 
-    /// The number of helpers, if they were asked for.
-    pub(crate) fn taken(&self) -> Option<usize> {
-        self.taken
-    }
-
     /// Whether there were none, and there may be some when other workers have no more work.
     pub(crate) fn may_come(&self) -> bool {
         self.processors.0.is_some() && self.taken == Some(0)
@@ -123,7 +118,7 @@ mod tests {
     fn one_worker_uses_all_processors() {
         let mut helpers = ProcessorUse::default().helpers();
         assert!(helpers.adjust(3, || 4) && !helpers.adjust(3, || 4));
-        assert_eq!((helpers.taken(), helpers.are_refused(|| 1)), (Some(3), false));
+        assert_eq!((helpers.taken, helpers.are_refused(|| 1)), (Some(3), false));
     }
 
     #[test]
@@ -133,15 +128,15 @@ mod tests {
         let (mut one, mut two) = (processors.helpers(), processors.helpers());
         assert!(one.adjust(3, || 2) && one.are_refused(|| 2), "both processors are in use");
         processors.idle_during(|| {
-            assert!(one.adjust(3, || 2) && one.taken() == Some(1));
+            assert!(one.adjust(3, || 2) && one.taken == Some(1));
             assert!(two.adjust(3, || 2) && two.are_refused(|| 2), "one has the other processor");
             assert!(!one.adjust(3, || 2), "it keeps what it has");
         });
-        assert!(one.adjust(3, || 2) && one.taken() == Some(0), "the second worker is busy again");
+        assert!(one.adjust(3, || 2) && one.taken == Some(0), "the second worker is busy again");
         drop(second);
         assert!(two.adjust(1, || 8) && one.adjust(7, || 8));
-        assert_eq!((one.taken(), two.taken()), (Some(6), Some(1)));
+        assert_eq!((one.taken, two.taken), (Some(6), Some(1)));
         drop(one);
-        assert!(two.adjust(7, || 8) && two.taken() == Some(7));
+        assert!(two.adjust(7, || 8) && two.taken == Some(7));
     }
 }

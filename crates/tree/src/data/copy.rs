@@ -56,7 +56,7 @@ pub(crate) fn copy_data(
     worker.end_data();
     worker.progress.leave_to_others(by_others);
     if let Some(footprint) = footprint {
-        let written_to = backlog.map_or(0, |backlog| backlog.written_to());
+        let written_to = backlog.map_or(0, |backlog| backlog.written_to);
         worker.pending_drops.add(cx.report, files, footprint, written_to..at.max(written_to));
     }
     let Err(diagnostic) = copied else {
@@ -131,8 +131,8 @@ impl DataCopy<'_, '_, '_> {
         if !regular {
             return self.copy_stream();
         }
-        match self.files.shared.and_then(|shared| shared.owned) {
-            Some(file) => self.copy_ranges(file)?,
+        match self.files.shared.and_then(|shared| Some((shared, shared.owned?))) {
+            Some(owned) => self.copy_ranges(owned)?,
             None => {
                 self.copy_by_options(size)?;
                 self.extend_to_end()?;

@@ -139,7 +139,8 @@ impl Journal {
 /// copies.
 #[derive(Debug, Default)]
 pub(crate) struct RangeRecords {
-    at: u64,
+    /// Everything before this offset is recorded.
+    pub(super) at: u64,
     /// 0 without a journal.
     chunk_bytes: u64,
     records: Vec<ChunkRecord>,
@@ -187,11 +188,6 @@ impl RangeRecords {
     /// Whether the records that were not taken follow the offset `at`.
     pub(super) fn follows(&self, at: u64) -> bool {
         self.taken_to == at
-    }
-
-    /// Everything before this offset is recorded.
-    pub(super) fn recorded_to(&self) -> u64 {
-        self.at
     }
 
     /// The records since the last call.

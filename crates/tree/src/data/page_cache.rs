@@ -182,7 +182,8 @@ fn drop_written(dst: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
 #[derive(Default)]
 pub(crate) struct PendingDrops {
     files: VecDeque<HeldFile>,
-    bytes: u64,
+    /// Bytes of the pages that are still to be dropped.
+    pub(super) bytes: u64,
 }
 
 struct HeldFile {
@@ -217,11 +218,6 @@ impl PendingDrops {
         while self.files.len() > HELD_FILES_MAX || self.bytes > HELD_BYTES_MAX {
             self.drop_oldest(reporter);
         }
-    }
-
-    /// Bytes of the pages that are still to be dropped.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Waits for all of them.

@@ -26,13 +26,12 @@ const WAIT: Duration = Duration::from_millis(5);
 
 impl DataCopy<'_, '_, '_> {
     /// Copies the file of which partners copy ranges as well. Afterwards none of them is at one.
-    pub(super) fn copy_ranges(&mut self, file: &SharedFile) -> Result<()> {
+    pub(super) fn copy_ranges(&mut self, (shared, file): (Shared<'_>, &SharedFile)) -> Result<()> {
         let chunk_bytes = self.records.journal.as_ref().map_or(0, |journal| journal.chunk_bytes);
         let (mut failure, mut begun) = (None, None);
-        // The first range is shorter if others help.
-        self.files.shared.iter().for_each(|shared| (shared.look)());
         loop {
-            let next = file.next();
+            // The first range is shorter if others help.
+            let next = next_task(self.cx.report, (shared, file));
             // After the last range, too: nothing is recorded once all is over.
             self.records
                 .journal
@@ -48,13 +47,7 @@ impl DataCopy<'_, '_, '_> {
                     }
                 },
                 Next::Task(Task::Verify(_)) => unreachable!("nothing is verified yet"),
-                Next::Wait => {
-                    self.files.shared.iter().for_each(|shared| (shared.look)());
-                    file.wait(WAIT);
-                    if self.cx.report.interrupted() {
-                        file.failed(None, Failure::Interrupted);
-                    }
-                }
+                Next::Wait => {}
                 Next::Over => break,
             }
         }
@@ -95,14 +88,13 @@ impl DataCopy<'_, '_, '_> {
         let mut records = std::mem::take(&mut self.records.range);
         copied?;
         records.record(self.files.dst.fd, self.position.at, true);
-        let recorded_to = records.recorded_to();
         Ok(CopiedRange {
             range,
             to: self.position.at,
             data_bytes: self.report.data_bytes - data_before,
             hole_bytes: self.report.hole_bytes - holes_before,
             records: records.take(),
-            recorded_to,
+            recorded_to: records.at,
         })
     }
 
@@ -116,6 +108,20 @@ impl DataCopy<'_, '_, '_> {
         }
         sync_file(self.files.dst.fd).map_err(failed(Action::Sync, self.files.dst.place))
     }
+}
+
+/// What the owner does next, after it has told partners that wait of the file. If partners are not done, it has waited
+/// for them for a while.
+fn next_task(report: &Reporter<'_>, (shared, file): (Shared<'_>, &SharedFile)) -> Next {
+    (shared.look)();
+    let next = file.next();
+    if next == Next::Wait {
+        file.wait(WAIT);
+        if report.interrupted() {
+            file.failed(None, Failure::Interrupted);
+        }
+    }
+    next
 }
 
 /// Copies a range for the process that owns the file. `chunk_bytes` are those of its journal, 0 without
@@ -154,8 +160,7 @@ pub(crate) fn verify_ranges(
     file.start_verifying();
     let mut failure = None;
     loop {
-        (shared.look)();
-        match file.next() {
+        match next_task(report, (shared, file)) {
             Next::Task(task @ Task::Verify(range)) => match verify_range(report, files, range) {
                 Ok(difference) => file.done(task, difference.map_or(Done::Verified, Done::Differs)),
                 Err(diagnostic) => {
@@ -164,12 +169,7 @@ pub(crate) fn verify_ranges(
                 }
             },
             Next::Task(Task::Copy(_)) => unreachable!("all ranges are copied"),
-            Next::Wait => {
-                file.wait(WAIT);
-                if report.interrupted() {
-                    file.failed(None, Failure::Interrupted);
-                }
-            }
+            Next::Wait => {}
             Next::Over => break,
         }
     }

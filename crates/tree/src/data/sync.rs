@@ -425,7 +425,7 @@ fn is_available(written: io::Result<()>) -> io::Result<bool> {
 /// How many bytes are written before they are waited for: what the medium writes in about a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BacklogLimit {
-    bytes: u64,
+    pub(super) bytes: u64,
     most: u64,
 }
 
@@ -449,10 +449,6 @@ impl BacklogLimit {
         BacklogLimit { bytes, most }
     }
 
-    pub(super) fn bytes(self) -> u64 {
-        self.bytes
-    }
-
     /// As many bytes were waited for during `waited`.
     pub(super) fn adapt(&mut self, waited: Duration) {
         let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX).max(1);
@@ -468,9 +464,11 @@ impl BacklogLimit {
 pub(super) struct Backlog<'f> {
     /// `None` if it is not a regular file, and nothing is written back.
     dst: Option<BorrowedFd<'f>>,
-    limit: BacklogLimit,
+    /// With the bytes of a range.
+    pub(super) limit: BacklogLimit,
     started_to: u64,
-    written_to: u64,
+    /// Up to here the copy is on the medium.
+    pub(super) written_to: u64,
 }
 
 /// The first range. Large enough for several workers to share.
@@ -494,11 +492,6 @@ impl<'f> Backlog<'f> {
         Backlog { dst, limit, started_to: 0, written_to: 0 }
     }
 
-    /// The bytes of a range.
-    pub(super) fn range_bytes(&self) -> u64 {
-        self.limit.bytes()
-    }
-
     /// The copy is complete up to the offset `at`. If that is a range more, starts its writeback, and waits
     /// for that of the range before. Returns the range that is on the medium now.
     ///
@@ -506,7 +499,7 @@ impl<'f> Backlog<'f> {
     /// Errors of the writeback.
     pub(super) fn passed(&mut self, at: u64) -> io::Result<Option<Range<u64>>> {
         let at = at / UNIT_BYTES * UNIT_BYTES;
-        if at.saturating_sub(self.started_to) < self.limit.bytes() {
+        if at.saturating_sub(self.started_to) < self.limit.bytes {
             return Ok(None);
         }
         let written = self.written_to..self.started_to;
@@ -536,11 +529,6 @@ impl<'f> Backlog<'f> {
         }
         Ok(())
     }
-
-    /// Up to where the copy is on the medium.
-    pub(super) fn written_to(&self) -> u64 {
-        self.written_to
-    }
 }
 
 #[cfg(test)]
@@ -556,10 +544,10 @@ mod tests {
         for rate in [MIB / 2, 6 * MIB, 30 * MIB, 150 * MIB, 5000 * MIB] {
             let mut limit = BacklogLimit::new(64 * MIB, 256 * MIB);
             for _ in 0..6 {
-                limit.adapt(Duration::from_secs_f64(limit.bytes() as f64 / rate as f64));
+                limit.adapt(Duration::from_secs_f64(limit.bytes as f64 / rate as f64));
             }
             let due = rate.clamp(2 * MIB, 256 * MIB);
-            let bytes = limit.bytes();
+            let bytes = limit.bytes;
             assert!(bytes.abs_diff(due) <= due / 10, "{bytes} for {due}");
         }
     }
@@ -568,9 +556,9 @@ mod tests {
     fn one_long_wait_does_not_end_the_backlog() {
         let mut limit = BacklogLimit::new(64 * MIB, 256 * MIB);
         limit.adapt(Duration::from_secs(60));
-        assert_eq!(limit.bytes(), 8 * MIB);
+        assert_eq!(limit.bytes, 8 * MIB);
         limit.adapt(Duration::ZERO);
-        assert_eq!(limit.bytes(), 16 * MIB);
+        assert_eq!(limit.bytes, 16 * MIB);
     }
 
     #[test]
@@ -585,6 +573,6 @@ mod tests {
             passed,
             [range(0, 0), range(0, 16), range(16, 32), range(32, 48), range(48, 64)]
         );
-        assert_eq!(backlog.written_to(), 64 * MIB);
+        assert_eq!(backlog.written_to, 64 * MIB);
     }
 }

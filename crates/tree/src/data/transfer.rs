@@ -328,7 +328,7 @@ impl DataCopy<'_, '_, '_> {
             self.position.counters.iter().for_each(|counters| counters.wrote(written_bytes));
         }
         if let Some(backlog) = &self.medium.backlog {
-            len = len.min(backlog.range_bytes());
+            len = len.min(backlog.limit.bytes);
         }
         if let Some(footprint) = &mut self.medium.footprint {
             footprint.before_reading(self.position.at + len);
@@ -359,7 +359,7 @@ impl DataCopy<'_, '_, '_> {
 
 /// How many workers may share the file. Processors are counted when it is called.
 fn file_workers<'c>(engines: &'c EngineContext<'_>, helpers: &'c Helpers) -> impl Fn() -> usize {
-    || helpers.taken().map_or_else(|| engines.jobs(), |helpers| 1 + helpers)
+    || helpers.taken.map_or_else(|| engines.jobs(), |helpers| 1 + helpers)
 }
 
 /// The word for data that copy_file_range(2) did not copy. With `--sparse=always` it cannot, because

@@ -184,7 +184,7 @@ impl DataWorker {
 
     /// Syncs the files that this worker has written, if they are many or have many bytes.
     pub(crate) fn sync_if_many(&mut self, cx: &DataContext<'_>) {
-        let is_long = self.unsynced_bytes >= self.unsynced_limit.bytes();
+        let is_long = self.unsynced_bytes >= self.unsynced_limit.bytes;
         if is_long || self.pending_syncs.are_many(cx.options) {
             self.sync(cx);
         }
@@ -197,7 +197,7 @@ impl DataWorker {
         }
         let started = Instant::now();
         self.pending_syncs.sync(cx.report);
-        if self.unsynced_bytes >= self.unsynced_limit.bytes() {
+        if self.unsynced_bytes >= self.unsynced_limit.bytes {
             self.unsynced_limit.adapt(started.elapsed());
         }
         self.unsynced_bytes = 0;
@@ -226,7 +226,7 @@ impl DataWorker {
 
     /// The current entry is finished.
     pub(crate) fn finish_entry(&mut self) {
-        self.progress.finish_entry(self.pending_drops.bytes());
+        self.progress.finish_entry(self.pending_drops.bytes);
     }
 
     /// Drops pages and syncs, at the end of the worker.

@@ -11,8 +11,7 @@ use crate::request::Options;
 /// Shared by all workers of a run.
 pub(crate) struct Reporter<'r> {
     pub(crate) observer: &'r dyn Observer,
-    verbose: bool,
-    debug: bool,
+    options: &'r Options,
     /// The order of messages about operands that are copied in parallel.
     pub(crate) order: MessageOrder,
     deferred_init: Once,
@@ -25,13 +24,12 @@ impl<'r> Reporter<'r> {
     /// For a run that also stops when `cancelled` is set.
     pub(crate) fn new(
         observer: &'r dyn Observer,
-        options: &Options,
+        options: &'r Options,
         cancelled: &'r AtomicBool,
     ) -> Reporter<'r> {
         Reporter {
             observer,
-            verbose: options.verbose,
-            debug: options.debug,
+            options,
             order: MessageOrder::default(),
             deferred_init: Once::new(),
             failures: AtomicU64::new(0),
@@ -90,19 +88,19 @@ impl<'r> Reporter<'r> {
 
     /// Whether the attempts of each engine are kept.
     pub(crate) fn keeps_attempts(&self) -> bool {
-        self.debug || self.keeps_receipts()
+        self.options.debug || self.keeps_receipts()
     }
 
     /// With `--verbose`, announces the result of `announcement`.
     pub(crate) fn announce(&self, announcement: impl FnOnce() -> Announcement) {
-        if self.verbose {
+        if self.options.verbose {
             self.observer.announce(announcement());
         }
     }
 
     /// With `--debug`, announces the result of `announcement`.
     pub(crate) fn announce_debug(&self, announcement: impl FnOnce() -> Announcement) {
-        if self.debug {
+        if self.options.debug {
             self.announce(announcement);
         }
     }
