@@ -14,6 +14,7 @@ use crate::hash::{HashMap, HashSet, Seeded};
 use crate::lock::lock;
 
 /// The operands so far, and their copies.
+#[derive(Default)]
 pub(crate) struct Operands {
     /// With `--parents` operands are copied into several directories.
     parents: bool,
@@ -56,14 +57,7 @@ impl Parents {
 impl Operands {
     /// `parents` is the option `--parents`.
     pub(crate) fn new(parents: bool) -> Operands {
-        Operands {
-            parents,
-            files: Mutex::default(),
-            made: Mutex::default(),
-            in_preexisting: Mutex::default(),
-            directories: Mutex::default(),
-            roots: Mutex::default(),
-        }
+        Operands { parents, ..Operands::default() }
     }
 
     /// Records the file operand `name`. Returns whether the same name in the same directory was an

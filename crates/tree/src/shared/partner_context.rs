@@ -296,34 +296,29 @@ pub(crate) const LOCAL: Errno = Errno::REMOTE;
 pub(crate) struct Devices {
     /// Of this process.
     number: u32,
-    known: Mutex<Known>,
-}
-
-#[derive(Default)]
-struct Known {
-    common: HashMap<u64, u64>,
-    own: HashMap<u64, u64>,
-    numbered: u64,
+    /// The device number of this process and the common one: a handful at most.
+    known: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Devices {
     /// `id` with the device number that all processes have in common.
     pub(crate) fn common(&self, id: FileId) -> FileId {
         let mut known = lock(&self.known);
-        if let Some(&dev) = known.common.get(&id.dev) {
-            return FileId { dev, ino: id.ino };
-        }
-        // Unique among all processes, for 2^32 devices of each.
-        let dev = u64::from(self.number) << 32 | known.numbered;
-        known.numbered += 1;
-        known.common.insert(id.dev, dev);
-        known.own.insert(dev, id.dev);
+        let dev = known.iter().find(|(own, _)| *own == id.dev).map(|(_, common)| *common);
+        let dev = dev.unwrap_or_else(|| {
+            // Unique among all processes, for 2^32 devices of each.
+            let dev = u64::from(self.number) << 32 | known.len() as u64;
+            known.push((id.dev, dev));
+            dev
+        });
         FileId { dev, ino: id.ino }
     }
 
     /// `id` with this process's own device number; `None` if it has not seen the device.
     pub(crate) fn own(&self, id: FileId) -> Option<FileId> {
-        lock(&self.known).own.get(&id.dev).map(|&dev| FileId { dev, ino: id.ino })
+        let known = lock(&self.known);
+        let own = known.iter().find(|(_, common)| *common == id.dev);
+        own.map(|(dev, _)| FileId { dev: *dev, ino: id.ino })
     }
 
     /// Whether the file `found` is the one that a partner calls `wanted`. Learns the number of a
@@ -341,17 +336,18 @@ impl Devices {
         is_local: impl FnOnce() -> bool,
     ) -> io::Result<()> {
         let mut known = lock(&self.known);
-        let (common, own) =
-            (known.common.get(&found.dev).copied(), known.own.get(&wanted.dev).copied());
-        let is_same_device = match (common, own) {
-            (None, None) if sender == Sender::OtherHost && is_local() => return Err(LOCAL),
-            (None, None) if found.ino == wanted.ino => {
-                known.common.insert(found.dev, wanted.dev);
-                known.own.insert(wanted.dev, found.dev);
-                true
-            }
-            (common, _) => common == Some(wanted.dev),
-        };
-        if is_same_device && found.ino == wanted.ino { Ok(()) } else { Err(Errno::STALE) }
+        let devices = (found.dev, wanted.dev);
+        let is_new = |&(own, common): &(u64, u64)| own != devices.0 && common != devices.1;
+        let are_new = known.iter().all(is_new);
+        if are_new && sender == Sender::OtherHost && is_local() {
+            return Err(LOCAL);
+        }
+        if found.ino != wanted.ino || !are_new && !known.contains(&devices) {
+            return Err(Errno::STALE);
+        }
+        if are_new {
+            known.push(devices);
+        }
+        Ok(())
     }
 }
