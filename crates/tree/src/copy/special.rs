@@ -84,8 +84,7 @@ pub(crate) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<File
         errno => error(errno),
     })?;
     if let Some(dry_run) = &cx.dry_run {
-        let (caller, src) = (cx.security.caller, (&entry.src, &entry.src_stat));
-        dry_run.may_have_another_name(caller, src, follow, &entry.dst).map_err(error)?;
+        dry_run.may_have_another_name(cx.security.caller, entry, follow).map_err(error)?;
     }
     if before {
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });

@@ -81,16 +81,15 @@ impl DryRun {
         open_placeholder(dst, action)
     }
 
-    /// The error of linkat(2) from the source `src`, which `stat` describes, to `dst`: EXDEV on another
-    /// file system; EPERM for an immutable file, and for a protected one of another user
+    /// The error of linkat(2) from the source of `entry` to its destination: EXDEV on another file system; EPERM for an immutable file, and for a protected one of another user
     /// (proc_sys_fs(5)).
     pub(crate) fn may_have_another_name(
         &self,
         caller: Caller,
-        (src, stat): (&Place<'_>, &Stat),
+        entry: &Entry<'_>,
         follow: bool,
-        dst: &Place<'_>,
     ) -> io::Result<()> {
+        let (src, dst, stat) = (&entry.src, &entry.dst, &entry.src_stat);
         let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         let protected = || std::fs::read("/proc/sys/fs/protected_hardlinks");
         let are_protected = || protected().is_ok_and(|text| text.trim_ascii() != b"0");

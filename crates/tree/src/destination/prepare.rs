@@ -100,7 +100,7 @@ fn back_up(job: Job<'_>, found: Box<Found>) -> Result<DestinationState> {
         (false, true) => BackupMethod::Link,
         (false, false) => BackupMethod::Rename,
     };
-    let backup = match backup::back_up(cx, (&entry.src, &entry.dst), id, options, method) {
+    let backup = match backup::back_up(job, id, options, method) {
         Ok(backup) => Some(backup),
         // Another process has removed the file. The error may be of the directory's listing as well.
         Err(Diagnostic::Failed { errno: Errno::NOENT, .. }) if is_gone(&entry.dst) => None,
@@ -113,11 +113,12 @@ fn back_up(job: Job<'_>, found: Box<Found>) -> Result<DestinationState> {
 }
 
 /// The backup that a dry run would make of the copy of another operand.
-fn back_up_copy(Job { cx, entry }: Job<'_>) -> Result<Option<BackedUp>> {
+fn back_up_copy(job: Job<'_>) -> Result<Option<BackedUp>> {
+    let cx = job.cx;
     let Some(backup) = &cx.options.backup else { return Ok(None) };
     // The identity of the file matters for simple backups only.
     let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
-    backup::back_up(cx, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun).map(Some)
+    backup::back_up(job, id, backup, BackupMethod::DryRun).map(Some)
 }
 
 /// Whether the destination has no file any more. A server is asked again, whatever is known from before.

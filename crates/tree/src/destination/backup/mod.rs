@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use self::numbers::{Highest, Seen, note, parse};
-use super::context::CopyContext;
+use super::context::{CopyContext, Job};
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
     Buffer, FileId, Handle, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
@@ -98,18 +98,18 @@ pub(crate) fn next_path(
     .into())
 }
 
-/// Makes a backup of the file `id` at `dst`, which becomes a copy of `src`. Where the file system has no hard links,
+/// Makes a backup of the file `id` at the destination. Where the file system has no hard links,
 /// the file is renamed.
 ///
 /// # Errors
 /// Those of the calls, and a file of this run that the backup would replace.
 pub(crate) fn back_up(
-    cx: &CopyContext<'_>,
-    (src, dst): (&Place<'_>, &Place<'_>),
+    job: Job<'_>,
     id: FileId,
     backup: &Backup,
     method: BackupMethod,
 ) -> Result<BackedUp> {
+    let (cx, dst) = (job.cx, &job.entry.dst);
     let failure = || failed(Action::Backup, dst);
     let highest = highest_number(cx, dst, backup.kind, method == BackupMethod::DryRun);
     let (highest, name) = (highest.map_err(failure())?, simple_name(dst.name.to_bytes(), backup));
@@ -118,7 +118,7 @@ pub(crate) fn back_up(
         return Err(Diagnostic::BackupDestroysCopy { dst: dst.path(), backup });
     }
     let back_up_by = |method| match highest {
-        None => back_up_simple(cx, (src, dst), c_name(&name)?, method),
+        None => back_up_simple(job, c_name(&name)?, method),
         Some(highest) => back_up_numbered(dst, highest, method),
     };
     let backed_up = match back_up_by(method) {
@@ -136,17 +136,17 @@ pub(crate) fn back_up(
 }
 
 fn back_up_simple(
-    cx: &CopyContext<'_>,
-    (src, dst): (&Place<'_>, &Place<'_>),
+    Job { cx, entry }: Job<'_>,
     name: CString,
     method: BackupMethod,
 ) -> io::Result<BackedUp> {
+    let dst = &entry.dst;
     match method {
         BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
         BackupMethod::DryRun => {}
         BackupMethod::Link => {
             let new = Place { name: &name, ..*dst };
-            replace_by((&cx.security, cx.report), src, &new, |temp| link(dst, temp.name))?;
+            replace_by((&cx.security, cx.report), &entry.src, &new, |temp| link(dst, temp.name))?;
         }
     }
     Ok(BackedUp { path: backup_path(dst, name.to_bytes()), name, method })
