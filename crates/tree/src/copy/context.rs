@@ -8,6 +8,7 @@ use crate::report::{Method, Receipt, Verified};
 use crate::security::LastReopened;
 
 /// What a worker keeps.
+#[derive(Default)]
 pub(crate) struct CopyWorker {
     pub(crate) data: DataWorker,
     /// For reading directories.
@@ -23,14 +24,7 @@ pub(crate) struct CopyWorker {
 
 impl CopyWorker {
     pub(crate) fn new(cx: &CopyContext<'_>) -> CopyWorker {
-        CopyWorker {
-            data: DataWorker::new(cx.data),
-            names: Buffer::default(),
-            entries: 0,
-            last_was_linked: false,
-            last_reopened: LastReopened::default(),
-            keeping_bytes: KeepingBytes::default(),
-        }
+        CopyWorker { data: DataWorker::new(cx.data), ..CopyWorker::default() }
     }
 }
 
