@@ -320,9 +320,14 @@ impl State {
         if self.failure.is_some() || self.phase == Phase::Closed {
             return over;
         }
+        // The owner leaves what it has written itself to partners, which will come back for it.
+        let takes_own = is_owner && self.helpers.iter().all(|&helper| helper == process);
         let task = match self.phase {
             Phase::Copying => self.take_range(cut),
-            _ => self.take_written(|writer| writer != process),
+            _ => {
+                let by_others = self.take_written(|writer| writer != process);
+                by_others.or_else(|| self.take_written(|_| takes_own))
+            }
         };
         if let Some(task) = task {
             self.taken.push((process, task));
@@ -331,17 +336,7 @@ impl State {
         match (self.phase, is_owner) {
             // It verifies ranges of others later.
             (Phase::Copying, false) if cut.verifies => Next::Wait,
-            // What is left was written by the owner, and a partner will come back for it.
-            (Phase::Verifying, true)
-                if !self.written.is_empty()
-                    && self.helpers.iter().any(|&helper| helper != process) =>
-            {
-                Next::Wait
-            }
-            (Phase::Verifying, true) => self.take_written(|_| true).map_or(over, |task| {
-                self.taken.push((process, task));
-                Next::Task(task)
-            }),
+            (Phase::Verifying, true) if !self.written.is_empty() => Next::Wait,
             _ => over,
         }
     }
