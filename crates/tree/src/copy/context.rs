@@ -1,10 +1,12 @@
-//! What a worker keeps, and what is noted of each copy.
+//! What a worker keeps, what it makes for an entry, and what is noted of it.
 
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
 use crate::fs::{Buffer, FileId, KeepingBytes, Trust, kind};
-use crate::report::{Method, Receipt, Verified};
+use crate::metadata::kept;
+use crate::report::{DataReport, Loss, Method, Receipt, Verified};
+use crate::request::Options;
 use crate::security::LastReopened;
 
 /// What a worker keeps.
@@ -25,6 +27,30 @@ pub(crate) struct CopyWorker {
 impl CopyWorker {
     pub(crate) fn new(cx: &CopyContext<'_>) -> CopyWorker {
         CopyWorker { data: DataWorker::new(cx.data), ..CopyWorker::default() }
+    }
+}
+
+/// What was made for an entry.
+#[derive(Default)]
+pub(super) struct Made {
+    /// The new file, where it matters.
+    pub(super) dst: Option<FileId>,
+    /// What was copied to it, if that was data.
+    pub(super) data: Option<DataReport>,
+    /// The attributes that it does not have.
+    pub(super) lost: Vec<Loss>,
+}
+
+impl Made {
+    /// The file `dst` with all its attributes.
+    pub(super) fn file(dst: FileId) -> Made {
+        Made { dst: Some(dst), ..Made::default() }
+    }
+
+    pub(super) fn add_to(self, receipt: &mut Receipt, options: &Options) {
+        receipt.kept = kept(options, receipt.kind, &self.lost);
+        receipt.lost = self.lost;
+        self.data.into_iter().for_each(|data| receipt.add_data(data));
     }
 }
 

@@ -20,7 +20,6 @@ use crate::entry::{
     Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns, open_regular,
 };
 use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind, path_in};
-use crate::metadata::kept;
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
 use crate::security::resolve_symlink;
@@ -197,33 +196,21 @@ fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Resul
         return Ok(());
     };
     worker.last_was_linked = false;
-    let (mut method, mut data, mut lost) = (Method::Copied, None, Vec::new());
-    let dst = match cx.options.make {
-        Make::HardLink => {
-            method = Method::Linked;
-            Some(special::link_source(job, &state)?)
-        }
-        Make::SymbolicLink => {
-            method = Method::SymbolicLink;
-            special::link_to_name(job, &state)?
-        }
-        Make::Copy | Make::AttributesOnly if !copies_data(cx.options, &entry.src_stat) => {
-            let dst;
-            (dst, lost) = if is_symlink(&entry.src_stat) {
-                special::copy_symlink(job, &state)?
-            } else {
-                special::copy_node(job, &state)?
-            };
-            dst
-        }
-        Make::Copy | Make::AttributesOnly if cx.options.dry_run => Some(dry_run_file(job, state)?),
+    let (method, made) = match cx.options.make {
+        Make::HardLink => (Method::Linked, special::link_source(job, &state)),
+        Make::SymbolicLink => (Method::SymbolicLink, special::link_to_name(job, &state)),
         Make::Copy | Make::AttributesOnly => {
-            let copied = copy_file(job, worker, state)?;
-            (data, lost) = (copied.data, copied.lost);
-            Some(copied.dst)
+            let made = match copies_data(cx.options, &entry.src_stat) {
+                true if cx.options.dry_run => dry_run_file(job, state),
+                true => copy_file(job, worker, state),
+                false if is_symlink(&entry.src_stat) => special::copy_symlink(job, &state),
+                false => special::copy_node(job, &state),
+            };
+            (Method::Copied, made)
         }
     };
-    if let Some(dst) = dst {
+    let mut made = made?;
+    if let Some(dst) = made.dst {
         // A symbolic link that was written through is not a name of the copy.
         if let (Some(claimant), Some(dst_dir), None) = (claimant, entry.dst_dir, link) {
             claimant.publish(dst_dir, entry.dst.name, dst);
@@ -233,13 +220,9 @@ fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Resul
     }
     if cx.report.keeps_receipts() {
         let mut receipt = entry.receipt(kind(&entry.src_stat), method);
-        lost.extend(link_lost);
         if method == Method::Copied {
-            receipt.kept = kept(cx.options, receipt.kind, &lost);
-            receipt.lost = lost;
-        }
-        if let Some(data) = data {
-            receipt.add_data(data);
+            made.lost.extend(link_lost);
+            made.add_to(&mut receipt, cx.options);
         }
         receipt.elapsed_ns = elapsed_ns(entry.started);
         worker.data.finish(cx.data, receipt);

@@ -14,6 +14,7 @@ use engines::sys::close;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, fsync, ftruncate, openat};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::context::Made;
 use crate::data::context::{DataContext, Files};
 use crate::data::copy::{copy_data, verify_copy};
 use crate::data::worker::DataWorker;
@@ -24,12 +25,9 @@ use crate::fs::{
     c_name, file_bytes, is_directory, is_regular, kind, open_for_search, open_listed, split,
 };
 use crate::metadata::{
-    MetadataContext, Source, Target, apply, has_default_acl, inherited_acl_matters, kept,
-    new_file_mode,
+    MetadataContext, Source, Target, apply, has_default_acl, inherited_acl_matters, new_file_mode,
 };
-use crate::report::{
-    Action, DataReport, Diagnostic, Loss, Method, Observer, Receipt, Result, failed,
-};
+use crate::report::{Action, Diagnostic, Method, Observer, Receipt, Result, failed};
 use crate::request::{Context, Existing, Make, ModeRule, Options, Preserve, Reflink};
 
 /// Whether the options ask for the data of a file and nothing else, and the observer for no more than
@@ -177,19 +175,15 @@ pub(crate) fn copy_open_files(
         Place { dir: CWD, name: c"", shown, trust: Trust::Operand }
     };
     let places = (&place(0), &place(1));
-    let copied = try_copy(cx, worker, (src, dst), places);
+    let mut copied = try_copy(cx, worker, (src, dst), places);
     worker.finish_entry();
     worker.drop_pages(cx);
     if cx.report.keeps_receipts() {
         let src_kind = fstat(src).map_or(FileType::Unknown, |stat| kind(&stat));
         let (src, dst) = (names[0].clone(), names[1].clone());
         let mut receipt = Receipt::new(src, dst, src_kind, Method::Copied);
-        match &copied {
-            Ok((data, lost)) => {
-                receipt.kept = kept(cx.options, src_kind, lost);
-                receipt.lost.clone_from(lost);
-                data.iter().for_each(|data| receipt.add_data(data.clone()));
-            }
+        match &mut copied {
+            Ok(made) => std::mem::take(made).add_to(&mut receipt, cx.options),
             Err(diagnostic) => worker.add_failure(&mut receipt, diagnostic),
         }
         receipt.elapsed_ns = elapsed_ns(started);
@@ -206,7 +200,7 @@ fn try_copy(
     worker: &mut DataWorker,
     (src, dst): (BorrowedFd<'_>, BorrowedFd<'_>),
     (src_place, dst_place): (&Place<'_>, &Place<'_>),
-) -> Result<(Option<DataReport>, Vec<Loss>)> {
+) -> Result<Made> {
     let src_stat = fstat(src).map_err(failed(Action::Fstat, src_place))?;
     let dst_stat = fstat(dst).map_err(failed(Action::Fstat, dst_place))?;
     let moves_data = cx.options.make != Make::AttributesOnly;
@@ -222,7 +216,7 @@ fn try_copy(
     check(&files, moves_data)?;
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
-    let mut data = None;
+    let mut made = Made::default();
     if moves_data {
         let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);
@@ -230,9 +224,8 @@ fn try_copy(
             retry_on_intr(|| ftruncate(dst, bytes)).map_err(failed(Action::Truncate, dst_place))?;
         }
         verify_copy(cx, worker, &files, &mut copied)?;
-        data = Some(copied);
+        made.data = Some(copied);
     }
-    let mut lost = Vec::new();
     if is_regular(&dst_stat) {
         let source = Source { handle: Some(Handle::Open(src)), stat: &src_stat };
         let target = Target {
@@ -245,12 +238,12 @@ fn try_copy(
         };
         let caller = Caller::of_process();
         let metadata = MetadataContext { options: cx.options, report: cx.report, caller };
-        lost = apply(metadata, source, target);
+        made.lost = apply(metadata, source, target);
         if cx.options.durable {
             retry_on_intr(|| fsync(dst)).map_err(failed(Action::Sync, dst_place))?;
         }
     }
-    Ok((data, lost))
+    Ok(made)
 }
 
 /// Refuses files that cannot be copied as a whole.

@@ -10,7 +10,7 @@ use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 use rustix::io::Errno;
 
-use super::context::CopyWorker;
+use super::context::{CopyWorker, Made};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
 use crate::data::copy::{copy_data, verify_copy};
@@ -36,20 +36,12 @@ use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, Result, 
 use crate::request::{Make, Reflink};
 use crate::shared::FileGuard;
 
-/// A copied file.
-pub(crate) struct FileCopied {
-    pub(crate) dst: FileId,
-    /// `None` for a copy of attributes only.
-    pub(crate) data: Option<DataReport>,
-    pub(crate) lost: Vec<Loss>,
-}
-
 /// Copies data and attributes of a file.
-pub(crate) fn copy_file(
+pub(super) fn copy_file(
     job: Job<'_>,
     worker: &mut CopyWorker,
     mut state: DestinationState,
-) -> Result<FileCopied> {
+) -> Result<Made> {
     let Job { cx, entry } = job;
     if !is_regular(&entry.src_stat) {
         // Opening a fifo waits for a writer.
@@ -125,7 +117,7 @@ pub(crate) fn copy_file(
     let is_timed_last = cx.options.preserve.timestamps && fs_type.is_some_and(is_served);
     let times_of = is_timed_last.then_some(&src_now);
     worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;
-    Ok(FileCopied { dst: id, data, lost })
+    Ok(Made { dst: Some(id), data, lost })
 }
 
 /// Opens or creates the destination. An existing one is locked, so that no other worker writes to
@@ -301,7 +293,7 @@ fn set_attributes(
 
 /// Does what [`copy_file`] does before anything changes: opens both files, and checks whether a new
 /// one could be created.
-pub(crate) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<FileId> {
+pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<Made> {
     let Job { cx, entry } = job;
     // Opening a device or a fifo has effects.
     if is_regular(&entry.src_stat) && state.source.is_none() {
@@ -318,12 +310,12 @@ pub(crate) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
     if let Some(found) = state.found.filter(|_| !atomic) {
         let opens = is_regular(found.effective());
         if !opens || open_old(job, (&found, None))?.is_some() {
-            return Ok(FileId::of(found.effective()));
+            return Ok(Made::file(FileId::of(found.effective())));
         }
     }
     refuse_dangling(job, state.dangling)?;
     may_create(&entry.dst, Some(Errno::NOTDIR))
         .map_err(failed(Action::CreateRegular, &entry.dst))?;
     let dry_run = cx.dry_run.as_ref().expect("only a dry run calls this");
-    Ok(dry_run.new_id())
+    Ok(Made::file(dry_run.new_id()))
 }

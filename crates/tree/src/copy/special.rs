@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
-use super::context::{CopyWorker, remember, skipped};
+use super::context::{CopyWorker, Made, remember, skipped};
 use crate::destination::context::Job;
 use crate::destination::dry_run::may_create;
 use crate::destination::prepare::{DestinationState, remove};
@@ -25,11 +25,8 @@ use crate::request::{Context, Keep, ModeRule, Options};
 use crate::shared::hard_links::link_known;
 use crate::shared::{Claim, Claimant, FirstCopy};
 
-/// A new file where it matters, and the attributes that it does not have.
-type Made = (Option<FileId>, Vec<Loss>);
-
 /// Creates a symbolic link with the same target.
-pub(crate) fn copy_symlink(job: Job<'_>, state: &DestinationState) -> Result<Made> {
+pub(super) fn copy_symlink(job: Job<'_>, state: &DestinationState) -> Result<Made> {
     let Job { cx, entry } = job;
     // Reading a link sets its access time.
     let text = match (&state.link_text, cx.dry_run.as_ref()) {
@@ -43,7 +40,7 @@ pub(crate) fn copy_symlink(job: Job<'_>, state: &DestinationState) -> Result<Mad
 }
 
 /// Creates a fifo, socket or device like the source. Nothing is opened, so nothing can block.
-pub(crate) fn copy_node(job: Job<'_>, state: &DestinationState) -> Result<Made> {
+pub(super) fn copy_node(job: Job<'_>, state: &DestinationState) -> Result<Made> {
     let Job { cx, entry } = job;
     let kind = kind(&entry.src_stat);
     let action = match kind {
@@ -64,7 +61,7 @@ pub(crate) fn copy_node(job: Job<'_>, state: &DestinationState) -> Result<Made> 
 }
 
 /// Makes the destination a hard link to the source (`-l`).
-pub(crate) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<FileId> {
+pub(super) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<Made> {
     let Job { cx, entry } = job;
     let error =
         |errno| Diagnostic::HardLink { src: entry.src.path(), dst: entry.dst.path(), errno };
@@ -90,14 +87,14 @@ pub(crate) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<File
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
     }
     if cx.options.dry_run {
-        return Ok(FileId::of(&entry.src_stat));
+        return Ok(Made::file(FileId::of(&entry.src_stat)));
     }
     let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    Ok(FileId::of(&made))
+    Ok(Made::file(FileId::of(&made)))
 }
 
 /// Makes the destination a symbolic link to the source's name (`-s`).
-pub(crate) fn link_to_name(job: Job<'_>, state: &DestinationState) -> Result<Option<FileId>> {
+pub(super) fn link_to_name(job: Job<'_>, state: &DestinationState) -> Result<Made> {
     let entry = job.entry;
     let text = entry.src.path();
     if !text.has_root() && !is_working_directory(&entry.dst) {
@@ -110,8 +107,7 @@ pub(crate) fn link_to_name(job: Job<'_>, state: &DestinationState) -> Result<Opt
         errno,
     })?;
     let source = Source { handle: None, stat: &entry.src_stat };
-    let (made, _lost) = finish(job, source, FileType::Symlink, None)?;
-    Ok(made)
+    finish(job, source, FileType::Symlink, None)
 }
 
 /// Creates a file at the destination. An existing one that may be replaced is replaced in one step:
@@ -173,14 +169,14 @@ fn finish(
     mode: Option<Mode>,
 ) -> Result<Made> {
     if let Some(dry_run) = &cx.dry_run {
-        return Ok((Some(dry_run.new_id()), Vec::new()));
+        return Ok(Made::file(dry_run.new_id()));
     }
     if !keeps_anything(cx.options) && !drops_inherited_acl(cx.options, entry.inherits_acl) {
         if !entry.is_compared_later(cx.options, source.stat) {
-            return Ok((None, Vec::new()));
+            return Ok(Made::default());
         }
         let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-        return Ok((Some(FileId::of(&made)), Vec::new()));
+        return Ok(Made::file(FileId::of(&made)));
     }
     let is_held = made != FileType::Symlink || !entry.private;
     let held = is_held.then(|| hold(entry.dst.dir, entry.dst.name, false)).transpose();
@@ -209,7 +205,7 @@ fn finish(
         // attributes of its directory, but this directory gets none.
         cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
     }
-    Ok((Some(FileId::of(&dst_stat)), lost))
+    Ok(Made { lost, ..Made::file(FileId::of(&dst_stat)) })
 }
 
 fn keeps_anything(options: &Options) -> bool {
