@@ -193,4 +193,7 @@ fn the_first_answer_or_mistake_ends_the_reading() {
     let fish = Ok(Command::Generate(Generated::Completions(Shell::Fish)));
     assert_eq!(parse_quietly("--generate=f", &environment), fish);
     assert!(parse_quietly("--bogus --help", &environment).is_err());
+    let error = parse_quietly("--reflink=never --engine=reflink a b", &environment);
+    let lines = error.expect_err("one excludes the other").lines();
+    assert!(lines.starts_with(b"cp: cannot combine --reflink=never and --engine=reflink\n"));
 }
