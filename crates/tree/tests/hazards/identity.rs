@@ -1,32 +1,11 @@
-//! One file with two names: never truncated, never copied without end, never copied twice.
+//! One file with two names: never truncated, never copied twice.
 
 use std::fs::{create_dir, create_dir_all, hard_link, metadata, read, write};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::MetadataExt;
 
 use tree::{Backup, BackupKind, Destination, Diagnostic, Options, Request};
 
-use crate::recorder::{Recorder, copy_exactly, copy_ok};
-
-#[test]
-fn the_same_file_is_recognised_before_it_is_truncated() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let at = |name: &str| dir.path().join(name);
-    write(at("a"), "precious").expect("a file");
-    hard_link(at("a"), at("hard")).expect("a link");
-    symlink("a", at("soft")).expect("a link");
-    create_dir(at("d")).expect("a directory");
-    for (src, dst) in [("a", "a"), ("a", "./a"), ("a", "d/../a"), ("a", "hard"), ("a", "soft")] {
-        for force in [false, true] {
-            let options = Options { force, ..Options::default() };
-            let recorder = Recorder::default();
-            let (src, dst) = (at(src), dir.path().to_str().expect("UTF-8").to_owned() + "/" + dst);
-            let outcome = copy_exactly(&src, dst.as_ref(), &options, &recorder);
-            assert_eq!(outcome.failures, 1, "{dst}");
-            assert_eq!(recorder.reported(), [Diagnostic::SameFile { src, dst: dst.into() }]);
-            assert_eq!(read(at("a")).expect("the file"), b"precious");
-        }
-    }
-}
+use crate::recorder::{Recorder, copy_exactly};
 
 #[test]
 fn the_same_file_is_recognised_through_a_bind_mount() {
@@ -50,99 +29,6 @@ fn the_same_file_is_recognised_through_a_bind_mount() {
     assert!(unmounted.is_ok_and(|status| status.success()));
     assert_eq!(outcome.failures, 1);
     assert_eq!(content.expect("the file"), b"precious");
-}
-
-#[test]
-fn a_directory_is_not_copied_into_itself_without_end() {
-    for into in ["d/copy", "d/sub/copy", "d/sub"] {
-        let dir = tempfile::tempdir().expect("a directory");
-        let (src, dst) = (dir.path().join("d"), dir.path().join(into));
-        create_dir_all(src.join("sub/below")).expect("a tree");
-        write(src.join("file"), "1").expect("a file");
-        let recorder = Recorder::default();
-        let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
-        assert_eq!(outcome.failures, 1, "{into}");
-        assert_eq!(
-            recorder.reported(),
-            [Diagnostic::IntoItself { src, dst: dst.clone() }],
-            "{into}"
-        );
-        assert_eq!(read(dst.join("file")).expect("what is beside"), b"1", "{into}");
-    }
-}
-
-#[test]
-fn a_cycle_of_followed_links_ends() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (src, dst) = (dir.path().join("d"), dir.path().join("e"));
-    create_dir_all(src.join("sub")).expect("a tree");
-    symlink("..", src.join("sub/up")).expect("a link");
-    let options = Options {
-        follow: tree::Follow::Always,
-        ..Options { recursive: true, ..Options::default() }
-    };
-    let recorder = Recorder::default();
-    let outcome = copy_exactly(&src, &dst, &options, &recorder);
-    assert_eq!(outcome.failures, 1);
-    assert_eq!(recorder.reported(), [Diagnostic::CyclicSymlink { src: src.join("sub/up") }]);
-}
-
-#[test]
-fn hard_links_stay_hard_links() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(src.join("a/b")).expect("a tree");
-    create_dir_all(src.join("c")).expect("a tree");
-    write(src.join("a/b/one"), "1").expect("a file");
-    for name in ["two", "a/three", "c/four"] {
-        hard_link(src.join("a/b/one"), src.join(name)).expect("a link");
-    }
-    copy_ok(&src, &dst, &Options::archive());
-    let one = metadata(dst.join("a/b/one")).expect("the copy");
-    assert_eq!(one.nlink(), 4);
-    for name in ["two", "a/three", "c/four"] {
-        assert_eq!(metadata(dst.join(name)).expect("the copy").ino(), one.ino(), "{name}");
-    }
-}
-
-#[test]
-fn hard_links_in_two_operands_stay_hard_links() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let at = |name: &str| dir.path().join(name);
-    for name in ["x", "y", "to"] {
-        create_dir(at(name)).expect("a directory");
-    }
-    write(at("x/f"), "1").expect("a file");
-    hard_link(at("x/f"), at("y/g")).expect("a link");
-    let request = Request {
-        sources: vec![at("x").into(), at("y").into()],
-        destination: Destination::Directory(at("to").into()),
-    };
-    let recorder = Recorder::default();
-    assert_eq!(tree::copy(&request, &Options::archive(), &recorder).failures, 0);
-    let ino = |name: &str| metadata(at(name)).expect("the copy").ino();
-    assert_eq!(ino("to/x/f"), ino("to/y/g"));
-}
-
-#[test]
-fn one_failure_does_not_stop_other_entries() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(src.join("d")).expect("a tree");
-    create_dir_all(dst.join("5")).expect("a directory in a file's way");
-    for number in 0..10 {
-        write(src.join(number.to_string()), "x").expect("a file");
-        write(src.join(format!("d/{number}")), "x").expect("a file");
-    }
-    let recorder = Recorder::default();
-    let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
-    assert_eq!(outcome.failures, 1);
-    let (src, blocking) = (src.join("5"), dst.join("5"));
-    assert_eq!(recorder.reported(), [Diagnostic::DirectoryInTheWay { src, dst: blocking }]);
-    for number in (0..10).filter(|&number| number != 5) {
-        assert!(dst.join(number.to_string()).is_file());
-        assert!(dst.join(format!("d/{number}")).is_file());
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Table;
 
 const ODD: &str = "a=1; it's=2; it's\\s$x=2; nl\\n=3; q\"=4; \\xff\\xfe=5; \\xc3\\xa9=6; -dash=7; \
                    \\s=8; t/; back\\\\=9; c\\x01\\x7f=1; caf\\xc3=1; d\\nir/f\\xff=1; ?*[=1; \
-                   \\xe2\\x80\\xa8=1; ~=1; #=1";
+                   \\xe2\\x80\\xa8=1; ~=1; #=1; odd->\\xf0\\x28";
 
 pub(crate) const TABLES: &[Table] = &[Table {
     trees: &[ODD],
@@ -25,6 +25,7 @@ pub(crate) const TABLES: &[Table] = &[Table {
         "-v ?*[ t",
         "-v \\xe2\\x80\\xa8 t",
         "-v ~ # t",
+        "-P odd t",
         "-bv a it's",
         "-bv a nl\\n",
         "-iv a \\xff\\xfe <y\\n",

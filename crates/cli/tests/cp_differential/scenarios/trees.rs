@@ -158,6 +158,11 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // A link that leads back up.
+        trees: &["d/sub/up->..; d/f=1; t/"],
+        lines: &["-rL d e", "-rL d t", "-rLv d/sub t", "-r d e"],
+    },
+    Table {
         // One that GNU does not find out about until the names are too long.
         trees: &["d/; l->d"],
         lines: &["-rL l d"],
