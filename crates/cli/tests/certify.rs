@@ -3,8 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::Output;
 
 use lab::environment::block_device::BlockDevice;
 use testfs::{FsKind, json, names_in, only, stderr, stdout};
@@ -132,17 +131,9 @@ fn drift_changes_the_result_of_consecutive_runs_and_not_of_rounds() {
 
 const COLD_BYTES: u64 = 8 << 20;
 
-/// Tests that count what the device reads, or make it read, run one after another.
-static DEVICE: Mutex<()> = Mutex::new(());
-
-fn device_alone() -> MutexGuard<'static, ()> {
-    DEVICE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The device's own counter shows that each cold run reads from it.
 #[test]
 fn the_device_reads_what_cold_runs_read() {
-    let _alone = device_alone();
     let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
     let dir = scratch.path();
     let Some(device) = BlockDevice::under(dir) else {
@@ -172,32 +163,4 @@ fn the_device_reads_what_cold_runs_read() {
     assert!(warm >= 12, "{warm} runs are warm");
     // Once to try the prover, and once to warm the source.
     assert!(warm_read <= 4 * COLD_BYTES, "{warm_read} bytes for {warm} warm runs");
-}
-
-/// The measured command calls fincore(1), which reports how much of the source is in the page cache.
-#[test]
-fn a_measured_program_finds_the_requested_page_cache_state() {
-    let _alone = device_alone();
-    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
-    if Command::new("fincore").arg("--version").output().is_err() {
-        return testfs::skip(&testfs::test_name(), "no fincore is installed");
-    }
-    let dir = scratch.path();
-    let script = dir.join("look.sh");
-    let text =
-        "fincore --bytes --noheadings --output RES \"$1\" >> \"$0.seen\"\ncat \"$1\" > \"$2\"\n";
-    fs::write(&script, text).expect("written");
-    let line = format!("sh {} {{src}} {{dst}}", script.display());
-    for (state, expected) in [("cold", 0), ("warm", COLD_BYTES)] {
-        let _ = fs::remove_file(dir.join("look.sh.seen"));
-        let more = format!("states = [\"{state}\"]\n");
-        fs::write(dir.join("x.toml"), experiment("command", &[&line], "8M", &more))
-            .expect("written");
-        let output = haulage(&["bench", "./x.toml", "--rounds", "5", "--runs", state], dir);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let seen = fs::read_to_string(dir.join("look.sh.seen")).expect("it looked");
-        let seen: Vec<u64> = seen.lines().flat_map(|line| line.trim().parse()).collect();
-        assert!(seen.len() >= 5, "{state}: {seen:?}");
-        assert!(seen.iter().all(|&bytes| bytes == expected), "{state}: {seen:?}");
-    }
 }
