@@ -19,10 +19,11 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// All paths below `dir`, directories with a slash at the end.
-fn paths(dir: &Path) -> BTreeSet<Vec<u8>> {
+pub(crate) fn paths(dir: &Path) -> BTreeSet<Vec<u8>> {
     let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(below) = open.pop() {
-        for entry in std::fs::read_dir(dir.join(&below)).expect("a directory") {
+        // Nothing was copied where there is none.
+        for entry in std::fs::read_dir(dir.join(&below)).into_iter().flatten() {
             let entry = entry.expect("an entry");
             let path = below.join(entry.file_name());
             let mut name = path.as_os_str().as_bytes().to_vec();

@@ -11,6 +11,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use testfs::{skip, test_name};
 
+use crate::cp_filter::paths;
+
+type Paths = BTreeSet<Vec<u8>>;
+
 /// How many lists of rules are tried.
 const CASES: u32 = 40;
 
@@ -52,25 +56,8 @@ fn depth(top: &Path, dir: &Path) -> usize {
     dir.strip_prefix(top).expect("it is below").components().count()
 }
 
-/// All paths below `dir`.
-fn paths(dir: &Path) -> BTreeSet<String> {
-    let (mut found, mut open) = (BTreeSet::new(), vec![dir.to_owned()]);
-    while let Some(below) = open.pop() {
-        // Nothing was copied where there is none.
-        for entry in std::fs::read_dir(below).into_iter().flatten() {
-            let entry = entry.expect("an entry");
-            let path = entry.path();
-            found.insert(path.strip_prefix(dir).expect("it is below").display().to_string());
-            if entry.file_type().expect("its type").is_dir() {
-                open.push(path);
-            }
-        }
-    }
-    found
-}
-
 /// The paths that `command` makes of `src` in `dir` with these rules.
-fn copied(dir: &Path, command: &mut Command, rules: &[String], src: &str) -> BTreeSet<String> {
+fn copied(dir: &Path, command: &mut Command, rules: &[String], src: &str) -> Paths {
     let output = command.args(rules).args([src, "copy"]).current_dir(dir).output();
     let output = output.expect("the copier runs");
     assert!(output.status.success(), "{rules:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -79,11 +66,11 @@ fn copied(dir: &Path, command: &mut Command, rules: &[String], src: &str) -> BTr
     found
 }
 
-fn by_rsync(dir: &Path, rules: &[String]) -> BTreeSet<String> {
+fn by_rsync(dir: &Path, rules: &[String]) -> Paths {
     copied(dir, Command::new("rsync").arg("-a"), rules, "src/")
 }
 
-fn by_haulage(dir: &Path, rules: &[String]) -> BTreeSet<String> {
+fn by_haulage(dir: &Path, rules: &[String]) -> Paths {
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     copied(dir, command.args(["cp", "-a"]), rules, "src")
 }
