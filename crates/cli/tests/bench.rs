@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use testfs::{FsKind, json, names_in, only, stderr, stdout};
+use testfs::{FsKind, documented_fields, json, names_in, only, stderr, stdout};
 
 const DOCUMENT: &str = include_str!("../../../docs/runs.md");
 
@@ -115,29 +115,6 @@ fn only_run(dir: &Path) -> PathBuf {
     only(&dir.join("runs"))
 }
 
-/// The fields in the table of each section. `.name` has the parent of the first name of its row.
-fn documented() -> BTreeMap<String, BTreeSet<String>> {
-    let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut section = String::new();
-    for line in DOCUMENT.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            section = heading.to_owned();
-        } else if let Some(row) = line.strip_prefix("| `") {
-            let (names, _) = row.split_once(" | ").expect("a row has columns");
-            let fields = sections.entry(section.clone()).or_default();
-            let names = names.trim_end_matches('`');
-            let first = names.split('`').next().expect("a name");
-            let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
-            for name in names.split("`, `") {
-                let name =
-                    if name.starts_with('.') { format!("{parent}{name}") } else { name.to_owned() };
-                assert!(fields.insert(name.clone()), "{section}: {name} is there twice");
-            }
-        }
-    }
-    sections
-}
-
 /// The fields that `value` has, as the document writes them.
 fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     match value {
@@ -158,7 +135,7 @@ fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
 
 /// Every field of `value` is in the section, by its own name or below one that is, and vice versa.
 fn check_fields(section: &str, value: &Value) {
-    let documented = &documented()[section];
+    let documented = &documented_fields(DOCUMENT)[section];
     let mut written = BTreeSet::new();
     collect_fields("", value, &mut written);
     let is_below = |field: &str, parent: &str| {
@@ -182,7 +159,7 @@ fn check_columns(run: &Path, file: &str) {
     let text = std::fs::read_to_string(run.join(file)).expect(file);
     let header = text.lines().next().expect("a header");
     let columns: BTreeSet<String> = header.split(',').map(str::to_owned).collect();
-    assert_eq!(columns, documented()[file], "{file}");
+    assert_eq!(columns, documented_fields(DOCUMENT)[file], "{file}");
     assert!(text.lines().count() > 1, "{file} has lines");
 }
 

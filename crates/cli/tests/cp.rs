@@ -36,12 +36,18 @@ mod terminals;
 mod version;
 
 use std::ffi::OsStr;
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use testfs::{is_root, skip, test_name};
+
+const HAULAGE: &str = env!("CARGO_BIN_EXE_haulage");
+
 /// `haulage cp` with `args` in `dir`.
 fn haulage_cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(HAULAGE);
     command.arg("cp").args(args).current_dir(dir).env("LC_ALL", "C");
     command
 }
@@ -49,4 +55,92 @@ fn haulage_cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Command {
 /// Runs [`haulage_cp`] to its end.
 fn cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
     haulage_cp(dir, args).output().expect("haulage runs")
+}
+
+/// The commands in the help, each with the phrase about it.
+fn commands() -> Vec<(String, String)> {
+    let output = testfs::command(HAULAGE).arg("--help").output().expect("haulage runs");
+    let help = testfs::stdout(&output);
+    let (_, list) = help.split_once("Commands:\n").expect("a list of commands");
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let parted = lines.filter_map(|line| line.trim().split_once(' '));
+    parted.map(|(name, about)| (name.to_owned(), about.trim().to_owned())).collect()
+}
+
+/// Runs `haulage cp ARGS` in `dir` under strace with `options`, which writes to the file `trace`. `None` after
+/// a reported skip.
+fn strace(dir: &Path, options: &[impl AsRef<OsStr>], args: &[impl AsRef<OsStr>]) -> Option<Output> {
+    let mut command = testfs::command("strace");
+    command.args(["-f", "-o", "trace"]).args(options).args([HAULAGE, "cp"]).args(args);
+    let output = command.current_dir(dir).output().ok().filter(|_| dir.join("trace").exists());
+    if output.is_none() {
+        skip(&test_name(), "strace cannot be run here");
+    }
+    output
+}
+
+/// Runs `haulage cp ARGS` in `dir` under strace with the rules `inject`. `None` after a reported skip.
+fn with_faults(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
+    let options: Vec<&str> = inject.iter().flat_map(|rule| ["-e", rule]).collect();
+    strace(dir, &options, args)
+}
+
+/// How many of the calls that strace saw have `text` in them.
+fn calls(dir: &Path, text: &str) -> usize {
+    let trace = std::fs::read_to_string(dir.join("trace")).expect("strace's output");
+    trace.lines().filter(|line| line.contains(text)).count()
+}
+
+/// Runs `haulage cp ARGS` in `dir` with a limit, which is an option of prlimit. `None` after a reported skip.
+fn within(dir: &Path, limit: &str, args: &[impl AsRef<OsStr>]) -> Option<Output> {
+    let mut command = testfs::command("prlimit");
+    let output = command.args([limit, HAULAGE, "cp"]).args(args).current_dir(dir).output().ok();
+    if output.is_none() {
+        skip(&test_name(), "prlimit cannot be run here");
+    }
+    output
+}
+
+/// Runs `haulage cp ARGS` as an ordinary user in `dir`; as ourselves when we are one. `None` after a
+/// reported skip.
+fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
+    let mut command = if is_root() {
+        let mut command = testfs::command("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        // The program may lie where others may not go.
+        let program = dir.join("haulage");
+        testfs::copy_program(HAULAGE, &program);
+        set_permissions(&program, Permissions::from_mode(0o755)).expect("a mode");
+        command.arg(program);
+        command
+    } else {
+        testfs::command(HAULAGE)
+    };
+    let output = command.arg("cp").args(args).current_dir(dir).output().ok();
+    if output.is_none() {
+        skip(&test_name(), "setpriv cannot be run here");
+    }
+    output
+}
+
+/// A directory that anybody may use.
+fn open_dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    set_permissions(dir.path(), Permissions::from_mode(0o777)).expect("a mode");
+    dir
+}
+
+/// The names of temporary files, partial files and journals in `dir` and below, sorted.
+fn leftovers(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry"))
+    {
+        found.push(entry.file_name().to_string_lossy().into_owned());
+        if entry.file_type().expect("a type").is_dir() {
+            found.extend(leftovers(&entry.path()));
+        }
+    }
+    found.retain(|name| name.contains(".haulage-"));
+    found.sort();
+    found
 }

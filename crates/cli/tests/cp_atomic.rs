@@ -7,27 +7,15 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::fs::{XattrFlags, setxattr};
-use rustix::io::Errno;
 use testfs::{
-    Aspects, Faults, FaultyFs, Tree, each_fs, is_root, random_bytes, skip, stderr, test_name,
+    Aspects, Lies, SlowFs, Tree, each_fs, is_root, random_bytes, skip, stderr, test_name,
 };
 
-use crate::cp;
-
-fn haulage() -> Command {
-    testfs::command(env!("CARGO_BIN_EXE_haulage"))
-}
-
-/// The names in `dir` that are ours.
-fn leftovers(dir: &Path) -> usize {
-    let entries = read_dir(dir).expect("a directory");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
-    names.filter(|name| name.to_string_lossy().contains(".haulage-")).count()
-}
+use crate::{as_nobody, cp, haulage_cp, leftovers, open_dir};
 
 /// A source `a` and what else a copy may meet, all of it with attributes of its own.
 fn lay_out(dir: &Path) {
@@ -91,7 +79,7 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
                 let options = if way == "atomic" { &["--atomic"][..] } else { &[] };
                 let args = options.iter().copied().chain(line.split(' ')).collect::<Vec<_>>();
                 let output = cp(&dir, &args);
-                assert_eq!(leftovers(&dir), 0, "{kind} {line}");
+                assert_eq!(leftovers(&dir), [""; 0], "{kind} {line}");
                 (output, Tree::read(&dir).expect("a tree"))
             });
             let [(plain, plain_tree), (atomic, atomic_tree)] = made;
@@ -133,8 +121,7 @@ fn what_cannot_or_may_not_be_replaced_is_refused() {
         ("no/", "cp: cannot create regular file 'no/': Not a directory\n"),
         ("there", ""),
     ] {
-        let mut command = haulage();
-        let command = command.args(["cp", "--atomic", "a", dst]).current_dir(dir);
+        let mut command = haulage_cp(dir, &["--atomic", "a", dst]);
         let output = command.env("POSIXLY_CORRECT", "1").output().expect("haulage runs");
         assert_eq!(stderr(&output), words);
         assert_eq!(output.status.success(), words.is_empty(), "{dst}");
@@ -146,27 +133,14 @@ fn what_cannot_or_may_not_be_replaced_is_refused() {
 
 #[test]
 fn a_protected_file_is_not_replaced_without_force() {
-    let dir = tempfile::tempdir().expect("a directory");
-    set_permissions(dir.path(), Permissions::from_mode(0o777)).expect("a mode");
+    let dir = open_dir();
     write(dir.path().join("a"), "new").expect("a file");
     write(dir.path().join("b"), "old").expect("a file");
     set_permissions(dir.path().join("b"), Permissions::from_mode(0o444)).expect("a mode");
-    let program = dir.path().join("haulage");
-    testfs::copy_program(env!("CARGO_BIN_EXE_haulage"), &program);
-    let as_nobody = |args: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-        if !is_root() {
-            command = Command::new("env");
-        }
-        command.arg(&program).arg("cp").args(args).current_dir(dir.path()).output()
-    };
-    let Ok(output) = as_nobody(&["--atomic", "a", "b"]) else {
-        return skip(&test_name(), "setpriv cannot be run here");
-    };
+    let Some(output) = as_nobody(dir.path(), &["--atomic", "a", "b"]) else { return };
     assert_eq!(stderr(&output), "cp: cannot create regular file 'b': Permission denied\n");
     assert_eq!(read(dir.path().join("b")).expect("b"), b"old");
-    let output = as_nobody(&["--atomic", "-f", "a", "b"]).expect("it ran before");
+    let output = as_nobody(dir.path(), &["--atomic", "-f", "a", "b"]).expect("it ran before");
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(read(dir.path().join("b")).expect("b"), b"new");
     if !is_root() {
@@ -176,7 +150,7 @@ fn a_protected_file_is_not_replaced_without_force() {
     write(dir.path().join("b"), "old").expect("a file");
     chown(dir.path().join("b"), Some(1234), Some(1234)).expect("an owner");
     set_permissions(dir.path().join("b"), Permissions::from_mode(0o6676)).expect("a mode");
-    let output = as_nobody(&["--atomic", "a", "b"]).expect("it ran before");
+    let output = as_nobody(dir.path(), &["--atomic", "a", "b"]).expect("it ran before");
     assert!(output.status.success(), "{}", stderr(&output));
     let words = "cp: warning: the new 'b' is not its old owner's: Operation not permitted\n";
     assert_eq!(stderr(&output), words);
@@ -187,8 +161,8 @@ fn a_protected_file_is_not_replaced_without_force() {
 
 #[test]
 fn a_failed_copy_leaves_the_old_file() {
-    let faults = Faults { read_error: Some((100_000, Errno::IO)), ..Faults::default() };
-    let Some(faulty) = FaultyFs::mount(random_bytes(300_000, 1), faults) else { return };
+    let faults = Lies { read_error_at: Some(100_000), ..Lies::default() };
+    let Some(faulty) = SlowFs::with_source(random_bytes(300_000, 1), faults) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("old"), "old").expect("a file");
     for name in ["old", "new"] {
@@ -202,33 +176,6 @@ fn a_failed_copy_leaves_the_old_file() {
     assert_eq!(read_dir(dir.path()).expect("a directory").count(), 1, "nothing else is there");
 }
 
-#[test]
-fn an_interrupted_copy_leaves_the_old_file() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let big = std::fs::File::create(dir.path().join("big")).expect("a file");
-    big.set_len(8 << 30).expect("a length");
-    write(dir.path().join("old"), "old").expect("a file");
-    let mut command = haulage();
-    let args = ["cp", "--atomic", "--sparse=never", "--limit-rate=200M", "big", "old"];
-    let child = command
-        .args(args)
-        .current_dir(dir.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("haulage runs");
-    // It is within the file, and has watched for signals since it began.
-    let written = || std::fs::read_to_string(format!("/proc/{}/io", child.id())).ok();
-    let count = |io: String| io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
-    testfs::wait_until(|| written().and_then(count).is_some_and(|bytes: u64| bytes >= 16 << 20));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is running");
-    let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.signal(), Some(15));
-    assert_eq!(stderr(&output), "cp: interrupted: 'old' is as it was before\n");
-    assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
-    assert_eq!(leftovers(dir.path()), 0);
-}
-
 /// Another process gives the name to a file of its own while the copy is made: that file stays.
 #[test]
 fn a_file_that_took_the_name_during_the_copy_stays() {
@@ -237,8 +184,7 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     write(at("old"), "old").expect("a file");
     write(at("other"), "other").expect("a file");
     rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::RWXU).expect("a fifo");
-    let mut command = haulage();
-    command.args(["cp", "--atomic", "fifo", "old"]).current_dir(dir.path());
+    let mut command = haulage_cp(dir.path(), &["--atomic", "fifo", "old"]);
     let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
     let mut fifo = std::fs::File::options().write(true).open(at("fifo")).expect("it is read");
     // More than a pipe holds: the copy has begun when all is written.
@@ -249,7 +195,7 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     let due = "cp: not writing to 'old', as it was replaced while being copied\n";
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), due));
     assert_eq!(read(at("old")).expect("a file"), b"other");
-    assert_eq!(leftovers(dir.path()), 0);
+    assert_eq!(leftovers(dir.path()), [""; 0]);
 }
 
 /// A call of the main thread, and how many of its name came up to it.
@@ -309,7 +255,7 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
         for inject in inject {
             command.args(["-e", inject]);
         }
-        command.arg(env!("CARGO_BIN_EXE_haulage")).args(["cp", "--jobs=1", "--atomic"]);
+        command.arg(crate::HAULAGE).args(["cp", "--jobs=1", "--atomic"]);
         // What a profile says is asked once a copy has lasted, so that other calls would come.
         command
             .arg("--engine=read_write")
@@ -330,7 +276,7 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
         always.push(format!("inject=openat:error=EOPNOTSUPP:when={number}"));
         let output = run(&always).expect("strace ran before");
         assert!(output.status.success(), "{}", stderr(&output));
-        assert_eq!(leftovers(&dir.join("dst")), 0);
+        assert_eq!(leftovers(&dir.join("dst")), [""; 0]);
     }
     let calls = calls_of(&dir.join("trace"));
     let first = calls.iter().position(|call| call.name == "memfd_create").expect("its first call");
@@ -353,15 +299,14 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
         };
         assert!([(); 5].into_iter().any(is_killed), "{what}");
         ended[usize::from(check_whole(&dir.join("dst"), &what, &old, &new, "fresh"))] += 1;
-        left += leftovers(&dir.join("dst"));
+        left += leftovers(&dir.join("dst")).len();
         // What has no lock counts as left once it is older than a tick of the clock.
         std::thread::sleep(Duration::from_millis(20));
-        let mut again = haulage();
-        again.args(["cp", "--jobs=1", "--atomic"]).args(options).args(["-T", "src", "dst"]);
-        let output = again.current_dir(dir).output().expect("haulage runs");
+        let again = [&["--jobs=1", "--atomic"], options, &["-T", "src", "dst"]].concat();
+        let output = cp(dir, &again);
         assert!(output.status.success(), "{what}: {}", stderr(&output));
         // Where the second run meets files without names it does not come by every name of ours.
-        assert!(refused || leftovers(&dir.join("dst")) == 0, "{what}");
+        assert!(refused || leftovers(&dir.join("dst")).is_empty(), "{what}");
     }
     assert!(left > 0, "some were killed while a copy had a name of ours");
     assert!(ended[0] > 10 && ended[1] > 1, "both ends were seen: {ended:?}");
@@ -402,9 +347,8 @@ fn killed_at_any_moment_a_copy_leaves_the_old_file_or_the_new() {
             for number in 0..2 {
                 write(dst.join(number.to_string()), &old).expect("a file");
             }
-            let mut command = haulage();
-            command.args(["cp", "--atomic", "--reflink=never", "-rT", "src", "dst"]);
-            let mut child = command.current_dir(dir).spawn().expect("haulage runs");
+            let args = ["--atomic", "--reflink=never", "-rT", "src", "dst"];
+            let mut child = haulage_cp(dir, &args).spawn().expect("haulage runs");
             std::thread::sleep(Duration::from_micros(random.u64(..12_000)));
             child.kill().expect("a signal");
             child.wait().expect("it ends");

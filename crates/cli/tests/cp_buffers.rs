@@ -2,9 +2,10 @@
 
 use std::fs::{File, create_dir, write};
 use std::path::Path;
-use std::process::Command;
 
-use testfs::{random_bytes, skip, stderr, test_name};
+use testfs::{random_bytes, stderr};
+
+use crate::strace;
 
 /// A multiple of every buffer, so that no read begins inside of one.
 const BYTES: usize = 4 << 20;
@@ -17,18 +18,10 @@ const COUNT_MIN: usize = 32 << 10;
 /// be run.
 fn offsets(dir: &Path, args: &[&str], files: &[&str]) -> Option<Vec<usize>> {
     let calls = "read,write,pread64,pwrite64";
-    let mut command = Command::new("strace");
-    command.args(["-f", "-o", "trace", "-e", &format!("trace={calls}"), "-e"]);
-    command.arg(format!("raw={calls}"));
-    for file in files {
-        command.arg("-P").arg(dir.join(file));
-    }
-    command.args([env!("CARGO_BIN_EXE_haulage"), "cp"]).args(args).current_dir(dir);
-    let output = command.env("HAULAGE_PROFILE", "").output();
-    let Some(output) = output.ok().filter(|_| dir.join("trace").exists()) else {
-        skip(&test_name(), "strace cannot be run here");
-        return None;
-    };
+    let mut options =
+        vec!["-e".into(), format!("trace={calls}"), "-e".into(), format!("raw={calls}")];
+    options.extend(files.iter().map(|file| format!("-P{}", dir.join(file).display())));
+    let output = strace(dir, &options, args)?;
     assert!(output.status.success(), "{args:?}: {}", stderr(&output));
     let trace = std::fs::read_to_string(dir.join("trace")).expect("strace's output");
     let count_min = if files.is_empty() { COUNT_MIN } else { 0 };

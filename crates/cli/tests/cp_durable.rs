@@ -7,9 +7,7 @@ use std::process::{Command, Output};
 
 use testfs::{Aspects, FsKind, fs, is_root, random_bytes, skip, test_name, tree_differences};
 
-fn haulage() -> &'static str {
-    env!("CARGO_BIN_EXE_haulage")
-}
+use crate::{HAULAGE, with_faults};
 
 fn done(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
@@ -108,7 +106,7 @@ fn crash(kind: FsKind, line: &str) -> Option<Vec<String>> {
     // Only what the copy does is in question.
     rustix::fs::syncfs(std::fs::File::open(disk.join("old")).expect("a directory"))
         .expect("synced");
-    let mut command = testfs::command(haulage());
+    let mut command = testfs::command(HAULAGE);
     command.arg("cp").args(line.split(' ')).arg(&src).arg(disk.join("old"));
     done(&mut command).expect("copied");
     disk.lose_power();
@@ -139,20 +137,6 @@ fn without_the_option_a_loss_of_power_shows() {
     }
 }
 
-fn strace(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
-    let mut command = Command::new("strace");
-    command.args(["-f", "-o", "trace"]);
-    for inject in inject {
-        command.args(["-e", inject]);
-    }
-    let output = command.arg(haulage()).arg("cp").args(args).current_dir(dir).output();
-    let output = output.ok().filter(|_| dir.join("trace").exists());
-    if output.is_none() {
-        skip(&test_name(), "strace cannot be run here");
-    }
-    output
-}
-
 /// The lines of the trace that have `text`.
 fn lines_with(trace: &str, text: &str) -> Vec<usize> {
     let lines = trace.lines().enumerate().filter(|(_, line)| line.contains(text));
@@ -167,7 +151,7 @@ fn each_naming(dir: &Path, options: &[&str], check: impl Fn(&str, usize, &str)) 
         write(dir.join("old"), "of another length").expect("a file");
         let _ = std::fs::remove_file(dir.join("new"));
         let args = [options, &["a", dst]].concat();
-        let Some(output) = strace(dir, &[], &args) else { return };
+        let Some(output) = with_faults(dir, &[], &args) else { return };
         assert!(output.status.success(), "{output:?}");
         let trace = std::fs::read_to_string(dir.join("trace")).expect("a trace");
         let named = format!("\"{dst}\"");
@@ -222,7 +206,7 @@ fn a_file_that_cannot_be_synced_under_its_name_is_named_in_message_and_receipt()
         write(scratch.join("a"), "new").expect("a file");
         let inject = ["inject=fsync:error=EIO:when=1"];
         let args = ["--durable", "--atomic", "--receipt=r", "a", "b"];
-        let Some(output) = strace(scratch.path(), &inject, &args) else { return };
+        let Some(output) = with_faults(scratch.path(), &inject, &args) else { return };
         let all = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(all, "cp: error syncing 'b': Input/output error\n", "{kind}");
         assert_eq!(output.status.code(), Some(1), "{kind}");
@@ -249,7 +233,7 @@ fn what_cannot_be_synced_is_named() {
         (&["--durable", "--jobs=1", "-r", "s", "t"], 3, words("t")),
     ] {
         let inject = format!("inject=fsync:error=EIO:when={number}");
-        let Some(output) = strace(dir.path(), &[&inject], args) else { return };
+        let Some(output) = with_faults(dir.path(), &[&inject], args) else { return };
         let all = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(all, said, "{args:?}");
         assert_eq!(output.status.code(), Some(1), "{args:?}");
@@ -269,7 +253,7 @@ fn a_file_that_cannot_be_written_does_not_get_its_name() {
         let inject = format!("inject={call}:error=EIO:when=1");
         for (option, dst) in [("--durable", "old"), ("--durable", "new"), ("--no-clobber", "new")] {
             let args = [option, "--atomic", "a", dst];
-            let Some(output) = strace(scratch.path(), &[&inject], &args) else { return };
+            let Some(output) = with_faults(scratch.path(), &[&inject], &args) else { return };
             let all = String::from_utf8_lossy(&output.stderr).into_owned();
             let due = format!("cp: error syncing '{dst}': Input/output error\n");
             assert_eq!(all, due, "{kind} {option}");
@@ -298,7 +282,7 @@ fn what_cannot_be_synced_is_named_in_the_order_of_the_operands() {
     ] {
         let _ = std::fs::remove_dir_all(dir.path().join("t"));
         create_dir(dir.path().join("t")).expect("a directory");
-        let Some(output) = strace(dir.path(), inject, &args) else { return };
+        let Some(output) = with_faults(dir.path(), inject, &args) else { return };
         check_names(&output, &names);
     }
 }
@@ -337,7 +321,7 @@ fn a_file_whose_writeback_failed_is_named() {
     for number in 0..120 {
         write(src.join(format!("f{number}")), random_bytes(1 << 20, number)).expect("a file");
     }
-    let mut command = testfs::command(haulage());
+    let mut command = testfs::command(HAULAGE);
     let output = command.args(["cp", "-r", "--durable"]).arg(&src).arg(disk.join("t")).output();
     let output = output.expect("the binary starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -384,7 +368,7 @@ fn a_file_whose_blocks_cannot_be_allocated_is_named() {
         for number in 0..files {
             write(src.join(format!("f{number}")), random_bytes(bytes, number)).expect("a file");
         }
-        let mut command = testfs::command(haulage());
+        let mut command = testfs::command(HAULAGE);
         let output =
             command.args(["cp", "-r", "--durable"]).arg(src.join(".")).arg(disk.join("t")).output();
         let output = output.expect("the binary starts");

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
-use testfs::{Faults, FaultyFs};
+use testfs::{Lies, SlowFs};
 
 fn cp(dir: &Path, args: &[&str]) -> Child {
     testfs::command(env!("CARGO_BIN_EXE_haulage"))
@@ -64,7 +64,7 @@ impl Lines {
 }
 
 #[test]
-fn names_the_partial_file_and_gives_directories_their_attributes() {
+fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_summary() {
     let dir = tempfile::tempdir().expect("a directory");
     let src = dir.path().join("src");
     std::fs::create_dir(&src).expect("a source");
@@ -72,7 +72,8 @@ fn names_the_partial_file_and_gives_directories_their_attributes() {
     let big = std::fs::File::create(src.join("big")).expect("a file");
     big.set_len(8 << 30).expect("a length");
     std::fs::set_permissions(&src, PermissionsExt::from_mode(0o555)).expect("a mode");
-    let child = cp(dir.path(), &["-a", "--sparse=never", "--limit-rate=200M", "src", "dst"]);
+    let options = ["-a", "--sparse=never", "--limit-rate=200M", "--receipt=r", "--stats"];
+    let child = cp(dir.path(), &[&options[..], &["src", "dst"]].concat());
     let dst_big = dir.path().join("dst/big");
     let written = || std::fs::metadata(&dst_big).is_ok_and(|metadata| metadata.len() > 0);
     let (status, words) = interrupt(child, Signal::TERM, written);
@@ -81,6 +82,12 @@ fn names_the_partial_file_and_gives_directories_their_attributes() {
     let copied = std::fs::metadata(&dst_big).expect("the partial file stays").len();
     assert!(copied < 8 << 30);
     assert!(words.contains(&format!(" {copied} bytes written")), "{words}: {copied}");
+    assert!(words.contains("\nelapsed "), "{words}");
+    let lines = testfs::json_lines(&dir.path().join("r"));
+    let entry = lines.iter().find(|line| line["src"] == "src/big").expect("an entry");
+    assert_eq!((&entry["method"], &entry["data_bytes"]), (&"failed".into(), &copied.into()));
+    let summary = lines.last().expect("a summary");
+    assert_eq!((&summary["signal"], &summary["complete"]), (&"SIGTERM".into(), &false.into()));
     let mode = std::fs::metadata(dir.path().join("dst")).expect("a directory").permissions().mode();
     assert_eq!(mode & 0o7777, 0o555);
 }
@@ -126,9 +133,9 @@ fn check_incomplete(last: &str) {
 /// What a copy says to `signals` while it reads from a file system that no longer answers; `None` after
 /// a skip that said so.
 fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
-    let faults = Faults { read_hangs_at: Some(256 << 10), ..Faults::default() };
+    let faults = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
     let content = testfs::random_bytes(1 << 20, 1);
-    let faulty = FaultyFs::mount(content, faults)?;
+    let faulty = SlowFs::with_source(content, faults)?;
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let src = faulty.source();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Output;
 
 use rustix::io::Errno;
-use testfs::{Faults, FaultyFs, random_bytes, skip, test_name};
+use testfs::{Lies, SlowFs, WrongSize, random_bytes, skip, test_name};
 
 const LEN: usize = 300_000;
 
@@ -46,27 +46,23 @@ fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool)
 
 #[test]
 fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
-    let io = Some((100_000, Errno::IO));
-    let size = |bytes| Faults { size: Some(bytes), ..Faults::default() };
+    let read_error_at = Some(100_000);
+    let size = |bytes| Lies { size: Some(WrongSize::Is(bytes)), ..Lies::default() };
     for (what, faults, due) in [
-        ("no fault", Faults::default(), Due::Right),
-        ("no blocks", Faults { blocks: Some(0), ..Faults::default() }, Due::Right),
-        ("all hole", Faults { blocks: Some(0), all_hole: true, ..Faults::default() }, Due::Right),
-        ("all hole in full blocks", Faults { all_hole: true, ..Faults::default() }, Due::Right),
-        ("short reads", Faults { read_bytes_max: Some(777), ..Faults::default() }, Due::Right),
+        ("no fault", Lies::default(), Due::Right),
+        ("no blocks", Lies { no_blocks: true, ..Lies::default() }, Due::Right),
+        ("all hole", Lies { no_blocks: true, all_hole: true, ..Lies::default() }, Due::Right),
+        ("all hole in full blocks", Lies { all_hole: true, ..Lies::default() }, Due::Right),
+        ("short reads", Lies { read_bytes_max: Some(777), ..Lies::default() }, Due::Right),
         (
             "short reads of no blocks",
-            Faults { read_bytes_max: Some(777), blocks: Some(0), ..Faults::default() },
+            Lies { read_bytes_max: Some(777), no_blocks: true, ..Lies::default() },
             Due::Right,
         ),
-        (
-            "an error",
-            Faults { read_error: io, ..Faults::default() },
-            Due::Error("Input/output error"),
-        ),
+        ("an error", Lies { read_error_at, ..Lies::default() }, Due::Error("Input/output error")),
         (
             "an error among no blocks",
-            Faults { read_error: io, blocks: Some(0), ..Faults::default() },
+            Lies { read_error_at, no_blocks: true, ..Lies::default() },
             Due::Error("Input/output error"),
         ),
         ("length zero", size(0), Due::Right),
@@ -74,10 +70,10 @@ fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
         ("too short by one", size(LEN as u64 - 1), Due::Right),
         ("too long", size(LEN as u64 + 4096), Due::Error("while being copied")),
         ("huge", size(1 << 40), Due::Error("while being copied")),
-        ("changes", Faults { changes_while_read: true, ..Faults::default() }, Due::Warned),
+        ("changes", Lies { reads_change_times: true, ..Lies::default() }, Due::Warned),
     ] {
         let content = random_bytes(LEN, 7);
-        let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
+        let Some(faulty) = SlowFs::with_source(content.clone(), faults) else { return };
         let dir = tempfile::tempdir().expect("a directory");
         for args in OPTIONS {
             let dst = dir.path().join("copy");
@@ -92,25 +88,25 @@ fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
 #[test]
 fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
     for (what, faults, due) in [
-        ("no fault", Faults::default(), Due::Right),
+        ("no fault", Lies::default(), Due::Right),
         (
             "full",
-            Faults { write_error: Some((100_000, Errno::NOSPC)), ..Faults::default() },
+            Lies { write_error: Some((100_000, Errno::NOSPC)), ..Lies::default() },
             Due::Error("No space left on device"),
         ),
         (
             "no quota at once",
-            Faults { write_error: Some((0, Errno::DQUOT)), ..Faults::default() },
+            Lies { write_error: Some((0, Errno::DQUOT)), ..Lies::default() },
             Due::Error("Disk quota exceeded"),
         ),
         (
             "an error at close",
-            Faults { close_error: Some(Errno::IO), ..Faults::default() },
+            Lies { close_error: Some(Errno::IO), ..Lies::default() },
             Due::Error("Input/output error"),
         ),
         (
             "no quota at close",
-            Faults { close_error: Some(Errno::DQUOT), ..Faults::default() },
+            Lies { close_error: Some(Errno::DQUOT), ..Lies::default() },
             Due::Error("Disk quota exceeded"),
         ),
     ] {
@@ -119,7 +115,7 @@ fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
         let content = random_bytes(LEN, 8);
         std::fs::write(&src, &content).expect("a file");
         for args in OPTIONS {
-            let Some(faulty) = FaultyFs::mount(Vec::new(), faults.clone()) else { return };
+            let Some(faulty) = SlowFs::with_source(Vec::new(), faults.clone()) else { return };
             let dst = faulty.path().join("made");
             let output = cp(args, &src, &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
@@ -147,7 +143,7 @@ fn unsupported_attributes_are_reported_once() {
         (&["--preserve=all"], 0, false),
         (&["-a"], 0, false),
     ] {
-        let Some(faulty) = FaultyFs::mount(Vec::new(), Faults::default()) else { return };
+        let Some(faulty) = SlowFs::with_source(Vec::new(), Lies::default()) else { return };
         let dst = faulty.path().join("made");
         let output = cp(args, &src, &dst);
         assert_eq!(output.status.code(), Some(status), "{args:?}");

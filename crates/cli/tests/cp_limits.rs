@@ -2,27 +2,23 @@
 
 use std::fs::{create_dir, create_dir_all, write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use testfs::{Aspects, random_bytes, skip, stderr, test_name, tree_differences};
+use testfs::{Aspects, assert_equal_trees, random_bytes, skip, stderr, test_name};
 
-/// Runs `haulage cp ARGS` in `dir` with at most `descriptors`.
-fn cp_within(descriptors: u32, dir: &Path, args: &str) -> Output {
-    let mut command = Command::new("sh");
-    let program = env!("CARGO_BIN_EXE_haulage");
-    command.arg("-c").arg(format!("ulimit -n {descriptors}; exec '{program}' cp {args}"));
-    command.current_dir(dir).env("HAULAGE_PROFILE", "").output().expect("a shell")
-}
+use crate::within;
 
+/// Copies `s` to `t` in `dir` with at most `descriptors`.
 fn check(descriptors: u32, dir: &Path, args: &str) {
-    let output = cp_within(descriptors, dir, args);
+    let limit = format!("--nofile={descriptors}:{descriptors}");
+    let words: Vec<&str> = args.split(' ').collect();
+    let Some(output) = within(dir, &limit, &words) else { return };
     let case = format!("{descriptors}: {args}");
     assert_eq!(stderr(&output), "", "{case}");
     assert!(output.status.success(), "{case}: {output:?}");
     let (src, dst) = (dir.join("s"), dir.join("t"));
-    let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
-    assert_eq!(differences, [""; 0], "{case}");
+    assert_equal_trees(&src, &dst, Aspects::ALL, case);
     std::fs::remove_dir_all(&dst).expect("the copy");
 }
 

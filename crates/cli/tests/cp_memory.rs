@@ -3,17 +3,17 @@
 
 use std::fs::{create_dir, write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use testfs::{FsKind, skip, stderr, test_name};
+use testfs::{FsKind, stderr};
+
+use crate::within;
 
 /// Names in each of three directories. The copy of every file is recorded, since it has more names.
 const NAMES: usize = 3_000;
 
 fn cp_within(dir: &Path, kib: u64, args: &[&str]) -> Option<Output> {
-    let mut command = Command::new("prlimit");
-    command.arg(format!("--as={}", kib << 10)).args([env!("CARGO_BIN_EXE_haulage"), "cp"]);
-    command.args(args).current_dir(dir).output().ok()
+    within(dir, &format!("--as={}", kib << 10), args)
 }
 
 /// The address space in KiB without which not even one file is linked, to 128 KiB.
@@ -46,9 +46,7 @@ fn little_memory_is_enough_and_none_is_no_abort() {
         std::fs::hard_link(dir.join("s/files").join(&name), dir.join("s/again").join(&name))
             .expect("a link");
     }
-    let Some(needed) = needed_kib(dir) else {
-        return skip(&test_name(), "prlimit cannot be run here");
-    };
+    let Some(needed) = needed_kib(dir) else { return };
     for (more_kib, enough) in [(0, false), (512, false), (4 << 10, true), (20 << 10, true)] {
         for args in [&["-al", "s", "t"][..], &["-a", "--jobs=4", "s", "t"]] {
             let output = cp_within(dir, needed + more_kib, args).expect("prlimit ran before");

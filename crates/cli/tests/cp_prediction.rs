@@ -37,8 +37,7 @@ fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> Copied {
     let output = command.args([from.join("src"), to.join("dst")]).output().expect("haulage runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     remove_file(to.join("dst")).expect("removed");
-    let receipt = std::fs::read_to_string(&receipt).expect("a receipt");
-    let entry: Value = serde_json::from_str(receipt.lines().next().expect("a line")).expect("JSON");
+    let entry = testfs::json_lines(&receipt).swap_remove(0);
     let text = |value: &Value| value.as_str().expect("a word").to_owned();
     let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
     Copied {

@@ -12,7 +12,7 @@ use engines::profile::{
 use engines::sys::cachestat;
 use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
 use serde_json::Value;
-use testfs::{FsKind, each_fs, each_pair, fs, random_bytes, skip, stderr, test_name};
+use testfs::{FsKind, each_fs, each_pair, fs, json_lines, random_bytes, skip, stderr, test_name};
 
 /// Runs in `dir`, with the variable HAULAGE_PROFILE naming `profile`.
 fn cp(dir: &Path, profile: &Path, words: &[&str]) -> Output {
@@ -28,9 +28,7 @@ fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, Stri
     assert!(output.status.success(), "{words:?}: {}", stderr(&output));
     assert!(read(dir.join(src)).expect("a source") == read(dir.join("copy")).expect("a copy"));
     remove_file(dir.join("copy")).expect("removed");
-    let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-    let entry = receipt.lines().next().expect("a line");
-    (serde_json::from_str(entry).expect("JSON"), stderr(&output))
+    (json_lines(&dir.join("receipt")).swap_remove(0), stderr(&output))
 }
 
 /// Who chose the way, what was chosen, and what moved the last byte.
@@ -432,8 +430,7 @@ fn lines_match_by_files_in_flight() {
         let output = cp(dir.path(), &profile, &words);
         assert!(output.status.success(), "{}", stderr(&output));
         std::fs::remove_dir_all(at("to")).expect("removed");
-        let receipt = std::fs::read_to_string(at("r")).expect("a receipt");
-        let summary: Value = serde_json::from_str(receipt.lines().last().unwrap()).unwrap();
+        let summary = json_lines(&at("r")).pop().expect("a summary");
         let variants = summary["variants"].as_array().expect("a list").clone();
         variants.into_iter().map(|row| row["variant"].as_str().unwrap().to_owned()).collect()
     };
@@ -483,8 +480,7 @@ fn stats_count_what_chose_the_variant() {
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(rows, ["profile 1 file", "rule 1 file"], "{words}");
-    let receipt = std::fs::read_to_string(dir.path().join("r")).expect("a receipt");
-    let summary: Value = serde_json::from_str(receipt.lines().last().expect("a line")).unwrap();
+    let summary = json_lines(&dir.path().join("r")).pop().expect("a summary");
     let expected = serde_json::json!([{"by": "profile", "files": 1}, {"by": "rule", "files": 1}]);
     assert_eq!(summary["chosen"], expected);
 }

@@ -287,9 +287,7 @@ fn the_end_says_what_is_not_on_the_medium() {
                 .expect("the binary starts");
             assert!(copied.status.success());
             std::fs::remove_file(dir.join("copy")).expect("a copy");
-            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-            let summary = receipt.lines().last().expect("a summary");
-            let summary: serde_json::Value = serde_json::from_str(summary).expect("JSON");
+            let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("a summary");
             let unwritten = summary["unwritten_bytes"].as_u64().expect("a number");
             assert!(unwritten <= 32 << 20, "{unwritten}");
             let said = String::from_utf8(copied.stderr).expect("words");

@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::fs::{create_dir_all, hard_link, write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
-use rustix::io::Errno;
 use serde_json::Value;
-use testfs::{Faults, FaultyFs, each_fs, random_bytes, skip, stderr, test_name};
+use testfs::{
+    Lies, SlowFs, documented_fields, each_fs, json_lines, random_bytes, skip, stderr, test_name,
+};
 
 use crate::cp;
 
@@ -22,40 +22,8 @@ fn cp_words(dir: &Path, line: &str) -> Output {
     cp(dir, &words)
 }
 
-fn lines(receipt: &[u8]) -> Vec<Value> {
-    assert!(receipt.ends_with(b"\n"), "the last line is whole");
-    let text = std::str::from_utf8(receipt).expect("JSON is UTF-8");
-    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
-}
-
-fn read_lines(path: &Path) -> Vec<Value> {
-    lines(&std::fs::read(path).expect("a receipt"))
-}
-
 fn entry<'l>(lines: &'l [Value], src: &str) -> &'l Value {
     lines.iter().find(|line| line["src"] == src).unwrap_or_else(|| panic!("{src} in {lines:#?}"))
-}
-
-/// The fields of each section's table. `.name` has the parent of the first name of its row.
-fn documented() -> BTreeMap<String, BTreeSet<String>> {
-    let mut sections = BTreeMap::new();
-    let mut section = String::new();
-    for line in DOCUMENT.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            section = heading.to_owned();
-        } else if let Some(row) = line.strip_prefix("| `") {
-            let (names, _) = row.split_once("` | ").expect("names stand between marks");
-            let first = names.split('`').next().expect("a name");
-            let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
-            let fields: &mut BTreeSet<String> = sections.entry(section.clone()).or_default();
-            for name in names.split("`, `") {
-                let field =
-                    if name.starts_with('.') { format!("{parent}{name}") } else { name.to_owned() };
-                assert!(fields.insert(field.clone()), "{field} is there twice");
-            }
-        }
-    }
-    sections
 }
 
 /// The fields that `value` has, as the document writes them.
@@ -100,15 +68,15 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
     let mut run = |args: &[&OsStr], succeeds: bool| {
         let output = cp(dir, &[&[OsStr::new("--receipt=r")], args].concat());
         assert_eq!(output.status.success(), succeeds, "{}", stderr(&output));
-        records.extend(read_lines(&dir.join("r")));
+        records.extend(json_lines(&dir.join("r")));
     };
     run(&["-a", "src", "dst"].map(OsStr::new), true);
     run(&["src/data", "missing", "dst"].map(OsStr::new), false);
     // The engine of a large file is measured.
     write(dir.join("large"), random_bytes(64 << 20, 3)).expect("a file");
     run(&["--reflink=never", "large", "dst"].map(OsStr::new), true);
-    let faults = Faults { read_error: Some((50_000, Errno::IO)), ..Faults::default() };
-    let failing = FaultyFs::mount(random_bytes(100_000, 2), faults)?;
+    let faults = Lies { read_error_at: Some(50_000), ..Lies::default() };
+    let failing = SlowFs::with_source(random_bytes(100_000, 2), faults)?;
     run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);
     write(dir.join("attributed"), "text").expect("a file");
     let flags = rustix::fs::XattrFlags::empty();
@@ -116,7 +84,7 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
         skip(&test_name(), &format!("{} keeps no attributes: {errno}", dir.display()));
         return None;
     }
-    let plain = FaultyFs::mount(Vec::new(), Faults::default())?;
+    let plain = SlowFs::with_source(Vec::new(), Lies::default())?;
     run(&[OsStr::new("-a"), OsStr::new("attributed"), plain.path().join("made").as_os_str()], true);
     Some(records)
 }
@@ -133,7 +101,7 @@ fn the_document_names_every_field_and_no_other() {
         let top = |fields: &BTreeSet<String>| -> BTreeSet<String> {
             fields.iter().map(|field| field.split(['[', '.']).next().unwrap().to_owned()).collect()
         };
-        assert_eq!(top(&own), top(&documented()[&name]), "{record:#}");
+        assert_eq!(top(&own), top(&documented_fields(DOCUMENT)[&name]), "{record:#}");
         found.entry(name).or_default().append(&mut own);
     }
     // Where a list is empty or an error null, its own name stands for it.
@@ -149,7 +117,7 @@ fn the_document_names_every_field_and_no_other() {
             .collect();
         parents.iter().for_each(|parent| assert!(fields.remove(parent)));
     }
-    assert_eq!(found, documented());
+    assert_eq!(found, documented_fields(DOCUMENT));
 }
 
 #[test]
@@ -159,7 +127,7 @@ fn every_entry_has_a_receipt() {
     let output = cp_words(dir.path(), "-a --reflink=never --receipt=r src dst");
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
-    let lines = read_lines(&dir.path().join("r"));
+    let lines = json_lines(&dir.path().join("r"));
     assert_eq!(lines.len(), 9, "{lines:#?}");
     let (summary, entries) = lines.split_last().expect("lines");
     assert_eq!(entries.last().expect("an entry")["src"], "src", "a directory comes last");
@@ -208,14 +176,14 @@ fn entry_with_bytes(entries: &[Value]) -> &Value {
 #[test]
 fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
     let dir = tempfile::tempdir().expect("a directory");
-    let faults = Faults { read_error: Some((65_536, Errno::IO)), ..Faults::default() };
-    let Some(faulty) = FaultyFs::mount(random_bytes(100_000, 1), faults) else { return };
+    let faults = Lies { read_error_at: Some(65_536), ..Lies::default() };
+    let Some(faulty) = SlowFs::with_source(random_bytes(100_000, 1), faults) else { return };
     let args =
         [OsStr::new("--receipt"), OsStr::new("r"), faulty.source().as_os_str(), OsStr::new("c")]
             .map(OsStr::to_owned);
     let output = cp(dir.path(), &args.each_ref().map(|word| word.as_os_str()));
     assert_eq!(output.status.code(), Some(1));
-    let lines = read_lines(&dir.path().join("r"));
+    let lines = json_lines(&dir.path().join("r"));
     let [entry, summary] = &lines[..] else { panic!("{lines:#?}") };
     assert_eq!((&entry["method"], &entry["data_bytes"]), (&"failed".into(), &65_536.into()));
     let attempts = entry["attempts"].as_array().expect("a list");
@@ -235,7 +203,7 @@ fn a_directory_that_is_omitted_has_failed() {
     let dir = tempfile::tempdir().expect("a directory");
     make_source(dir.path());
     let output = cp_words(dir.path(), "--receipt=r src dst");
-    let lines = read_lines(&dir.path().join("r"));
+    let lines = json_lines(&dir.path().join("r"));
     assert_eq!(entry(&lines, "src")["method"], "failed");
     let message = &entry(&lines, "src")["failures"][0]["message"];
     assert_eq!(*message, stderr(&output).trim_end());
@@ -256,7 +224,7 @@ fn a_directory_that_cannot_be_read_has_failed() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     std::fs::set_permissions(&sub, open).expect("a mode");
     assert_eq!(output.status.code(), Some(1));
-    let lines = read_lines(&dir.path().join("r"));
+    let lines = json_lines(&dir.path().join("r"));
     assert_eq!(entry(&lines, "src/sub")["failures"][0]["errno"]["name"], "EACCES");
     assert_eq!(entry(&lines, "src/sub")["method"], "failed");
 }
@@ -290,43 +258,11 @@ fn lines_of_many_workers_are_whole() {
     }
     let output = cp_words(dir.path(), "-a --jobs=8 --receipt=- src dst");
     assert!(output.status.success(), "{}", stderr(&output));
-    let lines = lines(&output.stdout);
+    write(dir.path().join("r"), &output.stdout).expect("a file");
+    let lines = json_lines(&dir.path().join("r"));
     assert_eq!(lines.len(), 3002);
     let sources: BTreeSet<_> = lines.iter().filter_map(|line| line["src"].as_str()).collect();
     assert_eq!(sources.len(), 3001);
-}
-
-#[test]
-fn a_run_that_is_interrupted_has_a_summary() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let big = std::fs::File::create(dir.path().join("big")).expect("a file");
-    big.set_len(8 << 30).expect("a length");
-    let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args([
-            "cp",
-            "--sparse=never",
-            "--limit-rate=200M",
-            "--receipt=r",
-            "--stats",
-            "big",
-            "copy",
-        ])
-        .current_dir(dir.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let copy = dir.path().join("copy");
-    testfs::wait_until(|| std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
-    let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.signal(), Some(2), "{}", stderr(&output));
-    let lines = read_lines(&dir.path().join("r"));
-    let [entry, summary] = &lines[..] else { panic!("{lines:#?}") };
-    assert_eq!(entry["method"], "failed");
-    assert_eq!(entry["data_bytes"], std::fs::metadata(&copy).expect("the part").len());
-    assert_eq!((&summary["signal"], &summary["complete"]), (&"SIGINT".into(), &false.into()));
-    assert!(stderr(&output).contains("\nelapsed "), "{}", stderr(&output));
 }
 
 #[test]
@@ -382,7 +318,7 @@ fn no_copy_takes_the_place_of_the_receipt() {
         assert_eq!(output.status.code(), Some(1), "{options}");
         let said = "cp: will not overwrite 't/a' with 'a': it is the receipt\n";
         assert_eq!(stderr(&output), said, "{options}");
-        let lines = read_lines(&dir.path().join("t/a"));
+        let lines = json_lines(&dir.path().join("t/a"));
         assert_eq!(entry(&lines, "a")["method"], "failed", "{options}");
     }
 }
@@ -397,7 +333,7 @@ fn a_receipt_among_the_sources_is_not_copied() {
     assert_eq!(output.status.code(), Some(1));
     let said = "cp: not copying 's/receipt': it is the receipt, which is being written\n";
     assert_eq!(stderr(&output), said);
-    let lines = read_lines(&dir.path().join("s/receipt"));
+    let lines = json_lines(&dir.path().join("s/receipt"));
     assert_eq!(entry(&lines, "s/receipt")["method"], "failed");
     assert_eq!(entry(&lines, "s/a")["method"], "copied");
     assert!(dir.path().join("t/a").exists() && !dir.path().join("t/receipt").exists());

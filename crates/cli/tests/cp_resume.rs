@@ -8,9 +8,12 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use testfs::{Aspects, Costs, FsKind, Lies, SlowFs, each_fs, random_bytes, tree_differences};
+use testfs::{
+    Aspects, Costs, FsKind, Lies, SlowFs, assert_equal_trees, each_fs, json_lines, random_bytes,
+    set_time_of,
+};
 
-use crate::{cp, haulage_cp};
+use crate::{cp, haulage_cp, leftovers};
 
 const LARGE: usize = 72 << 20;
 
@@ -72,21 +75,6 @@ fn run_for(dir: &Path, args: &[&str], bytes: u64) -> (u64, bool) {
     (seen, status.success())
 }
 
-fn leftovers(dir: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry"))
-    {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.contains("haulage") {
-            found.push(name);
-        }
-        if entry.file_type().expect("a type").is_dir() {
-            found.extend(leftovers(&entry.path()));
-        }
-    }
-    found
-}
-
 #[test]
 fn a_copy_killed_ten_times_ends_equal_and_copies_little_twice() {
     let mut random = fastrand::Rng::with_seed(11);
@@ -108,8 +96,12 @@ fn a_copy_killed_ten_times_ends_equal_and_copies_little_twice() {
             assert!(ended, "{kind} {options:?}");
             sum += rest;
             assert!(sum * 2 < whole * 3, "{kind} {options:?}: {sum} of {whole} bytes");
-            let differences = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
-            assert_eq!(differences.expect("trees"), [""; 0], "{kind} {options:?}");
+            assert_equal_trees(
+                &dir.join("src"),
+                &dir.join("dst"),
+                Aspects::ALL,
+                format_args!("{kind} {options:?}"),
+            );
             assert_eq!(leftovers(dir), [""; 0], "{kind} {options:?}");
             for name in ["src", "dst"] {
                 std::fs::remove_dir_all(dir.join(name)).expect("removed");
@@ -153,23 +145,6 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
 }
 
 #[test]
-fn a_dry_run_leaves_what_a_killed_copy_left() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let dir = dir.path();
-    make_tree(&dir.join("src"));
-    let args = ["-a", COUNTED, "--resume", "--reflink=never", "src", "dst"];
-    let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
-    let before = leftovers(dir);
-    assert!(!ended && before.len() > 2, "{before:?}");
-    let output = cp(dir, &[&["--dry-run"], &args[..]].concat());
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(leftovers(dir), before);
-    assert!(cp(dir, &args).status.success());
-    assert_eq!(leftovers(dir), [""; 0]);
-    assert!(!dir.join("dst/src").exists());
-}
-
-#[test]
 fn sources_named_like_temporary_files_are_copied_like_others() {
     each_fs(|kind, dir| {
         create_dir(dir.join("src")).expect("a directory");
@@ -189,8 +164,12 @@ fn sources_named_like_temporary_files_are_copied_like_others() {
                 let output = cp(dir, &args);
                 assert!(output.status.success(), "{kind} {option}: {output:?}");
                 if option != "--atomic -b" {
-                    let found = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
-                    assert_eq!(found.expect("trees"), [""; 0], "{kind} {option} {pass}");
+                    assert_equal_trees(
+                        &dir.join("src"),
+                        &dir.join("dst"),
+                        Aspects::ALL,
+                        format_args!("{kind} {option} {pass}"),
+                    );
                 }
                 for entry in std::fs::read_dir(dir.join("src")).expect("a directory") {
                     let name = entry.expect("an entry").file_name();
@@ -216,7 +195,6 @@ fn stale_hard_links_at_temporary_names_are_removed() {
         }
         let names = ["a", "b", "c", "d", "e"];
         write(dir.join("src/a"), "data").expect("a file");
-        let time = std::fs::metadata(dir.join("src/a")).expect("it").modified().expect("a time");
         for name in &names[1..] {
             std::fs::hard_link(dir.join("src/a"), dir.join("src").join(name)).expect("a link");
         }
@@ -225,8 +203,7 @@ fn stale_hard_links_at_temporary_names_are_removed() {
         for name in &names[..4] {
             let copy = dir.join("dst").join(name);
             write(&copy, "data").expect("a file");
-            let file = std::fs::File::options().write(true).open(&copy).expect("it");
-            file.set_modified(time).expect("its time");
+            set_time_of(&copy, &dir.join("src/a"));
         }
         for first in names[..4].iter().map(|name| dir.join("dst").join(name)) {
             for name in &names[..4] {
@@ -244,42 +221,30 @@ fn stale_hard_links_at_temporary_names_are_removed() {
             }
             for name in &names[1..4] {
                 std::fs::copy(dir.join("dst/a"), dir.join("dst").join(name)).expect("a copy");
-                let copy = std::fs::File::options().write(true).open(dir.join("dst").join(name));
-                copy.expect("it").set_modified(time).expect("its time");
+                set_time_of(&dir.join("dst").join(name), &dir.join("src/a"));
             }
         }
     });
 }
 
 #[test]
-fn other_arguments_can_complete_a_killed_copy() {
+fn a_dry_run_leaves_what_a_killed_copy_left_and_other_arguments_can_complete_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     make_tree(&dir.join("src"));
     let common = ["-a", COUNTED, "--resume", "--reflink=never"];
-    let (_, ended) = run_for(dir, &[&common[..], &["src", "dst"]].concat(), LARGE as u64 / 2);
+    let args = [&common[..], &["src", "dst"]].concat();
+    let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
     assert!(!ended && dir.join(".dst.haulage-journal").exists());
+    let before = leftovers(dir);
+    assert!(before.len() > 2, "{before:?}");
+    assert!(cp(dir, &[&["--dry-run"], &args[..]].concat()).status.success());
+    assert_eq!(leftovers(dir), before);
     assert!(cp(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
     assert_eq!(leftovers(dir), [""; 0]);
     // The copy is complete, so the first arguments copy into the directory.
-    assert!(cp(dir, &[&common[..], &["src", "dst"]].concat()).status.success());
+    assert!(cp(dir, &args).status.success());
     assert!(dir.join("dst/src/large").exists());
-}
-
-#[test]
-fn a_partial_file_of_a_changed_source_is_not_used() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let dir = dir.path();
-    write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
-    let args = [COUNTED, "--resume", "--reflink=never", "a", "b"];
-    let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
-    assert!(!ended && leftovers(dir).len() == 2);
-    let changed = random_bytes(LARGE, 2);
-    write(dir.join("a"), &changed).expect("other content");
-    let output = cp(dir, &args);
-    assert!(output.status.success(), "{output:?}");
-    assert!(read(dir.join("b")).expect("the copy") == changed);
-    assert_eq!(leftovers(dir), [""; 0]);
 }
 
 #[test]
@@ -295,8 +260,7 @@ fn complete_files_are_skipped_and_changed_files_are_copied() {
     assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
     assert_eq!(inode("dst/large"), before.0, "it was complete");
     assert_ne!(inode("dst/d/3"), before.1, "it was not");
-    let differences = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
-    assert_eq!(differences.expect("trees"), [""; 0]);
+    assert_equal_trees(&dir.join("src"), &dir.join("dst"), Aspects::ALL, "");
     // A pre-existing directory is copied into.
     assert!(cp(dir, &["-a", "--resume", "src", "dst"]).status.success());
     assert!(dir.join("dst/src/large").exists());
@@ -313,10 +277,9 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
     let args = ["--resume", "same", "other", "dst"];
     assert!(cp(dir, &args).status.success());
     // Another file of equal length and time, such as a broken disk makes.
-    let time = std::fs::metadata(dir.join("other")).expect("a file").modified().expect("a time");
     let copy = std::fs::File::options().write(true).open(dir.join("dst/other")).expect("the copy");
     copy.write_all_at(b"broken", 12345).expect("written");
-    copy.set_modified(time).expect("its time");
+    set_time_of(&dir.join("dst/other"), &dir.join("other"));
     let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
     let before = inode("dst/same");
     assert!(cp(dir, &args).status.success());
@@ -326,15 +289,14 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
     assert!(output.status.success(), "{output:?}");
     assert!(read(dir.join("dst/other")).expect("it") == read(dir.join("other")).expect("it"));
     assert_eq!(inode("dst/same"), before, "it was complete");
-    let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-    let methods: Vec<(String, bool)> = receipt
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+    let lines = json_lines(&dir.join("receipt"));
+    let methods: Vec<(String, bool)> = lines
+        .iter()
         .filter(|line| line["record"] == "entry")
         .map(|line| (line["method"].to_string(), line["verified_xxh3_128"].is_string()))
         .collect();
     let expected = |method: &str| (format!("\"{method}\""), true);
-    assert_eq!(methods, [expected("skipped"), expected("copied")], "{receipt}");
+    assert_eq!(methods, [expected("skipped"), expected("copied")], "{lines:?}");
 }
 
 /// In a directory that the run created nothing stale is looked for. What the run itself made goes as the file

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
 use rustix::io::Errno;
-use testfs::{Costs, SlowFs, each_fs, random_bytes};
+use testfs::{Costs, SlowFs, each_fs, random_bytes, set_time_of};
 
-use crate::cp;
+use crate::{HAULAGE, cp, haulage_cp, leftovers};
 
 const LARGE: usize = 24 << 20;
 
@@ -32,11 +32,18 @@ struct Left {
 
 /// Kills a copy of `a` to `b` that has recorded something.
 fn kill_a_copy(dir: &Path) {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    let args = ["cp", "--resume", "--reflink=never", "--limit-rate=24M", "a", "b"];
-    let mut child = command.args(args).current_dir(dir).spawn().expect("haulage runs");
-    // The whole copy takes a second.
-    while std::fs::metadata(journal(dir)).map_or(0, |stat| stat.len()) < 150 {
+    kill_when_recorded(dir, &["--resume", "--reflink=never", "a", "b"], dir);
+}
+
+/// Kills a copy with these arguments, of which the whole would take a second, when its journal in `dst`
+/// has records.
+fn kill_when_recorded(dir: &Path, args: &[&str], dst: &Path) {
+    let mut child = haulage_cp(dir, args).arg("--limit-rate=24M").spawn().expect("haulage runs");
+    let journal_bytes = || {
+        let name = leftovers(dst).into_iter().find(|name| name.ends_with("journal"))?;
+        Some(std::fs::metadata(dst.join(name)).ok()?.len())
+    };
+    while journal_bytes().is_none_or(|bytes| bytes < 150) {
         assert!(child.try_wait().expect("a child").is_none(), "it was too quick");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -68,15 +75,6 @@ impl Left {
     }
 }
 
-fn leftovers(dir: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(dir).expect("a directory");
-    let names = names.map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
-    names.retain(|name| name.contains("haulage-"));
-    names.sort();
-    names
-}
-
 /// Makes a source at the first path, and perhaps a file at the second, the destination.
 type Prepare = fn(&Path, &Path);
 
@@ -97,9 +95,7 @@ const CASES: [(&str, &str, Prepare); 9] = [
         for path in [src, dst] {
             write(path, "short").expect("a file");
         }
-        let time = std::fs::metadata(src).expect("it").modified().expect("a time");
-        let copy = std::fs::File::options().write(true).open(dst).expect("it");
-        copy.set_modified(time).expect("its time");
+        set_time_of(dst, src);
     }),
     ("a newer destination", "-u", |src, dst| {
         large(src, dst);
@@ -168,9 +164,7 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
                 let (src, target) = (dir.join("src/b"), dir.join("target/b"));
                 write(&src, &content).expect("a file");
                 write(&target, if is_complete { &content[..] } else { b"old" }).expect("a file");
-                let time = std::fs::metadata(&src).expect("it").modified().expect("a time");
-                let copy = std::fs::File::options().write(true).open(&target).expect("it");
-                copy.set_modified(time).expect("its time");
+                set_time_of(&target, &src);
                 symlink("../target/b", dir.join("dst/b")).expect("a link");
                 LEFT.put(&dir.join("target"));
                 write(dir.join("target/.b.haulage-new"), "new").expect("a file");
@@ -205,9 +199,10 @@ fn a_stale_partial_file_beside_a_directory_is_removed() {
 
 /// A run that was killed shortly before the rename had given it the attributes that the source had then.
 #[test]
-fn a_partial_file_of_an_earlier_source_gives_no_attribute_to_the_copy() {
+fn a_partial_file_of_an_earlier_source_gives_no_byte_and_no_attribute_to_the_copy() {
+    let content = random_bytes(LARGE, 5);
     each_fs(|kind, dir| {
-        large(&dir.join("a"), dir);
+        write(dir.join("a"), &content).expect("a file");
         LEFT.put(dir);
         let attribute = setxattr(part(dir), "user.earlier", b"value", XattrFlags::empty());
         if attribute == Err(Errno::OPNOTSUPP) {
@@ -216,7 +211,7 @@ fn a_partial_file_of_an_earlier_source_gives_no_attribute_to_the_copy() {
         attribute.expect("an attribute");
         let output = cp(dir, &["-a", "--resume", "--reflink=never", "a", "b"]);
         assert!(output.status.success(), "{kind}: {output:?}");
-        assert!(read(dir.join("b")).expect("the copy") == random_bytes(LARGE, 1), "{kind}");
+        assert!(read(dir.join("b")).expect("the copy") == content, "{kind}");
         let found = getxattr(dir.join("b"), "user.earlier", &mut [0; 8]);
         assert_eq!(found, Err(Errno::NODATA), "{kind}");
         assert_eq!(leftovers(dir), [""; 0], "{kind}");
@@ -329,8 +324,7 @@ fn a_partial_file_that_is_not_private_is_not_continued() {
 fn run_limited(dir: &Path, kib: u32, args: &[&str]) -> Output {
     let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" cp \"$@\"");
     let mut command = testfs::command("bash");
-    let program = env!("CARGO_BIN_EXE_haulage");
-    command.args(["-c", &script, program]).args(args).current_dir(dir).output().expect("a shell")
+    command.args(["-c", &script, HAULAGE]).args(args).current_dir(dir).output().expect("a shell")
 }
 
 #[test]
@@ -393,9 +387,7 @@ fn the_bytes_of_an_incomplete_copy_are_those_that_it_has() {
                 let bytes = std::fs::metadata(dir.join("b")).expect("a part").len();
                 let due = format!("'b' is incomplete: {bytes} of 5368709120 bytes");
                 assert!(said.contains(&due), "{kind} {what} {option}: {said}");
-                let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-                let entry: serde_json::Value =
-                    serde_json::from_str(receipt.lines().next().expect("an entry")).expect("JSON");
+                let entry = &testfs::json_lines(&dir.join("receipt"))[0];
                 let sum = ["data_bytes", "hole_bytes"].map(|key| entry[key].as_u64().unwrap_or(0));
                 assert_eq!(sum.iter().sum::<u64>(), bytes, "{kind} {what} {option}: {entry}");
                 remove_file(dir.join("b")).expect("removed");
@@ -411,7 +403,7 @@ fn a_marker_that_cannot_be_written_is_not_left() {
     create_dir(dir.path().join("src")).expect("a directory");
     let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" cp -r --resume src b";
     let mut command = testfs::command("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_haulage")]).current_dir(dir.path());
+    command.args(["-c", script, HAULAGE]).current_dir(dir.path());
     let output = command.output().expect("a shell");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = testfs::stderr(&output);
@@ -480,13 +472,11 @@ fn a_stale_temporary_is_removed_by_every_way_to_complete_a_copy() {
                 let (src, dst) = (dir.join("src/a"), dir.join("dst/a"));
                 write(&src, random_bytes(len, 1)).expect("a file");
                 write(&dst, random_bytes(old_len, 1)).expect("a file");
-                let time = std::fs::metadata(&src).expect("it").modified().expect("a time");
-                let copy = std::fs::File::options().write(true).open(&dst).expect("it");
-                copy.set_modified(time).expect("its time");
+                set_time_of(&dst, &src);
                 let left = dir.join("dst/.a.haulage-new");
                 write(&left, random_bytes(len, 2)).expect("a file");
                 // In a file system without locks the temporary has to be older than the run.
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(20));
                 let output = cp(dir, &[&["-a", "--resume"], args].concat());
                 assert!(output.status.success(), "{kind} {what} {args:?}: {output:?}");
                 assert!(read(&dst).expect("it") == random_bytes(len, 1), "{kind} {what} {args:?}");
@@ -509,33 +499,16 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
             create_dir(dir.join(name)).expect("a directory");
         }
         write(dir.join("src").join(&name), &content).expect("a file");
-        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-        let args = ["cp", "-r", "--resume", "--reflink=never", "-T", "src", "dst"];
-        let mut child =
-            command.args(args).arg("--limit-rate=24M").current_dir(dir).spawn().expect("it runs");
+        let args = ["-r", "--resume", "--reflink=never", "-T", "src", "dst"];
         let dst = dir.join("dst");
-        let journal_bytes = || {
-            let found = leftovers(&dst).into_iter().find(|name| name.ends_with("journal"));
-            found
-                .and_then(|name| std::fs::metadata(dst.join(name)).ok())
-                .map_or(0, |stat| stat.len())
-        };
-        while journal_bytes() < 150 {
-            assert!(
-                child.try_wait().expect("a child").is_none(),
-                "{kind}: it ended without a journal"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        child.kill().expect("a signal");
-        child.wait().expect("it has ended");
+        kill_when_recorded(dir, &args, &dst);
         // As a run with `--atomic` leaves it that is killed at its rename.
         let part =
             leftovers(&dst).into_iter().find(|name| name.ends_with("part")).expect("it is left");
         write(dst.join(part.replace("haulage-part", "haulage-new")), "new").expect("a file");
         // In a file system without locks the temporary has to be older than the run.
         std::thread::sleep(Duration::from_millis(20));
-        let output = cp(dir, &args[1..]);
+        let output = cp(dir, &args);
         assert!(output.status.success(), "{kind}: {output:?}");
         assert!(read(dst.join(&name)).expect("the copy") == content, "{kind}");
         assert_eq!(leftovers(&dst), [""; 0], "{kind}");

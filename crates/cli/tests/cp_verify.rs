@@ -4,7 +4,10 @@ use std::fs::{create_dir, read, write};
 use std::path::Path;
 
 use serde_json::Value;
-use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, stderr, tree_differences};
+use testfs::{
+    Aspects, FsKind, Lies, SlowFs, assert_equal_trees, each_fs, json_lines, names_in, random_bytes,
+    set_time_of, stderr,
+};
 
 use crate::cp;
 
@@ -15,44 +18,48 @@ fn a_wrong_byte_is_found_wherever_it_is() {
     write(dir.path().join("a"), random_bytes(len, 1)).expect("a file");
     for at in [0, 1, 131_071, 131_072, len as u64 - 1] {
         for options in [&["--verify"][..], &["--verify", "-p"], &["--verify", "--sparse=always"]] {
-            let faults = Faults { wrong_write: Some(at), ..Faults::default() };
-            let Some(faulty) = FaultyFs::mount(Vec::new(), faults) else { return };
-            let dst = faulty.path().join("made");
-            let dst = dst.to_str().expect("a name");
-            let output = cp(dir.path(), &[options, &["a", dst]].concat());
-            let words = format!("cp: '{dst}' differs from 'a' at byte offset {at}\n");
-            assert_eq!(stderr(&output), words, "{options:?}");
-            assert_eq!(output.status.code(), Some(1), "{options:?} {at}");
+            check_wrong_byte(dir.path(), "a", at, options);
         }
-        // What nobody reads back nobody finds.
-        let Some(faulty) =
-            FaultyFs::mount(Vec::new(), Faults { wrong_write: Some(at), ..Faults::default() })
-        else {
-            return;
-        };
-        let dst = faulty.path().join("made");
-        let output = cp(dir.path(), &["a", dst.to_str().expect("a name")]);
-        assert!(output.status.success(), "{at}: {}", stderr(&output));
     }
 }
 
+/// Copies `src` in `dir` to a file system that stores a wrong byte at the offset, which must be found.
+fn check_wrong_byte(dir: &Path, src: &str, at: u64, options: &[&str]) {
+    let lies = Lies { wrong_byte_at: Some(at), ..Lies::default() };
+    let Some(served) = SlowFs::with_source(Vec::new(), lies) else { return };
+    let dst = served.path().join("made");
+    let dst = dst.to_str().expect("a name");
+    let output = cp(dir, &[options, &["--receipt=receipt", src, dst]].concat());
+    let words = format!("cp: '{dst}' differs from '{src}' at byte offset {at}\n");
+    assert_eq!(stderr(&output), words, "{options:?}");
+    assert_eq!(output.status.code(), Some(1), "{options:?} {at}");
+    assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
+}
+
 #[test]
-fn a_wrong_copy_does_not_replace_the_old_file() {
-    let faults = Faults { wrong_reread: Some(200_000), ..Faults::default() };
+fn a_wrong_copy_replaces_nothing_and_leaves_no_partial_file() {
+    let content = random_bytes(6 << 20, 3);
     let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("old"), "old").expect("a file");
-    for name in ["old", "new"] {
-        let content = random_bytes(300_000, 1);
-        let Some(faulty) = FaultyFs::mount(content, faults.clone()) else { return };
-        let src = faulty.source();
-        let src = src.to_str().expect("a name");
-        let output = cp(dir.path(), &["--verify", "--atomic", src, name]);
-        let words = format!("cp: '{name}' differs from '{src}' at byte offset 200000\n");
-        assert_eq!(stderr(&output), words);
-        assert_eq!(output.status.code(), Some(1), "{name}");
+    let dir = dir.path();
+    write(dir.join("old"), "old").expect("a file");
+    for options in
+        [&["--atomic"][..], &["--resume"], &["--resume", "--durable"], &["--atomic", "--durable"]]
+    {
+        for name in ["old", "new"] {
+            let lies = Lies { wrong_reread_at: Some(5 << 20), ..Lies::default() };
+            let Some(served) = SlowFs::with_source(content.clone(), lies) else { return };
+            let src = served.source();
+            let src = src.to_str().expect("a name");
+            let common = ["--verify", "--receipt=receipt", src, name];
+            let output = cp(dir, &[options, &common[..]].concat());
+            let words = format!("cp: '{name}' differs from '{src}' at byte offset {}\n", 5 << 20);
+            assert_eq!(stderr(&output), words, "{options:?}");
+            assert_eq!(output.status.code(), Some(1), "{options:?} {name}");
+            assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
+            assert_eq!(read(dir.join("old")).expect("old"), b"old", "{options:?}");
+            assert_eq!(names_in(dir), ["old", "receipt"], "{options:?}");
+        }
     }
-    assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
-    assert!(!dir.path().join("new").exists());
 }
 
 #[test]
@@ -73,11 +80,13 @@ fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
             let more = ["--verify", "--receipt=receipt", "-a", "s", &dst];
             let output = cp(dir, &[*options, &more].concat());
             assert!(output.status.success(), "{kind} {options:?}: {}", stderr(&output));
-            let differences = tree_differences(&dir.join("s"), &dir.join(&dst), Aspects::ALL);
-            assert_eq!(differences.expect("trees"), [""; 0], "{kind} {options:?}");
-            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-            let lines = receipt.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-            let lines: Vec<Value> = lines.collect();
+            assert_equal_trees(
+                &dir.join("s"),
+                &dir.join(&dst),
+                Aspects::ALL,
+                format_args!("{kind} {options:?}"),
+            );
+            let lines = json_lines(&dir.join("receipt"));
             let line = lines.iter().find(|line| line["src"] == "s/a").expect("a line");
             let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&content));
             assert_eq!(line["verified_xxh3_128"], digest, "{kind} {options:?}");
@@ -112,11 +121,10 @@ fn streams_cannot_be_verified() {
 
 /// The method of each entry in the receipt in `dir`, and whether it has a digest.
 fn methods_and_digests(dir: &Path) -> Vec<(String, bool)> {
-    let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-    let lines = receipt.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    let entries = lines.filter(|line| line["record"] == "entry");
+    let lines = json_lines(&dir.join("receipt"));
+    let entries = lines.iter().filter(|line| line["record"] == "entry");
     let method = |line: &Value| line["method"].as_str().expect("a word").to_owned();
-    entries.map(|line| (method(&line), line["verified_xxh3_128"].is_string())).collect()
+    entries.map(|line| (method(line), line["verified_xxh3_128"].is_string())).collect()
 }
 
 #[test]
@@ -131,47 +139,14 @@ fn a_wrong_byte_is_found_with_every_other_option() {
         std::os::unix::fs::FileExt::write_all_at(&sparse, &random_bytes(1 << 20, at), at)
             .expect("written");
     }
-    for (number, options) in [
-        &["--durable"][..],
-        &["--sparse=always"],
-        &["--sparse=never"],
-        &["--no-cache"],
-        &["--durable", "--sparse=always", "--no-cache"],
-    ]
-    .iter()
-    .enumerate()
-    {
-        let faults = Faults { wrong_write: Some((3 << 20) + 7), ..Faults::default() };
-        let Some(faulty) = FaultyFs::mount(Vec::new(), faults) else { return };
-        let dst = faulty.path().join("made");
-        let dst = dst.to_str().expect("a name");
-        let common = ["--verify", "--receipt=receipt", "s/sparse", dst];
-        let output = cp(dir, &[options, &common[..]].concat());
-        let at = (3 << 20) + 7;
-        let words = format!("cp: '{dst}' differs from 's/sparse' at byte offset {at}\n");
-        assert_eq!(stderr(&output), words, "{number} {options:?}");
-        assert_eq!(output.status.code(), Some(1), "{options:?}");
-        assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
-    }
-}
-
-#[test]
-fn a_wrong_copy_leaves_no_partial_file_and_no_name() {
-    let content = random_bytes(6 << 20, 3);
-    let dir = tempfile::tempdir().expect("a directory");
-    let dir = dir.path();
-    for options in [&["--resume"][..], &["--resume", "--durable"], &["--atomic", "--durable"]] {
-        let faults = Faults { wrong_reread: Some(5 << 20), ..Faults::default() };
-        let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
-        let src = faulty.source();
-        let src = src.to_str().expect("a name");
-        let common = ["--verify", "--receipt=receipt", src, "new"];
-        let output = cp(dir, &[options, &common[..]].concat());
-        let words = format!("cp: 'new' differs from '{src}' at byte offset {}\n", 5 << 20);
-        assert_eq!(stderr(&output), words, "{options:?}");
-        assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
-        let names: Vec<_> = std::fs::read_dir(dir).expect("a directory").collect();
-        assert_eq!(names.len(), 1, "the receipt alone: {names:?}");
+    for options in [
+        &["--verify", "--durable"][..],
+        &["--verify", "--sparse=always"],
+        &["--verify", "--sparse=never"],
+        &["--verify", "--no-cache"],
+        &["--verify", "--durable", "--sparse=always", "--no-cache"],
+    ] {
+        check_wrong_byte(dir, "s/sparse", (3 << 20) + 7, options);
     }
 }
 
@@ -189,8 +164,12 @@ fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
                 let common = ["-a", "--verify", "--receipt=receipt", "-T", "s", "d"];
                 let output = cp(dir, &[options, &common[..]].concat());
                 assert!(output.status.success(), "{kind} {options:?}: {}", stderr(&output));
-                let found = tree_differences(&dir.join("s"), &dir.join("d"), Aspects::ALL);
-                assert_eq!(found.expect("trees"), [""; 0], "{kind} {options:?}");
+                assert_equal_trees(
+                    &dir.join("s"),
+                    &dir.join("d"),
+                    Aspects::ALL,
+                    format_args!("{kind} {options:?}"),
+                );
                 let mut entries = methods_and_digests(dir);
                 entries.sort();
                 let method =
@@ -214,16 +193,6 @@ fn sparse_file(path: &Path, len: u64, data_at: &[u64]) {
     for &at in data_at {
         std::os::unix::fs::FileExt::write_all_at(&file, b"x", at).expect("written");
     }
-}
-
-fn set_time_of(path: &Path, like: &Path) {
-    let time = std::fs::metadata(like).expect("its state").modified().expect("its time");
-    std::fs::File::options()
-        .write(true)
-        .open(path)
-        .expect("it is there")
-        .set_modified(time)
-        .expect("set");
 }
 
 /// To read the holes would take half an hour.
@@ -287,8 +256,8 @@ fn a_hole_is_compared_with_the_data_of_the_other_file() {
 #[test]
 fn holes_of_a_fuse_file_system_are_read() {
     let content = random_bytes(300_000, 5);
-    let faults = Faults { blocks: Some(0), all_hole: true, ..Faults::default() };
-    let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
+    let faults = Lies { no_blocks: true, all_hole: true, ..Lies::default() };
+    let Some(faulty) = SlowFs::with_source(content.clone(), faults) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (faulty.source(), dir.path().join("b"));
     sparse_file(&dst, content.len() as u64, &[]);

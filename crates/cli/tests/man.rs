@@ -5,20 +5,14 @@ use std::process::Command;
 
 use testfs::{skip, test_name};
 
+use crate::commands;
+
 fn haulage(args: &[&str]) -> String {
     let output =
         testfs::command(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{args:?}: {errors}");
     String::from_utf8(output.stdout).expect("text")
-}
-
-/// The names of the commands in the help.
-fn commands() -> Vec<String> {
-    let help = haulage(&["--help"]);
-    let (_, list) = help.split_once("Commands:\n").expect("a list of commands");
-    let lines = list.lines().take_while(|line| !line.is_empty());
-    lines.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
 }
 
 /// All pages, in a directory.
@@ -35,12 +29,12 @@ fn pages() -> (tempfile::TempDir, Vec<PathBuf>) {
 fn each_command_has_a_page() {
     let (dir, files) = pages();
     let mut expected: Vec<PathBuf> =
-        commands().iter().map(|name| dir.path().join(format!("haulage-{name}.1"))).collect();
+        commands().iter().map(|(name, _)| dir.path().join(format!("haulage-{name}.1"))).collect();
     expected.push(dir.path().join("haulage.1"));
     expected.sort();
     assert_eq!(files, expected);
     assert!(files.len() > 10, "{files:?}");
-    for name in commands() {
+    for (name, _) in commands() {
         let file = dir.path().join(format!("haulage-{name}.1"));
         let written = std::fs::read_to_string(file).expect("a page");
         assert_eq!(written, haulage(&["man", &name]), "{name}");
@@ -50,7 +44,7 @@ fn each_command_has_a_page() {
 
 #[test]
 fn a_page_has_all_options_of_the_help() {
-    for name in commands() {
+    for (name, _) in commands() {
         let page = haulage(&["man", &name]).replace("\\-", "-");
         let help = haulage(&[&name, "--help"]);
         // `      --state <STATE>` and `  -o, --output <FILE>` begin an option.

@@ -90,6 +90,7 @@ fn mistakes_are_reported() {
         "is neither a run directory nor a file of haulage tune --json",
     );
     check(&["report", "/nowhere", "--epsilon", "0"], 2, "0.1 to 20");
+    check(&["report", "/nowhere", "--color=sometimes"], 2, "--color");
 }
 
 #[test]
@@ -125,34 +126,6 @@ fn a_failed_page_leaves_the_last_one() {
     assert_eq!(fs::read_to_string(run.join("report.html")).expect("it is there"), "old");
     let left: Vec<String> = testfs::names_in(&run);
     assert!(!left.iter().any(|name| name.contains("part")), "{left:?}");
-}
-
-#[test]
-fn colours_follow_the_option_and_the_environment() {
-    let home = tempfile::tempdir().expect("a directory");
-    let run = small(home.path());
-    let is_coloured = |args: &[&str], variable: Option<&str>| {
-        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-        command.env_remove("NO_COLOR").args(args).arg(text(&run));
-        command.envs(variable.map(|name| (name, "1")));
-        let output = command.output().expect("haulage runs");
-        assert!(output.status.success(), "{args:?}: {}", testfs::stderr(&output));
-        testfs::stdout(&output).contains('\x1b')
-    };
-    let report = ["report", "--text"];
-    let compare = ["compare", text(&run)];
-    for command in [&report[..], &compare[..]] {
-        let with = |option| [command, &[option]].concat();
-        assert!(!is_coloured(command, None), "{command:?} into a pipe");
-        assert!(!is_coloured(&with("--color=auto"), None), "{command:?}");
-        assert!(is_coloured(&with("--color=always"), None), "{command:?}");
-        // What the user says here comes before what is said everywhere.
-        assert!(is_coloured(&with("--color=always"), Some("NO_COLOR")), "{command:?}");
-        assert!(is_coloured(command, Some("CLICOLOR_FORCE")), "{command:?}");
-        assert!(!is_coloured(&with("--color=never"), Some("CLICOLOR_FORCE")), "{command:?}");
-    }
-    let output = haulage(&["report", "--color=sometimes", text(&run)]);
-    assert_eq!(output.status.code(), Some(2), "{}", testfs::stderr(&output));
 }
 
 /// The lines of a run directory are also read if another program has damaged them.

@@ -15,7 +15,7 @@ use haulage::options::{Destination, Options, Request};
 use haulage_mpi::transport::Transport;
 use in_process::{Threads, run_ranks};
 use rustix::io::Errno;
-use testfs::{Aspects, Costs, Faults, FaultyFs, SlowFs, random_bytes, tree_differences};
+use testfs::{Aspects, Costs, Lies, SlowFs, assert_equal_trees, random_bytes};
 
 const MIB: u64 = 1 << 20;
 
@@ -173,8 +173,7 @@ fn make_sparse(path: &Path, bytes: u64) {
 }
 
 fn assert_equal(src: &Path, dst: &Path, shown: &str) {
-    let differences = tree_differences(src, dst, Aspects::ALL).expect("both are read");
-    assert_eq!(differences, Vec::<String>::new(), "{shown}");
+    assert_equal_trees(src, dst, Aspects::ALL, &shown);
 }
 
 /// A tree with one large file.
@@ -312,8 +311,8 @@ fn assert_told_once(failures: &[Diagnostic]) {
 
 #[test]
 fn a_range_that_fails_is_told_once_and_the_file_fails() {
-    let faults = Faults { write_error: Some((70 * MIB, Errno::NOSPC)), ..Faults::default() };
-    let Some(store) = FaultyFs::mount(Vec::new(), faults) else { return };
+    let faults = Lies { write_error: Some((70 * MIB, Errno::NOSPC)), ..Lies::default() };
+    let Some(store) = SlowFs::with_source(Vec::new(), faults) else { return };
     let failures = failures(&copy_into(store.path(), &with_jobs(1)));
     assert_told_once(&failures);
     assert!(failures.iter().any(|failure| matches!(failure, Diagnostic::Incomplete { .. })));
@@ -333,9 +332,9 @@ fn a_full_disk_is_told_once_by_all_ranks_that_meet_it() {
 #[test]
 fn a_wrong_byte_is_noticed_by_the_ranks_that_verify() {
     for at in [3 * MIB, 132 * MIB + 77] {
-        let faults = Faults { wrong_write: Some(at), ..Faults::default() };
+        let faults = Lies { wrong_byte_at: Some(at), ..Lies::default() };
         let options = Options { verify: true, ..with_jobs(1) };
-        let Some(store) = FaultyFs::mount(Vec::new(), faults) else { return };
+        let Some(store) = SlowFs::with_source(Vec::new(), faults) else { return };
         let done = copy_into(store.path(), &options);
         let failures = failures(&done);
         let [Diagnostic::Differs { at: found, .. }] = failures[..] else { panic!("{failures:?}") };

@@ -21,7 +21,7 @@ use haulage_mpi::frame::Frame;
 use haulage_mpi::rank;
 use haulage_mpi::transport::Transport;
 use in_process::{Threads, run_ranks};
-use testfs::{Aspects, tree_differences};
+use testfs::{Aspects, assert_equal_trees};
 
 /// What one rank has done.
 #[derive(Default)]
@@ -164,8 +164,7 @@ fn a_tree_is_copied_once_by_all_ranks() {
         let done: Vec<Arc<Done>> = (0..ranks).map(with_pace).collect();
         let status = run(&done, &request(&[&src], &dst), &with_jobs(jobs));
         assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
-        let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
-        assert_eq!(differences, Vec::<String>::new(), "{shown}");
+        assert_equal_trees(&src, &dst, Aspects::ALL, &shown);
         assert_holes_are_kept(&dst);
         let times = copied(&done);
         let several: Vec<_> = times.iter().filter(|&(_, &times)| times != 1).collect();
@@ -189,8 +188,12 @@ fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
         for turn in 0..2 {
             let (done, status) = copy(ranks, &into, &options);
             assert_eq!((failures(&done), status), (vec![], 0), "{ranks} ranks, turn {turn}");
-            let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
-            assert_eq!(differences, Vec::<String>::new(), "{ranks} ranks, turn {turn}");
+            assert_equal_trees(
+                &src,
+                &dst,
+                Aspects::ALL,
+                format_args!("{ranks} ranks, turn {turn}"),
+            );
             write(src.join("flat/file 7"), "other, longer content").expect("a file");
             write(dst.join("bushes/f0"), "what nobody wants").expect("a file");
         }
@@ -231,9 +234,7 @@ fn a_copy_into_itself_ends_as_that_of_one_process() {
     let failures = failures(&done);
     assert_eq!(status, 1);
     assert!(matches!(failures[..], [Diagnostic::IntoItself { .. }]), "{failures:?}");
-    let differences =
-        tree_differences(&src.join("flat"), &src.join("bushes/src/flat"), Aspects::ALL);
-    assert_eq!(differences.expect("both are read"), Vec::<String>::new());
+    assert_equal_trees(&src.join("flat"), &src.join("bushes/src/flat"), Aspects::ALL, "");
 }
 
 #[test]
@@ -247,8 +248,7 @@ fn a_rank_that_gives_up_keeps_no_other_from_its_part() {
     let done = [helping(0), none, helping(1), helping(2)].map(Arc::new);
     let status = run(&done, &request(&[&src], &dst), &with_jobs(1));
     assert_eq!((failures(&done), status), (vec![], 1));
-    let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
-    assert_eq!(differences, Vec::<String>::new());
+    assert_equal_trees(&src, &dst, Aspects::ALL, "");
     assert!(done[1].copied.lock().expect("no panic").is_empty());
     pace.assert_kept("three of four ranks");
 }
@@ -362,8 +362,7 @@ fn a_rank_of_another_host_takes_nothing_on_a_local_file_system() {
     assert_eq!(status, 1);
     assert_eq!(failures(&done), [Diagnostic::LocalToHost { path: src.clone() }]);
     assert_eq!(*done[1].copied.lock().expect("no panic"), Vec::<PathBuf>::new());
-    let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
-    assert_eq!(differences, Vec::<String>::new());
+    assert_equal_trees(&src, &dst, Aspects::ALL, "");
 }
 
 #[test]

@@ -7,7 +7,6 @@
 //! systems for tests of ENOSPC.
 
 mod disk;
-mod faulty;
 mod lies;
 mod nodes;
 mod program;
@@ -19,10 +18,10 @@ mod terminal;
 mod tree;
 
 pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
-pub use faulty::{Faults, FaultyFs};
 pub use lies::{LengthChange, Lies, WrongSize};
 pub use program::{
-    command, copy_program, handles, json, measuring, names_in, only, stderr, stdout, wait_until,
+    command, copy_program, documented_fields, handles, json, json_lines, measuring, names_in, only,
+    set_time_of, stderr, stdout, wait_until,
 };
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs, small_fs_at};
 pub use served::ServedFs;
@@ -31,7 +30,7 @@ pub use slow::{Costs, SlowFs};
 pub use terminal::{
     Screen, on_terminal, open_terminal, resize_terminal, without_control_sequences,
 };
-pub use tree::{Aspects, Tree, tree_differences};
+pub use tree::{Aspects, Tree, assert_equal_trees, tree_differences};
 
 /// `len` pseudo-random bytes, the same for the same `seed`. No file system stores them as a hole or
 /// shares their pages.

@@ -15,9 +15,10 @@ use crate::nodes::{Nodes, offset_of};
 pub struct Lies {
     /// How far the size that stat(2) reports for a file is from its own.
     pub size: Option<WrongSize>,
-    /// SEEK_DATA finds no data, and SEEK_HOLE finds a hole at every offset, and stat(2) reports no
-    /// blocks.
+    /// SEEK_DATA finds no data, and SEEK_HOLE finds a hole at every offset.
     pub all_hole: bool,
+    /// stat(2) reports no blocks.
+    pub no_blocks: bool,
     /// Directories are listed as files and files as directories.
     pub wrong_types: bool,
     /// Each stat(2) of an open file reports another inode number.
@@ -43,20 +44,28 @@ pub struct Lies {
     pub read_bytes_max: Option<usize>,
     /// Every read at or beyond this offset fails with EIO.
     pub read_error_at: Option<u64>,
+    /// A read beyond this offset does not return until the file system is unmounted.
+    pub read_hangs_at: Option<u64>,
+    /// Every read changes the times of all files by a second.
+    pub reads_change_times: bool,
     /// At the read of this number the file that is read changes.
     pub changes_at_read: Option<(u64, LengthChange)>,
     /// The most bytes that a write takes.
     pub write_bytes_max: Option<usize>,
     /// The write of this number, and all later ones, fail with ENOSPC.
     pub full_at_write: Option<u64>,
+    /// Every write at or beyond this offset fails with this errno.
+    pub write_error: Option<(u64, rustix::io::Errno)>,
     /// A wrong byte is stored at this offset.
     pub wrong_byte_at: Option<u64>,
+    /// A wrong byte is read at this offset after a file was read to its end.
+    pub wrong_reread_at: Option<u64>,
     /// fsync(2) fails with EIO.
     pub fsync_error: bool,
     /// fsync(2) does not return as long as this is so.
     pub holds_fsync: bool,
-    /// close(2) fails with EIO.
-    pub close_error: bool,
+    /// close(2) fails with this errno.
+    pub close_error: Option<rustix::io::Errno>,
     /// Owner, mode and times cannot be set: EPERM.
     pub refuses_attributes: bool,
     /// A file that gets or loses a hard link is modified now, as by a client of NFS that keeps times
@@ -75,8 +84,8 @@ pub struct Lies {
 /// How the reported size of a file differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongSize {
-    /// The reported size is 0.
-    Zero,
+    /// This is the reported size, and the reported blocks are as many as it needs.
+    Is(u64),
     /// So many bytes too few, and at least 0.
     Short(u64),
     /// So many bytes too many.
@@ -101,6 +110,8 @@ pub(crate) struct Liar {
     writes: u64,
     /// The number of capital letters in the name by which each file was looked at last.
     capitals: HashMap<INodeNo, u64>,
+    /// Whether a read returned the end of a file.
+    has_ended: bool,
     /// Files whose times a sync has changed.
     synced: HashSet<INodeNo>,
 }
@@ -121,14 +132,16 @@ impl Liar {
     pub(crate) fn attr(&mut self, mut attr: FileAttr) -> FileAttr {
         self.looks += 1;
         if attr.kind == FileType::RegularFile {
-            attr.size = match self.lies.size {
-                None => attr.size,
-                Some(WrongSize::Zero) => 0,
-                Some(WrongSize::Short(bytes)) => attr.size.saturating_sub(bytes),
-                Some(WrongSize::Long(bytes)) => attr.size + bytes,
-            };
+            match self.lies.size {
+                None => {}
+                Some(WrongSize::Is(bytes)) => {
+                    (attr.size, attr.blocks) = (bytes, bytes.div_ceil(512));
+                }
+                Some(WrongSize::Short(bytes)) => attr.size = attr.size.saturating_sub(bytes),
+                Some(WrongSize::Long(bytes)) => attr.size += bytes,
+            }
         }
-        if self.lies.all_hole {
+        if self.lies.no_blocks {
             attr.blocks = 0;
         }
         if self.lies.changing_inodes && attr.ino != INodeNo::ROOT {
@@ -140,6 +153,10 @@ impl Liar {
         }
         if self.lies.one_inode {
             attr.ino = INodeNo::ROOT;
+        }
+        if self.lies.reads_change_times {
+            attr.mtime += Duration::from_secs(self.reads);
+            attr.ctime += Duration::from_secs(self.reads);
         }
         if self.lies.time_backward {
             attr.mtime -= Duration::from_secs(self.looks);
@@ -192,6 +209,17 @@ impl Liar {
         nodes.change(ino, crate::nodes::Change { size: Some(len), ..Default::default() });
     }
 
+    pub(crate) fn read_hangs(&self, end: u64) -> bool {
+        self.lies.read_hangs_at.is_some_and(|at| end > at)
+    }
+
+    /// What a read returns instead of these bytes of a file.
+    pub(crate) fn read_bytes<'d>(&mut self, offset: u64, bytes: &'d [u8]) -> Cow<'d, [u8]> {
+        let wrong = self.lies.wrong_reread_at.filter(|_| self.has_ended);
+        self.has_ended |= bytes.is_empty();
+        with_wrong_byte(offset, bytes, wrong)
+    }
+
     /// What is stored of the data of a write.
     pub(crate) fn written<'d>(
         &mut self,
@@ -202,13 +230,14 @@ impl Liar {
         if self.lies.full_at_write.is_some_and(|at| self.writes >= at) {
             return Err(Errno::ENOSPC);
         }
-        let mut data =
-            Cow::Borrowed(&data[..data.len().min(self.lies.write_bytes_max.unwrap_or(usize::MAX))]);
-        let wrong = self.lies.wrong_byte_at.and_then(|at| at.checked_sub(offset)).map(offset_of);
-        if let Some(index) = wrong.filter(|index| *index < data.len()) {
-            data.to_mut()[index] ^= 1;
+        let mut len = data.len().min(self.lies.write_bytes_max.unwrap_or(usize::MAX));
+        if let Some((end, errno)) = self.lies.write_error {
+            if offset >= end {
+                return Err(error(errno));
+            }
+            len = len.min(offset_of(end - offset));
         }
-        Ok(data)
+        Ok(with_wrong_byte(offset, &data[..len], self.lies.wrong_byte_at))
     }
 
     pub(crate) fn holds_fsync(&self) -> bool {
@@ -220,7 +249,7 @@ impl Liar {
     }
 
     pub(crate) fn close(&self) -> Result<(), Errno> {
-        if self.lies.close_error { Err(Errno::EIO) } else { Ok(()) }
+        self.lies.close_error.map_or(Ok(()), |errno| Err(error(errno)))
     }
 
     pub(crate) fn refuses_attributes(&self) -> bool {
@@ -274,4 +303,19 @@ impl Liar {
             (false, kind) => kind,
         }
     }
+}
+
+/// A bit of the byte at offset `wrong` of a file is another one, if `bytes`, which are at `offset`,
+/// include it.
+fn with_wrong_byte(offset: u64, bytes: &[u8], wrong: Option<u64>) -> Cow<'_, [u8]> {
+    let mut bytes = Cow::Borrowed(bytes);
+    let index = wrong.and_then(|at| at.checked_sub(offset)).map(offset_of);
+    if let Some(index) = index.filter(|index| *index < bytes.len()) {
+        bytes.to_mut()[index] ^= 1;
+    }
+    bytes
+}
+
+fn error(errno: rustix::io::Errno) -> Errno {
+    Errno::from_i32(errno.raw_os_error())
 }

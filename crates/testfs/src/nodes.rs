@@ -3,12 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use fuser::{
-    Errno, FileAttr, FileType, Generation, INodeNo, RenameFlags, ReplyAttr, ReplyEntry, Request,
-    TimeOrNow,
-};
+use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
 
 /// The inodes of a file system.
 #[derive(Debug)]
@@ -69,9 +66,6 @@ impl Change {
         mtime: Some(TimeOrNow::Now),
     };
 }
-
-/// The kernel caches no names and attributes, so every lookup reaches this process.
-pub(crate) const TTL: Duration = Duration::ZERO;
 
 /// An offset or a length as an index.
 pub(crate) fn offset_of(bytes: u64) -> usize {
@@ -340,21 +334,5 @@ fn time_of(time: TimeOrNow) -> SystemTime {
     match time {
         TimeOrNow::SpecificTime(time) => time,
         TimeOrNow::Now => SystemTime::now(),
-    }
-}
-
-/// Replies to a request for attributes.
-pub(crate) fn reply_attr(attr: Option<FileAttr>, reply: ReplyAttr) {
-    match attr {
-        Some(attr) => reply.attr(&TTL, &attr),
-        None => reply.error(Errno::ENOENT),
-    }
-}
-
-/// Replies to a lookup.
-pub(crate) fn reply_entry(attr: Option<FileAttr>, reply: ReplyEntry) {
-    match attr {
-        Some(attr) => reply.entry(&TTL, &attr, Generation(0)),
-        None => reply.error(Errno::ENOENT),
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the program under test without the user's profile and certificates, and reads its output.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
@@ -79,6 +80,56 @@ pub fn stderr(output: &Output) -> String {
 pub fn json(path: &Path) -> serde_json::Value {
     let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The values in the lines of a JSON file.
+///
+/// # Panics
+/// If it cannot be read, or a line is not whole or not JSON.
+#[must_use]
+pub fn json_lines(path: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(text.ends_with('\n'), "{}: the last line is not whole", path.display());
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+/// Gives a file the modification time of another.
+///
+/// # Panics
+/// If that fails.
+pub fn set_time_of(path: &Path, like: &Path) {
+    let time = std::fs::metadata(like).and_then(|like| like.modified()).expect("the other file");
+    let file = std::fs::File::options().write(true).open(path).expect("the file");
+    file.set_modified(time).expect("a time is set");
+}
+
+/// The fields that the tables of a document describe, by section: the names in marks in the first column. `.name`
+/// has the parent of the first name of its row.
+///
+/// # Panics
+/// If a section has a field twice.
+#[must_use]
+pub fn documented_fields(document: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut section = String::new();
+    for line in document.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            section = heading.to_owned();
+        } else if let Some(row) = line.strip_prefix("| `") {
+            let (names, _) = row.split_once(" | ").expect("a row has columns");
+            let fields = sections.entry(section.clone()).or_default();
+            let names = names.trim_end_matches('`');
+            let first = names.split('`').next().expect("a name");
+            let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
+            for name in names.split("`, `") {
+                let name =
+                    if name.starts_with('.') { format!("{parent}{name}") } else { name.to_owned() };
+                assert!(fields.insert(name.clone()), "{section}: {name} is there twice");
+            }
+        }
+    }
+    sections
 }
 
 /// The names in a directory, sorted.

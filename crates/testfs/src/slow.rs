@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -63,8 +64,16 @@ pub struct SlowFs {
     served_bytes: Arc<AtomicU64>,
     nodes: Arc<Mutex<Nodes>>,
     liar: Arc<Mutex<Liar>>,
+    hanging: Hanging,
     dir: tempfile::TempDir,
 }
+
+/// Reads without a reply. `None` after they were made to fail; later ones fail at once. While a
+/// read hangs, the file system cannot be unmounted and the process cannot be killed.
+type Hanging = Arc<Mutex<Option<Vec<ReplyData>>>>;
+
+/// The name of the file of [`SlowFs::with_source`].
+const SOURCE: &str = "source";
 
 impl SlowFs {
     /// Mounts an empty one. `None` after a reported skip, if nothing can be mounted.
@@ -77,6 +86,22 @@ impl SlowFs {
         let nodes = Nodes::new(costs.ignores_case, costs.stores_text);
         let store = (Arc::new(Mutex::new(nodes)), Arc::default());
         SlowFs::mount_store(costs, writes, served_bytes, store)
+    }
+
+    /// Mounts one with the file `source` of this content, of which it tells these lies, past the page
+    /// cache. `None` after a reported skip, if nothing can be mounted.
+    ///
+    /// # Panics
+    /// If no directory can be created to mount it on.
+    #[must_use]
+    pub fn with_source(content: Vec<u8>, lies: Lies) -> Option<SlowFs> {
+        let served = SlowFs::mount(Costs { direct_io: true, ..Costs::default() })?;
+        let (node, attrs) = (Node::File(content), (0o644, Owner::here()));
+        let mut nodes = served.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        nodes.add(INodeNo::ROOT, OsStr::new(SOURCE), node, attrs).expect("it is the first");
+        drop(nodes);
+        served.lie(lies);
+        Some(served)
     }
 
     /// Another mount of the same store, with caches of its own, as another host has it. `None` after a
@@ -98,8 +123,10 @@ impl SlowFs {
         (nodes, liar): (Arc<Mutex<Nodes>>, Arc<Mutex<Liar>>),
     ) -> Option<SlowFs> {
         let dir = tempfile::tempdir().expect("a directory");
+        let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
         let slow = Slow {
             costs,
+            hanging: hanging.clone(),
             race_is_due: AtomicBool::new(costs.rename_loses_race),
             writes: writes.clone(),
             served_bytes: served_bytes.clone(),
@@ -114,7 +141,7 @@ impl SlowFs {
         match fuser::spawn_mount(slow, dir.path(), &config) {
             Ok(session) => {
                 let session = Some(session);
-                Some(SlowFs { costs, session, writes, served_bytes, nodes, liar, dir })
+                Some(SlowFs { costs, session, writes, served_bytes, nodes, liar, hanging, dir })
             }
             Err(error) => {
                 skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
@@ -127,6 +154,19 @@ impl SlowFs {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The path of the file of [`SlowFs::with_source`].
+    #[must_use]
+    pub fn source(&self) -> PathBuf {
+        self.path().join(SOURCE)
+    }
+
+    /// Whether a read waits for a reply that does not come.
+    #[must_use]
+    pub fn hangs(&self) -> bool {
+        let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
+        hanging.as_ref().is_some_and(|replies| !replies.is_empty())
     }
 
     /// Lies from now on. The default ends it.
@@ -163,15 +203,24 @@ impl Drop for SlowFs {
     fn drop(&mut self) {
         // No request is held back any more.
         self.lie(Lies::default());
+        let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for reply in hanging.into_iter().flatten() {
+            reply.error(Errno::EIO);
+        }
         // The directory can be removed only when nothing is mounted on it.
         if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
-            eprintln!("{} stays mounted: {error}", self.path().display());
+            // The kernel may release the last file shortly after its process has ended.
+            let detached = Command::new("umount").arg("-l").arg(self.path()).status();
+            if !detached.is_ok_and(|status| status.success()) {
+                eprintln!("{} stays mounted: {error}", self.path().display());
+            }
         }
     }
 }
 
 struct Slow {
     costs: Costs,
+    hanging: Hanging,
     /// Whether the file of [`Costs::rename_loses_race`] is still to be created.
     race_is_due: AtomicBool,
     writes: Arc<AtomicU64>,
@@ -491,12 +540,19 @@ impl Filesystem for Slow {
             return reply.error(Errno::EACCES);
         }
         liar.change(&mut nodes, ino);
+        if liar.read_hangs(offset + u64::from(size)) {
+            let mut hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
+            return match &mut *hanging {
+                Some(hanging) => hanging.push(reply),
+                None => reply.error(Errno::EIO),
+            };
+        }
         let len = match liar.read_len(offset, offset_of(size.into())) {
             Ok(len) => len,
             Err(errno) => return reply.error(errno),
         };
         match nodes.read(ino, offset, len) {
-            Ok(bytes) => reply.data(bytes),
+            Ok(bytes) => reply.data(&liar.read_bytes(offset, bytes)),
             Err(errno) => reply.error(errno),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -68,6 +69,16 @@ struct Entry {
 /// If one of them cannot be read.
 pub fn tree_differences(left: &Path, right: &Path, aspects: Aspects) -> io::Result<Vec<String>> {
     Ok(Tree::read(left)?.differences(&Tree::read(right)?, aspects))
+}
+
+/// Fails the test `what` unless the trees at `left` and `right` are equal.
+///
+/// # Panics
+/// If they differ, or one of them cannot be read.
+#[track_caller]
+pub fn assert_equal_trees(left: &Path, right: &Path, aspects: Aspects, what: impl fmt::Display) {
+    let found = tree_differences(left, right, aspects).expect("both trees can be read");
+    assert!(found.is_empty(), "{what}: {found:#?}");
 }
 
 impl Tree {

@@ -118,13 +118,6 @@ fn extended_attributes_are_compared() {
     });
 }
 
-#[test]
-fn random_bytes_are_the_same_for_a_seed_only() {
-    assert_eq!(random_bytes(5000, 3), random_bytes(5000, 3));
-    assert_ne!(random_bytes(5000, 3), random_bytes(5000, 4));
-    assert_eq!(random_bytes(5000, 3).len(), 5000);
-}
-
 fn change_a_byte(root: &Path) {
     let mut bytes = fs::read(root.join("dir/file")).unwrap();
     bytes[131_072 + 5] ^= 1;

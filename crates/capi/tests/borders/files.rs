@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use testfs::{Faults, FaultyFs, FsKind, random_bytes, small_fs};
+use testfs::{FsKind, Lies, SlowFs, WrongSize, random_bytes, small_fs};
 
 use crate::border::{Border, NO_ERRNO, What};
 
@@ -47,9 +47,9 @@ fn short_reads_lose_nothing_and_an_error_is_one() {
     let bytes = random_bytes(300_000, 1);
     let home = tempfile::tempdir().expect("a directory");
     let dst = home.path().join("dst");
-    let check = |content: Vec<u8>, faults: Faults, errno: i32| {
+    let check = |content: Vec<u8>, faults: Lies, errno: i32| {
         let what = format!("{faults:?}");
-        let Some(faulty) = FaultyFs::mount(content, faults) else { return };
+        let Some(faulty) = SlowFs::with_source(content, faults) else { return };
         for (border, copied) in calls() {
             let found = border.copy(copied, &faulty.source(), &dst);
             assert_eq!(found, errno, "{border:?}, {copied:?}, {what}");
@@ -57,16 +57,15 @@ fn short_reads_lose_nothing_and_an_error_is_one() {
             assert!(errno != 0 || is_whole(), "{border:?}, {copied:?}, {what}");
         }
     };
-    let none = Faults::default;
-    check(bytes.clone(), Faults { read_bytes_max: Some(777), ..none() }, 0);
-    let read_error = Some((200_000, rustix::io::Errno::IO));
-    check(bytes.clone(), Faults { read_error, ..none() }, EIO);
+    let none = Lies::default;
+    check(bytes.clone(), Lies { read_bytes_max: Some(777), ..none() }, 0);
+    check(bytes.clone(), Lies { read_error_at: Some(200_000), ..none() }, EIO);
     // It has half of the bytes that it says.
-    check(bytes.clone(), Faults { size: Some(600_000), ..none() }, EIO);
+    check(bytes.clone(), Lies { size: Some(WrongSize::Is(600_000)), ..none() }, EIO);
     // All of it is called a hole, as some network file systems do.
-    check(bytes.clone(), Faults { all_hole: true, blocks: Some(0), ..none() }, 0);
+    check(bytes.clone(), Lies { all_hole: true, no_blocks: true, ..none() }, 0);
     // More than it says: it is read to its end.
-    check(bytes.clone(), Faults { size: Some(100), ..none() }, 0);
+    check(bytes.clone(), Lies { size: Some(WrongSize::Is(100)), ..none() }, 0);
 }
 
 #[test]
@@ -75,15 +74,12 @@ fn an_error_of_the_destination_is_one() {
     let src = home.path().join("src");
     fs::write(&src, random_bytes(300_000, 1)).expect("a file");
     for (faults, errno) in [
-        (Faults { write_error: Some((0, rustix::io::Errno::IO)), ..Faults::default() }, EIO),
-        (
-            Faults { write_error: Some((200_000, rustix::io::Errno::DQUOT)), ..Faults::default() },
-            122,
-        ),
-        (Faults { close_error: Some(rustix::io::Errno::DQUOT), ..Faults::default() }, 122),
+        (Lies { write_error: Some((0, rustix::io::Errno::IO)), ..Lies::default() }, EIO),
+        (Lies { write_error: Some((200_000, rustix::io::Errno::DQUOT)), ..Lies::default() }, 122),
+        (Lies { close_error: Some(rustix::io::Errno::DQUOT), ..Lies::default() }, 122),
     ] {
         let what = format!("{faults:?}");
-        let Some(faulty) = FaultyFs::mount(Vec::new(), faults) else { return };
+        let Some(faulty) = SlowFs::with_source(Vec::new(), faults) else { return };
         for (number, (border, copied)) in calls().enumerate() {
             let dst = faulty.path().join(number.to_string());
             assert_eq!(border.copy(copied, &src, &dst), errno, "{border:?}, {copied:?}, {what}");

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
-use testfs::{Aspects, FsKind, is_root, small_fs, tree_differences};
+use testfs::{Aspects, FsKind, assert_equal_trees, is_root, small_fs};
 
 use crate::border::{Border, What};
 
@@ -239,9 +239,7 @@ fn directories_get_their_modes_after_their_entries_and_no_file_is_open_to_others
         let dst = at(&format!("{border:?}"));
         assert_eq!(border.copy(What::Tree, &at("src"), &dst), 0, "{border:?}");
         let mode = |name: &str| dst.join(name).metadata().expect("it is there").mode() & 0o777;
-        let content =
-            tree_differences(&at("src"), &dst, Aspects::CONTENT).expect("both can be read");
-        assert_eq!(content, Vec::<String>::new(), "{border:?}");
+        assert_equal_trees(&at("src"), &dst, Aspects::CONTENT, format_args!("{border:?}"));
         assert_eq!(mode("closed/private") & 0o177, 0, "{border:?}");
         if border != Border::Copyfile {
             assert_eq!(mode("closed") & 0o222, 0, "{border:?}");

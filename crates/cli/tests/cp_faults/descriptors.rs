@@ -6,7 +6,7 @@ use std::process::Command;
 
 use testfs::{skip, stderr, test_name};
 
-use super::haulage;
+use crate::{HAULAGE, strace, within};
 
 #[test]
 fn force_removes_no_destination_if_descriptors_run_out() {
@@ -14,14 +14,10 @@ fn force_removes_no_destination_if_descriptors_run_out() {
     write(dir.path().join("a"), "new").expect("a file");
     for errno in ["EMFILE", "ENFILE", "ENOMEM", "EIO"] {
         write(dir.path().join("b"), "old").expect("a file");
-        let mut command = Command::new("strace");
-        command.args(["-f", "-o", "trace", "-P", "b", "-e"]);
         // The first call asks whether it is a directory.
-        command.arg(format!("inject=openat:error={errno}:when=2+"));
-        command.args([haulage(), "cp", "-f", "a", "b"]).current_dir(dir.path());
-        let Ok(output) = command.output() else {
-            return skip(&test_name(), "strace cannot be run here");
-        };
+        let inject = format!("inject=openat:error={errno}:when=2+");
+        let options = ["-P", "b", "-e", &inject];
+        let Some(output) = strace(dir.path(), &options, &["-f", "a", "b"]) else { return };
         assert_eq!(output.status.code(), Some(1), "{errno}: {}", stderr(&output));
         assert!(stderr(&output).contains("'b'"), "{errno}: {}", stderr(&output));
         assert_eq!(read(dir.path().join("b")).expect("the old file"), b"old", "{errno}");
@@ -43,13 +39,9 @@ fn a_destination_that_cannot_be_opened_is_not_taken_for_a_file() {
     ];
     for (errno, words) in errnos {
         for option in ["-a", "--parents", "--resume"] {
-            let mut command = Command::new("strace");
-            command.args(["-f", "-o", "trace", "-P", "d", "-e"]);
-            command.arg(format!("inject=openat:error={errno}"));
-            command.args([haulage(), "cp", option, "a", "d"]).current_dir(dir.path());
-            let Ok(output) = command.output() else {
-                return skip(&test_name(), "strace cannot be run here");
-            };
+            let inject = format!("inject=openat:error={errno}");
+            let options = ["-P", "d", "-e", &inject];
+            let Some(output) = strace(dir.path(), &options, &[option, "a", "d"]) else { return };
             let expected = format!("cp: target 'd': {words}\n");
             assert!(stderr(&output).ends_with(&expected), "{option}: {}", stderr(&output));
             assert_eq!(output.status.code(), Some(1), "{option} {errno}");
@@ -64,11 +56,8 @@ fn a_deep_tree_needs_few_descriptors() {
     std::fs::create_dir_all(dir.path().join("s").join(&deepest)).expect("a tree");
     write(dir.path().join("s").join(&deepest).join("f"), "1").expect("a file");
     for limit in ["24", "40", "64", "80"] {
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--nofile={limit}:{limit}")).args([haulage(), "cp", "-a", "s", limit]);
-        let Ok(output) = command.current_dir(dir.path()).output() else {
-            return skip(&test_name(), "prlimit cannot be run here");
-        };
+        let limits = format!("--nofile={limit}:{limit}");
+        let Some(output) = within(dir.path(), &limits, &["-a", "s", limit]) else { return };
         assert!(output.status.success(), "{limit}: {}", stderr(&output));
         let copy = dir.path().join(limit).join(&deepest).join("f");
         assert_eq!(read(copy).expect("the copy"), b"1", "{limit}");
@@ -92,7 +81,7 @@ fn descriptors_that_others_have_taken_are_done_without() {
             9 + taken
         );
         let mut command = Command::new("prlimit");
-        command.arg(format!("--nofile={limit}:{limit}")).args(["bash", "-c", &script, haulage()]);
+        command.arg(format!("--nofile={limit}:{limit}")).args(["bash", "-c", &script, HAULAGE]);
         let output = match command.current_dir(dir.path()).output() {
             Ok(output) if output.status.code() != Some(127) => output,
             _ => return skip(&test_name(), "prlimit or bash cannot be run here"),
@@ -118,12 +107,9 @@ fn parents_of_many_operands_need_few_descriptors() {
     }
     // The second name of each is met when the directory of the first has long been left.
     let again = names.iter().map(|name| name.replace('f', "g"));
-    let mut command = Command::new("prlimit");
-    command.args(["--nofile=40:40", haulage(), "cp", "-a", "-t", "t", "--parents"]);
-    command.args(&names).args(again).current_dir(dir.path());
-    let Ok(output) = command.output() else {
-        return skip(&test_name(), "prlimit cannot be run here");
-    };
+    let options = ["-a", "-t", "t", "--parents"].map(str::to_owned);
+    let args: Vec<String> = options.into_iter().chain(names.clone()).chain(again).collect();
+    let Some(output) = within(dir.path(), "--nofile=40:40", &args) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
     for name in &names {
         let copy = dir.path().join("t").join(name);
@@ -148,11 +134,8 @@ fn many_links_to_directories_need_few_descriptors() {
         write(&first, number.to_string()).expect("a file");
         std::fs::hard_link(first, at(format!("s/second/{number}/g"))).expect("a link");
     }
-    let mut command = Command::new("prlimit");
-    command.args(["--nofile=40:40", haulage(), "cp", "-aT", "--keep-directory-symlink", "s", "d"]);
-    let Ok(output) = command.current_dir(dir.path()).output() else {
-        return skip(&test_name(), "prlimit cannot be run here");
-    };
+    let args = ["-aT", "--keep-directory-symlink", "s", "d"];
+    let Some(output) = within(dir.path(), "--nofile=40:40", &args) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
     for number in 0..100 {
         let [first, second] = [format!("out/{number}/f"), format!("d/second/{number}/g")]

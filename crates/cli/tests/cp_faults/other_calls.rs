@@ -7,7 +7,7 @@ use std::process::Command;
 
 use testfs::{is_root, random_bytes, skip, stderr, test_name};
 
-use super::{calls, haulage, with_faults};
+use crate::{HAULAGE, calls, strace, with_faults};
 
 /// A copy without the attributes that could not be listed counts them as lost.
 #[test]
@@ -40,16 +40,14 @@ fn attributes_that_cannot_be_listed_are_counted() {
         assert_eq!(messages, format!("{prefix}{said}"), "{what}");
         let counted = "attributes lost           1 entry\n";
         assert!(stderr.contains(counted), "{what}: {stderr}");
-        let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
-        let lines: Vec<serde_json::Value> =
-            receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let lines = testfs::json_lines(&dir.path().join("receipt"));
         let lost = lines[0]["lost"].as_array().expect("a list");
         let all = |list: &[&str]| {
             list.iter().all(|kind| lost.iter().any(|loss| loss["attribute"] == *kind))
         };
         assert!(
             all(&["xattr"]) && lost.iter().all(|loss| loss["errno"]["name"] == errno),
-            "{receipt}"
+            "{lines:?}"
         );
         assert_eq!(lines[1]["with_losses"], 1, "{what}");
         std::fs::remove_file(dir.path().join("b")).expect("removed");
@@ -198,9 +196,7 @@ fn receipts_need_no_uname() {
         assert!(calls(dir, "(INJECTED)") > 0, "{errno}");
         let copied = std::fs::read_dir(dir.join("t")).expect("the copy").count();
         assert_eq!(copied, 1, "{errno}");
-        let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
-        let summary = receipt.lines().last().expect("a summary");
-        let summary: serde_json::Value = serde_json::from_str(summary).expect("JSON");
+        let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("a summary");
         assert!(summary["kernel"].is_null(), "{errno}: {summary}");
         std::fs::remove_dir_all(dir.join("t")).expect("removed");
     }
@@ -341,13 +337,10 @@ fn the_temporary_of_a_hard_link_is_named() {
         for name in ["a", "b"] {
             write(dir.join(t).join(name), "old").expect("a file");
         }
-        let mut command = Command::new("strace");
-        command.args(["-f", "-o", "trace", "-P", ".b.haulage-new"]);
-        command.args(["-e", &format!("inject={fault}"), "-e", "inject=unlinkat:error=EIO"]);
-        command.args([haulage(), "cp", "-a", "--atomic", "s/a", "s/b", t]);
-        let Ok(output) = command.current_dir(dir).output() else {
-            return skip(&test_name(), "strace cannot be run here");
-        };
+        let fault = format!("inject={fault}");
+        let options = ["-P", ".b.haulage-new", "-e", &fault, "-e", "inject=unlinkat:error=EIO"];
+        let args = ["-a", "--atomic", "s/a", "s/b", t];
+        let Some(output) = strace(dir, &options, &args) else { return };
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         let left = format!("cp: warning: cannot remove '{t}/.b.haulage-new', which is left over");
@@ -406,7 +399,7 @@ fn the_modes_of_special_files_are_kept_without_proc() {
         chown(&path, Some(1), Some(2)).expect(name);
         set_permissions(&path, Permissions::from_mode(0o6751)).expect(name);
     }
-    let script = format!("mount -t tmpfs none /proc && exec {} cp -a s t", haulage());
+    let script = format!("mount -t tmpfs none /proc && exec {HAULAGE} cp -a s t");
     let mut command = Command::new("unshare");
     let output = command.args(["-m", "sh", "-c", &script]).current_dir(dir).output();
     let output = output.expect("unshare runs");
@@ -417,8 +410,7 @@ fn the_modes_of_special_files_are_kept_without_proc() {
         return skip(&test_name(), "the kernel has no fchmodat2");
     }
     assert!(output.status.success(), "{}", stderr(&output));
-    let found = testfs::tree_differences(&dir.join("s"), &dir.join("t"), testfs::Aspects::ALL);
-    assert_eq!(found.expect("trees"), [""; 0]);
+    testfs::assert_equal_trees(&dir.join("s"), &dir.join("t"), testfs::Aspects::ALL, "");
 }
 
 fn has_fchmodat2() -> bool {

@@ -1,11 +1,10 @@
 //! Calls that move data, and close(2).
 
 use std::fs::{create_dir, metadata, read, write};
-use std::process::Command;
 
-use testfs::{FsKind, each_fs, random_bytes, skip, stderr, test_name};
+use testfs::{FsKind, each_fs, random_bytes, stderr};
 
-use super::{calls, haulage, with_faults};
+use crate::{calls, strace, with_faults};
 
 /// The engine that copies between network file systems, selected here by option.
 const KERNEL_COPY: &str = "--engine=copy_file_range";
@@ -70,13 +69,9 @@ fn an_error_at_close_is_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "content").expect("a file");
     write(dir.path().join("b"), "old").expect("a file");
-    let mut command = Command::new("strace");
-    command.args(["-f", "-o", "trace", "-P"]).arg(dir.path().join("b"));
-    command.args(["-e", "inject=close:error=EDQUOT", haulage(), "cp", "a"]);
-    let output = command.arg(dir.path().join("b")).current_dir(dir.path()).output();
-    let Ok(output) = output else {
-        return skip(&test_name(), "strace cannot be run here");
-    };
+    let dst = dir.path().join("b").to_str().expect("a plain name").to_owned();
+    let options = ["-P", &dst, "-e", "inject=close:error=EDQUOT"];
+    let Some(output) = strace(dir.path(), &options, &["a", &dst]) else { return };
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(said.contains("failed to close '"), "{said}");
@@ -93,17 +88,15 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
     let args = ["-r", "--durable", "--receipt=receipt", "src", "dst"];
     let Some(output) = with_faults(dir.path(), &["inject=fsync:error=EIO"], &args) else { return };
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
-    let lines: Vec<serde_json::Value> =
-        receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines = testfs::json_lines(&dir.path().join("receipt"));
     let entries: Vec<_> = lines.iter().filter(|line| line["record"] == "entry").collect();
-    assert_eq!(entries.len(), 4, "{receipt}");
+    assert_eq!(entries.len(), 4, "{lines:?}");
     for entry in entries {
-        assert_eq!(entry["method"], "failed", "{receipt}");
-        assert_eq!(entry["failures"][0]["errno"]["name"], "EIO", "{receipt}");
+        assert_eq!(entry["method"], "failed", "{entry}");
+        assert_eq!(entry["failures"][0]["errno"]["name"], "EIO", "{entry}");
     }
     // The directory above is no entry, and could not be synced either.
-    assert_eq!(lines.last().expect("a summary")["failures"], 5, "{receipt}");
+    assert_eq!(lines.last().expect("a summary")["failures"], 5, "{lines:?}");
 }
 
 #[test]
@@ -144,21 +137,9 @@ fn a_lease_on_either_file_is_waited_for() {
     for leased in ["a", "b"] {
         write(dir.path().join("a"), "new").expect("a file");
         write(dir.path().join("b"), "old").expect("a file");
-        let mut command = Command::new("strace");
         // What open(2) with O_NONBLOCK returns while another process has a lease on the file.
-        command.args([
-            "-f",
-            "-o",
-            "trace",
-            "-P",
-            leased,
-            "-e",
-            "inject=openat:error=EAGAIN:when=1",
-        ]);
-        command.args([haulage(), "cp", "a", "b"]).current_dir(dir.path());
-        let Ok(output) = command.output() else {
-            return skip(&test_name(), "strace cannot be run here");
-        };
+        let options = ["-P", leased, "-e", "inject=openat:error=EAGAIN:when=1"];
+        let Some(output) = strace(dir.path(), &options, &["a", "b"]) else { return };
         assert!(output.status.success(), "{leased}: {}", stderr(&output));
         assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{leased}");
         assert_eq!(read(dir.path().join("b")).expect("the copy"), b"new", "{leased}");

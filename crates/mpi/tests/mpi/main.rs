@@ -11,7 +11,7 @@ mod store;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use testfs::{Aspects, stderr, tree_differences};
+use testfs::{Aspects, assert_equal_trees, stderr};
 
 /// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
 fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
@@ -44,8 +44,7 @@ fn start_quietly(dir: &Path, ranks: usize, args: &[&str]) -> Child {
 }
 
 fn assert_equal(src: &Path, dst: &Path, shown: &str) {
-    let differences = tree_differences(src, dst, Aspects::ALL).expect("both are read");
-    assert_eq!(differences, Vec::<String>::new(), "{shown}");
+    assert_equal_trees(src, dst, Aspects::ALL, &shown);
 }
 
 /// The lines of messages of `cp`, without what mpirun adds.

@@ -49,14 +49,14 @@ const fn lie(name: &'static str, side: Side, tell: fn(&mut Lies, &mut Rng)) -> L
 use Side::{Destination, Source};
 
 const LIES: &[Lie] = &[
-    lie("size zero", Source, |lies, _| lies.size = Some(WrongSize::Zero)),
+    lie("size zero", Source, |lies, _| lies.size = Some(WrongSize::Is(0))),
     lie("size too small", Source, |lies, rng| {
         lies.size = Some(WrongSize::Short([1, 4096, 1 << 20][rng.usize(..3)]));
     }),
     lie("size too large", Source, |lies, rng| {
         lies.size = Some(WrongSize::Long([1, 4096, 1 << 30][rng.usize(..3)]));
     }),
-    lie("all hole", Source, |lies, _| lies.all_hole = true),
+    lie("all hole", Source, |lies, _| (lies.all_hole, lies.no_blocks) = (true, true)),
     lie("wrong types", Source, |lies, _| lies.wrong_types = true),
     lie("changing inodes", Source, |lies, _| lies.changing_inodes = true),
     lie("one inode", Source, |lies, _| lies.one_inode = true),
@@ -73,7 +73,7 @@ const LIES: &[Lie] = &[
     lie("grown", Source, |lies, rng| {
         lies.changes_at_read = Some((rng.u64(1..12), LengthChange::Grown));
     }),
-    lie("size zero", Destination, |lies, _| lies.size = Some(WrongSize::Zero)),
+    lie("size zero", Destination, |lies, _| lies.size = Some(WrongSize::Is(0))),
     lie("size too large", Destination, |lies, _| lies.size = Some(WrongSize::Long(4096))),
     lie("wrong types", Destination, |lies, _| lies.wrong_types = true),
     lie("changing inodes", Destination, |lies, _| lies.changing_inodes = true),
@@ -85,7 +85,7 @@ const LIES: &[Lie] = &[
     lie("full", Destination, |lies, rng| lies.full_at_write = Some(rng.u64(1..12))),
     lie("wrong byte", Destination, |lies, rng| lies.wrong_byte_at = Some(rng.u64(..300_000))),
     lie("fsync error", Destination, |lies, _| lies.fsync_error = true),
-    lie("close error", Destination, |lies, _| lies.close_error = true),
+    lie("close error", Destination, |lies, _| lies.close_error = Some(rustix::io::Errno::IO)),
     lie("attributes refused", Destination, |lies, _| lies.refuses_attributes = true),
 ];
 
@@ -244,7 +244,7 @@ fn judge(
         };
     }
     if case.side == Destination {
-        if case.lies.close_error {
+        if case.lies.close_error.is_some() {
             return Verdict::Wrong("success, though no file could be closed".to_owned());
         }
         if case.lies.fsync_error && case.has("--durable") {

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex};
 use std::thread::{ThreadId, available_parallelism, current};
 use std::time::Duration;
 
-use testfs::{Aspects, each_fs, random_bytes, skip, test_name, tree_differences};
+use testfs::{Aspects, assert_equal_trees, each_fs, random_bytes, skip, test_name};
 use tree::{Destination, Options, Reflink, Request};
 
 use crate::recorder::{Recorder, copy_exactly};
@@ -73,8 +73,7 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
             let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
             assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {case}");
             assert_eq!(threads.number(), 2, "{kind}, {case}");
-            let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
-            assert_eq!(differences, [""; 0], "{kind}, {case}");
+            assert_equal_trees(&src, &dst, Aspects::ALL, format_args!("{kind}, {case}"));
             // Every entry once: the files, and the directories above them.
             let receipts = recorder.receipts.lock().expect("a list").len();
             assert_eq!(receipts, 3 + [1, 4, 4][case], "{kind}, {case}");
@@ -131,7 +130,7 @@ fn a_few_large_operands_are_copied_at_the_same_time() {
     assert_eq!(tree::copy(&request, &moving(2), &recorder).failures, 0);
     assert_eq!(threads.number(), 2);
     let aspects = Aspects { mtimes: false, ..Aspects::ALL };
-    assert_eq!(tree_differences(&src, &dst, aspects).expect("both are there"), [""; 0]);
+    assert_equal_trees(&src, &dst, aspects, "");
 }
 
 #[test]
@@ -161,8 +160,7 @@ fn a_worker_without_work_joins_a_large_file() {
         let workers = attempts.iter().map(|attempt| attempt.variant.workers);
         let workers: Vec<_> = workers.collect();
         assert!(workers.contains(&2), "{kind}: {workers:?}");
-        let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
-        assert_eq!(differences, [""; 0], "{kind}");
+        assert_equal_trees(&src, &dst, Aspects::ALL, kind);
         assert_eq!(read_dir(&dst).expect("a directory").count(), 21, "{kind}");
         remove_dir_all(&src).expect("the source");
         remove_dir_all(&dst).expect("the copy");

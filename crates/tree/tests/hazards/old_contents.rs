@@ -1,13 +1,12 @@
 //! A copy contains nothing of the old contents of its destination.
 
-use std::fs::{File, OpenOptions, hard_link, metadata, read, write};
+use std::fs::{OpenOptions, hard_link, metadata, read, write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::io::Errno;
-use testfs::{Faults, FaultyFs, FsKind, each_fs, random_bytes};
-use tree::{Options, Reflink, Sparse};
+use testfs::{FsKind, Lies, SlowFs, WrongSize, each_fs, random_bytes};
+use tree::{Options, Reflink};
 
 use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
 
@@ -65,20 +64,6 @@ fn data_written_since_a_clone_is_replaced() {
 }
 
 #[test]
-fn holes_replace_old_data() {
-    each_fs(|kind, dir| {
-        let (src, dst) = (dir.join("s"), dir.join("t"));
-        for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
-            let file = File::create(&src).expect("a file");
-            file.set_len(300_000).expect("a hole");
-            write(&dst, random_bytes(200_000, 1)).expect("the old file");
-            copy_ok(&src, &dst, &Options { sparse, ..Options::default() });
-            assert!(read(&dst).expect("the copy") == vec![0; 300_000], "{kind} {sparse:?}");
-        }
-    });
-}
-
-#[test]
 fn the_end_of_old_contents_is_removed_when_the_source_shrinks() {
     for len in [4000, 20_000] {
         each_fs(|kind, dir| check_shrinking(&format!("{kind}, {len} bytes"), dir, len));
@@ -112,9 +97,9 @@ fn a_page_in_memory_is_emptied_before_a_server_fills_it_in_parts() {
     let Some(memory) = testfs::fs(FsKind::Tmpfs) else { return };
     let dst = memory.join("t");
     let old = random_bytes(500, 2);
-    let check = |faults: Faults, copied_bytes: usize, failures: u64| {
+    let check = |faults: Lies, copied_bytes: usize, failures: u64| {
         let what = format!("{faults:?}");
-        let Some(faulty) = FaultyFs::mount(random_bytes(1000, 1), faults) else { return };
+        let Some(faulty) = SlowFs::with_source(random_bytes(1000, 1), faults) else { return };
         write(&dst, &old).expect("the old file");
         let recorder = Recorder::default();
         let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
@@ -122,11 +107,11 @@ fn a_page_in_memory_is_emptied_before_a_server_fills_it_in_parts() {
         assert_eq!(outcome.failures, failures, "{what}: {:?}", recorder.reported());
         assert!(copy == random_bytes(1000, 1)[..copied_bytes], "{what}: {} bytes", copy.len());
     };
-    let short = || Faults { read_bytes_max: Some(400), ..Faults::default() };
+    let short = || Lies { read_bytes_max: Some(400), ..Lies::default() };
     check(short(), 1000, 0);
     // It ends before the length that it says.
-    check(Faults { size: Some(3000), ..short() }, 1000, 1);
+    check(Lies { size: Some(WrongSize::Is(3000)), ..short() }, 1000, 1);
     // Both the error and what the copy has of the file are reported.
-    check(Faults { read_error: Some((0, Errno::IO)), ..short() }, 0, 2);
-    check(Faults { read_error: Some((400, Errno::IO)), ..short() }, 400, 2);
+    check(Lies { read_error_at: Some(0), ..short() }, 0, 2);
+    check(Lies { read_error_at: Some(400), ..short() }, 400, 2);
 }

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{XattrFlags, setxattr};
-use rustix::io::Errno;
-use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, tree_differences};
+use testfs::{Aspects, FsKind, Lies, SlowFs, WrongSize, assert_equal_trees, each_fs, random_bytes};
 use tree::{Existing, Follow, ModeRule, Options, Preserve, Reflink, Sparse};
 
 use crate::recorder::{Recorder, copy_exactly};
@@ -165,8 +164,7 @@ fn the_short_way_ends_as_the_general_one() {
         let by_short = run(&short, case, names, options, true);
         let by_general = run(&general, case, names, options, false);
         assert_eq!(by_short, by_general, "{what}");
-        let differences = tree_differences(&short, &general, aspects).expect("both are there");
-        assert_eq!(differences, Vec::<String>::new(), "{what}: {by_short}");
+        assert_equal_trees(&short, &general, aspects, format_args!("{what}: {by_short}"));
         let (left, right) = (blocks(&short.join("dst")), blocks(&general.join("dst")));
         assert_eq!(left, right, "{what}: blocks of the copy");
         for dir in [short, general] {
@@ -200,18 +198,17 @@ fn the_short_way_ends_as_the_general_one() {
 fn a_faulty_source_is_reported_in_the_same_words() {
     let home = tempfile::tempdir().expect("a directory");
     let content = random_bytes(9000, 1);
-    let errno = Errno::IO;
     for faults in [
-        Faults { read_bytes_max: Some(777), ..Faults::default() },
-        Faults { size: Some(20_000), ..Faults::default() },
-        Faults { size: Some(5000), ..Faults::default() },
-        Faults { size: Some(0), ..Faults::default() },
-        Faults { read_error: Some((0, errno)), ..Faults::default() },
-        Faults { read_error: Some((4096, errno)), ..Faults::default() },
-        Faults { all_hole: true, blocks: Some(0), ..Faults::default() },
-        Faults { changes_while_read: true, ..Faults::default() },
+        Lies { read_bytes_max: Some(777), ..Lies::default() },
+        Lies { size: Some(WrongSize::Is(20_000)), ..Lies::default() },
+        Lies { size: Some(WrongSize::Is(5000)), ..Lies::default() },
+        Lies { size: Some(WrongSize::Is(0)), ..Lies::default() },
+        Lies { read_error_at: Some(0), ..Lies::default() },
+        Lies { read_error_at: Some(4096), ..Lies::default() },
+        Lies { all_hole: true, no_blocks: true, ..Lies::default() },
+        Lies { reads_change_times: true, ..Lies::default() },
     ] {
-        let Some(faulty) = FaultyFs::mount(content.clone(), faults.clone()) else { return };
+        let Some(faulty) = SlowFs::with_source(content.clone(), faults.clone()) else { return };
         let results = [true, false].map(|without_receipts| {
             let recorder = Recorder { without_receipts, ..Recorder::default() };
             let dst = home.path().join("dst");

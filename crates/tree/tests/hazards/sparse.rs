@@ -87,14 +87,16 @@ fn sparse_always_creates_every_hole_and_sparse_never_none() {
 }
 
 #[test]
-fn old_data_of_a_longer_destination_is_removed() {
+fn old_data_is_replaced_by_holes_and_removed_behind_the_end() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
-            make_sparse(&src, 1 << 20, &[128 << 10]);
-            write(&dst, random_bytes(3 << 20, 1)).expect("the old file");
-            copy_ok(&src, &dst, &Options { sparse, ..Options::default() });
-            assert!(same(&src, &dst), "{kind} {sparse:?}");
+            for (data, old_len) in [(&[128 << 10][..], 3 << 20), (&[], 800 << 10)] {
+                make_sparse(&src, 1 << 20, data);
+                write(&dst, random_bytes(old_len, 1)).expect("the old file");
+                copy_ok(&src, &dst, &Options { sparse, ..Options::default() });
+                assert!(same(&src, &dst), "{kind} {sparse:?}: {data:?} over {old_len}");
+            }
         }
     });
 }
