@@ -46,6 +46,9 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
     dir
 }
 
+/// The names by which the program is called.
+const CALLED: [&str; 2] = ["haulage", "cp"];
+
 /// A line as typed, parted by `|` as bash parts words, and what is offered.
 const BASH: &[(&str, &str)] = &[
     ("haulage|cp", "cp"),
@@ -105,9 +108,10 @@ const BASH: &[(&str, &str)] = &[
 
 #[test]
 fn bash_completes_options_words_and_files() {
+    let dirs = CALLED.map(|called| directory(called, "bash"));
     for (line, due) in BASH {
         let words: Vec<_> = line.split('|').collect();
-        let dir = directory(words[0], "bash");
+        let dir = &dirs[usize::from(words[0] == CALLED[1])];
         let (last, function) = (words.len() - 1, words[0].replace("cp", "haulage_command_cp"));
         let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
         let script = format!(
@@ -135,6 +139,7 @@ fn bash_completes_options_words_and_files() {
 
 #[test]
 fn fish_completes_options_words_and_files() {
+    let dirs = CALLED.map(|called| directory(called, "fish"));
     for (called, line, due) in [
         ("haulage", "haulage ce", "certify"),
         ("haulage", "haulage --ver", "--version"),
@@ -165,7 +170,7 @@ fn fish_completes_options_words_and_files() {
         ("cp", "cp --no-ca", "--no-cache"),
         ("cp", "cp -a pat", "patterns"),
     ] {
-        let dir = directory(called, "fish");
+        let dir = &dirs[usize::from(called == CALLED[1])];
         let script = format!("complete -e -c {called}; source ./script; complete -C '{line}'");
         let Some(offered) = run(&["fish", "--no-config", "-c"], dir.path(), &script) else {
             return;
@@ -177,7 +182,7 @@ fn fish_completes_options_words_and_files() {
 
 #[test]
 fn zsh_takes_the_script_and_completes_by_it() {
-    for (called, line, due) in [
+    let lines = [
         ("haulage", "haulage ce", "certify"),
         ("haulage", "haulage --ver", "--version"),
         ("haulage", "haulage race --state=c", "--state=cold"),
@@ -200,22 +205,30 @@ fn zsh_takes_the_script_and_completes_by_it() {
         ("haulage", "haulage cp pat", "patterns"),
         ("cp", "cp --no-ca", "--no-cache"),
         ("cp", "cp -a pat", "patterns"),
-    ] {
+    ];
+    for called in CALLED {
         let dir = directory(called, "zsh");
-        // A terminal of its own, in which a tab is pressed, and then a key that writes the line down.
+        let lines: Vec<_> = lines.iter().filter(|(of, _, _)| *of == called).collect();
+        let typed: Vec<_> = lines.iter().map(|(_, line, _)| format!("'{line}'")).collect();
+        // A terminal of its own, in which a tab is pressed after each line, and then a key that writes the line down.
         let script = format!(
             "zmodload zsh/zpty; zpty z zsh -f -i\n\
              zpty -w z 'PROMPT= RPROMPT=; autoload -Uz compinit; compinit -u -D; source ./script'\n\
-             zpty -w z 'note() {{ print -r -- $BUFFER > ./noted; zle accept-line }}; BUFFER='\n\
+             zpty -w z 'note() {{ print -r -- $BUFFER > ./noted; BUFFER= }}'\n\
              zpty -w z 'zle -N note; bindkey ^X note; touch ./ready'\n\
-             for i in {{1..200}}; do [[ -e ready ]] && break; sleep 0.05; done\n\
-             zpty -n -w z $'{line}\\t'; sleep 0.3; zpty -n -w z $'\\x18'\n\
-             for i in {{1..200}}; do [[ -s noted ]] && break; sleep 0.05; done\n\
-             cat noted; zpty -d z"
+             for i in {{1..3000}}; do [[ -e ready ]] && break; sleep 0.01; done\n\
+             for line in {}; do\n\
+             zpty -n -w z \"$line\"$'\\t\\x18'\n\
+             for i in {{1..3000}}; do [[ -s noted ]] && break; sleep 0.01; done\n\
+             cat noted; rm noted; done; zpty -d z",
+            typed.join(" ")
         );
         let Some(noted) = run(&["zsh", "-f", "-c"], dir.path(), &script) else { return };
-        // A comma for the next word goes away again with the key that follows.
-        let last = noted.trim_end().trim_end_matches(',').rsplit(' ').next().unwrap_or_default();
-        assert_eq!(last, due, "{line}");
+        assert_eq!(noted.lines().count(), lines.len(), "{noted}");
+        for (noted, (_, line, due)) in noted.lines().zip(lines) {
+            // A comma for the next word goes away again with the key that follows.
+            let last = noted.trim_end().trim_end_matches(',').rsplit(' ').next();
+            assert_eq!(last, Some(*due), "{line}");
+        }
     }
 }
