@@ -1,6 +1,7 @@
 //! What takes several processes: sessions, runs at once, and the other ends of connections. Those
 //! start their own program again, which here is this one.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +13,6 @@ use haulage_lab::sample::call_times::SEQUENCE_MAX;
 use haulage_lab::sample::measurement::Measurement;
 use haulage_lab::scratch::WorkDir;
 use haulage_lab::session::protocol::{Event, Order};
-use haulage_lab::trial::Outcome;
 use haulage_lab::workload::scratch_dirs::ScratchDirs;
 use haulage_lab::workload::{
     self,
@@ -109,8 +109,7 @@ impl Place {
             warm_up: true,
             count_calls: true,
             repeats: 0,
-            slowed_by: Vec::new(),
-            slow_share: Vec::new(),
+            slowed: BTreeMap::new(),
             worker: None,
             parent: None,
         }
@@ -122,10 +121,7 @@ impl Place {
 }
 
 fn run(ready: &mut dyn ReadyVariant) -> Measurement {
-    match ready.run(Clock::default()).expect("no error") {
-        Outcome::Measured(measured) => *measured,
-        Outcome::Refused(why) => panic!("{why}"),
-    }
+    ready.run(Clock::default()).expect("it runs")
 }
 
 /// Has a process of its own carry out `order`, and returns what it told.

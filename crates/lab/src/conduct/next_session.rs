@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::cell_run::ROUNDS_MAX;
 use super::state::Conductor;
 use crate::analysis::interim::SESSIONS_MIN;
-use crate::definition::{Order, Slowed};
+use crate::definition::Order;
 use crate::process::own_pid;
 use crate::session::protocol;
 
@@ -76,10 +76,6 @@ impl Conductor<'_> {
                 vec![works.iter().flat_map(|&variant| vec![variant; runs]).collect()]
             }
         };
-        let injected = |field: fn(&Slowed) -> f64| -> Vec<f64> {
-            let of = |variant: &String| part.slowed.get(variant).map_or(0.0, field);
-            if part.slowed.is_empty() { Vec::new() } else { part.variants.iter().map(of).collect() }
-        };
         let shuffled = part.order == Order::Shuffled;
         let first =
             (run.round_cost.is_none() && self.limits.rounds.is_none()).then_some(FIRST_SESSION);
@@ -99,8 +95,7 @@ impl Conductor<'_> {
             warm_up: shuffled && run.round_cost.is_none_or(|cost| cost < WARM_UP_MAX * runs),
             count_calls: shuffled && run.calls.is_empty(),
             repeats: if shuffled && !run.is_always_disturbed() { REPEATS } else { 0 },
-            slowed_by: injected(|slowed| slowed.by),
-            slow_share: injected(|slowed| slowed.sometimes),
+            slowed: part.slowed.clone(),
             worker: None,
             parent: Some(own_pid()),
         }

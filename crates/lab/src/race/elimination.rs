@@ -16,6 +16,7 @@ use crate::page_cache::state::State;
 use crate::sample::Stage;
 use crate::search::admission::{self, Admission, Contender, admit};
 use crate::search::candidate::{Class, LONG_BYTES, Role, Status};
+use crate::search::run_order;
 use crate::source::Load;
 use crate::trial::Task;
 use crate::words;
@@ -171,7 +172,7 @@ impl Race<'_> {
         round: u32,
         candidates: &[usize],
     ) -> Result<(), Error> {
-        let order = self.run_order.order(Stage::Elimination, round, candidates);
+        let order = run_order::order(self.config.seed, Stage::Elimination, round, candidates);
         for (place, index) in (1..).zip(order) {
             self.run_one(index, tasks, (Stage::Elimination, round, place))?;
         }

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
 use crate::search::candidate::{self, Candidate, Class, Role, Status};
+use crate::search::run_order;
 use crate::search::winner::ROUNDS_TO_MEET_A_SLOW_MODE;
 use crate::stats::Ratio;
 use crate::trial::Task;
@@ -55,7 +56,7 @@ impl Race<'_> {
             .running()
             .filter(|&i| round <= self.floor_rounds() || self.candidates[i].class() != Class::Floor)
             .collect();
-        let order = self.run_order.order(Stage::Final, round, &running);
+        let order = run_order::order(self.config.seed, Stage::Final, round, &running);
         for (place, index) in (1..).zip(order) {
             if self.time_is_up(round, self.cost_of(index, tasks[0].load.bytes)) {
                 return Ok(false);

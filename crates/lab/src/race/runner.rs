@@ -11,12 +11,12 @@ use super::heuristics::LAST_RESORT_SHARE_MAX;
 use super::sample::RaceSample;
 use crate::error::Error;
 use crate::sample::Stage;
+use crate::sample::measurement::Measurement;
 use crate::scratch::inode_reclaim::InodesInUse;
 use crate::search::candidate::{Candidate, Status, ranking};
-use crate::search::run_order::RunOrder;
 use crate::source::Source;
 use crate::trial::digest::Digests;
-use crate::trial::{Bench, Outcome, Task, at_once};
+use crate::trial::{Bench, NotRun, Task, at_once};
 use crate::words;
 
 /// A running race.
@@ -25,7 +25,6 @@ pub(crate) struct Race<'r> {
     /// The copies that a run makes at the same time. Each has a bench for each directory that its copies
     /// go to, one after another.
     pub(super) benches: Vec<Vec<Bench<'r>>>,
-    pub(super) run_order: RunOrder,
     pub(crate) candidates: Vec<Candidate>,
     /// Every run, elimination rounds included.
     pub(crate) samples: Vec<RaceSample>,
@@ -40,9 +39,8 @@ impl<'r> Race<'r> {
         candidates: Vec<Candidate>,
         watch: &'r mut Watch<'r>,
     ) -> Race<'r> {
-        let run_order = RunOrder { seed: config.seed };
         let (samples, notes) = (Vec::new(), Vec::new());
-        Race { config, benches, run_order, candidates, samples, notes, watch }
+        Race { config, benches, candidates, samples, notes, watch }
     }
 
     /// The source; of several copies at once that of the first.
@@ -77,32 +75,36 @@ impl<'r> Race<'r> {
             self.benches.iter().map(|dsts| dsts[nth % dsts.len()]).collect();
         let dst = benches[0].dst.dir().as_fd();
         let inodes_before = InodesInUse::now(dst);
-        let outcome = at_once::run(&benches, tasks, || self.candidates[index].start());
+        let run = at_once::run(&benches, tasks, || self.candidates[index].start());
         let Task { load, .. } = &tasks[0];
-        let outcome = match self.config.visit {
-            Some(_) => refused_for_profile(outcome, &benches, load.bytes),
-            None => outcome,
-        }?;
+        let run = match self.config.visit {
+            Some(_) => refused_for_profile(run, &benches, load.bytes),
+            None => run,
+        };
         if !benches[0].stays {
             inodes_before.wait_until_again(dst);
         }
-        let bytes = load.bytes;
         let candidate = &mut self.candidates[index];
-        let extent = (bytes, load.parts.len());
-        if let Some(measured) = candidate.ran(outcome, started.elapsed(), extent) {
-            candidate.keep(stage, round, &measured);
-            self.samples.push(RaceSample {
-                variant: candidate.name.clone(),
-                engine: candidate.variant.engine.name,
-                workers: candidate.variant.workers,
-                stage,
-                round,
-                order_in_round,
-                bytes,
-                state_wanted: self.config.state,
-                measured: *measured,
-            });
-        }
+        let measured = match run {
+            Ok(measured) => measured,
+            Err(not_run) => {
+                candidate.status = Status::Refused(not_run.refusal()?);
+                return Ok(());
+            }
+        };
+        candidate.ran(&measured, started.elapsed(), (load.bytes, load.parts.len()));
+        candidate.keep(stage, round, &measured);
+        self.samples.push(RaceSample {
+            variant: candidate.name.clone(),
+            engine: candidate.variant.engine.name,
+            workers: candidate.variant.workers,
+            stage,
+            round,
+            order_in_round,
+            bytes: load.bytes,
+            state_wanted: self.config.state,
+            measured,
+        });
         Ok(())
     }
 
@@ -177,22 +179,20 @@ impl<'r> Race<'r> {
 /// What a run over `bytes` shows to a search for a profile: a variant that failed, or in whose place
 /// `read_write` moved much, does not work here. A full disk says nothing about a variant.
 fn refused_for_profile(
-    outcome: Result<Outcome, Error>,
+    run: Result<Measurement, NotRun>,
     benches: &[Bench<'_>],
     bytes: u64,
-) -> Result<Outcome, Error> {
+) -> Result<Measurement, NotRun> {
     let last_resort_bytes_max = LAST_RESORT_SHARE_MAX * (bytes * benches.len() as u64) as f64;
-    match outcome {
-        Err(failed @ Error::CopyFailed { errno, .. })
+    match run {
+        Err(NotRun::Failed(failed @ Error::CopyFailed { errno, .. }))
             if !matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::ROFS) =>
         {
             benches.iter().try_for_each(|bench| bench.dst.remove_files())?;
-            Ok(Outcome::Refused(failed.to_string()))
+            Err(failed.to_string().into())
         }
-        Ok(Outcome::Measured(measured))
-            if measured.last_resort_bytes as f64 > last_resort_bytes_max =>
-        {
-            Ok(Outcome::Refused(measured.refusals))
+        Ok(measured) if measured.last_resort_bytes as f64 > last_resort_bytes_max => {
+            Err(measured.refusals.into())
         }
         other => other,
     }

@@ -10,7 +10,7 @@ use crate::definition::deltas::DELTA_LEAST as DELTA;
 use crate::sample::Stage;
 use crate::sample::measurement::Measurement;
 use crate::stats::{Ratio, median};
-use crate::trial::{Outcome, Runner};
+use crate::trial::Runner;
 
 /// A copy of this length takes longer to compare and to remove than to begin.
 pub(crate) const LONG_BYTES: u64 = 8 << 20;
@@ -158,30 +158,20 @@ impl Candidate {
         }
     }
 
-    /// Notes the end of a run over `bytes` in so many files that took `cost` in all. Returns what was
-    /// measured, unless the candidate refused.
+    /// Notes the end of a run over `bytes` in so many files that took `cost` in all.
     pub(crate) fn ran(
         &mut self,
-        outcome: Outcome,
+        measured: &Measurement,
         cost: Duration,
         (bytes, files): (u64, usize),
-    ) -> Option<Box<Measurement>> {
-        match outcome {
-            Outcome::Refused(why) => {
-                self.status = Status::Refused(why);
-                None
-            }
-            Outcome::Measured(measured) => {
-                // What a longer run takes tells more.
-                if self.last.is_none_or(|last| bytes >= last.bytes) {
-                    self.cost = Some(cost);
-                    let timed = Duration::from_nanos(measured.elapsed_ns);
-                    self.last = Some(LastRun { timed, bytes, files });
-                }
-                self.shares_extents = measured.shares_extents;
-                Some(measured)
-            }
+    ) {
+        // What a longer run takes tells more.
+        if self.last.is_none_or(|last| bytes >= last.bytes) {
+            self.cost = Some(cost);
+            let timed = Duration::from_nanos(measured.elapsed_ns);
+            self.last = Some(LastRun { timed, bytes, files });
         }
+        self.shares_extents = measured.shares_extents;
     }
 
     /// Keeps the time of the last run, which belongs to `round` of `stage`. Of eliminations the longest

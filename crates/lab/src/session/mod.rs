@@ -19,19 +19,19 @@ use serde::Deserialize;
 use crate::clock::speed_probe::Probe;
 use crate::clock::{Clock, hardware_counters, now_ns};
 use crate::error::Error;
+use crate::in_order::distinct;
 use crate::process::report;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
 use crate::sample::record::{Place, RoundRecord};
 use crate::scratch::WorkDir;
 use crate::scratch::inode_reclaim::InodesInUse;
-use crate::trial::Outcome;
 use crate::workload::interface::ReadyVariant;
 use crate::workload::peer;
 use gates::Gates;
 use protocol::{Event, Order};
 use start::{dirs, start_variants};
-use worker::WorkerProcesses;
+use worker::AtOnce;
 
 /// The field that every order has.
 #[derive(Deserialize)]
@@ -75,22 +75,16 @@ pub fn main() -> bool {
     false
 }
 
-/// Runs variants, here or in worker processes.
-enum VariantRunner {
-    InProcess { ready: Vec<Option<Box<dyn ReadyVariant>>> },
-    WorkerProcesses(WorkerProcesses),
-}
-
 fn carry_out(order: &Order) -> Result<(), Error> {
-    let mut runner = VariantRunner::start(order)?;
+    let mut ready = start(order)?;
     let dst = WorkDir::open(&order.dst_dir)?;
     hardware_counters::open();
     let mut calls = vec![None; order.variants.len()];
     if order.warm_up {
         for &variant in order.rounds.first().into_iter().flatten() {
-            runner.run_and_clear(&dst, variant, 0.0)?;
-            if order.count_calls {
-                calls[variant] = runner.count_calls(variant)?;
+            run_and_clear(&mut ready[variant], &dst, (variant, 0.0))?;
+            if let Some(started) = ready[variant].as_mut().filter(|_| order.count_calls) {
+                calls[variant] = started.count_calls()?;
             }
         }
     }
@@ -104,18 +98,19 @@ fn carry_out(order: &Order) -> Result<(), Error> {
             break;
         }
         for repeat in 0..=order.repeats {
-            let gates = Gates::open(runner.helpers());
+            let gates = Gates::open(helpers(&ready));
             for (order_in_round, &variant) in (1..).zip(variants) {
                 let slowed_by = order.slowed_by(variant, &mut rng);
                 let (session, probe_ns) = (order.session, probe.run());
                 let place = Place { session, round, repeat, order_in_round, probe_ns };
-                let run = runner.run_and_clear(&dst, variant, slowed_by)?;
+                let run = run_and_clear(&mut ready[variant], &dst, (variant, slowed_by))?;
                 let Some(mut measured) = run else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
-                let mut times = runner.take_call_times(variant);
+                let mut times = ready[variant].as_mut().and_then(|it| it.take_call_times());
                 if (round, repeat) != (1, 0) {
                     times.iter_mut().for_each(CallTimes::forget_sequences);
                 }
+                let measured = Box::new(measured);
                 report(&Event::Ran { variant, place, measured, times });
             }
             let found = gates.close();
@@ -134,82 +129,49 @@ fn carry_out(order: &Order) -> Result<(), Error> {
 
 impl Order {
     fn slowed_by(&self, variant: usize, rng: &mut fastrand::Rng) -> f64 {
-        let of = |list: &[f64]| list.get(variant).copied().unwrap_or(0.0);
-        let slow_share = of(&self.slow_share);
-        let slow_mode = slow_share > 0.0 && rng.f64() < slow_share;
-        of(&self.slowed_by) + if slow_mode { SLOW_MODE } else { 0.0 }
+        let slowed = self.slowed.get(&self.variants[variant]).copied().unwrap_or_default();
+        let slow_mode = slowed.sometimes > 0.0 && rng.f64() < slowed.sometimes;
+        slowed.by + if slow_mode { SLOW_MODE } else { 0.0 }
     }
 }
 
-impl VariantRunner {
-    fn start(order: &Order) -> Result<VariantRunner, Error> {
-        if order.cell.at_once > 1 {
-            return Ok(VariantRunner::WorkerProcesses(WorkerProcesses::start(order)?));
-        }
-        let dirs = dirs(order)?;
-        let mut ready = Vec::new();
-        for (variant, started) in start_variants(order, &dirs, 0)?.into_iter().enumerate() {
-            ready.push(started.map_err(|why| refuse(variant, why)).ok());
-        }
-        Ok(VariantRunner::InProcess { ready })
+/// The variants of the order, ready to run here or in worker processes; `None` for one that takes no part.
+fn start(order: &Order) -> Result<Vec<Option<Box<dyn ReadyVariant>>>, Error> {
+    if order.cell.at_once > 1 {
+        return AtOnce::of_variants(order);
     }
+    let mut ready = Vec::new();
+    for (variant, started) in start_variants(order, &dirs(order)?, 0)?.into_iter().enumerate() {
+        ready.push(started.map_err(|why| refuse(variant, why)).ok());
+    }
+    Ok(ready)
+}
 
-    /// As [`VariantRunner::run`]; the files that it removed are freed when this returns.
-    fn run_and_clear(
-        &mut self,
-        dst: &WorkDir,
-        variant: usize,
-        slowed_by: f64,
-    ) -> Result<Option<Box<Measurement>>, Error> {
-        let inodes_before = InodesInUse::now(dst.dir().as_fd());
-        let run = self.run(variant, slowed_by)?;
-        inodes_before.wait_until_again(dst.dir().as_fd());
-        Ok(run)
-    }
-
-    /// Runs a variant; `None` when it no longer takes part.
-    fn run(&mut self, variant: usize, slowed_by: f64) -> Result<Option<Box<Measurement>>, Error> {
-        match self {
-            VariantRunner::WorkerProcesses(workers) => workers.run(variant, slowed_by),
-            VariantRunner::InProcess { ready } => {
-                let Some(started) = &mut ready[variant] else { return Ok(None) };
-                match started.run(Clock { barrier: None, slowed_by })? {
-                    Outcome::Measured(measured) => Ok(Some(measured)),
-                    Outcome::Refused(why) => {
-                        refuse(variant, why);
-                        ready[variant] = None;
-                        Ok(None)
-                    }
-                }
-            }
+/// Runs the variant of this index, unless it takes no part; it takes no further part if it refuses.
+/// The files that the run removed are freed when this returns.
+fn run_and_clear(
+    ready: &mut Option<Box<dyn ReadyVariant>>,
+    dst: &WorkDir,
+    (variant, slowed_by): (usize, f64),
+) -> Result<Option<Measurement>, Error> {
+    let Some(started) = ready else { return Ok(None) };
+    let inodes_before = InodesInUse::now(dst.dir().as_fd());
+    let run = started.run(Clock { barrier: None, slowed_by });
+    inodes_before.wait_until_again(dst.dir().as_fd());
+    match run {
+        Ok(measured) => Ok(Some(measured)),
+        Err(not_run) => {
+            refuse(variant, not_run.refusal()?);
+            *ready = None;
+            Ok(None)
         }
     }
+}
 
-    /// Processes of the lab whose times are not part of this one's.
-    fn helpers(&self) -> Vec<u32> {
-        match self {
-            VariantRunner::InProcess { ready } => {
-                ready.iter().flatten().flat_map(|started| started.helpers()).collect()
-            }
-            VariantRunner::WorkerProcesses(workers) => workers.ids(),
-        }
-    }
-
-    fn take_call_times(&mut self, variant: usize) -> Option<CallTimes> {
-        match self {
-            VariantRunner::InProcess { ready } => ready[variant].as_mut()?.take_call_times(),
-            VariantRunner::WorkerProcesses(workers) => workers.take_call_times(),
-        }
-    }
-
-    fn count_calls(&mut self, variant: usize) -> Result<Option<u64>, Error> {
-        match self {
-            VariantRunner::InProcess { ready } => {
-                ready[variant].as_mut().map_or(Ok(None), |started| started.count_calls())
-            }
-            VariantRunner::WorkerProcesses(_) => Ok(None),
-        }
-    }
+/// Processes of the lab whose times are not part of this one's.
+fn helpers(ready: &[Option<Box<dyn ReadyVariant>>]) -> Vec<u32> {
+    // Variants that run in worker processes have the same ones.
+    distinct(ready.iter().flatten().flat_map(|started| started.helpers()))
 }
 
 /// Reports that a variant does not work. A variant that no round contains has no reason.

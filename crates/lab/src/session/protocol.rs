@@ -1,9 +1,11 @@
 //! The protocol between the conductor and a session process: JSON, one object a line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::definition::Slowed;
 use crate::definition::cell::Cell;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
@@ -38,12 +40,9 @@ pub struct Order {
     pub count_calls: bool,
     /// How often a disturbed round is run again.
     pub repeats: u32,
-    /// For each variant the share by which its timed part is made longer; empty for none.
+    /// The variants that are slowed on purpose.
     #[serde(default)]
-    pub slowed_by: Vec<f64>,
-    /// For each variant the share of runs that are made half as long again; empty for none.
-    #[serde(default)]
-    pub slow_share: Vec<f64>,
+    pub slowed: BTreeMap<String, Slowed>,
     /// The number of this worker process, from 0; `None` for the session itself.
     #[serde(default)]
     pub worker: Option<u32>,

@@ -4,8 +4,9 @@ use super::protocol::Order;
 use crate::definition::without_label;
 use crate::error::Error;
 use crate::scratch::WorkDir;
+use crate::trial::NotRun;
 use crate::workload;
-use crate::workload::interface::{Setting, Started};
+use crate::workload::interface::{ReadyVariant, Setting};
 use crate::workload::scratch_dirs::ScratchDirs;
 
 /// The directories of an order.
@@ -17,7 +18,10 @@ pub(crate) fn dirs(order: &Order) -> Result<ScratchDirs, Error> {
     })
 }
 
-/// The variants of an order, started; in place of one that cannot be, why.
+/// A variant that is ready to run; or why it does not work here, in words.
+pub(crate) type Started = Result<Box<dyn ReadyVariant>, String>;
+
+/// The variants of an order, started. One that is in no round is refused without a reason.
 pub(crate) fn start_variants(
     order: &Order,
     dirs: &ScratchDirs,
@@ -27,9 +31,12 @@ pub(crate) fn start_variants(
         .ok_or_else(|| Error::Unknown(format!("no workload '{}'", order.cell.workload)))?;
     let setting = Setting { cell: &order.cell, dirs, nth };
     let wanted: Vec<usize> = order.rounds.iter().flatten().copied().collect();
-    let start = |(index, variant): (usize, &String)| match wanted.contains(&index) {
-        true => workload.start_variant(&setting, without_label(variant)),
-        false => Ok(Err(String::new())),
+    let start = |(index, variant): (usize, &String)| {
+        let started = match wanted.contains(&index) {
+            true => (workload.start)(&setting, without_label(variant)),
+            false => Err(NotRun::Refused(String::new())),
+        };
+        started.map_or_else(|why| Ok(Err(why.refusal()?)), |ready| Ok(Ok(ready)))
     };
     order.variants.iter().enumerate().map(start).collect()
 }

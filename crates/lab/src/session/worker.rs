@@ -3,18 +3,20 @@
 
 use std::cell::RefCell;
 use std::io::{BufRead, StdinLock};
+use std::rc::Rc;
 
 use rustix::time::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
 
-use super::protocol::{Event, Order};
+use super::protocol::Order;
 use super::start::{dirs, start_variants};
 use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
 use crate::error::Error;
 use crate::process::{Group, LabProcess, own_pid, report};
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
+use crate::workload::interface::ReadyVariant;
 
 /// Time between "all are ready" and the start, in which each of them goes to sleep.
 const LEAD_NS: u64 = 2_000_000;
@@ -39,56 +41,54 @@ enum WorkerReply {
     Failed { why: String },
 }
 
-/// The processes of one session.
-pub(crate) struct WorkerProcesses {
-    workers: Vec<WorkerProcess>,
-    refused: Vec<bool>,
+/// A variant that runs in several worker processes at once.
+pub(crate) struct AtOnce {
+    variant: usize,
+    /// The processes of the session, which all of its variants share.
+    workers: Rc<RefCell<Vec<WorkerProcess>>>,
     /// Of the last run, all worker processes together.
     call_times: Option<CallTimes>,
 }
 
 struct WorkerProcess(LabProcess);
 
-impl WorkerProcesses {
-    /// Starts as many processes as there are runs at once.
-    pub(crate) fn start(order: &Order) -> Result<WorkerProcesses, Error> {
+impl AtOnce {
+    /// Starts as many processes as there are runs at once. Returns the variants of the order, which
+    /// none of the processes has refused yet.
+    pub(crate) fn of_variants(order: &Order) -> Result<Vec<Option<Box<dyn ReadyVariant>>>, Error> {
         let workers = (0..order.cell.at_once).map(|nth| WorkerProcess::start(order, nth));
-        Ok(WorkerProcesses {
-            workers: workers.collect::<Result<_, _>>()?,
-            refused: vec![false; order.variants.len()],
-            call_times: None,
-        })
+        let workers = Rc::new(RefCell::new(workers.collect::<Result<_, _>>()?));
+        let ready = |variant| -> Option<Box<dyn ReadyVariant>> {
+            Some(Box::new(AtOnce { variant, workers: Rc::clone(&workers), call_times: None }))
+        };
+        Ok((0..order.variants.len()).map(ready).collect())
     }
+}
 
-    /// Runs a variant in all of them at once; `None` when it does not work here.
-    pub(crate) fn run(
-        &mut self,
-        variant: usize,
-        slowed_by: f64,
-    ) -> Result<Option<Box<Measurement>>, Error> {
-        if self.refused[variant] {
-            return Ok(None);
-        }
-        for worker in &mut self.workers {
-            worker.request(&WorkerRequest::Prepare { variant, slowed_by })?;
+impl ReadyVariant for AtOnce {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
+        let mut workers = self.workers.borrow_mut();
+        let Clock { slowed_by, .. } = clock;
+        for worker in workers.iter_mut() {
+            worker.request(&WorkerRequest::Prepare { variant: self.variant, slowed_by })?;
         }
         let mut ready = Vec::new();
         let mut refusal = None;
-        for (index, worker) in self.workers.iter_mut().enumerate() {
+        for worker in workers.iter_mut() {
             match worker.answer()? {
-                WorkerReply::Ready => ready.push(index),
+                WorkerReply::Ready => ready.push(worker),
                 WorkerReply::Refused { why } => refusal = Some(why),
-                WorkerReply::Ran { .. } | WorkerReply::Failed { .. } => return Err(gone()),
+                WorkerReply::Ran { .. } | WorkerReply::Failed { .. } => return Err(gone().into()),
             }
         }
         let at_ns = now_ns() + LEAD_NS;
-        for &index in &ready {
-            self.workers[index].request(&WorkerRequest::Start { at_ns })?;
+        for worker in &mut ready {
+            worker.request(&WorkerRequest::Start { at_ns })?;
         }
         let mut runs = Vec::new();
         self.call_times = None;
-        for &index in &ready {
-            match self.workers[index].answer()? {
+        for worker in ready {
+            match worker.answer()? {
                 WorkerReply::Ran { measured, times } => {
                     runs.push(*measured);
                     self.call_times = match (self.call_times.take(), times) {
@@ -100,24 +100,17 @@ impl WorkerProcesses {
                     };
                 }
                 WorkerReply::Refused { why } => refusal = Some(why),
-                WorkerReply::Ready | WorkerReply::Failed { .. } => return Err(gone()),
+                WorkerReply::Ready | WorkerReply::Failed { .. } => return Err(gone().into()),
             }
         }
-        if let Some(why) = refusal {
-            self.refused[variant] = true;
-            report(&Event::Refused { variant, why });
-            return Ok(None);
-        }
-        Ok(Some(Box::new(Measurement::together(&runs))))
+        refusal.map_or_else(|| Ok(Measurement::together(&runs)), |why| Err(why.into()))
     }
 
-    /// The numbers of the processes.
-    pub(crate) fn ids(&self) -> Vec<u32> {
-        self.workers.iter().map(|worker| worker.0.id()).collect()
+    fn helpers(&self) -> Vec<u32> {
+        self.workers.borrow().iter().map(|worker| worker.0.id()).collect()
     }
 
-    /// The times of the single calls of the last run, if its workload times them.
-    pub(crate) fn take_call_times(&mut self) -> Option<CallTimes> {
+    fn take_call_times(&mut self) -> Option<CallTimes> {
         self.call_times.take()
     }
 }
@@ -200,11 +193,12 @@ pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), 
         start.waited.set(false);
         match &mut ready[variant] {
             Err(why) => report(&WorkerReply::Refused { why: why.clone() }),
-            Ok(started) => match started.run(Clock { barrier: Some(&start), slowed_by })? {
-                Outcome::Measured(measured) => {
-                    report(&WorkerReply::Ran { measured, times: started.take_call_times() });
+            Ok(started) => match started.run(Clock { barrier: Some(&start), slowed_by }) {
+                Ok(measured) => {
+                    let (measured, times) = (Box::new(measured), started.take_call_times());
+                    report(&WorkerReply::Ran { measured, times });
                 }
-                Outcome::Refused(why) => report(&WorkerReply::Refused { why }),
+                Err(not_run) => report(&WorkerReply::Refused { why: not_run.refusal()? }),
             },
         }
     }

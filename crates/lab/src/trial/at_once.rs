@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 
-use super::{Bench, Outcome, Runner, Task};
+use super::{Bench, NotRun, Runner, Task};
 use crate::clock::{Barrier, Clock};
-use crate::error::Error;
 use crate::sample::measurement::Measurement;
 
 /// Runs a variant once on each of `benches`, at the same time, with a runner of `start` and the task of
@@ -16,12 +15,9 @@ pub(crate) fn run(
     benches: &[Bench<'_>],
     tasks: &[Task],
     start: impl Fn() -> Result<Runner, String>,
-) -> Result<Outcome, Error> {
-    let mut runners = match benches.iter().map(|_| start()).collect::<Result<Vec<_>, _>>() {
-        Ok(runners) => runners,
-        Err(why) => return Ok(Outcome::Refused(why)),
-    };
-    let outcomes = match (benches, tasks, runners.as_mut_slice()) {
+) -> Result<Measurement, NotRun> {
+    let mut runners = benches.iter().map(|_| start()).collect::<Result<Vec<_>, _>>()?;
+    let runs = match (benches, tasks, runners.as_mut_slice()) {
         ([bench], [task], [runner]) => vec![bench.run(runner, task)],
         _ => {
             // All sources before any copy: a bench that still reads its source would disturb the others.
@@ -31,13 +27,7 @@ pub(crate) fn run(
             together(benches, tasks, &mut runners)
         }
     };
-    let mut all: Vec<Measurement> = Vec::new();
-    for outcome in outcomes {
-        match outcome? {
-            Outcome::Measured(measured) => all.push(*measured),
-            refused @ Outcome::Refused(_) => return Ok(refused),
-        }
-    }
+    let mut all = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
     let time = |measured: &Measurement| match benches[0].durable {
         true => measured.durable_ns.unwrap_or(measured.elapsed_ns),
         false => measured.elapsed_ns,
@@ -47,14 +37,14 @@ pub(crate) fn run(
         1 => all.remove(0),
         _ => Measurement::together(&all),
     };
-    Ok(Outcome::Measured(Box::new(Measurement { elapsed_ns: mean_ns, ..measured })))
+    Ok(Measurement { elapsed_ns: mean_ns, ..measured })
 }
 
 fn together(
     benches: &[Bench<'_>],
     tasks: &[Task],
     runners: &mut [Runner],
-) -> Vec<Result<Outcome, Error>> {
+) -> Vec<Result<Measurement, NotRun>> {
     let all = std::sync::Barrier::new(benches.len());
     std::thread::scope(|scope| {
         let copying: Vec<_> = benches
@@ -74,7 +64,7 @@ fn together(
             })
             .collect();
         let joined = copying.into_iter().map(|thread| thread.join());
-        joined.map(|outcome| outcome.expect("a copy does not panic")).collect()
+        joined.map(|run| run.expect("a copy does not panic")).collect()
     })
 }
 

@@ -56,13 +56,34 @@ pub struct Task {
     pub digests: Digests,
 }
 
-/// How a run ended.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The run was measured, and what it made is right.
-    Measured(Box<Measurement>),
-    /// The variant refused to move a single byte here; in words.
+/// Why a variant was not started, or a run of it not measured.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRun {
+    /// The variant does not work here; why, in words.
+    #[error("{0}")]
     Refused(String),
+    /// Something other than the variant failed, or what the run made is wrong.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl NotRun {
+    /// Why the variant does not work here, in words.
+    ///
+    /// # Errors
+    /// What failed, if the variant did not refuse.
+    pub fn refusal(self) -> Result<String, Error> {
+        match self {
+            NotRun::Refused(why) => Ok(why),
+            NotRun::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl From<String> for NotRun {
+    fn from(why: String) -> NotRun {
+        NotRun::Refused(why)
+    }
 }
 
 /// A variant with its buffers, ring or pipe allocated.
@@ -121,18 +142,17 @@ impl Bench<'_> {
     /// Runs a started variant on `task`.
     ///
     /// # Errors
-    /// When the source cannot be read or has changed, the destination cannot be written, the copy
-    /// failed, or is not equal to the source: none of these is a sample.
-    pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Outcome, Error> {
+    /// When the variant refuses to move a single byte here, the source cannot be read or has
+    /// changed, the destination cannot be written, the copy failed, or is not equal to the source:
+    /// none of these is a sample.
+    pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Measurement, NotRun> {
         match &mut runner.kind {
             RunnerKind::Copier(copier) => self.copy(&runner.variant, copier, task),
             RunnerKind::Floor(floor) => {
                 let mut measured = Measurement::without_source();
                 let result = self.clock.time(&mut measured, || floor.run(task.load.bytes));
-                Ok(match result {
-                    Ok(_) => Outcome::Measured(Box::new(measured)),
-                    Err(error) => Outcome::Refused(words_of(&error)),
-                })
+                result.map_err(|error| words_of(&error))?;
+                Ok(measured)
             }
         }
     }
@@ -156,7 +176,12 @@ impl Bench<'_> {
         Ok(Some(meter.calls()))
     }
 
-    fn copy(&self, variant: &Variant, copier: &mut Copier, task: &Task) -> Result<Outcome, Error> {
+    fn copy(
+        &self,
+        variant: &Variant,
+        copier: &mut Copier,
+        task: &Task,
+    ) -> Result<Measurement, NotRun> {
         if self.stays {
             self.dst.remove_files()?;
         }
@@ -193,7 +218,7 @@ impl Bench<'_> {
         let mut dst_after = self.dst_resident_bytes(&task.load, &copies)?;
         if share.own_bytes == 0 {
             self.remove(&task.load)?;
-            return Ok(Outcome::Refused(share.refusals()));
+            return Err(share.refusals().into());
         }
         self.verify(variant, task, &copies)?;
         // All of the copy has just been read. Where it is still said to have no page in the cache
@@ -226,7 +251,7 @@ impl Bench<'_> {
         let bypasses_cache = copier.tried.first().is_some_and(Variant::reads_past_cache);
         let on_medium_bytes = self.source.allocated_bytes(&task.load);
         self.prover.judge(&mut measured, reached, on_medium_bytes, bypasses_cache);
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 
     /// The files to be overwritten, with bytes that no source has; none where fresh ones are made

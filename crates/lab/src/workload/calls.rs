@@ -13,12 +13,12 @@ use super::cached_source::CachedSource;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;
 use super::parameters;
-use crate::clock::{Clock, now_ns};
+use crate::clock::{Clock, now_ns, reading_ns};
 use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::call_times::{CallTimes, OpTimes};
 use crate::sample::measurement::Measurement;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 use crate::trial::digest::Digests;
 
 pub(crate) static CALLS: Workload = Workload {
@@ -40,9 +40,6 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
 /// The most calls of one kind that are recorded in a run: 256 MiB of times each.
 const CALLS_MAX: u64 = 1 << 26;
-
-/// Readings of the clock of which the median is taken.
-const CLOCK_READINGS: usize = 1001;
 
 fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
@@ -137,27 +134,14 @@ fn copy(
     }
 }
 
-/// The cost of reading the clock and storing the time: the median of many.
-fn clock_ns() -> u64 {
-    let mut readings = with_room_for(CLOCK_READINGS);
-    let mut before_ns = now_ns();
-    for _ in 0..CLOCK_READINGS {
-        let after_ns = now_ns();
-        add(&mut readings, after_ns - before_ns);
-        before_ns = after_ns;
-    }
-    readings.sort_unstable();
-    u64::from(readings[CLOCK_READINGS / 2])
-}
-
 impl ReadyVariant for Calls {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let opened = self.output.open()?;
         let started = self.cached.begin()?;
         let src = self.cached.source.open_file(self.cached.load.parts[0].file)?;
         self.reads.clear();
         self.writes.clear();
-        let clock_ns = clock_ns();
+        let clock_ns = reading_ns();
         let mut measured = Measurement::default();
         let copied = clock.time(&mut measured, || {
             let ends = (src.as_fd(), opened.fd.as_fd());
@@ -173,7 +157,7 @@ impl ReadyVariant for Calls {
         let (read, write) = (OpTimes::of(&self.reads), OpTimes::of(&self.writes));
         measured.calls = Some(read.calls() + write.calls());
         self.last = Some(CallTimes { clock_ns, read, write });
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 
     fn take_call_times(&mut self) -> Option<CallTimes> {
@@ -193,16 +177,12 @@ mod tests {
     fn run(trial: &TestCell, variant: &str) -> (Measurement, CallTimes) {
         let mut started = trial.started(variant);
         for _ in 0..5 {
-            match started.run(Clock::default()).expect("no error") {
-                Outcome::Measured(measured) => {
-                    let times = started.take_call_times().expect("they were taken");
-                    assert_eq!(started.take_call_times(), None, "once only");
-                    // What other tests of the process read from a device is counted with it.
-                    if measured.minor_faults < 50 && measured.counted {
-                        return (*measured, times);
-                    }
-                }
-                Outcome::Refused(why) => panic!("{why}"),
+            let measured = started.run(Clock::default()).expect("it runs");
+            let times = started.take_call_times().expect("they were taken");
+            assert_eq!(started.take_call_times(), None, "once only");
+            // What other tests of the process read from a device is counted with it.
+            if measured.minor_faults < 50 && measured.counted {
+                return (measured, times);
             }
         }
         panic!("{variant} faults or reads from a device in every run");

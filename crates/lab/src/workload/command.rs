@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::scratch::files::remove;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 
 pub(crate) static COMMAND: Workload = Workload {
     name: "command",
@@ -241,7 +241,7 @@ fn words_in(caught: &File) -> String {
 }
 
 impl ReadyVariant for Commanding {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         self.prepare()?;
         let caught = caught()?;
         let dst_before = match self.destination {
@@ -251,7 +251,7 @@ impl ReadyVariant for Commanding {
         let started = self.cached.begin()?;
         let mut measured = Measurement::default();
         let Some(status) = self.execute(clock, &mut measured, &caught)? else {
-            return Ok(Outcome::Refused(no_such_program(&self.words[0])));
+            return Err(no_such_program(&self.words[0]).into());
         };
         self.sync(&mut measured)?;
         self.cached.took(&started, &mut measured)?;
@@ -263,13 +263,14 @@ impl ReadyVariant for Commanding {
                 None => format!("was ended: {status}"),
             };
             let words = words_in(&caught);
-            return Err(Error::Command { command: self.text.clone(), how, words });
+            let command = self.text.clone();
+            return Err(Error::Command { command, how, words }.into());
         }
         let dst_after = self.tree.resident_bytes(&self.dst);
         if let Some(how) = self.tree.difference(&self.dst)? {
             // The command is not to blame when another process wrote to the source meanwhile.
             self.cached.check_unchanged()?;
-            return Err(Error::Wrong { variant: self.text.clone(), how });
+            return Err(Error::Wrong { variant: self.text.clone(), how }.into());
         }
         // All of it has just been read. If no page is counted even now (overlayfs), the counts mean
         // nothing.
@@ -279,7 +280,7 @@ impl ReadyVariant for Commanding {
         measured.verified = true;
         self.judge(started, &mut measured);
         remove(&self.dst)?;
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 }
 
@@ -301,7 +302,7 @@ mod tests {
 
     fn failure(trial: &TestCell, command: &str) -> Error {
         let result = trial.started(command).run(Clock::default());
-        let error = result.map(|_| ()).expect_err("it fails");
+        let error = result.expect_err("it fails").refusal().expect_err("it is no refusal");
         assert_eq!(trial.left(), Vec::<String>::new(), "{command} leaves files behind");
         error
     }

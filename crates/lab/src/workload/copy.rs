@@ -6,9 +6,10 @@ use crate::clock::Clock;
 use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
+use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::source::Source;
-use crate::trial::{Bench, Outcome, Runner, Task};
+use crate::trial::{Bench, NotRun, Runner, Task};
 
 pub(crate) static COPY: Workload = Workload {
     name: "copy",
@@ -74,11 +75,11 @@ impl Copy {
 }
 
 impl ReadyVariant for Copy {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let mut runner = self.runner.take().expect("it is put back");
-        let outcome = self.bench(clock).run(&mut runner, &self.task);
+        let run = self.bench(clock).run(&mut runner, &self.task);
         self.runner = Some(runner);
-        outcome
+        run
     }
 
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {
@@ -171,10 +172,8 @@ mod tests {
         let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
         let mut started = trial.started("reflink");
         for _ in 0..2 {
-            match started.run(Clock::default()).expect("no error") {
-                Outcome::Refused(why) => assert!(!why.is_empty()),
-                Outcome::Measured(measured) => panic!("{measured:?}"),
-            }
+            let why = started.run(Clock::default()).expect_err("no run").refusal();
+            assert!(!why.expect("no error").is_empty());
         }
         drop(started);
         assert!(!trial.refusal("reflink").is_empty());

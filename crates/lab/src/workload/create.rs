@@ -16,7 +16,7 @@ use super::windows::Windows;
 use crate::clock::{Clock, Counters};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 use crate::trial::digest::Digests;
 
 pub(crate) static CREATE: Workload = Workload {
@@ -119,7 +119,7 @@ fn compute(window: &mut Window, guard: &Guard, at: u64) -> rustix::io::Result<u6
 }
 
 impl ReadyVariant for Creating {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let opened = self.output.open()?;
         let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, self.buffer.as_mut_slice());
         let guard = Guard::new();
@@ -140,7 +140,7 @@ impl ReadyVariant for Creating {
         counters.fill_since(&mut measured);
         measured.calls = Some(calls);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
             }),
         };
         let error = creating.run(Clock::default()).expect_err("it differs");
-        assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
+        assert!(matches!(error, NotRun::Failed(Error::Wrong { .. })), "{error}");
         assert!(error.to_string().contains("write:8K is wrong: the file that it made has other"));
     }
 

@@ -18,7 +18,7 @@ use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::source::{Load, Part, Source};
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 
 pub(crate) static DIGEST: Workload = Workload {
     name: "digest",
@@ -338,7 +338,7 @@ fn hex(digest: &[u8]) -> String {
 }
 
 impl ReadyVariant for Digesting {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let started = self.cached.begin()?;
         let mut measured = Measurement::default();
         let mut calls = 0;
@@ -348,7 +348,7 @@ impl ReadyVariant for Digesting {
         self.cached.end(started, &mut measured)?;
         measured.verified = true;
         measured.calls = Some(calls);
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 }
 
@@ -438,7 +438,7 @@ mod tests {
         digesting.expected[0][0] ^= 1;
         let error = digesting.run(Clock::default()).expect_err("it differs");
         assert!(
-            matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. })
+            matches!(error, NotRun::Failed(Error::Wrong { .. }))
                 && error.to_string().contains("it made"),
             "{error}"
         );

@@ -5,7 +5,8 @@ use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::call_times::CallTimes;
-use crate::trial::Outcome;
+use crate::sample::measurement::Measurement;
+use crate::trial::NotRun;
 
 /// A kind of work that can be timed, as data.
 #[derive(Debug)]
@@ -29,49 +30,7 @@ pub struct Workload {
 }
 
 /// A variant that is ready to run, or why it is not started.
-pub type StartResult = Result<Box<dyn ReadyVariant>, NotStarted>;
-
-/// Why a variant is not started.
-#[derive(Debug)]
-pub enum NotStarted {
-    /// The variant does not work here; why, in words.
-    Refused(String),
-    /// Something other than the variant failed.
-    Failed(Error),
-}
-
-impl From<String> for NotStarted {
-    fn from(why: String) -> NotStarted {
-        NotStarted::Refused(why)
-    }
-}
-
-impl From<Error> for NotStarted {
-    fn from(error: Error) -> NotStarted {
-        NotStarted::Failed(error)
-    }
-}
-
-impl Workload {
-    /// Starts a variant, see [`Workload::start`].
-    ///
-    /// # Errors
-    /// When something other than the variant fails.
-    pub(crate) fn start_variant(
-        &self,
-        setting: &Setting<'_>,
-        text: &str,
-    ) -> Result<Started, Error> {
-        match (self.start)(setting, text) {
-            Ok(ready) => Ok(Ok(ready)),
-            Err(NotStarted::Refused(why)) => Ok(Err(why)),
-            Err(NotStarted::Failed(error)) => Err(error),
-        }
-    }
-}
-
-/// A variant that is ready to run; or why it does not work here, in words.
-pub type Started = Result<Box<dyn ReadyVariant>, String>;
+pub type StartResult = Result<Box<dyn ReadyVariant>, NotRun>;
 
 /// A variant that is ready to run, again and again.
 pub trait ReadyVariant {
@@ -79,14 +38,14 @@ pub trait ReadyVariant {
     /// verified and removed.
     ///
     /// # Errors
-    /// When something other than the variant fails, or the result is wrong: that is no sample.
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error>;
+    /// When the variant refuses, something else fails, or the result is wrong: that is no sample.
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun>;
 
     /// Runs once without a clock and counts the calls that move bytes; `None` where that cannot be
     /// told.
     ///
     /// # Errors
-    /// As [`ReadyVariant::run`].
+    /// When something fails, or the result is wrong.
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {
         Ok(None)
     }

@@ -8,9 +8,8 @@ use engines::{Floor, Kind, Variant};
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters};
-use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::{Outcome, words_of};
+use crate::trial::{NotRun, words_of};
 
 pub(crate) static MEMORY: Workload = Workload {
     name: "memory",
@@ -51,15 +50,13 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
 }
 
 impl ReadyVariant for Copying {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let counters = Counters::read();
         let mut measured = Measurement::without_source();
         let result = clock.time(&mut measured, || self.floor.run(self.bytes));
-        if let Err(error) = result {
-            return Ok(Outcome::Refused(words_of(&error)));
-        }
+        result.map_err(|error| words_of(&error))?;
         counters.fill_since(&mut measured);
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 }
 

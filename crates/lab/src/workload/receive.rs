@@ -22,7 +22,7 @@ use super::windows::Windows;
 use crate::clock::{Clock, Counters};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 use crate::trial::attribution::Attribution;
 use crate::trial::digest::Digests;
 
@@ -134,7 +134,7 @@ impl Receiving {
 }
 
 impl ReadyVariant for Receiving {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let connection = self.sender.connect()?;
         let opened = self.output.open()?;
         let counters = Counters::read();
@@ -148,11 +148,11 @@ impl ReadyVariant for Receiving {
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         if let Some(share) = share {
             if share.own_bytes == 0 {
-                return Ok(Outcome::Refused(share.refusals()));
+                return Err(share.refusals().into());
             }
             share.fill(&mut measured);
         }
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 
     fn helpers(&self) -> Vec<u32> {

@@ -20,7 +20,7 @@ use super::socket_copy::SocketCopy;
 use crate::clock::{Clock, note_durable};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 
 pub(crate) static SEND: Workload = Workload {
     name: "send",
@@ -96,7 +96,7 @@ impl Sending {
 }
 
 impl ReadyVariant for Sending {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let mut connection = self.receiver.connect()?;
         let src = self.cached.source.open_file(0)?;
         let started = self.cached.begin()?;
@@ -111,13 +111,13 @@ impl ReadyVariant for Sending {
         drop(connection);
         self.check()?;
         if share.own_bytes == 0 {
-            return Ok(Outcome::Refused(share.refusals()));
+            return Err(share.refusals().into());
         }
         share.fill(&mut measured);
         // It may have been the receiver that it waited for.
         measured.processor_wait_ns = None;
         measured.verified = true;
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 
     fn helpers(&self) -> Vec<u32> {

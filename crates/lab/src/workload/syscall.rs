@@ -11,7 +11,7 @@ use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use crate::clock::{Clock, Counters};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::Outcome;
+use crate::trial::NotRun;
 
 pub(crate) static SYSCALL: Workload = Workload {
     name: "syscall",
@@ -77,7 +77,7 @@ impl Calling {
 }
 
 impl ReadyVariant for Calling {
-    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let counters = Counters::read();
         let mut measured = Measurement::without_source();
         let called = clock.time(&mut measured, || self.call_often());
@@ -86,7 +86,7 @@ impl ReadyVariant for Calling {
         })?;
         counters.fill_since(&mut measured);
         measured.calls = Some(CALLS);
-        Ok(Outcome::Measured(Box::new(measured)))
+        Ok(measured)
     }
 }
 

@@ -9,7 +9,6 @@ use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
-use crate::trial::Outcome;
 
 pub(crate) struct TestCell {
     pub(crate) workload: &'static Workload,
@@ -48,18 +47,15 @@ impl TestCell {
 
     pub(crate) fn started(&self, variant: &str) -> Box<dyn ReadyVariant> {
         assert_eq!((self.workload.check)(variant), Ok(()), "{variant}");
-        let started = self.workload.start_variant(&self.setting(), variant).expect("no error");
-        started.unwrap_or_else(|why| panic!("{variant}: {why}"))
+        let started = (self.workload.start)(&self.setting(), variant);
+        started.unwrap_or_else(|why| panic!("{variant}: {why:?}"))
     }
 
     /// Runs a variant twice and returns the second measurement: the leftovers of a first run must
     /// not affect another.
     pub(crate) fn run(&mut self, variant: &str) -> Measurement {
         let mut started = self.started(variant);
-        let mut run = || match started.run(Clock::default()).expect("no error") {
-            Outcome::Measured(measured) => *measured,
-            Outcome::Refused(why) => panic!("{variant}: {why}"),
-        };
+        let mut run = || started.run(Clock::default()).expect(variant);
         run();
         let measured = run();
         drop(started);
@@ -75,13 +71,9 @@ impl TestCell {
 
     /// Why a variant is refused, when it starts or when it runs.
     pub(crate) fn refusal(&mut self, variant: &str) -> String {
-        match self.workload.start_variant(&self.setting(), variant).expect("no error") {
-            Err(why) => why,
-            Ok(mut started) => match started.run(Clock::default()).expect("no error") {
-                Outcome::Refused(why) => why,
-                Outcome::Measured(_) => panic!("{variant} ran"),
-            },
-        }
+        let started = (self.workload.start)(&self.setting(), variant);
+        let run = started.and_then(|mut started| started.run(Clock::default()));
+        run.expect_err(variant).refusal().expect("no error")
     }
 }
 
