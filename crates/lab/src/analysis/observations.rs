@@ -108,7 +108,23 @@ impl Observations {
         let last = last_repeats(self.observations.iter().map(|p| (p.session, p.round, p.repeat)));
         self.observations
             .iter()
-            .filter(move |p| p.counted && last.get(&(p.session, p.round)) == Some(&p.repeat))
+            .filter(move |p| p.counted && last.get(&p.place()) == Some(&p.repeat))
+    }
+
+    /// The runs of each of `variants` that count, by what `key` has of them.
+    fn grouped<K: Ord, const N: usize>(
+        &self,
+        variants: [usize; N],
+        key: impl Fn(&Observation) -> K,
+    ) -> BTreeMap<K, [Vec<&Observation>; N]> {
+        let mut groups: BTreeMap<K, [Vec<&Observation>; N]> = BTreeMap::new();
+        for observation in self.counted() {
+            for side in (0..N).filter(|&side| variants[side] == observation.variant) {
+                let group = groups.entry(key(observation));
+                group.or_insert_with(|| [(); N].map(|()| Vec::new()))[side].push(observation);
+            }
+        }
+        groups
     }
 
     /// The values of a variant in the order of its runs.
@@ -123,12 +139,9 @@ impl Observations {
     /// geometric mean. If `undisturbed`, what runs waited for a processor is subtracted, where that
     /// is known: of several workers or runs at once it is not.
     pub fn runs(&self, variant: usize, undisturbed: bool) -> Runs {
-        let mut rounds: BTreeMap<(u32, u32), Vec<&Observation>> = BTreeMap::new();
-        for observation in self.counted().filter(|observation| observation.variant == variant) {
-            rounds.entry((observation.session, observation.round)).or_default().push(observation);
-        }
-        let value = |all: Vec<&Observation>| means(&all, undisturbed).map(|(log, _)| log.exp());
-        rounds.into_iter().filter_map(|(round, all)| Some((round, value(all)?))).collect()
+        let value = |all: &[&Observation]| Some(means(all, undisturbed)?.0.exp());
+        let rounds = self.grouped([variant], Observation::place).into_iter();
+        rounds.filter_map(|(round, [all])| Some((round, value(&all)?))).collect()
     }
 
     /// Whether all runs of a variant tell how long they waited for a processor.
@@ -140,20 +153,13 @@ impl Observations {
     /// The values of a variant without what a run waited for a processor, as ratios to the median
     /// of `reference` in the same session: what distinguishes sessions hides no mode.
     pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
-        let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
-        for observation in self.counted() {
-            for (side, of) in [variant, reference].into_iter().enumerate() {
-                if observation.variant == of {
-                    sessions.entry(observation.session).or_default()[side]
-                        .push(observation.undisturbed_ns());
-                }
-            }
-        }
-        let relative = |[values, reference]: &[Vec<f64>; 2]| -> Vec<f64> {
-            let Some(middle) = median(reference) else { return Vec::new() };
-            values.iter().map(|value| value / middle).collect()
+        let relative = |[runs, reference]: [Vec<&Observation>; 2]| -> Vec<f64> {
+            let middle = median(reference.iter().map(|run| run.undisturbed_ns()));
+            let ratio = |run: &Observation| Some(run.undisturbed_ns() / middle?);
+            runs.into_iter().filter_map(ratio).collect()
         };
-        sessions.values().flat_map(relative).collect()
+        let sessions = self.grouped([variant, reference], |observation| observation.session);
+        sessions.into_values().flat_map(relative).collect()
     }
 
     /// How much longer `one` takes than `other`, paired by round and grouped by session. A variant
@@ -161,15 +167,7 @@ impl Observations {
     /// waited for a processor is subtracted if it is known of all of them: other programs take the
     /// processor in slices of milliseconds, from one run and not from the next.
     pub fn compare(&self, one: usize, other: usize) -> Sessions {
-        let mut rounds: BTreeMap<(u32, u32), [Vec<&Observation>; 2]> = BTreeMap::new();
-        for observation in self.counted() {
-            for (side, variant) in [one, other].into_iter().enumerate() {
-                if observation.variant == variant {
-                    rounds.entry((observation.session, observation.round)).or_default()[side]
-                        .push(observation);
-                }
-            }
-        }
+        let rounds = self.grouped([one, other], Observation::place);
         let (mut runs, mut probes) = ([Runs::new(), Runs::new()], Runs::new());
         for (round, sides) in rounds {
             let waits_known = sides.iter().flatten().all(|p| p.processor_wait_ns.is_some());
@@ -207,6 +205,11 @@ impl Observations {
 }
 
 impl Observation {
+    /// The session and the round.
+    fn place(&self) -> (u32, u32) {
+        (self.session, self.round)
+    }
+
     /// The value without the waiting for a processor.
     fn undisturbed_ns(&self) -> f64 {
         (self.value_ns - self.processor_wait_ns.unwrap_or(0.0)).max(1.0)

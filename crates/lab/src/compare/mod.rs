@@ -186,9 +186,7 @@ fn estimate(first: &MeasuredVariant, second: &MeasuredVariant) -> Option<Estimat
 }
 
 fn probe_ratio(first: &Run, second: &Run) -> Option<f64> {
-    let middle = |run: &Run| {
-        median(&run.samples.iter().map(|sample| sample.probe_ns as f64).collect::<Vec<_>>())
-    };
+    let middle = |run: &Run| median(run.samples.iter().map(|sample| sample.probe_ns as f64));
     Some(middle(second)? / middle(first).filter(|&ns| ns > 0.0)?)
 }
 

@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use engines::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::median;
@@ -119,7 +120,7 @@ impl Figure {
     /// Several figures of one method and size as one: medians.
     fn together(figures: &[&Figure]) -> Figure {
         let middle = |field: fn(&Figure) -> Option<f64>| {
-            median(&figures.iter().filter_map(|figure| field(figure)).collect::<Vec<_>>())
+            median(figures.iter().filter_map(|figure| field(figure)))
         };
         if let [one] = figures {
             return (*one).clone();
@@ -143,85 +144,77 @@ impl Figure {
 const ARTICLE_SYSTEM: &str =
     "Linux 6.12.38, Ryzen 3600X, 500 GB SSD, ext4 on LVM on LUKS2, gcc 15.2, glibc 2.41";
 
+/// A line of the article's figures.
+#[derive(Deserialize)]
+struct Quantiles {
+    series: String,
+    file_bytes: u64,
+    buffer_bytes: Option<u64>,
+    runs: Option<u64>,
+    p05_us: Option<f64>,
+    p50_us: f64,
+    p95_us: Option<f64>,
+}
+
 fn quantiles(text: &str) -> Vec<Row> {
-    let row = |fields: &Fields| {
-        let name = fields.text("series");
-        let us = |column: &str| fields.number(column).map(|us| us * 1e3);
-        let cold = name == "call_read";
-        Row {
-            figure: Figure {
-                file_bytes: fields.count("file_bytes").unwrap_or(0),
-                buffer_bytes: fields.count("buffer_bytes"),
-                runs: fields.count("runs"),
-                elapsed_ns: us("p50_us").unwrap_or(f64::NAN),
-                elapsed_ns_p05: us("p05_us"),
-                elapsed_ns_p95: us("p95_us"),
-                experiment: "copy a file".to_owned(),
-                system: ARTICLE_SYSTEM.to_owned(),
-                state: if cold { "cold" } else { "warm" }.to_owned(),
-                year: 2025,
-                ..Figure::default()
-            },
-            name,
-        }
-    };
-    rows(text, row)
+    rows(text, |line: Quantiles| Row {
+        figure: Figure {
+            file_bytes: line.file_bytes,
+            buffer_bytes: line.buffer_bytes,
+            runs: line.runs,
+            elapsed_ns: line.p50_us * 1e3,
+            elapsed_ns_p05: line.p05_us.map(|us| us * 1e3),
+            elapsed_ns_p95: line.p95_us.map(|us| us * 1e3),
+            experiment: "copy a file".to_owned(),
+            system: ARTICLE_SYSTEM.to_owned(),
+            state: if line.series == "call_read" { "cold" } else { "warm" }.to_owned(),
+            year: 2025,
+            ..Figure::default()
+        },
+        name: line.series,
+    })
+}
+
+/// A line of the earlier figures.
+#[derive(Deserialize)]
+struct Measured {
+    source: String,
+    year: u32,
+    experiment: String,
+    system: String,
+    method: String,
+    file_bytes: u64,
+    state: String,
+    elapsed_s: f64,
+    user_s: Option<f64>,
+    sys_s: Option<f64>,
+    major_faults: Option<u64>,
+    note: String,
 }
 
 fn measurements(text: &str) -> Vec<Row> {
-    let row = |fields: &Fields| {
-        let ns = |column: &str| fields.number(column).map(|s| s * 1e9);
-        Row {
-            name: format!("{}/{}", fields.text("source"), fields.text("method")),
-            figure: Figure {
-                file_bytes: fields.count("file_bytes").unwrap_or(0),
-                runs: Some(1),
-                elapsed_ns: ns("elapsed_s").unwrap_or(f64::NAN),
-                user_ns: ns("user_s"),
-                system_ns: ns("sys_s"),
-                major_faults: fields.count("major_faults"),
-                experiment: fields.text("experiment"),
-                system: fields.text("system"),
-                state: fields.text("state"),
-                note: fields.text("note"),
-                year: fields.count("year").and_then(|y| u32::try_from(y).ok()).unwrap_or(0),
-                ..Figure::default()
-            },
-        }
-    };
-    rows(text, row)
+    rows(text, |line: Measured| Row {
+        name: format!("{}/{}", line.source, line.method),
+        figure: Figure {
+            file_bytes: line.file_bytes,
+            runs: Some(1),
+            elapsed_ns: line.elapsed_s * 1e9,
+            user_ns: line.user_s.map(|s| s * 1e9),
+            system_ns: line.sys_s.map(|s| s * 1e9),
+            major_faults: line.major_faults,
+            experiment: line.experiment,
+            system: line.system,
+            state: line.state,
+            note: line.note,
+            year: line.year,
+            ..Figure::default()
+        },
+    })
 }
 
-/// One line of a file by the names of its columns.
-struct Fields {
-    names: csv::StringRecord,
-    values: csv::StringRecord,
-}
-
-impl Fields {
-    fn text(&self, column: &str) -> String {
-        let at = self.names.iter().position(|name| name == column);
-        at.and_then(|at| self.values.get(at)).unwrap_or_default().to_owned()
-    }
-
-    fn number(&self, column: &str) -> Option<f64> {
-        self.text(column).parse().ok()
-    }
-
-    fn count(&self, column: &str) -> Option<u64> {
-        self.text(column).parse().ok()
-    }
-}
-
-fn rows(text: &str, row: impl Fn(&Fields) -> Row) -> Vec<Row> {
-    let mut csv = csv::Reader::from_reader(text.as_bytes());
-    let names = csv.headers().expect("the file comes with the program").clone();
-    csv.records()
-        .map(|values| {
-            let values = values.expect("the file comes with the program");
-            row(&Fields { names: names.clone(), values })
-        })
-        .collect()
+fn rows<T: DeserializeOwned>(text: &str, row: impl Fn(T) -> Row) -> Vec<Row> {
+    let lines = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
+    lines.map(|line| row(line.expect("the file comes with the program"))).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! All samples of a run, as analyses read them, and the facts of the machine that analyses need.
 
+use serde::Deserialize;
+
 use super::record::{CallRecord, Sample, SequenceRecord};
 
 /// Where samples come from.
@@ -16,7 +18,8 @@ pub struct Samples<'r> {
 }
 
 /// What has to be known of a machine to judge samples of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default)]
 pub struct MachineFacts {
     /// What one reading of the clock costs.
     pub clock_ns: f64,
@@ -40,15 +43,8 @@ impl Default for MachineFacts {
 }
 
 impl MachineFacts {
-    /// The facts in an `environment.json`.
+    /// The facts in an `environment.json`; the usual ones where it has none.
     pub fn of(environment: &serde_json::Value) -> MachineFacts {
-        let usual = MachineFacts::default();
-        let is = |name: &str, usual: bool| environment[name].as_bool().unwrap_or(usual);
-        MachineFacts {
-            clock_ns: environment["clock_ns"].as_f64().unwrap_or(usual.clock_ns),
-            virtual_machine: is("virtual_machine", usual.virtual_machine),
-            reports_free_pages: is("reports_free_pages", usual.reports_free_pages),
-            optimized_build: is("optimized_build", usual.optimized_build),
-        }
+        MachineFacts::deserialize(environment).unwrap_or_default()
     }
 }

@@ -83,7 +83,7 @@ impl CandidateTimes {
 
     /// The median of its times.
     pub fn median_ns(&self) -> Option<f64> {
-        median(&self.times_ns.values().copied().collect::<Vec<_>>())
+        median(self.times_ns.values())
     }
 
     /// How much longer this takes than the other.

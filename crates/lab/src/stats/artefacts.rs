@@ -5,6 +5,7 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
+use super::rank_sum::ranks;
 use super::{dip, median, quantile, theil_sen};
 
 /// The level at which a finding is beyond noise. An experiment has many cells, and false warnings
@@ -109,7 +110,7 @@ pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
     if times.len().min(other.len()) < RUNS_MIN {
         return None;
     }
-    let limit = quantile(&[times, other].concat(), 0.95)?;
+    let limit = quantile(times.iter().chain(other), 0.95)?;
     let beyond = |of: &[f64]| of.iter().filter(|&&time| time > limit).count() as u64;
     let (own, others) = (beyond(times), beyond(other));
     let p = chance_of_as_many((own, times.len()), (others, other.len()));
@@ -155,22 +156,6 @@ fn sorted_uniforms(rng: &mut fastrand::Rng, count: usize) -> Vec<f64> {
             sum
         })
         .collect()
-}
-
-/// Ranks less their mean. Equal values have the same rank, the mean of their places.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    let mut next = 0;
-    while next < order.len() {
-        let value = values[order[next]];
-        let ties = order[next..].iter().take_while(|&&index| values[index] == value).count();
-        let rank = next as f64 + (ties - 1) as f64 / 2.0 - (values.len() - 1) as f64 / 2.0;
-        order[next..next + ties].iter().for_each(|&index| ranks[index] = rank);
-        next += ties;
-    }
-    ranks
 }
 
 /// Spearman's correlation with the run order, up to a factor that all permutations share.

@@ -24,13 +24,12 @@ pub(super) fn means(groups: &[Vec<f64>]) -> Vec<f64> {
         groups.iter().map(|group| median(group).expect("a group has values")).collect();
     // Distances of 0 are left out: the middle value of an odd number is the median itself and shows
     // nothing about the scale.
-    let distances: Vec<f64> = groups
+    let distances = groups
         .iter()
         .zip(&medians)
         .flat_map(|(group, middle)| group.iter().map(move |value| (value - middle).abs()))
-        .filter(|&distance| distance > 0.0)
-        .collect();
-    let Some(distance) = median(&distances) else { return medians };
+        .filter(|&distance| distance > 0.0);
+    let Some(distance) = median(distances) else { return medians };
     let cutoff = CUTOFF_SDS * distance / MEDIAN_DEVIATION_OF_NORMAL;
     groups.iter().zip(medians).map(|(group, middle)| mean(group, middle, cutoff)).collect()
 }
@@ -56,8 +55,8 @@ fn mean(group: &[f64], middle: f64, cutoff: f64) -> f64 {
 /// number: the mean square of the influence function over the square of its mean slope (Huber,
 /// Annals of Mathematical Statistics 35, 1964). `None` where the slope is not positive.
 pub(super) fn variance(remainders: &[f64]) -> Option<f64> {
-    let distances: Vec<f64> = remainders.iter().map(|it| it.abs()).collect();
-    let cutoff = CUTOFF_SDS * median(&distances)? / MEDIAN_DEVIATION_OF_NORMAL;
+    let distance = median(remainders.iter().map(|it| it.abs()))?;
+    let cutoff = CUTOFF_SDS * distance / MEDIAN_DEVIATION_OF_NORMAL;
     let (mut squares, mut slopes) = (0.0, 0.0);
     for remainder in remainders {
         let square = (remainder / cutoff).powi(2);

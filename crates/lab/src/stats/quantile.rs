@@ -1,17 +1,20 @@
 //! Quantiles of a sample.
 
+use std::borrow::Borrow;
+
 /// The `q` quantile of `values`, 0 <= q <= 1, interpolated between neighbours (type 7 of Hyndman
 /// and Fan, The American Statistician 50, 1996: the default of R, numpy and spreadsheets).
 /// `None` without values.
 ///
 /// # Panics
 /// When `q` lies outside 0 to 1.
-pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
-    of_any_order(&mut values.to_vec(), q)
+pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, q: f64) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
+    of_any_order(&mut values, q)
 }
 
 /// The median of `values`; `None` without values.
-pub fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
     quantile(values, 0.5)
 }
 

@@ -1,4 +1,4 @@
-//! The usual test of two groups of runs, which assumes that all runs are independent.
+//! Ranks, and the usual test of two groups of runs, which assumes that all runs are independent.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -10,25 +10,32 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// variants.
 pub fn rank_sum_p(one: &[f64], other: &[f64]) -> f64 {
     let (n, m) = (one.len() as f64, other.len() as f64);
-    let mut all: Vec<(f64, bool)> =
-        one.iter().map(|&x| (x, true)).chain(other.iter().map(|&x| (x, false))).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let count = n + m;
-    let (mut rank_sum, mut ties, mut before) = (0.0, 0.0, 0.0);
-    for tied in all.chunk_by(|a, b| a.0 == b.0) {
-        let size = tied.len() as f64;
-        let rank = before + (size + 1.0) / 2.0;
-        rank_sum += rank * tied.iter().filter(|(_, of_one)| *of_one).count() as f64;
-        ties += size.powi(3) - size;
-        before += size;
-    }
-    let variance = n * m / 12.0 * (count + 1.0 - ties / (count * (count - 1.0)).max(1.0));
+    let ranks = ranks(&[one, other].concat());
+    let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
+    let variance = n * m * squares / (count * (count - 1.0)).max(1.0);
     if variance <= 0.0 {
         return 1.0;
     }
-    let distance = (rank_sum - n * (count + 1.0) / 2.0).abs();
+    let distance = ranks[..one.len()].iter().sum::<f64>().abs();
     let z = (distance - 0.5).max(0.0) / variance.sqrt();
     2.0 * Normal::standard().sf(z)
+}
+
+/// Ranks less their mean. Equal values have the same rank, the mean of their places.
+pub(super) fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut next = 0;
+    while next < order.len() {
+        let value = values[order[next]];
+        let ties = order[next..].iter().take_while(|&&index| values[index] == value).count();
+        let rank = next as f64 + (ties - 1) as f64 / 2.0 - (values.len() - 1) as f64 / 2.0;
+        order[next..next + ties].iter().for_each(|&index| ranks[index] = rank);
+        next += ties;
+    }
+    ranks
 }
 
 #[cfg(test)]

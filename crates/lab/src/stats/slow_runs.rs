@@ -152,8 +152,7 @@ pub(super) fn slow_runs(variants: &[&Runs], levels: &Runs) -> Vec<SlowRuns> {
     };
     let variants: Vec<Runs> = variants.iter().map(leveled).collect();
     let spread = |times: &Runs| {
-        let times: Vec<f64> = times.values().copied().collect();
-        Some((median(&times)? / quantile(&times, 0.25)?).powf(SPREADS))
+        Some((median(times.values())? / quantile(times.values(), 0.25)?).powf(SPREADS))
     };
     let spreads = variants.iter().filter_map(spread);
     let factor = spreads.fold(SLOW_FACTOR, f64::max).min(SLOW_FACTOR_MAX);
@@ -163,7 +162,7 @@ pub(super) fn slow_runs(variants: &[&Runs], levels: &Runs) -> Vec<SlowRuns> {
 impl SlowRuns {
     /// Of `own` those beyond `factor` times the lower quartile.
     fn of(own: Runs, factor: f64) -> SlowRuns {
-        let quiet = quantile(&own.values().copied().collect::<Vec<_>>(), 0.25);
+        let quiet = quantile(own.values(), 0.25);
         let limit = quiet.map_or(f64::INFINITY, |quiet| quiet * factor);
         let fast: Vec<f64> = own.values().copied().filter(|&time| time <= limit).collect();
         let fast_mean = fast.iter().sum::<f64>() / fast.len().max(1) as f64;
@@ -266,7 +265,7 @@ impl Slowing {
 pub(super) fn levels(variants: &[&Runs]) -> Runs {
     let mut factors: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for times in variants {
-        let quiet = quantile(&times.values().copied().collect::<Vec<_>>(), 0.25);
+        let quiet = quantile(times.values(), 0.25);
         for (&round, time) in *times {
             factors.entry(round).or_default().push(time / quiet.unwrap_or(*time));
         }

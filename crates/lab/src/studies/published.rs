@@ -223,8 +223,8 @@ impl Published {
         let then = |rows: &&[&Row]| least(rows, |row| row.then.elapsed_ns).clone();
         let now = |rows: &&[&Row]| least(rows, |row| row.now_ns).clone();
         let times_the_rate = |rows: &&[&Row]| {
-            let ratios: Vec<f64> = rows.iter().map(|row| row.times_the_rate()).collect();
-            median(&ratios).map_or_else(String::new, words::three_digits)
+            let ratio = median(rows.iter().map(|row| row.times_the_rate()));
+            ratio.map_or_else(String::new, words::three_digits)
         };
         Sheet::of(
             "",

@@ -6,7 +6,7 @@ use super::sheet::{Sheet, rate, size};
 use crate::analysis::view::{CellView, View, workers_of};
 use crate::definition::cell::Cell;
 use crate::page_cache::state::State;
-use crate::stats::{Estimated, unpaired};
+use crate::stats::{Estimated, median, unpaired};
 use crate::words;
 
 /// The level of the intervals.
@@ -117,10 +117,7 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
     let mut steps = Vec::new();
     for cell in cells {
         let Some(elapsed_ns) = cell.median_ns(index, measure) else { continue };
-        let each: Vec<f64> = cell.counted[index]
-            .iter()
-            .flat_map(|record| record.measured.each_ns.iter().map(|&ns| ns as f64))
-            .collect();
+        let each = cell.counted[index].iter().flat_map(|record| &record.measured.each_ns);
         let more = total_bytes(&cell.cell) / total_bytes(&least.cell);
         let times = unpaired(
             &least.points(measure).runs(index, false),
@@ -135,7 +132,7 @@ fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str
             state: cell.cell.state,
             count: cell.cell.at_once,
             elapsed_ns,
-            each_ns: crate::stats::median(&each).unwrap_or(elapsed_ns),
+            each_ns: median(each.map(|&ns| ns as f64)).unwrap_or(elapsed_ns),
             bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
             speed_up,
         });

@@ -365,8 +365,7 @@ fn variant_results(
     let slow_modes = slow_modes(&winner::runs(&finals));
     let mut results: Vec<VariantResult> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
-        let times: Vec<f64> = candidate.finals_ns.values().copied().collect();
-        let file_ns_median = median(&times).map(|ns| ns / files);
+        let file_ns_median = median(candidate.finals_ns.values()).map(|ns| ns / files);
         let ratio =
             best.filter(|&best| best != index).and_then(|best| finals[index].ratio(&finals[best]));
         let is_best = best == Some(index);

@@ -56,8 +56,7 @@ fn states(summary: &Summary<'_>, figure: &mut Figure) {
         ..cell.clone()
     };
     let elapsed = |variant: &VariantSummary<'_>| {
-        let runs = variant.counted.iter();
-        median(&runs.map(|it| value_ns(&it.measured, Measure::Elapsed)).collect::<Vec<_>>())
+        median(variant.counted.iter().map(|it| value_ns(&it.measured, Measure::Elapsed)))
     };
     let mut cold: Vec<&CellSummary<'_>> =
         summary.cells.iter().filter(|cell| cell.cell.state == State::Cold).collect();

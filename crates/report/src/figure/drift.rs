@@ -199,8 +199,7 @@ fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
 fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
     let runs = cell.variants.iter().flat_map(|variant| &variant.all);
     let runs: Vec<_> = runs.filter(|it| it.probe_ns > 0).collect();
-    let probes: Vec<f64> = runs.iter().map(|record| record.probe_ns as f64).collect();
-    let middle = median(&probes)?;
+    let middle = median(runs.iter().map(|record| record.probe_ns as f64))?;
     let points = runs
         .iter()
         .map(|it| [order.places[&it.measured.started_ns], it.probe_ns as f64 / middle])
@@ -220,7 +219,7 @@ fn drift(cell: &CellSummary<'_>) -> Option<f64> {
     }
     runs.sort_by_key(|(at, _)| *at);
     let third = runs.len() / 3;
-    let middle = |runs: &[(u64, f64)]| median(&runs.iter().map(|(_, it)| *it).collect::<Vec<_>>());
+    let middle = |runs: &[(u64, f64)]| median(runs.iter().map(|(_, it)| it));
     Some(middle(&runs[runs.len() - third..])? / middle(&runs[..third])?)
 }
 

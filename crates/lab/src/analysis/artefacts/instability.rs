@@ -69,10 +69,8 @@ pub(crate) fn of(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
 /// The upper quartile over the lower.
 fn spread(times: &[f64]) -> f64 {
     let middle = median(times).unwrap_or(1.0);
-    let half = |keep: &dyn Fn(f64) -> bool| {
-        median(&times.iter().copied().filter(|&time| keep(time)).collect::<Vec<_>>())
-    };
-    let (low, high) = (half(&|time| time <= middle), half(&|time| time >= middle));
+    let low = median(times.iter().filter(|&&time| time <= middle));
+    let high = median(times.iter().filter(|&&time| time >= middle));
     high.unwrap_or(middle) / low.unwrap_or(middle)
 }
 

@@ -89,8 +89,7 @@ impl Curve {
 fn shifts(sizes: &BTreeMap<u64, Vec<(u32, f64)>>) -> BTreeMap<u32, f64> {
     let mut distances: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for size in sizes.values() {
-        let logs: Vec<f64> = size.iter().map(|(_, log)| *log).collect();
-        let middle = median(&logs).expect("a size has values");
+        let middle = median(size.iter().map(|(_, log)| log)).expect("a size has values");
         for (session, log) in size {
             distances.entry(*session).or_default().push(log - middle);
         }

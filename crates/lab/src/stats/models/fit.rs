@@ -72,9 +72,7 @@ impl Fit {
     /// The start where no positive fit exists: times proportional to the bytes.
     fn through_the_end(rows: &[Vec<f64>], logs: &[f64], break_bytes: Option<f64>) -> Option<Fit> {
         let bytes: Vec<f64> = rows.iter().map(|row| row[1..].iter().sum()).collect();
-        let costs: Vec<f64> =
-            logs.iter().zip(&bytes).map(|(log, bytes)| log.exp() / bytes).collect();
-        let byte = median(&costs)?;
+        let byte = median(logs.iter().zip(&bytes).map(|(log, bytes)| log.exp() / bytes))?;
         let mut costs = vec![byte; rows[0].len()];
         costs[0] = 0.0;
         let residuals = residuals(rows, &costs, logs)?;
@@ -136,10 +134,10 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn deviation(residuals: &[f64], unknowns: usize) -> f64 {
-    let distances: Vec<f64> = residuals.iter().map(|it| it.abs()).collect();
     let count = residuals.len() as f64;
     let spent = (count / (count - unknowns as f64)).sqrt();
-    (median(&distances).expect("residuals") / 0.6745 * spent).max(SCALE_MIN)
+    let distance = median(residuals.iter().map(|it| it.abs())).expect("residuals");
+    (distance / 0.6745 * spent).max(SCALE_MIN)
 }
 
 /// Solves the weighted normal equations. Columns are scaled to a length of 1, because bytes and

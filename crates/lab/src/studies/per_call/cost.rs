@@ -19,7 +19,7 @@ const VALLEY_DEPTH_SDS: f64 = 3.0;
 
 impl CallCost {
     pub(crate) fn of(op: &str, buffer_bytes: u64, records: &[&CallRecord]) -> Option<CallCost> {
-        let clock_ns = median(&records.iter().map(|c| c.clock_ns as f64).collect::<Vec<_>>())?;
+        let clock_ns = median(records.iter().map(|c| c.clock_ns as f64))?;
         let mut buckets: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         let mut sum_ns = 0_u128;
         for CallRecord { bucket, .. } in records {
