@@ -7,7 +7,7 @@ use lab::conduct;
 use lab::definition::deltas::Deltas;
 use lab::run_dir::files::{self, RunError};
 use lab::run_dir::{self, Run};
-use lab::verdict::{Delta, Verdict};
+use lab::verdict::Verdict;
 
 /// A run directory and its verdict.
 #[derive(Debug)]
@@ -60,10 +60,7 @@ impl Source {
 /// δ is that of the certificate that the run started with, as `badge` says.
 fn verdict_of(run: &Run, badge: &Badge) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
-    let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
-    let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
-    let mut verdict = verdict.analysed(&run.definition, run.samples(), run.how.rounds);
-    verdict.certificate.clone_from(&badge.words);
+    let mut verdict = badge.verdict(&run.definition, &cells, run.samples(), run.how.rounds);
     verdict.notes.push("the run ended before it wrote its verdict".to_owned());
     verdict
 }

@@ -19,7 +19,6 @@ use lab::conduct::Conductor;
 use lab::definition::Definition;
 use lab::experiment::library::{BUILT_IN, BuiltIn};
 use lab::run_dir::{self, HowRun, Run};
-use lab::verdict::{Delta, Verdict};
 
 use crate::scratch::ScratchGuard;
 use crate::terminal::{command, output};
@@ -196,14 +195,8 @@ fn conclude(
     let mut steps = experiment::steps("bench", definition);
     steps.show("computing the verdict");
     let samples = Run::read(dir.path())?;
-    let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
-    let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds).analysed(
-        definition,
-        samples.samples(),
-        how.rounds,
-    );
+    let verdict = badge.verdict(definition, conducted.cells(), samples.samples(), how.rounds);
     steps.clear();
-    verdict.certificate.clone_from(&badge.words);
     dir.write(run_dir::files::VERDICT, &verdict)?;
     let columns = output::columns();
     let summary = summary::render(definition, &verdict, &samples, columns);

@@ -35,32 +35,22 @@ pub fn of_family(rounds: Option<u32>, family: usize) -> InterimAnalyses {
     }
 }
 
-/// A comparison of two variants, as measured so far.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ComparisonSoFar<'s> {
-    /// The ratios.
-    pub(crate) compared: &'s Sessions,
-    /// The last session in which both ran.
-    pub(crate) last_session: u32,
-    /// Whether it is known that it ended because it was answered.
-    pub(crate) answered: bool,
-    /// Differences up to this share do not matter.
-    pub(crate) delta: f64,
-}
-
-impl ComparisonSoFar<'_> {
-    /// The level at which the comparison is analysed. If it was not answered and the time is over,
-    /// this is the last analysis. It spends all of the error that is left, even if it falls on a
-    /// regular interim analysis.
-    pub(crate) fn level(&self, interim: &InterimAnalyses) -> f64 {
-        let done = interim.sessions().filter(|&count| count < self.last_session).count();
-        // A run directory does not say why a variant left.
-        let answered = |alpha: &f64| {
-            self.answered || Answer::of(self.compared, self.delta, *alpha) != Answer::Unresolved
-        };
-        let regular = interim.alpha_at(self.last_session).filter(answered);
-        regular.unwrap_or_else(|| interim.alpha_last(done))
-    }
+/// The level at which a comparison is analysed whose variants both ran until `last_session`. If it
+/// was not answered and the time is over, this is the last analysis. It spends all of the error that
+/// is left, even if it falls on a regular interim analysis. `answered` says whether it is known that
+/// the comparison ended because it was answered; differences up to the share `delta` do not matter.
+pub(crate) fn level(
+    interim: &InterimAnalyses,
+    compared: &Sessions,
+    (last_session, answered): (u32, bool),
+    delta: f64,
+) -> f64 {
+    let done = interim.sessions().filter(|&count| count < last_session).count();
+    // A run directory does not say why a variant left.
+    let answered =
+        |alpha: &f64| answered || Answer::of(compared, delta, *alpha) != Answer::Unresolved;
+    let regular = interim.alpha_at(last_session).filter(answered);
+    regular.unwrap_or_else(|| interim.alpha_last(done))
 }
 
 impl Part {

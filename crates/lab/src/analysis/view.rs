@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::interim::{self, ComparisonSoFar};
+use super::interim;
 use super::observations::{Observations, last_repeats, undisturbed_ns, value_ns};
 use crate::definition::cell::Cell;
 use crate::definition::deltas::{Deltas, LEAST};
@@ -87,8 +87,7 @@ impl<'r> View<'r> {
         let compared = &points.compare(one, other);
         let last_session = points.last_session(one).min(points.last_session(other));
         let delta = self.rules.deltas.of(cell.cell.state);
-        let so_far = ComparisonSoFar { compared, last_session, answered: false, delta };
-        compared.ratio(so_far.level(&self.interim))
+        compared.ratio(interim::level(&self.interim, compared, (last_session, false), delta))
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.
@@ -153,9 +152,7 @@ impl<'r> CellView<'r> {
 
     /// The median of a field of a variant's samples, as far as it is known.
     pub fn median_of(&self, variant: usize, field: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-        let values: Vec<f64> =
-            self.counted[variant].iter().filter_map(|record| field(record)).collect();
-        median(&values)
+        median(self.counted[variant].iter().filter_map(|record| field(record)))
     }
 
     /// A variant's processor time in user mode and in the kernel: the median of both together,

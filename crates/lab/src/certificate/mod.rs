@@ -20,7 +20,7 @@ use crate::definition::deltas::{DELTA_LEAST, Deltas, LEAST};
 use crate::definition::{Definition, Part};
 use crate::page_cache::state::State;
 use crate::stats::{Answer, Share, artefacts, median, quantile, smallest_effect};
-use crate::verdict::{Comparison, Delta, Verdict};
+use crate::verdict::{Comparison, Verdict};
 use prover_check::{Finding, ProverCheck};
 
 /// The version of the form of a certificate.
@@ -140,8 +140,7 @@ impl Certificate {
         rounds: Option<u32>,
     ) -> Certificate {
         let judged = |shares: Deltas| -> Vec<Cell> {
-            let from = Delta { shares, from: String::new() };
-            let verdict = Verdict::of(definition, runs, &from, rounds);
+            let verdict = Verdict::of(definition, runs, shares, rounds);
             let comparisons = |run: &CellRun| {
                 let cells = &verdict.parts[run.part].cells;
                 cells.iter().flat_map(|cell| cell.comparisons.first()).next().cloned()

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::artefacts;
 use crate::analysis::claims::{self, TestedClaim};
-use crate::analysis::interim::{self, ComparisonSoFar, ERROR};
+use crate::analysis::interim::{self, ERROR};
 use crate::analysis::view::{Rules, View};
 use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::Deltas;
@@ -138,48 +138,29 @@ pub struct Comparison {
     pub seconds_needed: Option<f64>,
 }
 
-/// Which differences matter, and why these.
-#[derive(Clone, Debug)]
-pub struct Delta {
-    /// The shares.
-    pub shares: Deltas,
-    /// Where it comes from.
-    pub from: String,
-}
-
-/// The interim analyses at the cells of one part.
-#[derive(Clone, Copy)]
-struct PartInterim<'l> {
-    /// For all comparisons of the part together: the answers.
-    family: &'l InterimAnalyses,
-    /// For each of them by itself: the intervals.
-    alone: &'l InterimAnalyses,
-}
-
 /// The version of the form of a verdict.
 const SCHEMA: u32 = 1;
 
 impl Verdict {
-    /// The verdict on what was measured.
+    /// The verdict on what was measured, where differences up to `deltas` do not matter.
     pub fn of(
         definition: &Definition,
         cells: &[CellRun],
-        delta: &Delta,
+        deltas: Deltas,
         rounds: Option<u32>,
     ) -> Verdict {
         let interim = interim::of_parts(definition, rounds);
         let alone = interim::of_family(rounds, 1);
         let part = |(index, part): (usize, &Part)| {
             let of: Vec<&CellRun> = cells.iter().filter(|cell| cell.part == index).collect();
-            let interim = PartInterim { family: &interim[index], alone: &alone };
-            PartVerdict::of(definition, part, &of, delta, interim)
+            PartVerdict::of(definition, part, &of, deltas, [&interim[index], &alone])
         };
         Verdict {
             schema: SCHEMA,
             question: definition.question.clone(),
-            delta: delta.shares.warm,
-            delta_cold: delta.shares.cold,
-            delta_from: delta.from.clone(),
+            delta: deltas.warm,
+            delta_cold: deltas.cold,
+            delta_from: String::new(),
             certificate: String::new(),
             claims: Vec::new(),
             parts: definition.parts.iter().enumerate().map(part).collect(),
@@ -216,61 +197,52 @@ impl Verdict {
 }
 
 impl PartVerdict {
-    fn of(
+    /// The verdict on the cells of a part. The interim analyses are those for all comparisons of the part
+    /// together, which the answers follow from, and for each of them by itself, of which the intervals are.
+    fn of<'r>(
         definition: &Definition,
         part: &Part,
-        cells: &[&CellRun],
-        delta: &Delta,
-        interim: PartInterim<'_>,
+        cells: &[&'r CellRun],
+        deltas: Deltas,
+        [of_family, alone]: [&InterimAnalyses; 2],
     ) -> PartVerdict {
-        let family = part.comparisons() as f64;
-        let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
-        let mut compared = Vec::new();
         // Runs one after another do not separate the variant from its position in the order, so
         // they get neither a ratio nor an answer.
         let shuffled = part.order == Order::Shuffled;
-        for (place, run) in cells.iter().enumerate().filter(|_| shuffled) {
-            for (one, other) in run.compared(part) {
-                let sessions = run.points.compare(one, other);
-                let alpha = level(interim.family, run, (one, &sessions), delta_of(place));
-                compared.push((place, one, sessions, alpha / (ERROR / family)));
-            }
-        }
-        let tested: Vec<Tested> = compared
+        let all = |pairs: fn(&CellRun, &Part) -> Vec<(usize, usize)>| -> Vec<Compared<'r>> {
+            let cells = cells.iter().copied().enumerate().filter(|_| shuffled);
+            let of_cell = |(place, run): (usize, &'r CellRun)| {
+                let (delta, pairs) = (deltas.of(run.cell.state), pairs(run, part).into_iter());
+                let of = |(variant, baseline)| {
+                    let sessions = run.points.compare(variant, baseline);
+                    Compared { place, run, variant, sessions, delta }
+                };
+                pairs.map(of).collect::<Vec<_>>()
+            };
+            cells.flat_map(of_cell).collect()
+        };
+        let compared = all(CellRun::compared);
+        let share = ERROR / part.comparisons() as f64;
+        let tested = compared
             .iter()
-            .map(|(place, _, sessions, level)| {
-                Tested::new(sessions.estimate(), delta_of(*place), *level)
-            })
-            .collect();
-        let answers = decide(&tested, ERROR);
+            .map(|it| Tested::new(it.sessions.estimate(), it.delta, it.level(of_family) / share));
+        let answers = decide(&tested.collect::<Vec<_>>(), ERROR);
         // The level at which the first of the unresolved comparisons is resolved.
         let open = answers.iter().filter(|&&answer| answer == Answer::Unresolved).count();
         let level_needed = ERROR / open.max(1) as f64;
         let mut verdicts: Vec<CellVerdict> =
             cells.iter().map(|run| CellVerdict::of(part, run)).collect();
-        for ((place, one, sessions, _), answer) in compared.iter().zip(answers) {
-            let run = cells[*place];
-            let alpha = level(interim.alone, run, (*one, sessions), delta_of(*place));
-            verdicts[*place].comparisons.push(Comparison::of(
-                &part.variants[*one],
-                run,
-                sessions,
-                Levels { answer, alpha, needed: level_needed },
-                delta_of(*place),
-            ));
+        for (it, answer) in compared.iter().zip(answers) {
+            let comparison = it.comparison(part, answer, it.level(alone));
+            let open = answer == Answer::Unresolved;
+            let seconds_needed = it.seconds_needed(level_needed).filter(|_| open);
+            verdicts[it.place].comparisons.push(Comparison { seconds_needed, ..comparison });
         }
-        for (run, verdict) in cells.iter().zip(&mut verdicts).filter(|_| shuffled) {
-            for (floor, baseline) in run.floors(part) {
-                let sessions = run.points.compare(floor, baseline);
-                let share = delta.shares.of(run.cell.state);
-                let alpha = level(interim.alone, run, (floor, &sessions), share);
-                let answer = Answer::of(&sessions, share, alpha);
-                let variant = &part.variants[floor];
-                let of = Levels { answer, alpha, needed: ERROR };
-                let comparison = Comparison::of(variant, run, &sessions, of, share);
-                let floor = Comparison { floor: true, seconds_needed: None, ..comparison };
-                verdict.comparisons.push(floor);
-            }
+        for it in all(CellRun::floors) {
+            let alpha = it.level(alone);
+            let answer = Answer::of(&it.sessions, it.delta, alpha);
+            let comparison = it.comparison(part, answer, alpha);
+            verdicts[it.place].comparisons.push(Comparison { floor: true, ..comparison });
         }
         for verdict in &mut verdicts {
             verdict.find_fastest(&part.baseline);
@@ -347,47 +319,42 @@ impl CellVerdict {
     }
 }
 
-/// The answer of a comparison, and its levels.
-#[derive(Clone, Copy)]
-struct Levels {
-    answer: Answer,
-    /// The level of its interval.
-    alpha: f64,
-    /// The level at which it would be resolved.
-    needed: f64,
+/// A variant and the baseline in one cell.
+struct Compared<'r> {
+    /// The place of the cell among those of the part.
+    place: usize,
+    run: &'r CellRun,
+    variant: usize,
+    sessions: Sessions,
+    /// Differences up to this share do not matter.
+    delta: f64,
 }
 
-impl Comparison {
-    fn of(
-        variant: &str,
-        run: &CellRun,
-        sessions: &Sessions,
-        Levels { answer, alpha, needed }: Levels,
-        delta: f64,
-    ) -> Comparison {
-        let ratio = sessions.ratio(alpha);
-        let needed = sessions.sessions_needed(delta, needed);
-        let needed = needed.filter(|_| answer == Answer::Unresolved);
-        let each = run.spent.as_secs_f64() / f64::from(run.sessions.max(1));
+impl Compared<'_> {
+    fn level(&self, interim: &InterimAnalyses) -> f64 {
+        let last_session = self.run.points.last_session(self.variant);
+        let so_far = (last_session, self.run.answered[self.variant]);
+        interim::level(interim, &self.sessions, so_far, self.delta)
+    }
+
+    /// The comparison with its interval at the level `alpha`.
+    fn comparison(&self, part: &Part, answer: Answer, alpha: f64) -> Comparison {
+        let ratio = self.sessions.ratio(alpha);
         Comparison {
-            variant: variant.to_owned(),
+            variant: part.variants[self.variant].clone(),
             answer,
             floor: false,
             ratio: ratio.map(|ratio| ratio.estimate),
             low: ratio.map(|ratio| ratio.interval.low),
             high: ratio.map(|ratio| ratio.interval.high),
-            seconds_needed: needed.map(|sessions| sessions as f64 * each).filter(|s| *s > 0.0),
+            seconds_needed: None,
         }
     }
-}
 
-fn level(
-    interim: &InterimAnalyses,
-    run: &CellRun,
-    (variant, compared): (usize, &Sessions),
-    delta: f64,
-) -> f64 {
-    let last_session = run.points.last_session(variant);
-    let answered = run.answered[variant];
-    ComparisonSoFar { compared, last_session, answered, delta }.level(interim)
+    /// About how many seconds the cell needs in all to resolve the comparison at this level.
+    fn seconds_needed(&self, level: f64) -> Option<f64> {
+        let sessions = self.sessions.sessions_needed(self.delta, level)?;
+        let each = self.run.spent.as_secs_f64() / f64::from(self.run.sessions.max(1));
+        Some(sessions as f64 * each).filter(|seconds| *seconds > 0.0)
+    }
 }

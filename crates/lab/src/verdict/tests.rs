@@ -1,6 +1,6 @@
+use super::Verdict;
 use super::conclusion::Conclusion;
 use super::resolve::{self, Further, Unresolved};
-use super::{Delta, Verdict};
 use crate::analysis::tests::Synthetic;
 use crate::conduct;
 use crate::conduct::cell_run::CellRun;
@@ -38,8 +38,7 @@ fn run(made: &Synthetic) -> Run {
 
 fn verdict(made: &Synthetic) -> Verdict {
     let cells: Vec<CellRun> = conduct::cells(&made.definition, Some(&run(made)));
-    let delta = Delta { shares: LEAST, from: String::new() };
-    Verdict::of(&made.definition, &cells, &delta, None).analysed(
+    Verdict::of(&made.definition, &cells, LEAST, None).analysed(
         &made.definition,
         made.samples(),
         None,
