@@ -220,12 +220,3 @@ fn facets(source: &Source, file_bytes: Option<u64>, state: State) -> Facets {
     let file_system = Some(file_systems(&source.run.environment));
     Facets { file_bytes, state: Some(state.name()), file_system }
 }
-
-/// The compared quantity, in words.
-pub fn measure_words(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Elapsed => "time",
-        Measure::Durable => "time until on the medium",
-        Measure::Processor => "processor time",
-    }
-}

@@ -1,6 +1,6 @@
 //! The verdict of an experiment as text: for each part a table of ratios, and sentences.
 
-use lab::definition::{Definition, Measure, Part};
+use lab::definition::{Definition, Part};
 use lab::stats::Answer;
 use lab::studies::sheet::Sheet;
 use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
@@ -80,12 +80,7 @@ fn matrix(part: &PartVerdict, of: &Part) -> Sheet {
     };
     let mut rows: Vec<_> = part.cells[0].variants.iter().enumerate().map(row).collect();
     rows.retain(|row| row[1..].iter().any(|cell| cell != "-"));
-    let what = match part.measure {
-        _ if calls > 1 => "time of one call",
-        Measure::Elapsed => "time",
-        Measure::Durable => "time until on the medium",
-        Measure::Processor => "processor time",
-    };
+    let what = if calls > 1 { "time of one call" } else { part.measure.words() };
     let legend = format!(
         "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved",
         part.baseline

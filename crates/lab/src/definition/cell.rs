@@ -94,6 +94,18 @@ pub enum Measure {
     Processor,
 }
 
+impl Measure {
+    /// What is compared, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Measure::Elapsed => "time",
+            Measure::Durable => "time until on the medium",
+            Measure::Processor => "processor time",
+        }
+    }
+}
+
 impl Cell {
     /// The cell of one warm file of `file_bytes` bytes, copied alone to a new file.
     pub fn plain(part: &str, workload: &str, file_bytes: u64) -> Cell {

@@ -1,5 +1,6 @@
 //! The sizes of panels, positions in a panel and words as attributes.
 
+use crate::columns::visible;
 use crate::escape::escaped;
 use crate::scale::Range;
 
@@ -67,6 +68,5 @@ fn tidy(text: &str) -> &str {
 
 /// `text` for SVG, without control characters, which XML cannot contain, not even escaped.
 pub(super) fn in_xml(text: &str) -> String {
-    let visible = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    escaped(&text.chars().map(visible).collect::<String>())
+    escaped(&visible(text))
 }

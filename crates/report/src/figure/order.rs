@@ -11,7 +11,7 @@ use super::{content, rows};
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };
-use crate::summary::{CellSummary, Summary, measure_words};
+use crate::summary::{CellSummary, Summary};
 
 const ABOUT: About = About {
     id: "order",
@@ -87,7 +87,7 @@ fn panel(part: &Part, cell: &CellSummary<'_>, kind: &str, rows: &[&str], pairs: 
         marks.extend(Mark::pair(variant, dot(*ratio, kind), full));
     }
     let alt = format!("Ratios at {} by interleaved rounds, and by {kind}.", cell.words());
-    let x = Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline));
+    let x = Axis::ratio(&format!("{} / {}", part.measure.words(), part.baseline));
     rows::panel(cell, alt, x, rows, marks)
 }
 
@@ -114,7 +114,7 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
             marks.push(dots(of.median_ns, "unproved", false));
         }
         let alt = format!("Times with an unproved page cache state, at {}.", cell.words());
-        let x = Axis::time(measure_words(part.measure));
+        let x = Axis::time(part.measure.words());
         (!marks.is_empty()).then(|| rows::panel(cell, alt, x, &variants, marks))
     };
     let title = summary.titled(&format!("{}: unproved page cache state", part.name));

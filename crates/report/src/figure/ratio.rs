@@ -9,7 +9,7 @@ use super::{content, rows};
 use crate::plot::{
     About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
 };
-use crate::summary::{CellSummary, Summary, measure_words};
+use crate::summary::{CellSummary, Summary};
 
 const ABOUT: About = About {
     id: "ratio",
@@ -89,7 +89,7 @@ fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, Ratio<'s>)> {
 fn group(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Option<Group> {
     let variants = ranked(cells);
     let delta = summary.source.deltas().of(cells[0].cell.state);
-    let (title, measure) = (cells[0].titled_part(), measure_words(part.measure));
+    let (title, measure) = (cells[0].titled_part(), part.measure.words());
     let title = format!("{title}, {measure} as a ratio to {}", part.baseline);
     let panels = cells.iter().map(|cell| panel(part, cell, &variants, delta)).collect();
     Group::of_rows(summary.titled(&title), panels)
@@ -117,7 +117,7 @@ fn panel(part: &Part, cell: &CellSummary<'_>, rows: &[&str], delta: f64) -> Pane
     let fastest = fastest
         .map(|of| format!(": the smallest ratio to {} is that of {}.", part.baseline, of.words()));
     let alt = cell.words() + &fastest.unwrap_or_default();
-    let x = Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline));
+    let x = Axis::ratio(&format!("{} / {}", part.measure.words(), part.baseline));
     rows::panel(cell, alt, x, rows, marks)
 }
 

@@ -14,7 +14,7 @@ use crate::palette::engine_of;
 use crate::plot::{
     About, Axis, Entry, Facets, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
 };
-use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
+use crate::summary::{CellSummary, Summary, VariantSummary};
 
 /// Points of the outline of a violin.
 const OUTLINE_POINTS: usize = 40;
@@ -87,7 +87,7 @@ fn add(
         file_bytes: (cells.len() == 1).then(|| cells[0].cell.file_bytes),
         ..cells[0].facets.clone()
     };
-    let what = measure_words(part.measure);
+    let what = part.measure.words();
     let title = cells[0].titled_part();
     let lines: Vec<&FittedLine> = fits::of(summary, part, cells);
     let mut marks = Vec::new();
@@ -225,7 +225,7 @@ fn alt(part: &Part, cells: &[&CellSummary<'_>]) -> String {
         Some(format!("{} {median} by {}", cell.size_words(), variant.variant))
     };
     let fastest: Vec<String> = cells.iter().filter_map(fastest).collect();
-    format!("{} by file size. Least medians: {}.", measure_words(part.measure), fastest.join(", "))
+    format!("{} by file size. Least medians: {}.", part.measure.words(), fastest.join(", "))
 }
 
 /// Medians, and the percentiles that the number of runs supports.
