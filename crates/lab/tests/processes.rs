@@ -228,7 +228,8 @@ fn a_session_tells_of_every_run() {
     assert_eq!(runs, 6, "{events:?}");
     for event in &events {
         match event {
-            Event::Ran { measured, variant, .. } => {
+            Event::Ran { sample, variant, .. } => {
+                let measured = &sample.measured;
                 assert!(measured.verified && measured.counted);
                 assert_eq!(measured.calls, Some([25, 1][*variant]));
             }
@@ -247,7 +248,8 @@ fn hands_run_at_once() {
         let events = events(&place.order(&[variant], 2));
         let mut runs = 0;
         for event in &events {
-            if let Event::Ran { measured, .. } = event {
+            if let Event::Ran { sample, .. } = event {
+                let measured = &sample.measured;
                 runs += 1;
                 assert_eq!(measured.each_ns.len(), 3, "{workload}");
                 let longest = *measured.each_ns.iter().max().expect("three");
@@ -266,7 +268,7 @@ fn single_calls_are_told() {
         let events = events(&place.order(&["64K", "100"], 2));
         let mut told = 0;
         for event in &events {
-            let Event::Ran { variant, place, times: Some(times), .. } = event else { continue };
+            let Event::Ran { variant, sample, times: Some(times) } = event else { continue };
             told += 1;
             let calls = (3_u64 << 20).div_ceil([64 << 10, 100][*variant]);
             assert_eq!(times.read.calls(), calls * u64::from(at_once), "{variant}");
@@ -274,7 +276,7 @@ fn single_calls_are_told() {
             assert!(times.clock_ns > 0);
             let sequence = times.read.sequence_ns.len();
             assert!(sequence <= SEQUENCE_MAX);
-            assert_eq!(sequence > 0, place.round == 1, "the first round has it alone");
+            assert_eq!(sequence > 0, sample.round == 1, "the first round has it alone");
             assert_eq!(times.read.sequence_step, [1, 4][*variant]);
         }
         assert_eq!(told, 4, "{at_once}: {events:?}");

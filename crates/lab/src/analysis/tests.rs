@@ -4,7 +4,7 @@ use super::view::{Rules, View};
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
 use crate::sample::measurement::Measurement;
-use crate::sample::record::{CallRecord, Place, Sample, SequenceRecord};
+use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::normal;
 
@@ -64,15 +64,16 @@ impl Synthetic {
                 let shift = 0.02 * normal(&mut self.rng);
                 for round in 1..=rounds {
                     for (order, variant) in (1..).zip(&self.definition.parts[part].variants) {
-                        let place = Place {
+                        let mut record = Sample {
+                            cell: cell.id(),
+                            variant: variant.clone(),
                             session,
                             round,
                             repeat: 0,
                             order_in_round: order,
                             probe_ns: 100,
+                            measured: Measurement { counted: true, ..Measurement::default() },
                         };
-                        let measured = Measurement { counted: true, ..Measurement::default() };
-                        let mut record = Sample::of(cell.id(), variant, place, measured);
                         let noise = (shift + 0.01 * normal(&mut self.rng)).exp();
                         let ns = time_ns(&cell, variant, &mut record) * noise;
                         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

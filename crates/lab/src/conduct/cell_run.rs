@@ -7,7 +7,7 @@ use crate::analysis::observations::Observations;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
 use crate::run_dir::{RefusalRecord, Run, RunDir};
-use crate::sample::record::{self, RoundRecord, Sample};
+use crate::sample::record::{self, RoundRecord};
 use crate::session::protocol::Event;
 use crate::stats::rounds_per_session;
 
@@ -151,13 +151,12 @@ impl CellRun {
                     self.refused[variant] = Some(why);
                 }
             }
-            Event::Ran { variant, place, mut measured, times } => {
+            Event::Ran { variant, mut sample, times } => {
+                let measured = &mut sample.measured;
                 self.calls.resize(part.variants.len(), None);
                 self.calls[variant] = measured.calls.or(self.calls[variant]);
                 measured.calls = self.calls[variant];
                 measured.ended_ns = 0;
-                let name = &part.variants[variant];
-                let sample = Sample::of(self.cell.id(), name, place, *measured);
                 if let Some(times) = times {
                     dir.add_calls(&record::of_calls(&sample, &times))?;
                 }

@@ -57,30 +57,6 @@ pub struct RoundRecord {
     pub breach: String,
 }
 
-impl Sample {
-    /// A run of `variant` in the cell called `cell` at its place.
-    pub fn of(cell: String, variant: &str, place: Place, measured: Measurement) -> Sample {
-        let Place { session, round, repeat, order_in_round, probe_ns } = place;
-        let variant = variant.to_owned();
-        Sample { cell, variant, session, round, repeat, order_in_round, probe_ns, measured }
-    }
-}
-
-/// Where in a cell's runs one stands.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Place {
-    /// As in [`Sample`].
-    pub session: u32,
-    /// As in [`Sample`].
-    pub round: u32,
-    /// As in [`Sample`].
-    pub repeat: u32,
-    /// As in [`Sample`].
-    pub order_in_round: u32,
-    /// As in [`Sample`].
-    pub probe_ns: u64,
-}
-
 /// Single calls of one run that took about as long: a line of `calls.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {

@@ -23,7 +23,7 @@ use crate::in_order::distinct;
 use crate::process::report;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
-use crate::sample::record::{Place, RoundRecord};
+use crate::sample::record::{RoundRecord, Sample};
 use crate::scratch::WorkDir;
 use crate::scratch::inode_reclaim::InodesInUse;
 use crate::workload::interface::ReadyVariant;
@@ -101,8 +101,7 @@ fn carry_out(order: &Order) -> Result<(), Error> {
             let gates = Gates::open(helpers(&ready));
             for (order_in_round, &variant) in (1..).zip(variants) {
                 let slowed_by = order.slowed_by(variant, &mut rng);
-                let (session, probe_ns) = (order.session, probe.run());
-                let place = Place { session, round, repeat, order_in_round, probe_ns };
+                let probe_ns = probe.run();
                 let run = run_and_clear(&mut ready[variant], &dst, (variant, slowed_by))?;
                 let Some(mut measured) = run else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
@@ -110,8 +109,17 @@ fn carry_out(order: &Order) -> Result<(), Error> {
                 if (round, repeat) != (1, 0) {
                     times.iter_mut().for_each(CallTimes::forget_sequences);
                 }
-                let measured = Box::new(measured);
-                report(&Event::Ran { variant, place, measured, times });
+                let sample = Box::new(Sample {
+                    cell: order.cell.id(),
+                    variant: order.variants[variant].clone(),
+                    session: order.session,
+                    round,
+                    repeat,
+                    order_in_round,
+                    probe_ns,
+                    measured,
+                });
+                report(&Event::Ran { variant, sample, times });
             }
             let found = gates.close();
             let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::definition::Slowed;
 use crate::definition::cell::Cell;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
-use crate::sample::record::{Place, RoundRecord};
+use crate::sample::record::{RoundRecord, Sample};
 
 /// The order of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,10 +68,9 @@ pub enum Event {
     Ran {
         /// The index of the variant.
         variant: usize,
-        /// Where among the runs of the cell.
-        place: Place,
-        /// The result.
-        measured: Box<Measurement>,
+        /// The run.
+        #[serde(deserialize_with = "whole_sample")]
+        sample: Box<Sample>,
         /// The times of its single calls, where they are timed; with the sequences in the first round
         /// of a session only.
         times: Option<CallTimes>,
@@ -84,4 +85,12 @@ pub enum Event {
         /// What happened.
         why: String,
     },
+}
+
+/// A sample with what was measured, which [`Sample`] leaves out: a row of a CSV file has no types.
+fn whole_sample<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Sample>, D::Error> {
+    let fields = Value::deserialize(from)?;
+    let measured = Measurement::deserialize(&fields).map_err(D::Error::custom)?;
+    let sample = Sample::deserialize(&fields).map_err(D::Error::custom)?;
+    Ok(Box::new(Sample { measured, ..sample }))
 }

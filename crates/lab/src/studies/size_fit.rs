@@ -78,8 +78,6 @@ fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
     let tested = segments(points, SEED);
     let two = tested.filter(|tested| tested.is_broken()).map(|tested| tested.two);
     let misfit = two.map_or(one.misfit, |two| two.misfit);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A size that was given.
-    let misfit_at_bytes = misfit.at_bytes as u64;
     Some(FittedLine {
         variant: variant.to_owned(),
         state: cell.state,
@@ -92,7 +90,7 @@ fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
         above_byte_ns: two.map(|two| two.above_byte_ns),
         break_p: tested.map(|tested| tested.p),
         misfit_largest: misfit.largest,
-        misfit_at_bytes,
+        misfit_at_bytes: misfit.at_bytes,
         misfit_p: misfit.p,
     })
 }

@@ -28,7 +28,7 @@ pub struct Misfit {
     /// negative when the model predicts too long a time.
     pub largest: f64,
     /// The size of that difference, in bytes.
-    pub at_bytes: f64,
+    pub at_bytes: u64,
     /// The p value of the F test for lack of fit, with a robust error from the differences between
     /// sessions. `None` with one session. With many sessions the test rejects every model of a
     /// machine; `largest` shows whether the misfit matters.
@@ -62,8 +62,10 @@ pub fn cost_line(points: &[Point]) -> Option<CostLine> {
 impl Misfit {
     pub(super) fn of(curve: &Curve, fit: &Fit) -> Misfit {
         let residuals = curve.bytes.iter().zip(&fit.residuals);
-        let (&at_bytes, &largest) =
+        let (&at, &largest) =
             residuals.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs())).expect("sizes");
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A size that was given.
+        let at_bytes = at as u64;
         // The position of the break is a parameter like the costs.
         let unknowns = fit.costs.len() + usize::from(fit.break_bytes.is_some());
         let freedom = (fit.residuals.len() - unknowns) as f64;

@@ -179,13 +179,11 @@ fn published(view: &View<'_>, variant: &str, op: &str) -> Option<f64> {
 impl CallLine {
     fn through(points: &[Point]) -> Option<CallLine> {
         let line = cost_line(points)?;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A buffer.
-        let misfit_at_bytes = line.misfit.at_bytes as u64;
         Some(CallLine {
             call_ns: line.call_ns,
             byte_ns: line.byte_ns,
             misfit_largest: line.misfit.largest,
-            misfit_at_bytes,
+            misfit_at_bytes: line.misfit.at_bytes,
         })
     }
 }
