@@ -16,9 +16,7 @@ use crate::destination::context::{CopyContext, Job};
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
 use crate::destination::temporary::Beside;
-use crate::entry::{
-    Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns, open_regular,
-};
+use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns};
 use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind, path_in};
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
@@ -170,7 +168,7 @@ fn look_at_source(
         && entry.dst.trust == Trust::Created
         && cx.options.make == Make::Copy
         && !worker.last_was_linked;
-    if is_read && let Some(opened) = open_regular(&mut worker.data.fs_types, &entry.src, false) {
+    if is_read && let Some(opened) = entry.open_listed(&mut worker.data.fs_types) {
         return Ok((opened.stat, Some(opened)));
     }
     let stat = entry.src.stat(entry.src_through_link).map_err(failed(Action::Stat, &entry.src))?;

@@ -102,6 +102,12 @@ impl ListedEntry<'_> {
         left_out
     }
 
+    /// Opens the source, which its directory lists as a regular file. `None` if it cannot be opened,
+    /// or is something else.
+    pub(crate) fn open_listed(&self, fs_types: &mut FsTypes) -> Option<OpenFile> {
+        open_regular(fs_types, &self.src, false)
+    }
+
     /// With `--verbose`, announces the copy, and the backup of the existing file.
     pub(crate) fn announce_copy(&self, report: &Reporter<'_>, backup: Option<&Path>) {
         report.announce(|| Announcement::Copied {

@@ -15,7 +15,7 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::entry::copy_entry;
 use crate::copy::regular::create_prepared;
 use crate::destination::context::CopyContext;
-use crate::entry::{ListedEntry, Prepared, open_regular};
+use crate::entry::{ListedEntry, Prepared};
 use crate::fs::{DisplayPath, Place, Trust, file_bytes};
 use crate::request::{Make, Options};
 
@@ -223,7 +223,7 @@ impl TreeWalk<'_> {
         let mut next = Some(first);
         while let Some((name, listed_as)) = next.take() {
             let entry = self.child(&frame.pair, &name, listed_as);
-            let source = open_regular(&mut worker.data.fs_types, &entry.src, false);
+            let source = entry.open_listed(&mut worker.data.fs_types);
             let file_bytes = source.as_ref().map_or(u64::MAX, |source| file_bytes(&source.stat));
             let prepared = source.map(|source| Prepared { source, created: None });
             items.push(BatchItem { name, listed_as, prepared });
