@@ -33,6 +33,21 @@ pub fn output(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).context(program)
 }
 
+/// The standard output of `command`.
+///
+/// # Errors
+/// What it wrote to standard error, on one line, if it fails.
+pub fn quietly(command: &mut Command) -> anyhow::Result<String> {
+    let program = command.get_program().display().to_string();
+    // On Debian mkfs is in a directory that only root's PATH has.
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let output = command.env("PATH", path).output().with_context(|| program.clone())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.split_whitespace().collect();
+    ensure!(output.status.success(), "{program}: {}", said.join(" "));
+    String::from_utf8(output.stdout).context(program)
+}
+
 /// Builds this tree's haulage with debug assertions and overflow checks.
 pub fn build_haulage() -> anyhow::Result<PathBuf> {
     let build = ["build", "--quiet", "--package", "haulage-cli", "--bin", "haulage"];

@@ -5,9 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use tempfile::TempDir;
 
+use crate::command::quietly;
 use crate::{namespace, packages};
 
 /// The kinds of file system, the tmpfs last.
@@ -225,13 +226,13 @@ fn mount_image(
         .and_then(|file| file.set_len(bytes))
         .with_context(|| file.display().to_string())?;
     let (program, flags) = mkfs.split_first().expect("each row names a program");
-    run(Command::new(program).args(flags).arg(&file))?;
+    quietly(Command::new(program).args(flags).arg(&file))?;
     if !Path::new("/dev/loop-control").exists() {
         bail!("there are no loop devices: /dev/loop-control is missing");
     }
     let dir = make_dir(dir_name)?;
     let mount = ["-t", image.name, "-o", image.mount_options];
-    run(Command::new("mount").args(mount).args([&file, &dir]))?;
+    quietly(Command::new("mount").args(mount).args([&file, &dir]))?;
     // The loop device keeps the image open. Without a name it is freed with the mount.
     std::fs::remove_file(&file).with_context(|| file.display().to_string())?;
     Ok(dir)
@@ -244,21 +245,7 @@ fn make_dir(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 fn mount_tmpfs(dir: &Path, options: &str) -> anyhow::Result<()> {
-    run(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(dir))
-}
-
-/// Runs `command`. The error is what it wrote to standard error.
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    let program = command.get_program().display().to_string();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let output = command
-        // On Debian mkfs is in a directory that only root's PATH has.
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
-        .output()
-        .with_context(|| program.clone())?;
-    let words = String::from_utf8_lossy(&output.stderr);
-    let words: Vec<&str> = words.split_whitespace().collect();
-    ensure!(output.status.success(), "{program}: {}", words.join(" "));
+    quietly(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(dir))?;
     Ok(())
 }
 

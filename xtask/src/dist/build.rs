@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use super::checkout::{CAPI_FOLDER, CLI_FOLDER, Checkout};
-use crate::command::cargo;
+use crate::command::{cargo, quietly};
 
 /// Which C library the program is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +165,5 @@ fn cargo_home() -> anyhow::Result<PathBuf> {
 
 fn rustc(args: &[&str]) -> anyhow::Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).args(args).output().context("rustc cannot be started")?;
-    ensure!(output.status.success(), "rustc {}: {}", args.join(" "), output.status);
-    String::from_utf8(output.stdout).context("rustc printed no text")
+    quietly(Command::new(rustc).args(args))
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::command::root;
+use crate::command::{quietly, root};
 
 /// The package of the workspace that has the program.
 pub(super) const CLI_FOLDER: &str = "crates/cli";
@@ -112,13 +112,8 @@ impl Checkout {
 
 /// The standard output of git in `dir`.
 pub(crate) fn git(dir: &Path, args: &[&str]) -> anyhow::Result<String> {
-    let mut command = Command::new("git");
-    command.current_dir(dir).args(args);
-    let output = command.output().context("git cannot be started")?;
-    if !output.status.success() {
-        bail!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-    }
-    String::from_utf8(output.stdout).context("git printed no text")
+    quietly(Command::new("git").current_dir(dir).args(args))
+        .with_context(|| format!("git {}", args.join(" ")))
 }
 
 /// `name <address>`, or `committer` if one of them is missing.

@@ -27,20 +27,21 @@ impl fmt::Display for Import {
 /// The files of a crate, by their paths below `src` without `.rs`.
 pub(super) type Sources = BTreeMap<String, String>;
 
-type Path = Vec<String>;
-
 /// The modules of a crate, and the files that they are in.
 #[derive(Default)]
 pub(super) struct Crate {
-    pub(super) files: BTreeMap<Path, String>,
+    /// By the names of modules, the first of which is the file of the root: `lib::walk::tree`.
+    pub(super) files: BTreeMap<String, String>,
     /// What `use` calls another path, in a module.
-    aliases: BTreeMap<(Path, String), Path>,
+    aliases: BTreeMap<(String, String), Path>,
     mentions: Vec<Mention>,
 }
 
+type Path = Vec<String>;
+
 /// A path in the code of a module.
 struct Mention {
-    module: Path,
+    module: String,
     path: Path,
     line: usize,
     is_re_export: bool,
@@ -51,64 +52,67 @@ impl Crate {
         let mut this = Crate::default();
         for root in sources.keys() {
             if root == "lib" || root == "main" || root.starts_with("bin/") {
-                this.load(sources, root, vec![root.clone()])?;
+                this.load(sources, root, root.clone())?;
             }
         }
         Ok(this)
     }
 
-    fn load(&mut self, sources: &Sources, file: &str, module: Path) -> anyhow::Result<()> {
+    fn load(&mut self, sources: &Sources, file: &str, module: String) -> anyhow::Result<()> {
         let text = sources.get(file).with_context(|| format!("{file}.rs is missing"))?;
         let stream = text.parse().map_err(|error| anyhow!("{file}.rs: {error}"))?;
         let words = words(stream);
         self.files.insert(module.clone(), file.to_owned());
-        self.scan(&module, &words, None);
-        let parent =
-            file.rsplit_once('/').map_or(String::new(), |(parent, _)| format!("{parent}/"));
-        let is_folder = module.len() == 1 || file.ends_with("/mod");
-        let folder = if is_folder { parent } else { format!("{file}/") };
+        self.scan(&module, &words, &[], None);
+        let is_folder = !module.contains("::") || file.ends_with("/mod");
+        let folder =
+            if is_folder { file.rsplit_once('/').map(|(folder, _)| folder) } else { Some(file) };
         for window in words.windows(3) {
             let [keyword, name, end] = window else { continue };
             if (keyword.text.as_str(), end.text.as_str()) == ("mod", ";") {
-                let (beside, child) = (format!("{folder}{}", name.text), name.text.clone());
+                let beside = folder.map_or(String::new(), |it| format!("{it}/")) + &name.text;
                 let inside = format!("{beside}/mod");
                 let path = if sources.contains_key(&inside) { inside } else { beside };
-                self.load(sources, &path, [module.as_slice(), &[child]].concat())?;
+                self.load(sources, &path, format!("{module}::{}", name.text))?;
             }
         }
         Ok(())
     }
 
-    /// Reads the paths among `words`: those of code, or of a `use` after the names of a prefix.
-    fn scan(&mut self, module: &Path, words: &[Word], of_use: Option<(&Path, bool)>) {
+    /// Reads the paths among `words`: those of code, or of a `use` after `prefix`, which may be a re-export.
+    fn scan(&mut self, module: &str, words: &[Word], prefix: &[String], mut of_use: Option<bool>) {
         let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
         let mut at = 0;
-        while at < words.len() {
-            let (begin, line) = (at, words[at].line);
-            // Not that of `impl Trait + use<'a>`.
-            if text(at) == "use" && text(at + 1) != "<" && of_use.is_none() {
-                let rest = &words[at + 1..];
-                let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
-                let is_re_export = at > 0 && ["pub", "("].contains(&text(at - 1));
-                self.scan(module, &rest[..end], Some((&Path::new(), is_re_export)));
-                at += end + 1;
-                continue;
-            }
-            if (text(at), text(at + 2)) == ("mod", "{") {
-                let child = [module.as_slice(), &[text(at + 1).to_owned()]].concat();
-                self.files.insert(child.clone(), self.files[module].clone());
-                self.scan(&child, &words[at + 2].inner, None);
-                at += 3;
-                continue;
-            }
-            if (text(at), text(at + 1)) == ("macro_rules", "!") {
+        while let Some(&Word { line, .. }) = words.get(at) {
+            match (text(at), text(at + 1), text(at + 2)) {
+                // Not that of `impl Trait + use<'a>`.
+                ("use", next, _) if next != "<" => {
+                    of_use = Some(at > 0 && ["pub", "("].contains(&text(at - 1)));
+                    at += 1;
+                    continue;
+                }
+                ("mod", name, "{") => {
+                    let child = format!("{module}::{name}");
+                    self.files.insert(child.clone(), self.files[module].clone());
+                    self.scan(&child, &words[at + 2].inner, &[], None);
+                    at += 3;
+                    continue;
+                }
                 // Where it is exported, it is at the root.
-                let [root, path] = [&module[..1], &module[1..]].map(<[String]>::to_vec);
-                let name = text(at + 2).to_owned();
-                let path = [vec!["crate".to_owned()], path, vec![name.clone()]].concat();
-                self.aliases.insert((root, name), path);
+                ("macro_rules", "!", name) => {
+                    let path = module.replacen(root_of(module), "crate", 1) + "::" + name;
+                    let path = path.split("::").map(str::to_owned).collect();
+                    self.aliases.insert((root_of(module).to_owned(), name.to_owned()), path);
+                }
+                (";", ..) => of_use = None,
+                // A member is no path.
+                (".", ..) => {
+                    at += 2;
+                    continue;
+                }
+                _ => {}
             }
-            let mut path = of_use.map_or(Path::new(), |(prefix, _)| prefix.clone());
+            let (begin, mut path) = (at, prefix.to_vec());
             if text(at) == "::" {
                 path.push("another crate".to_owned());
                 at += 1;
@@ -124,35 +128,19 @@ impl Crate {
                 }
                 at += 1;
             }
-            let of_group = if at > begin { of_use.map(|(_, re)| (&path, re)) } else { of_use };
-            if let Some(word) = words.get(at).filter(|word| !word.inner.is_empty()) {
-                self.scan(module, &word.inner, of_group);
+            if at == begin || of_use.is_some() && text(at) == "{" {
+                self.scan(module, &words[at].inner, &path, of_use);
                 at += 1;
-                if of_use.is_some() {
-                    continue;
-                }
-            } else if at == begin {
-                // A member is no path.
-                at += if text(at) == "." { 2 } else { 1 };
                 continue;
             }
             if of_use.is_some() {
-                let mut alias = path.last().cloned().unwrap_or_default();
-                if text(at) == "as" {
-                    alias = text(at + 1).to_owned();
-                    at += 2;
-                }
-                if text(at) == "*" {
-                    path.push("*".to_owned());
-                } else {
-                    self.aliases.insert((module.clone(), alias), path.clone());
-                }
+                let alias = if text(at) == "as" { text(at + 1) } else { &path[path.len() - 1] };
+                self.aliases.insert((module.to_owned(), alias.to_owned()), path.clone());
+                at += if text(at) == "as" { 2 } else { 0 };
             }
-            // What a file re-exports, it may use besides.
-            let is_type = |name: &String| name.starts_with(char::is_uppercase);
-            if path.len() > 1 || path.first().is_some_and(is_type) {
-                let is_re_export = of_use.is_some_and(|(_, is_re_export)| is_re_export);
-                self.mentions.push(Mention { module: module.clone(), path, line, is_re_export });
+            if path.len() > 1 || path[0].starts_with(char::is_uppercase) {
+                let (module, is_re_export) = (module.to_owned(), of_use == Some(true));
+                self.mentions.push(Mention { module, path, line, is_re_export });
             }
         }
     }
@@ -164,8 +152,8 @@ impl Crate {
         for Mention { module, path, line, is_re_export } in &self.mentions {
             // The name of a module alone is no import: what a path through it leads to is one.
             if let Some((target, Some(name))) = self.resolve(module, path, 0)
-                && self.files[&target] != self.files[module]
-                && !(*is_re_export && target.starts_with(module))
+                && self.files.get(&target).is_some_and(|file| *file != self.files[module])
+                && !(*is_re_export && target.starts_with(&format!("{module}::")))
             {
                 let [from, to] = [module, &target].map(|module| self.files[module].clone());
                 imports.push(Import { from, to, name, line: *line });
@@ -178,58 +166,51 @@ impl Crate {
         imports
     }
 
-    /// Where a path leads. What is named through a re-export is found where it is defined.
-    fn resolve(&self, from: &Path, path: &[String], depth: usize) -> Option<Target> {
-        let (first, rest) = path.split_first().filter(|_| depth < 20)?;
-        let mut found = match first.as_str() {
-            "crate" => (from[..1].to_vec(), None),
-            "self" => (from.clone(), None),
-            "super" => (from[..from.len().saturating_sub(1)].to_vec(), None),
-            name => self.look_up(from, name, rest.is_empty(), depth)??,
-        };
-        for (index, name) in rest.iter().enumerate() {
+    /// Where a path leads: a module, and a name in it unless it is the module itself that is named. What is named
+    /// through a re-export is found where it is defined.
+    fn resolve(
+        &self,
+        from: &str,
+        path: &[String],
+        depth: usize,
+    ) -> Option<(String, Option<String>)> {
+        let mut found = (from.to_owned(), None);
+        for (index, name) in path.iter().enumerate().filter(|_| depth < 20) {
             let (module, None) = found else { break };
-            found = match self.look_up(&module, name, index + 1 == rest.len(), depth) {
-                Some(found) => found?,
-                None if name == "super" => {
-                    (module[..module.len().saturating_sub(1)].to_vec(), None)
+            let child = format!("{module}::{name}");
+            let is_module = self.files.contains_key(&child);
+            found = match (name.as_str(), self.aliases.get(&(module.clone(), name.clone()))) {
+                ("crate", _) => (root_of(&module).to_owned(), None),
+                ("self", _) => (module, None),
+                ("super", _) => (module.rsplit_once("::")?.0.to_owned(), None),
+                // A function may have the name of a module; as the last name of a path it is meant.
+                (_, Some(path)) if !is_module || index + 1 == path.len() => {
+                    self.resolve(&module, path, depth + 1)?
                 }
-                None => (module, Some(name.clone())),
+                _ if is_module => (child, None),
+                // It is local, or of another crate.
+                _ if index == 0 => return None,
+                _ => (module, Some(name.clone())),
             };
         }
-        self.files.contains_key(&found.0).then_some(found)
-    }
-
-    /// What is known of `name` in `module`; `Some(None)`: it is of another crate. A function may have the name of a
-    /// module; as the last name of a path it is meant.
-    fn look_up(
-        &self,
-        module: &Path,
-        name: &str,
-        is_last: bool,
-        depth: usize,
-    ) -> Option<Option<Target>> {
-        let child = [module.as_slice(), &[name.to_owned()]].concat();
-        let is_module = self.files.contains_key(&child);
-        match self.aliases.get(&(module.clone(), name.to_owned())) {
-            Some(path) if is_last || !is_module => Some(self.resolve(module, path, depth + 1)),
-            _ => is_module.then_some(Some((child, None))),
-        }
+        Some(found).filter(|_| depth < 20)
     }
 }
 
-/// A module, and a name in it unless it is the module itself that is named.
-type Target = (Path, Option<String>);
+fn root_of(module: &str) -> &str {
+    module.split("::").next().unwrap_or(module)
+}
+
+/// Whether a word can be in a path. The last name of a `use` may be `*`.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_alphabetic() || ['_', '*'].contains(&first))
+}
 
 /// A token, with those inside of it: of a group, or of a literal that is a path, as in attributes.
 struct Word {
     text: String,
     line: usize,
     inner: Vec<Word>,
-}
-
-fn is_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
 /// First words of items, in which a comma is not the end.
@@ -239,17 +220,12 @@ const ITEMS: &[&str] =
 /// The words of production code. `::` and `..` are one word, and `$` is none.
 fn words(stream: TokenStream) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
+    // From an attribute for tests to the end of an item, or else of a field or an arm.
+    let (mut is_for_tests, mut is_item) = (false, false);
     for tree in stream {
         let line = tree.span().start().line;
         let (text, inner) = match tree {
-            TokenTree::Punct(punct) => match (punct.as_char(), words.last_mut()) {
-                ('$', _) => continue,
-                (next @ (':' | '.'), Some(last)) if last.text == next.to_string() => {
-                    last.text.push(next);
-                    continue;
-                }
-                (other, _) => (other.to_string(), Vec::new()),
-            },
+            TokenTree::Punct(punct) => (punct.to_string(), Vec::new()),
             TokenTree::Ident(ident) => {
                 (ident.to_string().trim_start_matches("r#").to_owned(), Vec::new())
             }
@@ -260,41 +236,35 @@ fn words(stream: TokenStream) -> Vec<Word> {
                 ("\"".to_owned(), path.map_or(Vec::new(), self::words))
             }
             TokenTree::Group(group) => {
-                let is_attribute_of_tests = words.last().is_some_and(|last| last.text == "#")
-                    && is_for_tests(&group.stream().to_string());
+                let is_attribute = words.last().is_some_and(|last| last.text == "#");
+                if is_attribute && !is_for_tests && leaves_to_tests(&group.stream().to_string()) {
+                    (is_for_tests, is_item) = (true, false);
+                    continue;
+                }
                 let open = match group.delimiter() {
                     Delimiter::Parenthesis => "(",
-                    Delimiter::Bracket if is_attribute_of_tests => FOR_TESTS,
                     Delimiter::Bracket => "[",
                     Delimiter::Brace | Delimiter::None => "{",
                 };
                 (open.to_owned(), self::words(group.stream()))
             }
         };
-        words.push(Word { text, line, inner });
-    }
-    // From an attribute to the end of an item, a field or an arm.
-    let (mut skips, mut is_item) = (false, false);
-    words.retain(|word| {
-        is_item = if word.text == FOR_TESTS {
-            false
-        } else {
-            is_item || ITEMS.contains(&word.text.as_str())
-        };
-        let was_skipped = skips;
-        skips |= word.text == FOR_TESTS;
-        if ["{", ";"].contains(&word.text.as_str()) || word.text == "," && !is_item {
-            skips = false;
+        if is_for_tests {
+            is_item |= ITEMS.contains(&text.as_str());
+            is_for_tests = !(["{", ";"].contains(&text.as_str()) || text == "," && !is_item);
+            continue;
         }
-        !was_skipped && word.text != FOR_TESTS
-    });
+        match words.last_mut() {
+            _ if text == "$" => {}
+            Some(last) if [":", "."].contains(&&*text) && last.text == text => last.text += &text,
+            _ => words.push(Word { text, line, inner }),
+        }
+    }
     words
 }
 
-/// The text of an attribute that leaves its item to tests alone.
-const FOR_TESTS: &str = "#[test]";
-
-fn is_for_tests(attribute: &str) -> bool {
+/// Whether an attribute leaves its item to tests alone.
+fn leaves_to_tests(attribute: &str) -> bool {
     let has = |word| attribute.contains(word);
     attribute == "test" || attribute.starts_with("cfg") && has("test") && !has("not") && !has("any")
 }

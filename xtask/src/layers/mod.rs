@@ -95,24 +95,22 @@ fn used(root: &Path, folder: &Path, allowed: &BTreeSet<String>) -> anyhow::Resul
 fn broken(layers: &[String], sources: &Sources, code: &Crate) -> Vec<String> {
     let mut faults = Vec::new();
     let files: BTreeSet<&str> = code.files.values().map(String::as_str).collect();
-    for file in sources.keys().filter(|file| !files.contains(file.as_str())) {
-        // Those of tests are not read: `#[cfg(test)]` is before a `mod` with the name of the file or of its folder.
-        let for_tests = sources.values().flat_map(|text| text.split("#[cfg(test)]\n").skip(1));
-        let is_for_tests = for_tests
-            .filter_map(|rest| rest.lines().next())
-            .any(|line| file.split('/').any(|name| line.ends_with(&format!("mod {name};"))));
-        if !is_for_tests {
-            faults.push(format!("no `mod` declares src/{file}.rs"));
-        }
-    }
+    // Those of tests are not read: `#[cfg(test)]` is before a `mod` with the name of the file or of its folder.
+    let for_tests = sources.values().flat_map(|text| text.split("#[cfg(test)]\n").skip(1));
+    let for_tests: Vec<&str> = for_tests.filter_map(|rest| rest.lines().next()).collect();
+    let is_for_tests = |file: &str| {
+        let mut declarations = file.split('/').map(|name| format!("mod {name};"));
+        declarations.any(|it| for_tests.iter().any(|line| line.ends_with(&it)))
+    };
+    let lost = sources.keys().filter(|file| !files.contains(file.as_str()) && !is_for_tests(file));
+    faults.extend(lost.map(|file| format!("no `mod` declares src/{file}.rs")));
     let members = layers.iter().enumerate();
     let members = members.flat_map(|(depth, it)| it.split(' ').map(move |member| (member, depth)));
     let members: BTreeMap<&str, usize> = members.collect();
     // The longest listed path that the file is at or in, or else `*`.
     let place = |file: &str| {
-        let ends = [file.len()].into_iter().chain(file.rmatch_indices('/').map(|(at, _)| at));
-        let paths = ends.map(|end| &file[..end]).chain(["*"]);
-        paths.into_iter().find_map(|path| members.get_key_value(path))
+        let mut paths = Path::new(file).ancestors().filter_map(Path::to_str);
+        paths.find_map(|path| members.get_key_value(if path.is_empty() { "*" } else { path }))
     };
     let used: BTreeSet<&str> = files.iter().filter_map(|file| Some(*place(file)?.0)).collect();
     let homeless = files.iter().filter(|file| place(file).is_none());
@@ -135,27 +133,25 @@ fn broken(layers: &[String], sources: &Sources, code: &Crate) -> Vec<String> {
 }
 
 /// The fewest imports that lead from a file back to it.
-fn shortest_circle(imports: &[Import]) -> Option<Vec<Import>> {
-    let files: BTreeSet<&str> = imports.iter().map(|import| import.from.as_str()).collect();
-    let through = |start: &str| -> Option<Vec<Import>> {
-        let mut reached: BTreeMap<&str, &Import> = BTreeMap::new();
-        let mut waiting = VecDeque::from([start]);
-        while let Some(file) = waiting.pop_front() {
-            for import in imports.iter().filter(|import| import.from == file) {
-                if !reached.contains_key(import.to.as_str()) {
-                    reached.insert(&import.to, import);
-                    waiting.push_back(&import.to);
-                }
+fn shortest_circle(imports: &[Import]) -> Option<Vec<&Import>> {
+    let mut of_file: BTreeMap<&str, Vec<&Import>> = BTreeMap::new();
+    imports.iter().for_each(|import| of_file.entry(&import.from).or_default().push(import));
+    let through = |start: &str| {
+        let mut reached = BTreeSet::new();
+        let mut routes: VecDeque<Vec<&Import>> = VecDeque::from([Vec::new()]);
+        while let Some(route) = routes.pop_front() {
+            let file = route.last().map_or(start, |import| &import.to);
+            if file == start && !route.is_empty() {
+                return Some(route);
+            }
+            if reached.insert(file) {
+                let next = of_file.get(file).into_iter().flatten();
+                routes.extend(next.map(|&import| [&route[..], &[import]].concat()));
             }
         }
-        let mut circle = vec![(*reached.get(start)?).clone()];
-        while circle[circle.len() - 1].from != start {
-            circle.push(reached[circle[circle.len() - 1].from.as_str()].clone());
-        }
-        circle.reverse();
-        Some(circle)
+        None
     };
-    files.into_iter().filter_map(through).min_by_key(Vec::len)
+    of_file.keys().filter_map(|start| through(start)).min_by_key(Vec::len)
 }
 
 /// The Rust files below `dir`, with their paths there without `.rs`, after `prefix`.
