@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
-use xtask::command::{cargo, root};
+use xtask::command::{cargo, quietly, root, succeed};
 
 /// Search for inputs on which haulage panics, is killed by a signal, or takes more than one second or
 /// 256 MiB.
@@ -232,16 +232,12 @@ fn run_cargo(args: &[&str], flags: &str) -> anyhow::Result<()> {
     if !flags.is_empty() {
         command.env("RUSTFLAGS", flags);
     }
-    let status = command.status().context("cargo")?;
-    ensure!(status.success(), "cargo {}: {status}", args.join(" "));
-    Ok(())
+    succeed(&mut command)
 }
 
 /// The triple of this machine.
 fn host() -> anyhow::Result<String> {
-    let output =
-        Command::new("rustc").args(["--version", "--verbose"]).output().context("rustc")?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = quietly(Command::new("rustc").args(["--version", "--verbose"]))?;
     let line = said.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc names no host")?.to_owned())
 }

@@ -16,7 +16,7 @@ mod sweep;
 /// Runs the task with the name that comes first.
 fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     match words.first().and_then(|name| name.to_str()) {
-        Some("sweep") => sweep(&sweep::Args::parse_from(words)),
+        Some("sweep") => sweep(sweep::Args::parse_from(words)),
         Some("guest") => guest::run(&guest::Args::parse_from(words)),
         Some("matrix") => matrix::run(&matrix::Args::parse_from(words)),
         Some("mutants") => mutants(&mutants::Args::parse_from(words)),
@@ -25,7 +25,7 @@ fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn sweep(args: &sweep::Args) -> anyhow::Result<ExitCode> {
+fn sweep(args: sweep::Args) -> anyhow::Result<ExitCode> {
     if args.list {
         return Ok(sweep::list());
     }
@@ -34,7 +34,7 @@ fn sweep(args: &sweep::Args) -> anyhow::Result<ExitCode> {
         Some(given) => given,
         None => file_systems::mounted(|| file_systems::mount_with_small(&args.fs))?,
     };
-    sweep::run(args, &file_systems)
+    sweep::run(args, file_systems)
 }
 
 fn mutants(args: &mutants::Args) -> anyhow::Result<ExitCode> {

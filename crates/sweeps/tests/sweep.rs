@@ -80,7 +80,7 @@ fn planted_faults_are_found_by_failing_calls() {
     let short = "\"$HAULAGE\" \"$@\" || exit\nf=dst/small; [ -f $f ] && truncate -s -1 $f; exit 0";
     finds(short, "small: 5000 bytes, 4999", &args);
     finds("\"$HAULAGE\" \"$@\" 2> /dev/null", "no file is named", &args);
-    finds("\"$HAULAGE\" \"$@\" 2> /dev/null; exit 0", ": exit status: 0: ", &args);
+    finds("\"$HAULAGE\" \"$@\" 2> /dev/null; exit 0", ": exit status 0: ", &args);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn missing_syncs_are_found_by_a_loss_of_power() {
         (nothing, "-a --durable --atomic"),
         (no_file_systems, "-a --durable --jobs=1"),
     ] {
-        let case = format!("xfs; seed=3; {options}");
+        let case = format!("xfs; {options}; seed=3");
         finds(&script, ": after the exit: ", &["power", "--case", &case]);
     }
 }

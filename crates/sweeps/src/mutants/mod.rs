@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 
 use table::{MUTANTS, Mutant};
-use xtask::command::root;
+use xtask::command::{quietly, root};
 use xtask::file_systems::FileSystems;
 
 mod table;
@@ -106,13 +106,8 @@ impl Tree {
         let work = own.join("target/mutants");
         let root = work.join("tree");
         fs::create_dir_all(&root).with_context(|| root.display().to_string())?;
-        let listed = Command::new("git")
-            .current_dir(own)
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .output()
-            .context("git")?;
-        ensure!(listed.status.success(), "git: {}", String::from_utf8_lossy(&listed.stderr));
-        let listed = String::from_utf8(listed.stdout).context("the names of files")?;
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listed = quietly(Command::new("git").current_dir(own).args(list))?;
         // A file may be removed, and git not told yet.
         let names: BTreeSet<&Path> = listed
             .split_terminator('\0')

@@ -4,28 +4,32 @@
 //! may fail in several of them. Calls of the loader before `main` are left out.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use anyhow::Context;
 use testfs::Aspects;
 
 use super::copies::{Copies, OptionSet};
 use super::counts::Verdict;
-use super::grid::{self, Cell, Grid, Place, Point};
-use super::process;
-use super::run::Sweep;
-use super::strace::{self, Injection, Occurrences};
+use super::process::{self, PATIENCE};
+use super::run::{Cell, Points, Sweep, parts};
+use super::strace::{self, Numbers};
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "calls",
     about: "each system call fails once, or from then on, with each of many errors (strace)",
-    try_cases: grid::try_cases::<Calls>,
-    repeat: grid::repeat::<Calls>,
+    settings: |_| OPTION_SETS.iter().map(|set| set.text.to_owned()).collect(),
+    points: Points::Listed(points),
+    attempt: |cell, point| {
+        let verdict = judged(cell, point)?;
+        let [call, _, _] = parts(point)?;
+        cell.record(point, call, verdict);
+        Ok(())
+    },
+    // Several workers make the n-th call at another moment each time.
+    repeats: 10,
 };
 
-/// How long a copy may take under strace, on a busy machine. It takes a fraction of a second alone.
-const LIMIT: Duration = Duration::from_secs(30);
-
-const OPTION_SETS: &[OptionSet] = &[
+const OPTION_SETS: &[OptionSet<'_>] = &[
     OptionSet { text: "-a", existing: false },
     OptionSet { text: "-a --jobs=1", existing: false },
     OptionSet { text: "-a --jobs=4", existing: true },
@@ -54,8 +58,8 @@ const OPTION_SETS: &[OptionSet] = &[
     OptionSet { text: "-a --engine=io_uring", existing: false },
 ];
 
-/// In place of a call: nothing fails.
-const NO_CALL: &str = "no call";
+/// The point at which nothing fails.
+const NO_CALL: &str = "no call; 0; none";
 
 /// Messages without a file: of a process that has no memory, and that of GNU cp for a destination that cannot
 /// be opened as a directory.
@@ -113,160 +117,84 @@ const POSSIBLE: &[(&str, &[&str])] = &[
     ("umask", &[]),
 ];
 
-/// One failure. Its text is these, separated by `; `.
-struct Failure {
-    call: String,
-    /// `3`, or `3+` for the third call and all after it.
-    when: String,
-    error: String,
+/// The failures of each call. Only that nothing fails if the copy is wrong then.
+fn points(cell: &mut Cell<'_>) -> anyhow::Result<Vec<String>> {
+    if let Verdict::Wrong(_) = judged(cell, NO_CALL)? {
+        return Ok(vec![NO_CALL.to_owned()]);
+    }
+    let (set, copies) = (set_of(cell.setting)?, &cell.place.copies);
+    copies.prepare(set)?;
+    Ok(every_case(&strace::calls_of(&copies.command(cell.run.cp(), set))?))
 }
 
-impl Point for Failure {
-    fn parts(&self) -> Vec<String> {
-        [&self.call, &self.when, &self.error].map(String::clone).to_vec()
-    }
-
-    fn of(parts: &[&str]) -> Option<Failure> {
-        let &[call, when, error] = parts else { return None };
-        let [call, when, error] = [call, when, error].map(str::to_owned);
-        Some(Failure { call, when, error })
-    }
+fn set_of(setting: &str) -> anyhow::Result<&'static OptionSet<'static>> {
+    OPTION_SETS.iter().find(|set| set.text == setting).context("options of this sweep")
 }
 
-struct Calls;
-
-impl Grid for Calls {
-    type Setting = &'static OptionSet;
-    type Point = Failure;
-
-    // Several workers make the n-th call at another moment each time.
-    const REPEATS: u32 = 10;
-
-    fn new() -> anyhow::Result<Calls> {
-        Ok(Calls)
-    }
-
-    fn settings(_: &str) -> Vec<&'static OptionSet> {
-        OPTION_SETS.iter().collect()
-    }
-
-    /// Only that nothing fails if the copy is wrong then.
-    fn points(&self, cell: &mut Cell<'_, Self::Setting>) -> anyhow::Result<Vec<Failure>> {
-        let failure = |call: &str, when: String, error: &str| Failure {
-            call: call.to_owned(),
-            when,
-            error: error.to_owned(),
-        };
-        let none = failure(NO_CALL, "0".to_owned(), "none");
-        if let Verdict::Wrong(_) = self.attempt(cell, &none)? {
-            return Ok(vec![none]);
+/// Tries a failure: a call, its number among those of its name, with a `+` for all from there on, and the error.
+fn judged(cell: &Cell<'_>, point: &str) -> anyhow::Result<Verdict> {
+    let [call, when, error] = parts(point)?;
+    let (set, copies) = (set_of(cell.setting)?, &cell.place.copies);
+    copies.prepare(set)?;
+    let mut command = copies.command(cell.run.cp(), set);
+    let (ended, took_effect) = match point {
+        NO_CALL => (process::run(&mut command, PATIENCE)?, false),
+        _ => strace::inject(&command, call, &format!("error={error}:when={when}"))?,
+    };
+    let mut found = copies.damage()?;
+    found.extend(copies.missing_backups(set)?);
+    if ended.success() {
+        // As with GNU cp, `-a` loses extended attributes without failing.
+        let aspects = set.aspects();
+        let aspects = Aspects { xattrs: aspects.xattrs && !call.contains("xattr"), ..aspects };
+        found.extend(copies.differences(set, aspects)?);
+        found.extend(copies.leftovers()?);
+    } else {
+        if !took_effect {
+            found.push(format!("no fault took effect, and it fails: {}", ended.said()));
         }
-        let Cell { run, place: Place { copies, .. }, setting: set } = cell;
-        copies.prepare(set)?;
-        let trace = strace::trace_in(copies.dir());
-        let calls = strace::occurrences(&copies.command(run.cp(), set), &trace, LIMIT)?;
-        Ok(every_case(&calls).map(|(call, when, error)| failure(call, when, error)).collect())
-    }
-
-    fn attempt(
-        &self,
-        cell: &mut Cell<'_, Self::Setting>,
-        failure: &Failure,
-    ) -> anyhow::Result<Verdict> {
-        let Cell { run, place: Place { copies, .. }, setting: set } = cell;
-        copies.prepare(set)?;
-        let command = copies.command(run.cp(), set);
-        let (ended, took_effect) = if failure.call == NO_CALL {
-            (process::run(&mut { command }, LIMIT)?, false)
-        } else {
-            let rule = format!("error={}:when={}", failure.error, failure.when);
-            let trace = strace::trace_in(copies.dir());
-            strace::inject(&command, &Injection { call: &failure.call, rule }, &trace, LIMIT)?
-        };
-        if let Some(crash) = ended.crash() {
-            return Ok(Verdict::Wrong(crash));
+        // Messages are written by the same call.
+        let can_speak = call != "write" || !when.ends_with('+');
+        if can_speak
+            && !Copies::is_named_in(&ended.stderr)
+            && !NAMES_NO_FILE.iter().any(|words| ended.stderr.contains(words))
+        {
+            found.push(format!("no file is named: {}", ended.said()));
         }
-        let mut found = copies.damage()?;
-        if ended.success() {
-            found.extend(copies.differences(set, demanded(set, failure))?);
-            found.extend(copies.missing_backups(set)?);
+        if set.is_atomic() && set.existing {
+            found.extend(copies.torn()?);
+        }
+        // --resume keeps what the next run continues.
+        if set.is_atomic() && !set.has("--resume") {
             found.extend(copies.leftovers()?);
-        } else {
-            if !took_effect {
-                found.push(format!("no fault took effect, and it fails: {}", ended.said()));
-            }
-            // Messages are written by the same call.
-            let can_speak = failure.call != "write" || !failure.when.ends_with('+');
-            if can_speak
-                && !Copies::is_named_in(&ended.stderr)
-                && !NAMES_NO_FILE.iter().any(|words| ended.stderr.contains(words))
-            {
-                found.push(format!("no file is named: {}", ended.said()));
-            }
-            if set.is_atomic() && set.existing {
-                found.extend(copies.torn()?);
-            }
-            found.extend(copies.missing_backups(set)?);
-            // --resume keeps what the next run continues.
-            if set.is_atomic() && !set.has("--resume") {
-                found.extend(copies.leftovers()?);
-            }
         }
-        // What cannot be removed is left over.
-        if is_removal(&failure.call) {
-            found.retain(|line| !Copies::is_of_leftover(line));
-        }
-        Ok(match found.first() {
-            Some(first) => {
-                let more = if found.len() > 1 {
-                    format!(" and {} more", found.len() - 1)
-                } else {
-                    String::new()
-                };
-                let status = ended.status.map(|status| status.to_string()).unwrap_or_default();
-                Verdict::Wrong(format!(
-                    "{} {}: {status}: {first}{more}",
-                    failure.error, failure.when
-                ))
-            }
-            None if !took_effect => Verdict::Missed,
-            None if ended.success() => Verdict::Right,
-            None => Verdict::Loud,
-        })
     }
-
-    fn subject(_: Self::Setting, failure: &Failure) -> String {
-        failure.call.clone()
+    // What cannot be removed is left over.
+    if call.starts_with("unlink") || call.starts_with("rename") {
+        found.retain(|line| !Copies::is_of_leftover(line));
     }
-}
-
-/// Each call, when it fails, and the error.
-fn every_case(
-    calls: &BTreeMap<String, Occurrences>,
-) -> impl Iterator<Item = (&str, String, &'static str)> {
-    calls.iter().flat_map(|(call, occurrences)| {
-        let possible = POSSIBLE.iter().find(|(name, _)| name == call);
-        let errors = possible.map_or(ERRORS, |(_, errors)| *errors);
-        (occurrences.before_main + 1..=occurrences.most).flat_map(move |number| {
-            errors.iter().flat_map(move |&error| {
-                let once = Some(number.to_string());
-                let from_then_on = (!PASSING.contains(&error)).then(|| format!("{number}+"));
-                let whens = [once, from_then_on].into_iter().flatten();
-                whens.map(move |when| (call.as_str(), when, error))
-            })
-        })
+    Ok(match ended.verdict(&found).after(format_args!("{error} {when}")) {
+        Verdict::Right | Verdict::Loud if !took_effect => Verdict::Missed,
+        verdict => verdict,
     })
 }
 
-/// What a successful copy must have kept. As with GNU cp, `-a` loses extended attributes without failing.
-fn demanded(set: &OptionSet, case: &Failure) -> Aspects {
-    let aspects = set.aspects();
-    Aspects { xattrs: aspects.xattrs && !case.call.contains("xattr"), ..aspects }
-}
-
-/// Whether the call removes or renames a name.
-fn is_removal(call: &str) -> bool {
-    call.starts_with("unlink") || call.starts_with("rename")
+/// Each call, when it fails, and the error.
+fn every_case(calls: &BTreeMap<String, Numbers>) -> Vec<String> {
+    let mut points = Vec::new();
+    for (call, numbers) in calls {
+        let possible = POSSIBLE.iter().find(|(name, _)| name == call);
+        let errors = possible.map_or(ERRORS, |(_, errors)| *errors);
+        for number in numbers.clone() {
+            for error in errors {
+                points.push(format!("{call}; {number}; {error}"));
+                if !PASSING.contains(error) {
+                    points.push(format!("{call}; {number}+; {error}"));
+                }
+            }
+        }
+    }
+    points
 }
 
 #[cfg(test)]
@@ -274,17 +202,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_is_read_as_it_is_written() {
-        grid::check_texts::<Calls>("ext4; -a --atomic; openat; 12+; EIO", "ext4; -a; openat");
-    }
-
-    #[test]
     fn calls_of_the_loader_do_not_fail() {
-        let known = Occurrences { before_main: 2, most: 4 };
-        let calls = BTreeMap::from([("munmap".to_owned(), known)]);
-        let cases: Vec<_> = every_case(&calls).collect();
-        let whens: Vec<&str> = cases.iter().map(|(_, when, _)| when.as_str()).collect();
-        assert_eq!(whens, ["3", "3+", "4", "4+"]);
-        assert!(cases.iter().all(|(_, _, error)| *error == "ENOMEM"));
+        let cases = every_case(&BTreeMap::from([("munmap".to_owned(), 3..=4)]));
+        let whens = ["3", "3+", "4", "4+"].map(|when| format!("munmap; {when}; ENOMEM"));
+        assert_eq!(cases, whens);
     }
 }

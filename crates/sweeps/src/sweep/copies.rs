@@ -18,23 +18,17 @@ use testfs::{Aspects, Tree, random_bytes};
 
 /// Options of `cp`, and how the destination begins.
 #[derive(Debug)]
-pub(crate) struct OptionSet {
+pub(crate) struct OptionSet<'a> {
     /// As on the command line.
-    pub(crate) text: &'static str,
+    pub(crate) text: &'a str,
     /// Whether some of the files are there before, with other contents.
     pub(crate) existing: bool,
 }
 
-impl OptionSet {
-    /// The words of the command line after `cp` but for the destination, for the working directory of
-    /// `Copies`.
-    fn args(&self) -> Vec<&'static str> {
-        let mut args: Vec<&str> = self.text.split_whitespace().collect();
-        if !self.has("--parents") {
-            args.push("-T");
-        }
-        args.push(SOURCE);
-        args
+impl<'a> OptionSet<'a> {
+    /// These options, where the destination does not exist before.
+    pub(crate) fn new(text: &'a str) -> OptionSet<'a> {
+        OptionSet { text, existing: false }
     }
 
     /// Whether `option` is among them.
@@ -98,14 +92,13 @@ impl Copies {
         std::mem::replace(&mut self.destination, destination)
     }
 
-    /// The working directory of the copies.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     /// `cp` with `set`, in the directory of the copies.
-    pub(crate) fn command(&self, mut cp: Command, set: &OptionSet) -> Command {
-        cp.args(set.args()).arg(&self.destination).current_dir(&self.dir);
+    pub(crate) fn command(&self, mut cp: Command, set: &OptionSet<'_>) -> Command {
+        cp.args(set.text.split_whitespace()).current_dir(&self.dir);
+        if !set.has("--parents") {
+            cp.arg("-T");
+        }
+        cp.arg(SOURCE).arg(&self.destination);
         cp
     }
 
@@ -114,7 +107,7 @@ impl Copies {
     }
 
     /// Removes the last copy and creates what `set` starts from.
-    pub(crate) fn prepare(&self, set: &OptionSet) -> anyhow::Result<()> {
+    pub(crate) fn prepare(&self, set: &OptionSet<'_>) -> anyhow::Result<()> {
         let dst = self.destination();
         remove(&dst)?;
         if set.existing || set.has("--parents") {
@@ -135,7 +128,7 @@ impl Copies {
     /// neither.
     pub(crate) fn differences(
         &self,
-        set: &OptionSet,
+        set: &OptionSet<'_>,
         aspects: Aspects,
     ) -> anyhow::Result<Vec<String>> {
         let mut root = self.destination();
@@ -186,7 +179,7 @@ impl Copies {
     }
 
     /// Names that existed before and whose old content is nowhere, where `set` keeps it.
-    pub(crate) fn missing_backups(&self, set: &OptionSet) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn missing_backups(&self, set: &OptionSet<'_>) -> anyhow::Result<Vec<String>> {
         let mut lost = Vec::new();
         for name in EXISTING.iter().filter(|_| set.backs_up() && set.existing) {
             if !self.has_old_content(name)? {

@@ -29,14 +29,29 @@ pub(crate) enum Verdict {
     Wrong(String),
 }
 
-/// How many cases ended in each way.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    right: u64,
-    loud: u64,
-    missed: u64,
-    wrong: u64,
+impl Verdict {
+    /// `otherwise`, unless something wrong was found.
+    pub(crate) fn unless(found: &[String], otherwise: Verdict) -> Verdict {
+        match found {
+            [] => otherwise,
+            [only] => Verdict::Wrong(only.clone()),
+            [first, more @ ..] => Verdict::Wrong(format!("{first} and {} more", more.len())),
+        }
+    }
+
+    /// What is wrong, with when that was before it.
+    pub(crate) fn after(self, when: impl fmt::Display) -> Verdict {
+        match self {
+            Verdict::Wrong(what) => Verdict::Wrong(format!("{when}: {what}")),
+            other => other,
+        }
+    }
 }
+
+/// How many cases ended in each way, in the order of `COLUMNS`.
+type Tally = [u64; 4];
+
+const COLUMNS: [&str; 4] = ["right", "loud", "missed", "findings"];
 
 /// The cases of a run.
 #[derive(Default)]
@@ -44,106 +59,67 @@ pub(crate) struct Counts {
     by_group: BTreeMap<Group, Tally>,
 }
 
-impl Group {
-    pub(crate) fn new(file_system: &str, options: &str, kind: &str) -> Group {
-        Group { file_system: file_system.into(), options: options.into(), kind: kind.into() }
-    }
-}
-
-impl Tally {
-    fn tried(self) -> u64 {
-        self.right + self.loud + self.missed + self.wrong
-    }
-
-    fn plus(self, other: Tally) -> Tally {
-        Tally {
-            right: self.right + other.right,
-            loud: self.loud + other.loud,
-            missed: self.missed + other.missed,
-            wrong: self.wrong + other.wrong,
-        }
-    }
-}
-
 impl Counts {
     pub(super) fn add(&mut self, group: &Group, verdict: &Verdict) {
-        let tally = self.by_group.entry(group.clone()).or_default();
-        *match verdict {
-            Verdict::Right => &mut tally.right,
-            Verdict::Loud => &mut tally.loud,
-            Verdict::Missed => &mut tally.missed,
-            Verdict::Wrong(_) => &mut tally.wrong,
-        } += 1;
+        let column = match verdict {
+            Verdict::Right => 0,
+            Verdict::Loud => 1,
+            Verdict::Missed => 2,
+            Verdict::Wrong(_) => 3,
+        };
+        self.by_group.entry(group.clone()).or_default()[column] += 1;
     }
 
     /// The number of cases.
     pub(super) fn tried(&self) -> u64 {
-        self.total().tried()
+        self.by_group.values().flatten().sum()
     }
 
     /// The number of cases that did not come to pass.
     pub(super) fn missed(&self) -> u64 {
-        self.total().missed
+        self.by_group.values().map(|[_, _, missed, _]| missed).sum()
     }
 
     /// Writes a row for each combination of file system, options and kind.
     pub(super) fn write_csv(&self, path: &Path) -> anyhow::Result<()> {
         let mut csv = csv::Writer::from_path(path).with_context(|| path.display().to_string())?;
-        csv.write_record([
-            "file_system",
-            "options",
-            "kind",
-            "tried",
-            "right",
-            "loud",
-            "missed",
-            "findings",
-        ])?;
+        csv.write_record(["file_system", "options", "kind", "tried"].iter().chain(&COLUMNS))?;
         for (Group { file_system, options, kind }, tally) in &self.by_group {
-            let counts = [tally.tried(), tally.right, tally.loud, tally.missed, tally.wrong];
+            let counts = std::iter::once(tally.iter().sum()).chain(*tally);
             let texts = [file_system, options, kind].into_iter().cloned();
-            csv.write_record(texts.chain(counts.map(|count| count.to_string())))?;
+            csv.write_record(texts.chain(counts.map(|count: u64| count.to_string())))?;
         }
         csv.flush().with_context(|| path.display().to_string())
-    }
-
-    fn total(&self) -> Tally {
-        self.by_group.values().fold(Tally::default(), |sum, tally| sum.plus(*tally))
-    }
-
-    /// The sums of all groups with the same text at `key`.
-    fn by(&self, key: impl Fn(&Group) -> &str) -> BTreeMap<&str, Tally> {
-        let mut sums: BTreeMap<&str, Tally> = BTreeMap::new();
-        for (group, tally) in &self.by_group {
-            let sum = sums.entry(key(group)).or_default();
-            *sum = sum.plus(*tally);
-        }
-        sums
     }
 }
 
 /// Three tables: by file system, by options and by kind.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables = [
-            ("file system", self.by(|group| &group.file_system)),
-            ("options", self.by(|group| &group.options)),
-            ("kind", self.by(|group| &group.kind)),
+        let keys: [(&str, fn(&Group) -> &str); 3] = [
+            ("file system", |group| &group.file_system),
+            ("options", |group| &group.options),
+            ("kind", |group| &group.kind),
         ];
-        let longest = tables.iter().flat_map(|(_, sums)| sums.keys().map(|text| text.len())).max();
-        let width = longest.unwrap_or(0).max("file system".len());
-        for (heading, sums) in tables {
+        let texts = self.by_group.keys().flat_map(|group| keys.map(|(_, key)| key(group).len()));
+        let width = texts.max().unwrap_or(0).max("file system".len());
+        for (heading, key) in keys {
+            let mut sums: BTreeMap<&str, Tally> = BTreeMap::new();
+            for (group, tally) in &self.by_group {
+                let sum = sums.entry(key(group)).or_default();
+                *sum = std::array::from_fn(|column| sum[column] + tally[column]);
+            }
+            let [right, loud, missed, findings] = COLUMNS;
             writeln!(
                 f,
-                "\n{heading:<width$} {:>8} {:>8} {:>8} {:>8} {:>8}",
-                "tried", "right", "loud", "missed", "findings"
+                "\n{heading:<width$} {:>8} {right:>8} {loud:>8} {missed:>8} {findings:>8}",
+                "tried"
             )?;
             for (text, tally) in sums {
-                let Tally { right, loud, missed, wrong } = tally;
-                let tried = tally.tried();
+                let (tried, [right, loud, missed, found]) = (tally.iter().sum::<u64>(), tally);
                 writeln!(
                     f,
-                    "{text:<width$} {tried:>8} {right:>8} {loud:>8} {missed:>8} {wrong:>8}"
+                    "{text:<width$} {tried:>8} {right:>8} {loud:>8} {missed:>8} {found:>8}"
                 )?;
             }
         }
@@ -164,7 +140,8 @@ mod tests {
             ("-r", Verdict::Wrong("lost".to_owned())),
             ("-r", Verdict::Missed),
         ] {
-            counts.add(&Group::new("ext4", options, "read"), &verdict);
+            let [file_system, options, kind] = ["ext4", options, "read"].map(str::to_owned);
+            counts.add(&Group { file_system, options, kind }, &verdict);
         }
         assert_eq!(counts.tried(), 4);
         let text = counts.to_string();

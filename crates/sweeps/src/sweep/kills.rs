@@ -4,184 +4,123 @@
 //! strace kills with SIGKILL at the entry of a call, and counts the calls of each thread by itself.
 
 use std::os::unix::process::ExitStatusExt;
-use std::time::Duration;
 
 use super::copies::OptionSet;
 use super::counts::Verdict;
-use super::grid::{self, Cell, Grid, Place, Point, Setting};
-use super::process;
-use super::run::Sweep;
-use super::strace::{self, Injection};
+use super::process::{self, Ended, PATIENCE};
+use super::run::{Cell, Points, Sweep, parts, texts};
+use super::strace;
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "kills",
     about: "SIGKILL at each system call, then the command again (strace)",
-    try_cases: grid::try_cases::<Kills>,
-    repeat: grid::repeat::<Kills>,
+    settings: |_| texts(PLANS),
+    points: Points::Listed(points),
+    attempt,
+    // Several workers make the n-th call at another moment each time.
+    repeats: 10,
 };
 
-/// How long a copy may take under strace, on a busy machine. It takes a fraction of a second alone.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// What is killed, and what is run afterwards.
-struct Plan {
-    killed: OptionSet,
-    then: OptionSet,
-}
-
-const PLANS: &[Plan] = &[
-    again("-a"),
-    again("-a --jobs=4"),
-    again("-a --remove-destination"),
-    again("-a --atomic"),
-    again("-a --atomic --jobs=4"),
-    again("-a --atomic --durable"),
-    again("-r --atomic"),
-    again("-a --resume"),
-    again("-a --resume --jobs=4"),
-    again("-a --resume --durable"),
-    again("-a --resume --verify"),
-    again("-a --backup=numbered"),
-    again("-a --backup=numbered --atomic"),
-    again("-a --backup=numbered --resume"),
-    again("-a -b --atomic"),
-    plan("-a --atomic", "-a --resume"),
-    plan("-a --atomic", "-a -u --atomic"),
-    plan("-a --atomic", "-a -u"),
-    plan("-a --resume", "-a -u --resume"),
+/// The options of the run that is killed, and those of the next one where they are not the same. Some files are there
+/// before.
+const PLANS: &[&str] = &[
+    "-a",
+    "-a --jobs=4",
+    "-a --remove-destination",
+    "-a --atomic",
+    "-a --atomic --jobs=4",
+    "-a --atomic --durable",
+    "-r --atomic",
+    "-a --resume",
+    "-a --resume --jobs=4",
+    "-a --resume --durable",
+    "-a --resume --verify",
+    "-a --backup=numbered",
+    "-a --backup=numbered --atomic",
+    "-a --backup=numbered --resume",
+    "-a -b --atomic",
+    "-a --atomic, then -a --resume",
+    "-a --atomic, then -a -u --atomic",
+    "-a --atomic, then -a -u",
+    "-a --resume, then -a -u --resume",
 ];
 
 /// Removes what a killed run left of entries that are up to date.
-const REMOVING: OptionSet = OptionSet { text: "-a -u --resume", existing: true };
+const REMOVING: OptionSet<'_> = OptionSet { text: "-a -u --resume", existing: true };
 
-/// A plan whose second run has the options of the killed one.
-const fn again(text: &'static str) -> Plan {
-    plan(text, text)
+/// The run that is killed, and the next one.
+fn runs(plan: &str) -> [OptionSet<'_>; 2] {
+    let (killed, then) = plan.split_once(", then ").unwrap_or((plan, plan));
+    [killed, then].map(|text| OptionSet { text, existing: true })
 }
 
-const fn plan(killed: &'static str, then: &'static str) -> Plan {
-    Plan {
-        killed: OptionSet { text: killed, existing: true },
-        then: OptionSet { text: then, existing: true },
-    }
+/// Each system call, and its number among those of its name.
+fn points(cell: &mut Cell<'_>) -> anyhow::Result<Vec<String>> {
+    let ([killed, _], copies) = (runs(cell.setting), &cell.place.copies);
+    copies.prepare(&killed)?;
+    let calls = strace::calls_of(&copies.command(cell.run.cp(), &killed))?;
+    let points = calls
+        .into_iter()
+        .flat_map(|(call, numbers)| numbers.map(move |number| format!("{call}; {number}")));
+    Ok(points.collect())
 }
 
-impl Setting for &Plan {
-    fn text(&self) -> String {
-        match self.killed.text == self.then.text {
-            true => self.killed.text.to_owned(),
-            false => format!("{}, then {}", self.killed.text, self.then.text),
-        }
-    }
+fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
+    let [call, number] = parts(point)?;
+    let ([killed, _], copies) = (runs(cell.setting), &cell.place.copies);
+    copies.prepare(&killed)?;
+    let command = copies.command(cell.run.cp(), &killed);
+    let (ended, _) = strace::inject(&command, call, &format!("signal=KILL:when={number}"))?;
+    let was_killed = ended.status.is_some_and(|status| status.signal() == Some(9));
+    let verdict = match ended.crash() {
+        Some(crash) if !was_killed => Verdict::Wrong(crash),
+        _ => match after_kill(cell)? {
+            Verdict::Right if !was_killed => Verdict::Missed,
+            verdict => verdict,
+        },
+    };
+    cell.record(point, call, verdict);
+    Ok(())
 }
 
-/// When it is killed. Its text is these, separated by `; `.
-struct Kill {
-    call: String,
-    when: usize,
-}
-
-impl Point for Kill {
-    fn parts(&self) -> Vec<String> {
-        vec![self.call.clone(), self.when.to_string()]
+/// Looks at what is there after the kill, runs the command again, and looks again.
+fn after_kill(cell: &Cell<'_>) -> anyhow::Result<Verdict> {
+    let ([killed, then], copies) = (runs(cell.setting), &cell.place.copies);
+    let mut found = copies.damage()?;
+    if killed.is_atomic() {
+        found.extend(copies.torn()?);
     }
-
-    fn of(parts: &[&str]) -> Option<Kill> {
-        let &[call, when] = parts else { return None };
-        Some(Kill { call: call.to_owned(), when: when.parse().ok()? })
+    found.extend(copies.missing_backups(&killed)?);
+    if !found.is_empty() {
+        return Ok(Verdict::unless(&found, Verdict::Right).after("after the kill"));
     }
-}
-
-struct Kills;
-
-impl Grid for Kills {
-    type Setting = &'static Plan;
-    type Point = Kill;
-
-    // Several workers make the n-th call at another moment each time.
-    const REPEATS: u32 = 10;
-
-    fn new() -> anyhow::Result<Kills> {
-        Ok(Kills)
+    let run = |set| process::run(&mut copies.command(cell.run.cp(), set), PATIENCE);
+    let fails = |ended: &Ended| {
+        ended.crash().or_else(|| (!ended.success()).then(|| format!("fails: {}", ended.said())))
+    };
+    if let Some(fails) = fails(&run(&then)?) {
+        return Ok(Verdict::Wrong(format!("after the kill the next run {fails}")));
     }
-
-    fn settings(_: &str) -> Vec<&'static Plan> {
-        PLANS.iter().collect()
+    if killed.is_atomic()
+        && !then.is_atomic()
+        // Only runs with these options make temporaries, and remove those that a killed run left.
+        && let Some(fails) = fails(&run(&REMOVING)?)
+    {
+        return Ok(Verdict::Wrong(format!("the run that removes leftovers {fails}")));
     }
-
-    fn points(&self, cell: &mut Cell<'_, Self::Setting>) -> anyhow::Result<Vec<Kill>> {
-        let Cell { run, place: Place { copies, .. }, setting: plan } = cell;
-        copies.prepare(&plan.killed)?;
-        let trace = strace::trace_in(copies.dir());
-        let calls = strace::occurrences(&copies.command(run.cp(), &plan.killed), &trace, LIMIT)?;
-        let kills = calls.iter().flat_map(|(call, occurrences)| {
-            let whens = occurrences.before_main + 1..=occurrences.most;
-            whens.map(|when| Kill { call: call.clone(), when })
-        });
-        Ok(kills.collect())
+    // A simple backup is replaced by that of the next run, as with GNU cp.
+    let backups = if then.has("-b") { Vec::new() } else { copies.missing_backups(&then)? };
+    found.extend(copies.leftovers()?);
+    found.extend(copies.differences(&then, then.aspects())?);
+    if then.has("-u") {
+        // Fifos, devices and symbolic links get their mode and time after they are made. One that a kill left so is
+        // newer than its source, and -u leaves it alone, as with GNU cp.
+        let made_first = ["fifo: ", "null: ", "link: ", "d/dangling: "];
+        found.retain(|line| !made_first.iter().any(|name| line.starts_with(name)));
     }
-
-    fn attempt(&self, cell: &mut Cell<'_, Self::Setting>, kill: &Kill) -> anyhow::Result<Verdict> {
-        let &mut Cell { run, place: &mut Place { ref copies, .. }, setting: plan } = cell;
-        let Plan { killed, then } = plan;
-        copies.prepare(killed)?;
-        let trace = strace::trace_in(copies.dir());
-        let injection =
-            Injection { call: &kill.call, rule: format!("signal=KILL:when={}", kill.when) };
-        let (ended, _) =
-            strace::inject(&copies.command(run.cp(), killed), &injection, &trace, LIMIT)?;
-        let was_killed = ended.status.is_some_and(|status| status.signal() == Some(9));
-        if let Some(crash) = ended.crash().filter(|_| !was_killed) {
-            return Ok(Verdict::Wrong(crash));
-        }
-        let mut found = copies.damage()?;
-        if killed.is_atomic() {
-            found.extend(copies.torn()?);
-        }
-        found.extend(copies.missing_backups(killed)?);
-        if let Some(first) = found.first() {
-            return Ok(Verdict::Wrong(format!("after the kill: {first}")));
-        }
-        let again = process::run(&mut copies.command(run.cp(), then), LIMIT)?;
-        if let Some(crash) = again.crash() {
-            return Ok(Verdict::Wrong(format!("after the kill the next run {crash}")));
-        }
-        if !again.success() {
-            return Ok(Verdict::Wrong(format!(
-                "after the kill the next run fails: {}",
-                again.said()
-            )));
-        }
-        if killed.is_atomic() && !then.is_atomic() {
-            // Only runs with these options make temporaries, and remove those that a killed run left.
-            let removing = process::run(&mut copies.command(run.cp(), &REMOVING), LIMIT)?;
-            if !removing.success() {
-                let said = removing.said();
-                return Ok(Verdict::Wrong(format!("the run that removes leftovers fails: {said}")));
-            }
-        }
-        // A simple backup is replaced by that of the next run, as with GNU cp.
-        let backups = if then.has("-b") { Vec::new() } else { copies.missing_backups(then)? };
-        found.extend(copies.leftovers()?);
-        found.extend(copies.differences(then, then.aspects())?);
-        if then.has("-u") {
-            // Fifos, devices and symbolic links get their mode and time after they are made. One that a kill left so is
-            // newer than its source, and -u leaves it alone, as with GNU cp.
-            let made_first = ["fifo: ", "null: ", "link: ", "d/dangling: "];
-            found.retain(|line| !made_first.iter().any(|name| line.starts_with(name)));
-        }
-        found.extend(backups);
-        found.extend(copies.damage()?);
-        Ok(match found.first() {
-            Some(first) => Verdict::Wrong(format!("after the next run: {first}")),
-            None if was_killed => Verdict::Right,
-            None => Verdict::Missed,
-        })
-    }
-
-    fn subject(_: Self::Setting, kill: &Kill) -> String {
-        kill.call.clone()
-    }
+    found.extend(backups);
+    found.extend(copies.damage()?);
+    Ok(Verdict::unless(&found, Verdict::Right).after("after the next run"))
 }
 
 #[cfg(test)]
@@ -189,8 +128,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_is_read_as_it_is_written() {
-        let text = "xfs; -a --atomic, then -a --resume; renameat; 3";
-        grid::check_texts::<Kills>(text, "xfs; -a; renameat; 3+");
+    fn the_next_run_has_options_of_its_own_or_the_same() {
+        let texts = |plan| runs(plan).map(|set| set.text);
+        assert_eq!(texts("-a --atomic, then -a -u"), ["-a --atomic", "-a -u"]);
+        assert_eq!(texts("-a --resume"), ["-a --resume"; 2]);
     }
 }

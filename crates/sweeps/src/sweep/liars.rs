@@ -8,25 +8,22 @@ use anyhow::Context;
 use fastrand::Rng;
 use testfs::{Costs, LengthChange, Lies, SlowFs, WrongSize};
 
-use super::counts::{Group, Verdict};
-use super::process::{self, Ended};
-use super::run::{Run, Sweep};
+use super::copies::each_below;
+use super::counts::Verdict;
+use super::process::{self, Ended, PATIENCE};
+use super::run::{Cell, Points, Sweep, seed, texts};
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "liars",
     about: "a file system that lies, as source and as destination",
-    try_cases,
-    repeat,
+    settings: |_| texts(&["-a", "-r"]),
+    points: Points::Seeds,
+    attempt,
+    repeats: 1,
 };
-
-/// A copy of these trees takes well under a second, and some seconds where reads are slow.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the kernel asks of one read at most. A slow read of so many bytes takes its full time.
 const READ_BYTES: u32 = 128 << 10;
-
-/// The file system that lies.
-const KIND: &str = "fuse";
 
 /// Where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +117,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(seed: u64) -> Case {
+    fn new(option: &str, seed: u64) -> Case {
         let mut rng = Rng::with_seed(seed);
         let side = if rng.bool() { Source } else { Destination };
         let of_side: Vec<&Lie> = LIES.iter().filter(|lie| lie.side == side).collect();
@@ -132,7 +129,7 @@ impl Case {
         if let Some(bytes) = lies.read_bytes_max.and_then(|bytes| u32::try_from(bytes).ok()) {
             lies.read_time = lies.read_time * bytes.min(READ_BYTES) / READ_BYTES;
         }
-        let mut options = vec![["-a", "-r"][rng.usize(..2)].to_owned()];
+        let mut options = vec![option.to_owned()];
         for &option in OPTIONS {
             if rng.u8(..4) == 0 {
                 options.push(option.to_owned());
@@ -172,23 +169,10 @@ impl Case {
     }
 }
 
-fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
-    while run.goes_on() {
-        let seed = run.rng.u64(..1 << 40);
-        try_one(run, seed)?;
-    }
-    Ok(())
-}
-
-fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
-    let seed = text.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
-    try_one(run, seed.with_context(|| format!("a case is seed=N, not '{text}'"))?)
-}
-
-fn try_one(run: &mut Run<'_>, seed: u64) -> anyhow::Result<()> {
-    let case = Case::new(seed);
-    let kind = run.kinds()[0];
-    let dir = tempfile::tempdir_in(run.place(kind)?.path()).context("a directory")?;
+/// Copies from the file system that lies to that of the cell, or the other way.
+fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
+    let case = Case::new(cell.setting, seed(point)?);
+    let dir = tempfile::tempdir_in(cell.place.path()).context("a directory")?;
     let costs = Costs { direct_io: case.direct_io, ..Costs::default() };
     let served = SlowFs::mount(costs).context("no FUSE file system can be mounted")?;
     let (src, dst) = match case.side {
@@ -197,7 +181,7 @@ fn try_one(run: &mut Run<'_>, seed: u64) -> anyhow::Result<()> {
     };
     let before = make_tree(&src, case.tree_seed)?;
     served.lie(case.lies.clone());
-    let mut command = run.cp();
+    let mut command = cell.run.cp();
     command.args(&case.options).arg("-T").args([&src, &dst]);
     let ended = process::run(&mut command, PATIENCE)?;
     served.lie(Lies::default());
@@ -210,13 +194,8 @@ fn try_one(run: &mut Run<'_>, seed: u64) -> anyhow::Result<()> {
         Source => below(&served.contents(), "src"),
         Destination => before.clone(),
     };
-    let options = if case.options[0] == "-a" { "-a ..." } else { "-r ..." };
     let verdict = judge(&case, &ended, (&before, &after), &copied);
-    let verdict = match verdict {
-        Verdict::Wrong(what) => Verdict::Wrong(format!("cp {}: {what}", case.options.join(" "))),
-        other => other,
-    };
-    run.record(&format!("seed={seed}"), Group::new(KIND, options, &case.told), verdict);
+    cell.record(point, &case.told, verdict.after(format_args!("cp {}", case.options.join(" "))));
     Ok(())
 }
 
@@ -229,29 +208,24 @@ fn judge(
     (before, after): (&Contents, &Contents),
     copied: &Contents,
 ) -> Verdict {
-    if let Some(crash) = ended.crash() {
-        return Verdict::Wrong(crash);
-    }
+    let mut found = Vec::new();
     if !ended.success() {
         // Every name of the tree is in its own path and in no other word.
         let names = before.keys().filter_map(|path| path.file_name()?.to_str());
-        let is_named = ended.stderr.contains("dst")
-            || ended.stderr.contains("src")
-            || names.into_iter().any(|name| ended.stderr.contains(name));
-        return match is_named {
-            true => Verdict::Loud,
-            false => Verdict::Wrong(format!("it failed and named no file: {}", ended.said())),
-        };
+        if !names.chain(["dst", "src"]).any(|name| ended.stderr.contains(name)) {
+            found.push(format!("it failed and named no file: {}", ended.said()));
+        }
+        return ended.verdict(&found);
     }
     if case.side == Destination {
-        if case.lies.close_error.is_some() {
-            return Verdict::Wrong("success, though no file could be closed".to_owned());
-        }
-        if case.lies.fsync_error && case.has("--durable") {
-            return Verdict::Wrong("success, though nothing could be synced".to_owned());
-        }
-        if case.lies.refuses_attributes && case.has("-a") {
-            return Verdict::Wrong("success, though no attribute could be set".to_owned());
+        for (is_told, what) in [
+            (case.lies.close_error.is_some(), "no file could be closed"),
+            (case.lies.fsync_error && case.has("--durable"), "nothing could be synced"),
+            (case.lies.refuses_attributes && case.has("-a"), "no attribute could be set"),
+        ] {
+            if is_told {
+                found.push(format!("success, though {what}"));
+            }
         }
     }
     let is_warned = ended.stderr.contains("changed while being copied");
@@ -262,20 +236,16 @@ fn judge(
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         !(is_right || is_warned && ended.stderr.contains(&*name))
     };
-    let all: Vec<&PathBuf> = before.keys().chain(copied.keys()).collect();
-    match all.into_iter().find(wrong) {
-        None => Verdict::Right,
-        Some(path) => {
-            let shown = |tree: &Contents| match tree.get(path) {
-                None => "absent".to_owned(),
-                Some(None) => "a directory".to_owned(),
-                Some(Some(bytes)) => format!("{} bytes", bytes.len()),
-            };
-            let (before, copied) = (shown(before), shown(copied));
-            let path = path.display();
-            Verdict::Wrong(format!("silently wrong: {path}: {before}, copied as {copied}"))
-        }
+    for path in before.keys().chain(copied.keys()).filter(wrong) {
+        let shown = |tree: &Contents| match tree.get(path) {
+            None => "absent".to_owned(),
+            Some(None) => "a directory".to_owned(),
+            Some(Some(bytes)) => format!("{} bytes", bytes.len()),
+        };
+        let (before, copied) = (shown(before), shown(copied));
+        found.push(format!("silently wrong: {}: {before}, copied as {copied}", path.display()));
     }
+    ended.verdict(&found)
 }
 
 /// Makes a tree of some files in the new directory `root`, and returns what is in it.
@@ -309,19 +279,11 @@ fn make_tree(root: &Path, seed: u64) -> anyhow::Result<Contents> {
 /// What is in the tree at `root`; nothing if there is none.
 fn read_tree(root: &Path) -> anyhow::Result<Contents> {
     let mut found = Contents::new();
-    let mut paths = vec![PathBuf::new()];
-    while let Some(path) = paths.pop() {
-        let full = root.join(&path);
-        let Ok(metadata) = full.symlink_metadata() else { continue };
-        if metadata.is_dir() {
-            for entry in std::fs::read_dir(&full)? {
-                paths.push(path.join(entry?.file_name()));
-            }
-            found.insert(path, None);
-        } else {
-            found.insert(path, Some(std::fs::read(&full)?));
-        }
-    }
+    each_below(root, &mut |path| {
+        let content = if path.is_dir() { None } else { Some(std::fs::read(path)?) };
+        found.insert(path.strip_prefix(root).unwrap_or(path).to_owned(), content);
+        Ok(())
+    })?;
     Ok(found)
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use testfs::{Aspects, tree_differences};
 
 use super::copies::{self, Copies, OptionSet};
 use super::counts::Verdict;
-use super::grid::{self, Cell, Grid, Place, Point, Setting};
-use super::process::{self, Ended};
-use super::run::{Run, Sweep};
+use super::process::{self, Ended, PATIENCE, through};
+use super::run::{Cell, Points, Run, Sweep};
+use xtask::command::quietly;
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "limits",
     about: "little memory, few descriptors, full disks, missing parts of the system, huge trees",
-    try_cases: grid::try_cases::<Limits>,
-    repeat: grid::repeat::<Limits>,
+    settings,
+    points: Points::Listed(points),
+    attempt,
+    repeats: 1,
 };
 
-/// How long a copy may take on a busy machine. It takes a fraction of a second alone.
-const LIMIT: Duration = Duration::from_secs(60);
 /// How long a copy of a tree of a million names may take on a busy machine.
-const LONG_LIMIT: Duration = Duration::from_secs(1800);
+const LONG_PATIENCE: Duration = Duration::from_secs(1800);
 
 /// An ordinary user that has no other process.
 const USER: u32 = 61_234;
@@ -43,36 +43,50 @@ struct Scarcity {
     long_values: &'static [u64],
     /// Kinds of file system that it applies to; none for all.
     kinds: &'static [&'static str],
-    attempt: fn(&Run<'_>, &mut Place, &OptionSet, u64) -> anyhow::Result<Verdict>,
+    attempt: Attempt,
 }
 
-impl Scarcity {
-    /// Whether `set` reads what makes the case large: `--verify` reads holes of many TiB.
-    fn is_too_long_for(&self, set: &OptionSet) -> bool {
-        self.name == SPARSE && set.has("--verify")
-    }
-}
+/// Copies with these options while the limit has this value.
+type Attempt = fn(&mut Cell<'_>, &OptionSet<'_>, u64) -> anyhow::Result<Verdict>;
 
-const fn scarcity(
-    name: &'static str,
-    values: &'static [u64],
-    attempt: fn(&Run<'_>, &mut Place, &OptionSet, u64) -> anyhow::Result<Verdict>,
-) -> Scarcity {
+const fn scarcity(name: &'static str, values: &'static [u64], attempt: Attempt) -> Scarcity {
     Scarcity { name, values, long_values: &[], kinds: &[], attempt }
 }
 
 const SCARCITIES: &[Scarcity] = &[
-    scarcity("RLIMIT_NOFILE", &steps::<67>(10, 1), few_descriptors),
+    scarcity("RLIMIT_NOFILE", &steps::<67>(10, 1), |cell, set, value| {
+        copy_by(cell, set, &format!("exec prlimit --nofile={value} \"$@\""), true)
+    }),
     // From the least with which the program starts.
     scarcity("RLIMIT_AS, MiB over the start", &steps::<64>(0, 1), little_address_space),
-    scarcity("RLIMIT_FSIZE", FILE_SIZES, small_files_only),
+    // With the signal of the limit ignored, the call fails. Otherwise the signal ends the process, as it
+    // ends GNU cp.
+    scarcity("RLIMIT_FSIZE", FILE_SIZES, |cell, set, value| {
+        copy_by(cell, set, &format!("trap '' XFSZ; exec prlimit --fsize={value} \"$@\""), true)
+    }),
     scarcity("RLIMIT_NPROC", &[1, 2, 3, 4, 5, 6, 8, 10], few_processes),
     // A bit each for standard input, output and error.
-    scarcity("closed streams", &[1, 2, 3, 4, 5, 6, 7], closed_streams),
-    scarcity("closed streams without /dev", &[1, 2, 3, 4, 5, 6, 7], closed_streams_without_dev),
-    scarcity("/dev/full", &[1, 2, 3], full_streams),
-    scarcity("no /proc", &[0], no_proc),
-    scarcity("HOME", &[0, 1, 2, 3, 4], odd_home),
+    scarcity("closed streams", &[1, 2, 3, 4, 5, 6, 7], |cell, set, value| {
+        copy_by(cell, set, &closings(value), value & 4 == 0)
+    }),
+    scarcity("closed streams without /dev", &[1, 2, 3, 4, 5, 6, 7], |cell, set, value| {
+        copy_by(cell, set, &without("/dev", &closings(value)), value & 4 == 0)
+    }),
+    scarcity("/dev/full", &[1, 2, 3], |cell, set, value| {
+        let script = format!("exec \"$@\"{}", chosen(value, &[" > /dev/full", " 2> /dev/full"]));
+        copy_by(cell, set, &script, value & 2 == 0)
+    }),
+    scarcity("no /proc", &[0], |cell, set, _| {
+        copy_by(cell, set, &without("/proc", "exec \"$@\""), true)
+    }),
+    // The profile of the user is looked for, where there is no home or none that can be used.
+    scarcity("HOME", &[0, 1, 2, 3, 4], |cell, set, value| {
+        let homes =
+            ["", "HOME=/nonexistent", "HOME=/dev/null", "HOME=/proc", "HOME='not absolute'"];
+        let home = homes[usize::try_from(value)?];
+        let unset = "-u HAULAGE_PROFILE -u HOME -u XDG_CONFIG_HOME -u XDG_STATE_HOME";
+        copy_by(cell, set, &format!("exec env {unset} {home} \"$@\""), true)
+    }),
     scarcity("free KiB", FREE_KIB, little_space),
     Scarcity { kinds: &["tmpfs"], ..scarcity("free inodes", &steps::<26>(1, 1), few_inodes) },
     Scarcity { long_values: &[5_000], ..scarcity("levels", &[50, 300, 1_000], deep_tree) },
@@ -80,11 +94,8 @@ const SCARCITIES: &[Scarcity] = &[
         long_values: &[200_000, 1_000_000],
         ..scarcity("names", &[1_000, 20_000], many_names)
     },
-    Scarcity { kinds: &["xfs", "btrfs"], ..scarcity(SPARSE, &[1, 4, 8], large_sparse_file) },
+    Scarcity { kinds: &["xfs", "btrfs"], ..scarcity("sparse TiB", &[1, 4, 8], large_sparse_file) },
 ];
-
-/// The limit of large sparse files.
-const SPARSE: &str = "sparse TiB";
 
 /// Around the sizes of the files that are copied. Less would cut the messages, too.
 const FILE_SIZES: &[u64] =
@@ -104,167 +115,126 @@ const fn steps<const N: usize>(from: u64, by: u64) -> [u64; N] {
     values
 }
 
-const OPTION_SETS: &[OptionSet] = &[
-    OptionSet { text: "-a", existing: false },
-    OptionSet { text: "-a --jobs=3", existing: false },
-    OptionSet { text: "-a --reflink=never --jobs=4", existing: false },
-    OptionSet { text: "-a --atomic --durable", existing: false },
-    OptionSet { text: "-a --resume", existing: false },
-    OptionSet { text: "-a --verify --no-cache", existing: false },
-    OptionSet { text: "-r -v", existing: false },
+const OPTIONS: &[&str] = &[
+    "-a",
+    "-a --jobs=3",
+    "-a --reflink=never --jobs=4",
+    "-a --atomic --durable",
+    "-a --resume",
+    "-a --verify --no-cache",
+    "-r -v",
 ];
 
-/// A limit with options of `cp`.
-#[derive(Clone, Copy)]
-struct Limited {
-    set: &'static OptionSet,
-    scarcity: &'static Scarcity,
+/// Options, and after a `; ` the name of a limit.
+fn settings(kind: &str) -> Vec<String> {
+    let applies = |it: &&Scarcity| it.kinds.is_empty() || it.kinds.contains(&kind);
+    let settings = SCARCITIES.iter().filter(applies).flat_map(|Scarcity { name, .. }| {
+        // `--verify` reads holes of many TiB.
+        let is_too_long = |options: &str| *name == "sparse TiB" && options.contains("--verify");
+        let options = OPTIONS.iter().filter(move |options| !is_too_long(options));
+        options.map(move |options| format!("{options}; {name}"))
+    });
+    settings.collect()
 }
 
-impl Setting for Limited {
-    fn text(&self) -> String {
-        format!("{}; {}", self.set.text, self.scarcity.name)
-    }
-
-    fn options(&self) -> String {
-        self.set.text.to_owned()
-    }
+fn parsed(setting: &str) -> anyhow::Result<(OptionSet<'_>, &'static Scarcity)> {
+    let (options, name) = setting.split_once("; ").context("options and a limit")?;
+    let scarcity = SCARCITIES.iter().find(|known| known.name == name).context("a limit")?;
+    Ok((OptionSet::new(options), scarcity))
 }
 
-/// The value of a limit.
-impl Point for u64 {
-    fn parts(&self) -> Vec<String> {
-        vec![self.to_string()]
-    }
-
-    fn of(parts: &[&str]) -> Option<u64> {
-        let &[value] = parts else { return None };
-        value.parse().ok()
-    }
+/// The values of the limit.
+fn points(cell: &mut Cell<'_>) -> anyhow::Result<Vec<String>> {
+    let (_, Scarcity { values, long_values, .. }) = parsed(cell.setting)?;
+    let long: &[u64] = if cell.run.args.all { long_values } else { &[] };
+    Ok(values.iter().chain(long).map(u64::to_string).collect())
 }
 
-struct Limits;
-
-impl Grid for Limits {
-    type Setting = Limited;
-    type Point = u64;
-
-    fn new() -> anyhow::Result<Limits> {
-        Ok(Limits)
-    }
-
-    fn settings(kind: &str) -> Vec<Limited> {
-        let applies = |it: &&Scarcity| it.kinds.is_empty() || it.kinds.contains(&kind);
-        let settings = SCARCITIES.iter().filter(applies).flat_map(|scarcity| {
-            let sets = OPTION_SETS.iter().filter(|set| !scarcity.is_too_long_for(set));
-            sets.map(move |set| Limited { set, scarcity })
-        });
-        settings.collect()
-    }
-
-    fn points(&self, cell: &mut Cell<'_, Self::Setting>) -> anyhow::Result<Vec<u64>> {
-        let Scarcity { values, long_values, .. } = cell.setting.scarcity;
-        let long: &[u64] = if cell.run.tries_all() { long_values } else { &[] };
-        Ok(values.iter().chain(long).copied().collect())
-    }
-
-    fn attempt(&self, cell: &mut Cell<'_, Self::Setting>, &value: &u64) -> anyhow::Result<Verdict> {
-        let Limited { set, scarcity } = cell.setting;
-        (scarcity.attempt)(cell.run, cell.place, set, value)
-            .with_context(|| format!("{}; {}; {value}", cell.place.kind, cell.setting.text()))
-    }
-
-    fn subject(limited: Self::Setting, _: &u64) -> String {
-        limited.scarcity.name.to_owned()
-    }
+fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
+    let value = point.parse().with_context(|| format!("'{point}' is no value"))?;
+    let (set, scarcity) = parsed(cell.setting)?;
+    let verdict = (scarcity.attempt)(cell, &set, value)?;
+    cell.record(point, scarcity.name, verdict);
+    Ok(())
 }
 
-/// `program ARGS... haulage cp`, with the environment of `cp`.
-fn through(cp: &Command, program: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command.args(args).arg(cp.get_program()).args(cp.get_args());
-    for (name, value) in cp.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    if let Some(dir) = cp.get_current_dir() {
-        command.current_dir(dir);
-    }
-    command
-}
-
-/// Runs `cp` of the copies' source through another program, and judges it.
-fn copy_through(
-    run: &Run<'_>,
-    place: &Place,
-    set: &OptionSet,
-    (program, args): (&str, &[&str]),
+/// Copies by a script of the shell, in which `"$@"` is the command. `is_heard` tells whether standard error is there to
+/// be written to.
+fn copy_by(
+    cell: &Cell<'_>,
+    set: &OptionSet<'_>,
+    script: &str,
     is_heard: bool,
 ) -> anyhow::Result<Verdict> {
-    place.copies.prepare(set)?;
-    let cp = place.copies.command(run.cp(), set);
-    let ended = process::run(&mut through(&cp, program, args), LIMIT)?;
-    judge(&ended, place, set, is_heard)
+    let copies = &cell.place.copies;
+    copies.prepare(set)?;
+    let cp = copies.command(cell.run.cp(), set);
+    let ended = process::run(&mut through(&cp, "sh", &["-c", script, "sh"]), PATIENCE)?;
+    judge(&ended, copies, set, is_heard)
 }
 
-/// Right, or loud. `is_heard` tells whether standard error was there to be written to.
-fn judge(ended: &Ended, place: &Place, set: &OptionSet, is_heard: bool) -> anyhow::Result<Verdict> {
-    if let Some(crash) = ended.crash() {
-        return Ok(Verdict::Wrong(crash));
-    }
-    let mut found = place.copies.damage()?;
-    if ended.success() {
-        found.extend(place.copies.leftovers()?);
-        found.extend(place.copies.differences(set, set.aspects())?);
-    } else if is_heard && !is_explained(&ended.stderr) {
-        found.push(format!("neither a file nor a limit is named: {}", ended.said()));
-    } else if set.has("--atomic") {
-        found.extend(place.copies.leftovers()?);
-    }
-    Ok(match found.first() {
-        Some(first) if ended.success() => Verdict::Wrong(format!("exit status 0: {first}")),
-        Some(first) => Verdict::Wrong(first.clone()),
-        None if ended.success() => Verdict::Right,
-        None => Verdict::Loud,
-    })
+/// A script that runs another one where an empty tmpfs hides `dir`.
+fn without(dir: &str, script: &str) -> String {
+    let script = shell_words::quote(&format!("mount -t tmpfs none {dir} && {script}")).into_owned();
+    format!("exec unshare --mount --propagation private sh -c {script} sh \"$@\"")
 }
 
-/// Whether `words` name a file, or the memory or output that is missing. The loader speaks for itself.
-fn is_explained(words: &str) -> bool {
-    Copies::is_named_in(words)
-        || ["memory exhausted", "standard output", "write error", "error while loading shared"]
-            .iter()
-            .any(|said| words.contains(said))
+/// A script in which the streams of the bits of `value` are closed.
+fn closings(value: u64) -> String {
+    format!("exec \"$@\"{}", chosen(value, &[" 0<&-", " 1>&-", " 2>&-"]))
 }
 
-fn few_descriptors(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
+/// The words at the bits of `value`.
+fn chosen(value: u64, words: &[&str]) -> String {
+    let chosen = words.iter().enumerate().filter(|(bit, _)| value >> bit & 1 == 1);
+    chosen.map(|(_, words)| *words).collect()
+}
+
+/// Right, or loud, of a copy among `copies`.
+fn judge(
+    ended: &Ended,
+    copies: &Copies,
+    set: &OptionSet<'_>,
+    is_heard: bool,
 ) -> anyhow::Result<Verdict> {
-    let limit = format!("--nofile={value}");
-    copy_through(run, place, set, ("prlimit", &[&limit]), true)
+    let mut found = copies.damage()?;
+    if ended.success() {
+        found.extend(copies.differences(set, set.aspects())?);
+    } else if is_heard {
+        found.extend(unexplained(ended));
+    }
+    if ended.success() || set.has("--atomic") {
+        found.extend(copies.leftovers()?);
+    }
+    Ok(ended.verdict(&found))
+}
+
+/// What is wrong with a message that names neither a file nor the memory or output that is missing. The loader speaks for
+/// itself.
+fn unexplained(ended: &Ended) -> Option<String> {
+    let missing =
+        ["memory exhausted", "standard output", "write error", "error while loading shared"];
+    let is_explained = Copies::is_named_in(&ended.stderr)
+        || missing.iter().any(|words| ended.stderr.contains(words));
+    (!is_explained).then(|| format!("neither a file nor a limit is named: {}", ended.said()))
 }
 
 fn little_address_space(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
+    cell: &mut Cell<'_>,
+    set: &OptionSet<'_>,
     value: u64,
 ) -> anyhow::Result<Verdict> {
-    let limit = format!("--as={}", (start_mib(run)? + value) * MIB);
-    copy_through(run, place, set, ("prlimit", &[&limit]), true)
+    let bytes = (start_mib(&cell.run)? + value) * MIB;
+    copy_by(cell, set, &format!("exec prlimit --as={bytes} \"$@\""), true)
 }
 
 /// The address space in MiB within which the program can print its version.
-fn start_mib(run: &Run<'_>) -> anyhow::Result<u64> {
+fn start_mib(run: &Run) -> anyhow::Result<u64> {
     let starts = |mib: u64| {
         let mut cp = run.cp();
         let limit = format!("--as={}", mib * MIB);
-        let ended = process::run(&mut through(cp.arg("--version"), "prlimit", &[&limit]), LIMIT)?;
+        let ended =
+            process::run(&mut through(cp.arg("--version"), "prlimit", &[&limit]), PATIENCE)?;
         anyhow::Ok(ended.success())
     };
     let (mut too_few, mut enough) = (1, 4096);
@@ -279,27 +249,9 @@ fn start_mib(run: &Run<'_>) -> anyhow::Result<u64> {
     Ok(enough)
 }
 
-fn small_files_only(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    // With the signal of the limit ignored, the call fails. Otherwise the signal ends the process, as it
-    // ends GNU cp.
-    let script = format!("trap '' XFSZ; exec prlimit --fsize={value} \"$@\"");
-    copy_through(run, place, set, ("sh", &["-c", &script, "sh"]), true)
-}
-
 /// As an ordinary user, since root has no such limit.
-fn few_processes(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let home = place.dir.join("user");
-    copies::remove(&home)?;
+fn few_processes(cell: &mut Cell<'_>, set: &OptionSet<'_>, value: u64) -> anyhow::Result<Verdict> {
+    let home = fresh(cell, "user")?;
     std::fs::create_dir_all(home.join("src/d"))?;
     for number in 0..200 {
         std::fs::write(home.join(format!("src/d/{number}")), number.to_string())?;
@@ -309,175 +261,58 @@ fn few_processes(
     }
     // Where the program lies the user may not go.
     let program = home.join("haulage");
-    std::fs::copy(run.program(), &program)?;
-    std::fs::set_permissions(&program, Permissions::from_mode(0o755))?;
+    std::fs::copy(&cell.run.program, &program)?;
     for name in ["", "src", "src/d"] {
         chown(home.join(name), Some(USER), Some(USER))?;
     }
-    std::fs::set_permissions(&place.dir, Permissions::from_mode(0o755))?;
-    let user = USER.to_string();
+    for path in [&*program, cell.place.path()] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o755))?;
+    }
     let mut cp = testfs::command(&program);
-    cp.arg("cp").args(set.text.split_whitespace()).args(["-T", "src", "dst"]).current_dir(&home);
+    let [user, group] = ["--reuid", "--regid"].map(|option| format!("{option}={USER}"));
     let limit = format!("--nproc={value}");
-    let ids = [&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"];
-    let ended = process::run(
-        &mut through(&cp, "setpriv", &[ids[0], ids[1], ids[2], "prlimit", &limit]),
-        LIMIT,
-    )?;
-    let verdict = judge_trees(&ended, &home.join("src"), &home.join("dst"), Aspects::CONTENT);
-    copies::remove(&home)?;
-    verdict
-}
-
-/// Right, or loud, for a source of its own.
-fn judge_trees(ended: &Ended, src: &Path, dst: &Path, aspects: Aspects) -> anyhow::Result<Verdict> {
-    if let Some(crash) = ended.crash() {
-        return Ok(Verdict::Wrong(crash));
-    }
-    if !ended.success() {
-        let named = is_explained(&ended.stderr);
-        let said = ended.said();
-        return Ok(if named {
-            Verdict::Loud
-        } else {
-            Verdict::Wrong(format!("no file is named: {said}"))
-        });
-    }
-    let found = tree_differences(src, dst, aspects)?;
-    Ok(found
-        .first()
-        .map_or(Verdict::Right, |first| Verdict::Wrong(format!("exit status 0: {first}"))))
-}
-
-fn closed_streams(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let script = format!("exec \"$@\"{}", closings(value));
-    copy_through(run, place, set, ("sh", &["-c", &script, "sh"]), value & 4 == 0)
-}
-
-fn closed_streams_without_dev(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let script = format!("mount -t tmpfs none /dev && exec \"$@\"{}", closings(value));
-    let args = ["--mount", "--propagation", "private", "sh", "-c", &script, "sh"];
-    copy_through(run, place, set, ("unshare", &args), value & 4 == 0)
-}
-
-/// The words of a shell that close the streams of the bits of `value`.
-fn closings(value: u64) -> String {
-    let closings = [" 0<&-", " 1>&-", " 2>&-"].iter().enumerate();
-    closings.filter(|(bit, _)| value >> bit & 1 == 1).map(|(_, words)| *words).collect()
-}
-
-fn full_streams(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let words = [" > /dev/full", " 2> /dev/full"].iter().enumerate();
-    let chosen: String =
-        words.filter(|(bit, _)| value >> bit & 1 == 1).map(|(_, words)| *words).collect();
-    copy_through(
-        run,
-        place,
-        set,
-        ("sh", &["-c", &format!("exec \"$@\"{chosen}"), "sh"]),
-        value & 2 == 0,
-    )
-}
-
-fn no_proc(run: &Run<'_>, place: &mut Place, set: &OptionSet, _: u64) -> anyhow::Result<Verdict> {
-    let script = "mount -t tmpfs none /proc && exec \"$@\"";
-    let args = ["--mount", "--propagation", "private", "sh", "-c", script, "sh"];
-    copy_through(run, place, set, ("unshare", &args), true)
-}
-
-/// The profile of the user is looked for, where there is no home or none that can be used.
-fn odd_home(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    place.copies.prepare(set)?;
-    let mut cp = place.copies.command(run.cp(), set);
-    for name in ["HAULAGE_PROFILE", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
-        cp.env_remove(name);
-    }
-    let home = ["", "/nonexistent", "/dev/null", "/proc", "not absolute"];
-    let index = usize::try_from(value)?;
-    if index > 0 {
-        cp.env("HOME", home[index]);
-    }
-    let ended = process::run(&mut cp, LIMIT)?;
-    judge(&ended, place, set, true)
+    let args = [&user, &group, "--clear-groups", "prlimit", &limit];
+    let mut cp = through(own_copy(cp.arg("cp"), set, &home), "setpriv", &args);
+    let ended = process::run(&mut cp, PATIENCE)?;
+    judge_own(&ended, &home, |src, dst| tree_differences(src, dst, Aspects::CONTENT))
 }
 
 /// A destination of another file system that becomes full.
-fn little_space(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let root = run
-        .file_systems
-        .small_dir(place.kind)
-        .with_context(|| format!("no small {}", place.kind))?;
-    let small = testfs::small_fs_at(testfs::FsKind::of_name(place.kind).context("a kind")?, root);
+fn little_space(cell: &mut Cell<'_>, set: &OptionSet<'_>, value: u64) -> anyhow::Result<Verdict> {
+    let kind = cell.place.kind;
+    let root = cell.run.file_systems.small_dir(kind);
+    let root = root.with_context(|| format!("no small {kind}"))?;
+    let small = testfs::small_fs_at(testfs::FsKind::of_name(kind).context("a kind")?, root);
     small.leave_room(value << 10);
-    copy_elsewhere(run, place, set, &small.join("dst"))
+    copy_elsewhere(cell, set, &small.join("dst"))
 }
 
-fn few_inodes(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let mount = place.dir.join("few");
-    std::fs::create_dir_all(&mount)?;
+fn few_inodes(cell: &mut Cell<'_>, set: &OptionSet<'_>, value: u64) -> anyhow::Result<Verdict> {
+    let mount = fresh(cell, "few")?;
     // The root is one.
     let options = format!("nr_inodes={}", value + 1);
-    let mounted =
-        Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&mount).output()?;
-    ensure!(mounted.status.success(), "mount: {}", testfs::stderr(&mounted));
-    let verdict = copy_elsewhere(run, place, set, &mount.join("dst"));
-    let unmounted = Command::new("umount").arg(&mount).output()?;
-    ensure!(unmounted.status.success(), "umount: {}", testfs::stderr(&unmounted));
+    quietly(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&mount))?;
+    let verdict = copy_elsewhere(cell, set, &mount.join("dst"));
+    quietly(Command::new("umount").arg(&mount))?;
     verdict
 }
 
 fn copy_elsewhere(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
+    cell: &mut Cell<'_>,
+    set: &OptionSet<'_>,
     destination: &Path,
 ) -> anyhow::Result<Verdict> {
-    let before = place.copies.copy_to(destination.to_owned());
-    let cp = place.copies.command(run.cp(), set);
-    let verdict =
-        process::run(&mut { cp }, LIMIT).and_then(|ended| judge(&ended, place, set, true));
-    place.copies.copy_to(before);
+    let copies = &mut cell.place.copies;
+    let before = copies.copy_to(destination.to_owned());
+    let ended = process::run(&mut copies.command(cell.run.cp(), set), PATIENCE);
+    let verdict = ended.and_then(|ended| judge(&ended, copies, set, true));
+    copies.copy_to(before);
     verdict
 }
 
 /// `value` directories within each other, with a file in each tenth.
-fn deep_tree(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let home = fresh(&place.dir, "deep")?;
+fn deep_tree(cell: &mut Cell<'_>, set: &OptionSet<'_>, value: u64) -> anyhow::Result<Verdict> {
+    let home = fresh(cell, "deep")?;
     // A path of all names would be too long.
     let mut dir = rustix::fs::open(&home, OFlags::DIRECTORY | OFlags::PATH, Mode::empty())?;
     for level in 0..=value {
@@ -490,46 +325,55 @@ fn deep_tree(
             rustix::io::write(&file, level.to_string().as_bytes())?;
         }
     }
-    own_source(run, set, &home)
+    own_tree(cell, set, &home)
 }
 
 /// One directory with `value` names: files, a directory for every hundredth.
-fn many_names(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
-    value: u64,
-) -> anyhow::Result<Verdict> {
-    let home = fresh(&place.dir, "names")?;
+fn many_names(cell: &mut Cell<'_>, set: &OptionSet<'_>, value: u64) -> anyhow::Result<Verdict> {
+    let home = fresh(cell, "names")?;
     let src = home.join("src");
     std::fs::create_dir(&src)?;
     for number in 0..value {
         let path = src.join(format!("name {number}"));
         if number % 100 == 0 { std::fs::create_dir(path)? } else { File::create(path).map(drop)? }
     }
-    own_source(run, set, &home)
+    own_tree(cell, set, &home)
 }
 
 /// Copies `home/src` and compares all of it.
-fn own_source(run: &Run<'_>, set: &OptionSet, home: &Path) -> anyhow::Result<Verdict> {
-    let mut cp = run.cp();
-    cp.args(set.text.split_whitespace()).args(["-T", "src", "dst"]).current_dir(home);
-    let ended = process::run(&mut cp, LONG_LIMIT)?;
-    let verdict = judge_trees(&ended, &home.join("src"), &home.join("dst"), set.aspects())?;
+fn own_tree(cell: &Cell<'_>, set: &OptionSet<'_>, home: &Path) -> anyhow::Result<Verdict> {
+    let mut cp = cell.run.cp();
+    let ended = process::run(own_copy(&mut cp, set, home), LONG_PATIENCE)?;
+    judge_own(&ended, home, |src, dst| tree_differences(src, dst, set.aspects()))
+}
+
+/// Adds to `cp` that it copies `home/src`, a source of its own.
+fn own_copy<'c>(cp: &'c mut Command, set: &OptionSet<'_>, home: &Path) -> &'c mut Command {
+    cp.args(set.text.split_whitespace()).args(["-T", "src", "dst"]).current_dir(home)
+}
+
+/// Right, or loud, for a source of its own, which `differences` compares with its copy. Removes both.
+fn judge_own(
+    ended: &Ended,
+    home: &Path,
+    differences: impl FnOnce(&Path, &Path) -> std::io::Result<Vec<String>>,
+) -> anyhow::Result<Verdict> {
+    let found = match ended.success() {
+        true => differences(&home.join("src"), &home.join("dst"))?,
+        false => unexplained(ended).into_iter().collect(),
+    };
     // remove_dir_all needs a descriptor for each level.
-    let removed = Command::new("rm").arg("-rf").arg(home).output()?;
-    ensure!(removed.status.success(), "rm: {}", testfs::stderr(&removed));
-    Ok(verdict)
+    quietly(Command::new("rm").arg("-rf").arg(home))?;
+    Ok(ended.verdict(&found))
 }
 
 /// A file of many TiB with some data, which must stay where it is, and few blocks.
 fn large_sparse_file(
-    run: &Run<'_>,
-    place: &mut Place,
-    set: &OptionSet,
+    cell: &mut Cell<'_>,
+    set: &OptionSet<'_>,
     value: u64,
 ) -> anyhow::Result<Verdict> {
-    let home = fresh(&place.dir, "sparse")?;
+    let home = fresh(cell, "sparse")?;
     let bytes = (value << 40) - 5;
     let places = [0, 12_345, bytes / 3, bytes / 2 + 1, bytes - 4096];
     let data = testfs::random_bytes(4096, value);
@@ -538,37 +382,30 @@ fn large_sparse_file(
     for &at in &places {
         file.write_all_at(&data, at)?;
     }
-    let mut cp = run.cp();
-    cp.args(set.text.split_whitespace()).args(["-T", "src", "dst"]).current_dir(&home);
-    let ended = process::run(&mut cp, LIMIT)?;
-    let mut verdict = match ended.crash() {
-        Some(crash) => Verdict::Wrong(crash),
-        None if ended.success() => Verdict::Right,
-        None if Copies::is_named_in(&ended.stderr) => Verdict::Loud,
-        None => Verdict::Wrong(format!("no file is named: {}", ended.said())),
-    };
-    if ended.success() {
-        let copy = File::open(home.join("dst"))?;
-        let metadata = copy.metadata()?;
+    let mut cp = cell.run.cp();
+    let ended = process::run(own_copy(&mut cp, set, &home), PATIENCE)?;
+    judge_own(&ended, &home, |_, dst| {
+        let copy = File::open(dst)?;
+        let mut found = Vec::new();
         let mut buffer = vec![0; data.len()];
         for &at in &places {
             copy.read_exact_at(&mut buffer, at)?;
             if buffer != data {
-                verdict = Verdict::Wrong(format!("exit status 0: the data at {at} differ"));
+                found.push(format!("the data at {at} differ"));
             }
         }
+        let metadata = copy.metadata()?;
         if metadata.len() != bytes || metadata.blocks() > 4096 {
             let (len, blocks) = (metadata.len(), metadata.blocks());
-            verdict = Verdict::Wrong(format!("{bytes} bytes became {len}, in {blocks} blocks"));
+            found.push(format!("{bytes} bytes became {len}, in {blocks} blocks"));
         }
-    }
-    copies::remove(&home)?;
-    Ok(verdict)
+        Ok(found)
+    })
 }
 
-/// An empty directory `name` in `parent`.
-fn fresh(parent: &Path, name: &str) -> anyhow::Result<std::path::PathBuf> {
-    let dir = parent.join(name);
+/// An empty directory `name` beside the copies.
+fn fresh(cell: &Cell<'_>, name: &str) -> anyhow::Result<PathBuf> {
+    let dir = cell.place.path().join(name);
     copies::remove(&dir)?;
     std::fs::create_dir(&dir)?;
     Ok(dir)
@@ -579,14 +416,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_is_read_as_it_is_written() {
-        let text = "tmpfs; -a --jobs=3; RLIMIT_AS, MiB over the start; 12";
-        grid::check_texts::<Limits>(text, "tmpfs; -a; RLIMIT_NOFILE; much");
+    fn a_setting_is_options_and_a_limit() {
+        let (set, scarcity) =
+            parsed("-a --jobs=3; RLIMIT_AS, MiB over the start").expect("a setting");
+        assert_eq!((set.text, scarcity.name), ("-a --jobs=3", "RLIMIT_AS, MiB over the start"));
+        for wrong in ["-a", "-a; RLIMIT_NONE"] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
     fn streams_are_closed_by_bits() {
-        assert_eq!(closings(0), "");
-        assert_eq!(closings(5), " 0<&- 2>&-");
+        assert_eq!(closings(0), "exec \"$@\"");
+        assert_eq!(closings(5), "exec \"$@\" 0<&- 2>&-");
     }
 }

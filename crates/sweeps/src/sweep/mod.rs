@@ -1,8 +1,8 @@
 //! `cargo xtask sweep`: tries faults, kills and limits by the thousand, and demands that each copy is right
 //! or says what is wrong.
 //!
-//! One file a sweep, one row in `SWEEPS`. A sweep makes cases, tries each with the haulage of `Run` and
-//! records a verdict under the text from which the case can be made again.
+//! One file a sweep, one row in `SWEEPS`. A sweep names cases and tries one; `run` has the order, the counts and the
+//! findings, each with the text from which the case can be made again.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use run::{Run, Settings, Sweep};
+use run::{Run, Sweep};
 use xtask::command::build_haulage;
 use xtask::file_systems::FileSystems;
 
 mod calls;
 pub(crate) mod copies;
 mod counts;
-mod grid;
 mod kills;
 mod liars;
 mod limits;
@@ -49,7 +48,7 @@ const SWEEPS: &[Sweep] = &[
 pub(crate) struct Args {
     /// Sweep to run [possible values: see --list]
     #[arg(value_name = "NAME", value_parser = parse_name, required_unless_present = "list")]
-    name: Option<&'static str>,
+    name: Option<&'static Sweep>,
     /// Begin no case after this many seconds [default: 60; without end with --all or --cases]
     #[arg(long, value_name = "S")]
     time: Option<u64>,
@@ -101,30 +100,19 @@ pub(crate) fn list() -> ExitCode {
 }
 
 /// Runs the sweep and prints what it found.
-pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
-    let sweep = SWEEPS.iter().find(|sweep| Some(sweep.name) == args.name);
-    let sweep = sweep.context("no sweep is named; see --list")?;
+pub(crate) fn run(args: Args, file_systems: FileSystems) -> anyhow::Result<ExitCode> {
+    let sweep = args.name.context("no sweep is named; see --list")?;
     let program = match &args.haulage {
         Some(path) => path.canonicalize().with_context(|| path.display().to_string())?,
         None => build_haulage()?,
     };
     file_systems.announce();
-    let settings = Settings {
-        name: sweep.name,
-        program,
-        given_program: args.haulage.as_deref(),
-        kinds: &args.fs,
-        seed: args.seed,
-        all: args.all,
-        limit: args.limit(),
-        cases_max: args.cases,
-    };
-    let mut run = Run::new(&settings, file_systems)?;
-    match &args.case {
-        Some(case) => (sweep.repeat)(&mut run, case)?,
-        None => (sweep.try_cases)(&mut run)?,
+    let mut run = Run::new(sweep, program, args, file_systems);
+    match run.args.case.clone() {
+        Some(case) => run.repeat(&case)?,
+        None => run.try_cases()?,
     }
-    if let Some(path) = &args.csv {
+    if let Some(path) = &run.args.csv {
         run.counts.write_csv(path)?;
     }
     print!("{}", run.summary());
@@ -133,9 +121,8 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     Ok(if run.has_findings() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn parse_name(name: &str) -> anyhow::Result<&'static str> {
-    let known = SWEEPS.iter().find(|sweep| sweep.name == name);
-    known.map(|sweep| sweep.name).with_context(|| {
+fn parse_name(name: &str) -> anyhow::Result<&'static Sweep> {
+    SWEEPS.iter().find(|sweep| sweep.name == name).with_context(|| {
         let names: Vec<&str> = SWEEPS.iter().map(|sweep| sweep.name).collect();
         format!("the sweeps are {}", names.join(", "))
     })

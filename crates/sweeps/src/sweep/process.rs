@@ -10,6 +10,12 @@ use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use super::counts::Verdict;
+
+/// How long a copy may take on a busy machine. It takes a fraction of a second alone, or some seconds where strace or a
+/// server slows it down.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What is said where a program ends that should not.
 const CRASHES: &[&str] =
     &["panicked at", "internal error", "memory allocation of", "stack backtrace", "fatal runtime"];
@@ -48,7 +54,34 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Ende
     Ok(Ended { status: ended.then_some(status), stdout, stderr, limit })
 }
 
+/// `program ARGS... COMMAND`, with the environment and the directory of `command`.
+pub(crate) fn through(command: &Command, program: &str, args: &[&str]) -> Command {
+    let mut outer = Command::new(program);
+    outer.args(args).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    if let Some(dir) = command.get_current_dir() {
+        outer.current_dir(dir);
+    }
+    outer
+}
+
 impl Ended {
+    /// Right or loud by the exit status, unless it crashed or something wrong was found.
+    pub(crate) fn verdict(&self, found: &[String]) -> Verdict {
+        if let Some(crash) = self.crash() {
+            return Verdict::Wrong(crash);
+        }
+        match self.success() {
+            true => Verdict::unless(found, Verdict::Right).after("exit status 0"),
+            false => Verdict::unless(found, Verdict::Loud),
+        }
+    }
+
     /// Whether it ended with exit status 0.
     pub(crate) fn success(&self) -> bool {
         self.status.is_some_and(|status| status.success())

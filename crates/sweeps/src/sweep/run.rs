@@ -1,53 +1,80 @@
-//! One run of a sweep: what a case needs, and what became of the cases.
+//! One run of a sweep: the frame that all sweeps share. A sweep names its settings, such as options of `cp`, and the
+//! points of each, such as a system call that fails; each file system with each setting is a cell. A short run tries
+//! some points of each cell.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use fastrand::Rng;
 use tempfile::TempDir;
 
+use super::Args;
+use super::copies::Copies;
 use super::counts::{Counts, Group, Verdict};
 use xtask::file_systems::FileSystems;
 
 /// How often the progress line is written.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// One kind of sweep.
+/// How many points of a cell are tried in a row. To find out the points costs a copy or two.
+const TURN_POINTS: usize = 4;
+
+/// One kind of sweep. A case has the text `FILE-SYSTEM; SETTING; POINT`.
+#[derive(Debug)]
 pub(crate) struct Sweep {
     pub(crate) name: &'static str,
     /// What is tried, in one line.
     pub(crate) about: &'static str,
-    /// Tries cases until all were tried or `Run::goes_on` is false.
-    pub(crate) try_cases: fn(&mut Run<'_>) -> anyhow::Result<()>,
-    /// Tries the one case that this text names, as `Run::record` was given it.
-    pub(crate) repeat: fn(&mut Run<'_>, &str) -> anyhow::Result<()>,
+    /// Every setting for a file system of this kind: options of `cp`, and after a `; ` what else its cases share.
+    pub(crate) settings: fn(kind: &str) -> Vec<String>,
+    /// Every point of a cell.
+    pub(crate) points: Points,
+    /// Tries a point, and records what became of it.
+    pub(crate) attempt: fn(&mut Cell<'_>, point: &str) -> anyhow::Result<()>,
+    /// How often a single case is tried until it is wrong.
+    pub(crate) repeats: u32,
 }
 
-/// What the command line asks for.
-pub(crate) struct Settings<'a> {
-    /// The sweep.
-    pub(crate) name: &'static str,
-    /// The program to try.
-    pub(crate) program: PathBuf,
-    /// As it was given on the command line.
-    pub(crate) given_program: Option<&'a Path>,
-    /// The kinds of file system.
-    pub(crate) kinds: &'a [&'static str],
-    pub(crate) seed: u64,
-    /// Whether every case is to be tried, in order.
-    pub(crate) all: bool,
-    /// How long cases are begun. `None` without end.
-    pub(crate) limit: Option<Duration>,
-    /// The largest number of cases.
-    pub(crate) cases_max: Option<u64>,
+/// What differs between the cases of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Points {
+    /// These texts.
+    Listed(fn(&mut Cell<'_>) -> anyhow::Result<Vec<String>>),
+    /// `seed=N`, of which there is no end.
+    Seeds,
 }
 
-/// A fresh directory on one file system, removed at the end.
+/// Points of a sweep whose cases have the same on every file system.
+pub(crate) fn texts(settings: &[&str]) -> Vec<String> {
+    settings.iter().map(|&text| text.to_owned()).collect()
+}
+
+/// The parts of a point, which has `; ` between them.
+///
+/// # Errors
+/// If there are more or fewer.
+pub(crate) fn parts<const N: usize>(point: &str) -> anyhow::Result<[&str; N]> {
+    let parts: Vec<&str> = point.split("; ").collect();
+    parts.try_into().ok().with_context(|| format!("'{point}' has not {N} parts"))
+}
+
+/// The number in a point of [`Points::Seeds`].
+///
+/// # Errors
+/// If it is not of that form.
+pub(crate) fn seed(point: &str) -> anyhow::Result<u64> {
+    let seed = point.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
+    seed.with_context(|| format!("'{point}' is not of the form seed=N"))
+}
+
+/// A fresh directory on one file system with a source to be copied, removed at the end.
 pub(crate) struct Place {
     /// `ext4`, `xfs`, `btrfs` or `tmpfs`.
     pub(crate) kind: &'static str,
+    pub(crate) copies: Copies,
     dir: TempDir,
 }
 
@@ -57,22 +84,35 @@ impl Place {
     }
 }
 
+/// Where cases are tried: on one file system with one setting.
+pub(crate) struct Cell<'r> {
+    pub(crate) run: &'r mut Run,
+    pub(crate) place: &'r mut Place,
+    pub(crate) setting: &'r str,
+}
+
+impl Cell<'_> {
+    /// Records what became of the case `point`, of which `subject` was tried.
+    pub(crate) fn record(&mut self, point: &str, subject: &str, verdict: Verdict) {
+        let (file_system, subject) = (self.place.kind.to_owned(), subject.to_owned());
+        let options = self.setting.split("; ").next().unwrap_or_default().to_owned();
+        let case = format!("{file_system}; {}; {point}", self.setting);
+        self.run.record(case, Group { file_system, options, kind: subject }, verdict);
+    }
+}
+
 /// What one invocation of `cargo xtask sweep` has, and what it has found.
-pub(crate) struct Run<'fs> {
+pub(crate) struct Run {
+    sweep: &'static Sweep,
+    /// The program to try.
+    pub(crate) program: PathBuf,
     /// Decides which cases are tried. The same for the same `--seed`.
-    pub(crate) rng: Rng,
+    rng: Rng,
     /// The mounted file systems, and why one is missing.
-    pub(crate) file_systems: &'fs FileSystems,
-    pub(crate) counts: Counts,
-    places: Vec<Place>,
-    program: PathBuf,
-    /// The sweep, and what its command line needs besides the case.
-    name: &'static str,
-    given_program: Option<PathBuf>,
-    all: bool,
+    pub(crate) file_systems: FileSystems,
+    pub(crate) args: Args,
+    pub(super) counts: Counts,
     begun: Instant,
-    deadline: Option<Instant>,
-    cases_left: u64,
     findings: Vec<Finding>,
     progress_due: Instant,
 }
@@ -84,91 +124,122 @@ struct Finding {
     what: String,
 }
 
-impl<'fs> Run<'fs> {
+impl Run {
     pub(super) fn new(
-        settings: &Settings<'_>,
-        file_systems: &'fs FileSystems,
-    ) -> anyhow::Result<Run<'fs>> {
-        let mut places = Vec::new();
-        for &kind in settings.kinds {
-            let Ok(parent) = file_systems.dir(kind) else { continue };
-            let dir = tempfile::Builder::new()
-                .prefix("sweep-")
-                .tempdir_in(parent)
-                .with_context(|| parent.display().to_string())?;
-            places.push(Place { kind, dir });
-        }
-        ensure!(!places.is_empty(), "there is no file system to copy on");
+        sweep: &'static Sweep,
+        program: PathBuf,
+        args: Args,
+        file_systems: FileSystems,
+    ) -> Run {
         let begun = Instant::now();
-        Ok(Run {
-            rng: Rng::with_seed(settings.seed),
+        Run {
+            sweep,
+            program,
+            rng: Rng::with_seed(args.seed),
             file_systems,
+            args,
             counts: Counts::default(),
-            places,
-            program: settings.program.clone(),
-            name: settings.name,
-            given_program: settings.given_program.map(Path::to_owned),
-            all: settings.all,
             begun,
-            deadline: settings.limit.map(|limit| begun + limit),
-            cases_left: settings.cases_max.unwrap_or(u64::MAX),
             findings: Vec::new(),
             progress_due: begun + PROGRESS,
-        })
-    }
-
-    /// The kinds of the file systems that are there.
-    pub(crate) fn kinds(&self) -> Vec<&'static str> {
-        self.places.iter().map(|place| place.kind).collect()
-    }
-
-    /// The directory on the file system `kind`.
-    ///
-    /// # Errors
-    /// If there is none: `kind` is of a case that another machine tried, or is left out by `--fs`.
-    pub(crate) fn place(&self, kind: &str) -> anyhow::Result<&Place> {
-        let found = self.places.iter().find(|place| place.kind == kind);
-        found.with_context(|| {
-            let why = self.file_systems.dir(kind).err().unwrap_or("--fs leaves it out");
-            format!("no {kind}: {why}")
-        })
-    }
-
-    /// The program to try.
-    pub(crate) fn program(&self) -> &Path {
-        &self.program
+        }
     }
 
     /// A command that starts the program to try as `cp`, without the profile of this machine.
     pub(crate) fn cp(&self) -> Command {
-        let mut command = testfs::command(self.program());
+        let mut command = testfs::command(&self.program);
         command.arg("cp");
         command
     }
 
     /// Whether one more case is to be tried.
     pub(crate) fn goes_on(&self) -> bool {
-        self.cases_left > 0 && self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+        self.args.cases.is_none_or(|most| self.counts.tried() < most)
+            && self.args.limit().is_none_or(|limit| self.begun.elapsed() < limit)
     }
 
-    /// Whether every case is to be tried.
-    pub(crate) fn tries_all(&self) -> bool {
-        self.all
-    }
-
-    /// Puts `cases` into the order in which they are tried: as they are with `--all`, otherwise shuffled.
-    pub(crate) fn order<T>(&mut self, cases: &mut [T]) {
-        if !self.all {
+    /// Puts cases into the order in which they are tried: as they are with `--all`, otherwise shuffled.
+    fn order<T>(&mut self, cases: &mut [T]) {
+        if !self.args.all {
             self.rng.shuffle(cases);
         }
     }
 
-    /// Records what became of `case`. The text is what `Sweep::repeat` gets to try it again.
-    pub(crate) fn record(&mut self, case: &str, group: Group, verdict: Verdict) {
-        self.cases_left = self.cases_left.saturating_sub(1);
+    /// Makes a directory on the file system `kind`.
+    fn place(&self, kind: &'static str) -> anyhow::Result<Place> {
+        let parent = self.file_systems.dir(kind).map_err(|why| anyhow!("no {kind}: {why}"))?;
+        let dir = tempfile::Builder::new().prefix("sweep-").tempdir_in(parent);
+        let dir = dir.with_context(|| parent.display().to_string())?;
+        Ok(Place { kind, copies: Copies::new(dir.path())?, dir })
+    }
+
+    /// Tries the points of all cells until none are left or the run ends: in order with `--all`, otherwise some of
+    /// each cell in turn, shuffled.
+    pub(super) fn try_cases(&mut self) -> anyhow::Result<()> {
+        let sweep = self.sweep;
+        let kinds = self.args.fs.iter().filter(|kind| self.file_systems.dir(kind).is_ok());
+        let kinds = kinds.filter(|kind| !(sweep.settings)(kind).is_empty());
+        let mut places: Vec<Place> =
+            kinds.map(|kind| self.place(kind)).collect::<anyhow::Result<_>>()?;
+        ensure!(!places.is_empty(), "there is no file system to copy on");
+        let mut cells: Vec<(usize, String, Option<Vec<String>>)> = Vec::new();
+        for (place, Place { kind, .. }) in places.iter().enumerate() {
+            let settings = (sweep.settings)(kind).into_iter();
+            cells.extend(settings.map(|setting| (place, setting, None)));
+        }
+        self.order(&mut cells);
+        let mut cells = VecDeque::from(cells);
+        while let Some((at, setting, left)) = cells.pop_front().filter(|_| self.goes_on()) {
+            let mut cell = Cell { run: self, place: &mut places[at], setting: &setting };
+            let points = match (left, sweep.points) {
+                (Some(left), _) => left,
+                (None, Points::Seeds) => vec![format!("seed={}", cell.run.rng.u64(..1 << 40))],
+                (None, Points::Listed(list)) => {
+                    let mut points = list(&mut cell)?;
+                    cell.run.order(&mut points);
+                    points
+                }
+            };
+            let turn = if cell.run.args.all { points.len() } else { TURN_POINTS.min(points.len()) };
+            let (now, later) = points.split_at(turn);
+            for point in now {
+                if cell.run.goes_on() {
+                    (sweep.attempt)(&mut cell, point)
+                        .with_context(|| format!("{}; {setting}; {point}", cell.place.kind))?;
+                }
+            }
+            let left = (!later.is_empty()).then(|| later.to_vec());
+            if left.is_some() || matches!(sweep.points, Points::Seeds) {
+                cells.push_back((at, setting, left));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries the one case with this text.
+    ///
+    /// # Errors
+    /// If there is none, or its file system is not here.
+    pub(super) fn repeat(&mut self, case: &str) -> anyhow::Result<()> {
+        let sweep = self.sweep;
+        let (kind, setting, point) = sweep.parse(case)?;
+        let kinds = &self.args.fs;
+        let kind = *kinds.iter().find(|known| **known == kind).context("--fs leaves it out")?;
+        let mut place = self.place(kind)?;
+        let mut cell = Cell { run: self, place: &mut place, setting: &setting };
+        for _ in 0..sweep.repeats {
+            if cell.run.findings.is_empty() {
+                (sweep.attempt)(&mut cell, point)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records what became of `case`. The text is what [`Run::repeat`] gets to try it again.
+    fn record(&mut self, case: String, group: Group, verdict: Verdict) {
         self.counts.add(&group, &verdict);
         if let Verdict::Wrong(what) = verdict {
-            let finding = Finding { group, case: case.to_owned(), what };
+            let finding = Finding { group, case, what };
             eprintln!("xtask: FOUND {}", self.described(&finding));
             self.findings.push(finding);
         }
@@ -183,12 +254,12 @@ impl<'fs> Run<'fs> {
         !self.findings.is_empty()
     }
 
-    /// The counts, and each finding with the command line that repeats it.
+    /// The counts, and each finding with the command that repeats it.
     pub(super) fn summary(&self) -> String {
         let mut text = self.counts.to_string();
         text += &format!(
             "\n{}: {} cases in {} s, {} missed, {} findings\n",
-            self.name,
+            self.sweep.name,
             self.counts.tried(),
             self.elapsed_s(),
             self.counts.missed(),
@@ -207,8 +278,8 @@ impl<'fs> Run<'fs> {
 
     /// What was found, and on a line of its own the command that repeats it.
     fn described(&self, finding: &Finding) -> String {
-        let mut words = vec!["cargo", "xtask", "sweep", self.name];
-        let program = self.given_program.as_deref().map(|path| path.display().to_string());
+        let mut words = vec!["cargo", "xtask", "sweep", self.sweep.name];
+        let program = self.args.haulage.as_deref().map(|path| path.display().to_string());
         if let Some(program) = &program {
             words.extend(["--haulage", program]);
         }
@@ -216,5 +287,65 @@ impl<'fs> Run<'fs> {
         let Group { file_system, options, kind } = &finding.group;
         let what = finding.what.trim_end();
         format!("{file_system}: cp {options}: {kind}: {what}\n    {}", shell_words::join(words))
+    }
+}
+
+impl Sweep {
+    /// The kind of file system, the setting and the point of the case with this text.
+    fn parse<'t>(&self, text: &'t str) -> anyhow::Result<(&'t str, String, &'t str)> {
+        let form = || format!("'{text}' is not of the form FILE-SYSTEM; SETTING; POINT");
+        let (kind, rest) = text.split_once("; ").with_context(form)?;
+        for setting in (self.settings)(kind) {
+            let point = rest.strip_prefix(&setting).and_then(|rest| rest.strip_prefix("; "));
+            if let Some(point) = point {
+                return Ok((kind, setting, point));
+            }
+        }
+        Err(anyhow!("no setting of this sweep begins '{rest}'"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::SWEEPS;
+    use super::*;
+
+    #[test]
+    fn a_case_is_read_as_it_is_written() {
+        for (name, kind, setting, point) in [
+            ("calls", "ext4", "-a --atomic", "openat; 12+; EIO"),
+            ("kills", "xfs", "-a --atomic, then -a --resume", "renameat; 3"),
+            ("short", "ext4", "-a --reflink=never", "pread; 7; all half"),
+            ("limits", "tmpfs", "-a --jobs=3; RLIMIT_AS, MiB over the start", "12"),
+            ("power", "xfs", "-a --durable --jobs=4", "seed=7"),
+            ("liars", "tmpfs", "-r", "seed=7"),
+            ("attack", "xfs", "--jobs=4 --durable", "seed=7"),
+            ("differential", "btrfs", "--jobs=4 --durable", "seed=7"),
+        ] {
+            let sweep = SWEEPS.iter().find(|sweep| sweep.name == name).expect(name);
+            let text = format!("{kind}; {setting}; {point}");
+            let (found_kind, found_setting, found_point) = sweep.parse(&text).expect("a case");
+            assert_eq!((found_kind, found_point), (kind, point));
+            assert_eq!(found_setting, setting);
+            for wrong in ["", kind, "xfs; -a --none; 1", &format!("{kind}; {setting}")] {
+                assert!(sweep.parse(wrong).is_err(), "{name}: {wrong}");
+            }
+        }
+        // A point has all its parts, and a seed is a number.
+        assert_eq!(parts("openat; 12+; EIO").expect("three"), ["openat", "12+", "EIO"]);
+        assert!(parts::<3>("openat").is_err());
+        assert_eq!(seed("seed=7").expect("a seed"), 7);
+        assert!(["7", "seed=", "seed=x"].iter().all(|text| seed(text).is_err()));
+    }
+
+    #[test]
+    fn every_setting_has_a_text_of_its_own() {
+        for Sweep { name, settings, .. } in SWEEPS {
+            let texts = settings("xfs");
+            let different: BTreeSet<&String> = texts.iter().collect();
+            assert!(!texts.is_empty() && different.len() == texts.len(), "{name}");
+        }
     }
 }

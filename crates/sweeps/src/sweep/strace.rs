@@ -1,92 +1,55 @@
 //! Which system calls a program makes, and one of them made to fail.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::ops::RangeInclusive;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use super::process::{self, Ended};
+use super::process::{self, Ended, PATIENCE};
 
 /// Calls without a meaning if they fail: the program begins, ends, or returns from a signal.
 const NEVER: &[&str] =
     &["execve", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "arch_prctl"];
 
-/// How often a call is made. strace counts calls for each thread by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Occurrences {
-    /// By the loader, before `main`.
-    pub(crate) before_main: usize,
-    /// By the thread that makes the most of them.
-    pub(crate) most: usize,
-}
-
-/// A rule of strace's `inject=`.
-pub(crate) struct Injection<'a> {
-    pub(crate) call: &'a str,
-    /// As after `inject=CALL:`, for example `error=EIO:when=3`.
-    pub(crate) rule: String,
-}
+/// The numbers of the calls of one name, as strace counts them: for each thread by itself, from 1. They are those of the
+/// thread that makes the most of them, without those of the loader, before `main`.
+pub(crate) type Numbers = RangeInclusive<usize>;
 
 /// The system calls of `command`, which must succeed, by name. Those that this strace has no name for, and so
 /// cannot inject, are left out.
-pub(crate) fn occurrences(
-    command: &Command,
-    trace: &Path,
-    limit: Duration,
-) -> anyhow::Result<BTreeMap<String, Occurrences>> {
-    let mut traced = strace(command, trace, &[]);
-    let ended = process::run(&mut traced, limit)?;
+pub(crate) fn calls_of(command: &Command) -> anyhow::Result<BTreeMap<String, Numbers>> {
+    let (ended, trace) = run(command, &[])?;
     ensure!(ended.success(), "without a fault: {}", ended.crash().unwrap_or_else(|| ended.said()));
-    let text = std::fs::read(trace).with_context(|| trace.display().to_string())?;
-    Ok(counted(&String::from_utf8_lossy(&text)))
+    Ok(counted(&trace))
 }
 
-/// Runs `command` with one `injection`. The second value is whether it took effect.
-pub(crate) fn inject(
-    command: &Command,
-    injection: &Injection<'_>,
-    trace: &Path,
-    limit: Duration,
-) -> anyhow::Result<(Ended, bool)> {
-    let Injection { call, rule } = injection;
+/// Runs `command` while `rule` is in force for `call`, in the form after strace's `inject=CALL:`, for example
+/// `error=EIO:when=3`. The second value is whether it took effect.
+pub(crate) fn inject(command: &Command, call: &str, rule: &str) -> anyhow::Result<(Ended, bool)> {
     let mut options = vec![format!("--trace={call}"), format!("--inject={call}:{rule}")];
     // With it other calls are not slowed down, but strace sends no signal.
     if !rule.contains("signal=") {
         options.push("--seccomp-bpf".to_owned());
     }
-    let ended = process::run(&mut strace(command, trace, &options), limit)?;
+    let (ended, trace) = run(command, &options)?;
     ensure!(!ended.stderr.starts_with("strace: "), "{}", ended.said());
-    let text = std::fs::read(trace).with_context(|| trace.display().to_string())?;
-    let text = String::from_utf8_lossy(&text);
-    Ok((ended, text.contains("(INJECTED)") || text.contains("+++ killed by")))
+    Ok((ended, trace.contains("(INJECTED)") || trace.contains("+++ killed by")))
 }
 
-/// `command` under strace, which writes to `trace`.
-fn strace(command: &Command, trace: &Path, options: &[String]) -> Command {
-    let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", "-e", "signal=none", "-o"]).arg(trace).args(options);
-    traced.arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => traced.env(name, value),
-            None => traced.env_remove(name),
-        };
-    }
-    if let Some(dir) = command.get_current_dir() {
-        traced.current_dir(dir);
-    }
-    traced
-}
-
-/// Where strace is to write its trace: beside the copies, in memory if there is a tmpfs.
-pub(crate) fn trace_in(dir: &Path) -> PathBuf {
-    dir.join("trace")
+/// Runs `command` under strace. The second value is the trace.
+fn run(command: &Command, options: &[String]) -> anyhow::Result<(Ended, String)> {
+    // Where copies are made: in memory if there is a tmpfs.
+    let trace = command.get_current_dir().context("a directory")?.join("trace");
+    let mut args = vec!["-f", "-qq", "-e", "signal=none", "-o", "trace"];
+    args.extend(options.iter().map(String::as_str));
+    let ended = process::run(&mut process::through(command, "strace", &args), PATIENCE)?;
+    let text = std::fs::read(&trace).with_context(|| trace.display().to_string())?;
+    Ok((ended, String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Counts the calls in a trace.
-fn counted(trace: &str) -> BTreeMap<String, Occurrences> {
+fn counted(trace: &str) -> BTreeMap<String, Numbers> {
     let mut by_thread: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut before_main: BTreeMap<&str, usize> = BTreeMap::new();
     let main = trace.lines().next().and_then(|line| line.split_whitespace().next());
@@ -106,16 +69,16 @@ fn counted(trace: &str) -> BTreeMap<String, Occurrences> {
             *before_main.entry(call).or_default() += 1;
         }
     }
-    let mut counts: BTreeMap<String, Occurrences> = BTreeMap::new();
+    let mut numbers: BTreeMap<String, Numbers> = BTreeMap::new();
     for ((_, call), count) in by_thread {
         if NEVER.contains(&call) || call.starts_with("syscall_0x") {
             continue;
         }
-        let known = counts.entry(call.to_owned()).or_default();
-        known.before_main = before_main.get(call).copied().unwrap_or(0);
-        known.most = known.most.max(count);
+        let first = before_main.get(call).map_or(1, |count| count + 1);
+        let known = numbers.entry(call.to_owned()).or_insert(first..=count);
+        *known = first..=count.max(*known.end());
     }
-    counts
+    numbers
 }
 
 #[cfg(test)]
@@ -136,10 +99,10 @@ mod tests {
 7 +++ exited with 0 +++
 ";
         let counts = counted(trace);
-        let of = |call: &str| counts.get(call).map(|known| (known.before_main, known.most));
-        assert_eq!(of("openat"), Some((1, 2)));
-        assert_eq!(of("read"), Some((0, 1)));
-        assert_eq!(of("prlimit64"), Some((1, 1)));
+        let of = |call: &str| counts.get(call).cloned();
+        assert_eq!(of("openat"), Some(2..=2));
+        assert_eq!(of("read"), Some(1..=1));
+        assert_eq!(of("prlimit64"), Some(2..=1), "all by the loader");
         assert_eq!((of("execve"), of("syscall_0x1d1")), (None, None));
     }
 }

@@ -2,54 +2,43 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use testfs::{Aspects, Tree};
 
-use super::case::Case;
 use super::recorded::{DST, Recorded, copy};
 use super::state::State;
-use crate::sweep::process;
+use crate::sweep::copies::OptionSet;
+use crate::sweep::process::{self, PATIENCE};
 use crate::sweep::run::Run;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What was found in a state.
-pub(super) struct Checked {
-    pub(super) faults: Vec<String>,
-    /// Whether there was a journal to resume from.
-    pub(super) had_journal: bool,
-}
-
-/// Checks the state that is mounted at `root`.
+/// Checks the state that is mounted at `root`. Returns whether there was a journal to resume from.
 pub(super) fn check(
-    run: &Run<'_>,
-    case: &Case,
+    run: &Run,
+    set: &OptionSet<'_>,
     recorded: &Recorded,
     state: &State,
     root: &Path,
-) -> anyhow::Result<Checked> {
+    faults: &mut Vec<String>,
+) -> anyhow::Result<bool> {
     let dst = root.join(DST);
     let found = match dst.try_exists()? {
         true => match Tree::read(&dst) {
             Ok(tree) => Some(tree),
             Err(error) => {
-                let faults = vec![format!("the copy cannot be read: {error}")];
-                return Ok(Checked { faults, had_journal: false });
+                faults.push(format!("the copy cannot be read: {error}"));
+                return Ok(false);
             }
         },
         false => None,
     };
-    let mut faults = Vec::new();
-    let durable = case.has("--durable");
-    if durable && state.is_after_exit {
+    if set.has("--durable") && state.is_after_exit {
         match &found {
             Some(found) => faults.extend(recorded.new.differences(found, Aspects::ALL)),
             None => faults.push("there is no copy".to_owned()),
         }
     }
-    let resumes = case.has("--resume");
-    if case.has("--atomic") || resumes {
+    let resumes = set.has("--resume");
+    if set.is_atomic() {
         faults.extend(mixtures(recorded, found.as_ref()));
     }
     let is_journal = |path: &Path| path.to_string_lossy().ends_with(".haulage-journal");
@@ -61,12 +50,12 @@ pub(super) fn check(
             faults.push(format!("resuming failed: {}", ended.said()));
         } else {
             // Times are kept with -p alone, which --resume implies for files and not for directories.
-            let aspects = Aspects { mtimes: case.has("-a"), ..Aspects::ALL };
+            let aspects = Aspects { mtimes: set.has("-a"), ..Aspects::ALL };
             let differences = recorded.new.differences(&Tree::read(&dst)?, aspects);
             faults.extend(differences.into_iter().map(|line| format!("after resuming: {line}")));
         }
     }
-    Ok(Checked { faults, had_journal })
+    Ok(had_journal)
 }
 
 /// The names of files that stand for neither the old file nor the whole new one.

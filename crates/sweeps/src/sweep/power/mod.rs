@@ -10,21 +10,15 @@
 //! | `--atomic` | a file's name stands for the old file or the whole new one, at every moment |
 //! | `--resume` | the same command completes the copy and leaves nothing of its own |
 
-use std::collections::HashMap;
-use std::path::Path;
-
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use fastrand::Rng;
-use testfs::Content;
 
-use super::counts::{Group, Verdict};
-use super::run::{Run, Sweep};
-use case::{Case, KINDS};
-use check::Checked;
+use super::copies::OptionSet;
+use super::counts::Verdict;
+use super::run::{Cell, Points, Sweep, seed, texts};
+use check::check;
 use recorded::Recorded;
-use state::State;
 
-mod case;
 mod check;
 mod disk;
 mod recorded;
@@ -34,8 +28,11 @@ mod state;
 pub(super) const SWEEP: Sweep = Sweep {
     name: "power",
     about: "a loss of power at every moment of a copy: --durable, --atomic, --resume",
-    try_cases,
-    repeat,
+    // What is on a tmpfs is lost with the power.
+    settings: |kind| if kind == "tmpfs" { Vec::new() } else { texts(OPTIONS) },
+    points: Points::Seeds,
+    attempt,
+    repeats: 1,
 };
 
 /// The options of a copy.
@@ -61,91 +58,41 @@ const OPTIONS: &[&str] = &[
     "-r --resume --jobs=1",
 ];
 
-fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
-    let kinds: Vec<&'static str> =
-        KINDS.into_iter().filter(|kind| run.kinds().contains(kind)).collect();
-    ensure!(!kinds.is_empty(), "there is no file system with a disk: {}", KINDS.join(", "));
-    let mut fresh = HashMap::new();
-    let mut cases: Vec<(&'static str, &str)> = Vec::new();
-    while run.goes_on() {
-        // Every combination once, then again with other seeds.
-        if cases.is_empty() {
-            cases =
-                kinds.iter().flat_map(|&kind| OPTIONS.iter().map(move |&o| (kind, o))).collect();
-            run.order(&mut cases);
-        }
-        let (kind, options) = cases.pop().expect("there are file systems and options");
-        let case = Case { kind, seed: run.rng.u64(..1 << 32), options: options.to_owned() };
-        try_one(run, &case, &mut fresh)?;
-    }
-    Ok(())
-}
-
-fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
-    try_one(run, &Case::parse(text)?, &mut HashMap::new())
-}
-
-/// Makes the copy of `case`, and tries its states.
-fn try_one(
-    run: &mut Run<'_>,
-    case: &Case,
-    fresh: &mut HashMap<&'static str, Content>,
-) -> anyhow::Result<()> {
-    let place = if run.kinds().contains(&"tmpfs") { "tmpfs" } else { case.kind };
-    let dir = tempfile::tempdir_in(run.place(place)?.path()).context("a directory")?;
-    if !fresh.contains_key(case.kind) {
-        fresh.insert(case.kind, disk::make(case.kind, dir.path())?);
-    }
-    let mut rng = Rng::with_seed(case.seed);
-    let recorded = Recorded::new(run, case, &fresh[case.kind], dir.path(), &mut rng)?;
-    let group = |kind: &str| Group::new(case.kind, &case.options, kind);
+/// Makes a copy, and tries some of the states that its disk may have.
+fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
+    let mut rng = Rng::with_seed(seed(point)?);
+    let set = OptionSet::new(cell.setting);
+    // In memory, if there is a tmpfs.
+    let place = cell.run.file_systems.dir("tmpfs").unwrap_or(cell.place.path());
+    let dir = tempfile::tempdir_in(place).context("a directory")?;
+    let recorded = Recorded::new(&cell.run, cell.place.kind, &set, dir.path(), &mut rng)?;
     if let Some(what) = &recorded.wrong {
-        run.record(&case.text(), group("the copy itself"), Verdict::Wrong(what.clone()));
+        cell.record(point, "the copy itself", Verdict::Wrong(what.clone()));
         return Ok(());
     }
     for state in state::some(&recorded, &mut rng) {
-        if !run.goes_on() {
+        if !cell.run.goes_on() {
             break;
         }
-        let Checked { faults, had_journal } = try_state(run, case, &recorded, &state, dir.path())?;
-        let verdict = match faults.as_slice() {
-            [] => Verdict::Right,
-            faults => {
-                let shown: Vec<&str> = faults.iter().take(5).map(String::as_str).collect();
-                let count = faults.len();
-                Verdict::Wrong(format!("{state}: {count} faults:\n  {}", shown.join("\n  ")))
+        let image = dir.path().join("state");
+        state.content(&recorded).save(&image).context("an image of the state")?;
+        let (mut faults, mut had_journal) = (Vec::new(), false);
+        match disk::Mounted::new(cell.place.kind, &image, &dir.path().join("mounted")) {
+            Ok(at) => {
+                had_journal = check(&cell.run, &set, &recorded, &state, at.path(), &mut faults)?;
             }
-        };
-        let kind = match (state.is_after_exit, had_journal) {
+            Err(error) => faults.push(format!("it cannot be mounted: {error:#}")),
+        }
+        let subject = match (state.is_after_exit, had_journal) {
             (true, _) => "after the exit",
             (false, true) => "during the copy, with a journal",
             (false, false) => "during the copy",
         };
-        let is_wrong = matches!(verdict, Verdict::Wrong(_));
-        run.record(&case.text(), group(kind), verdict);
+        cell.record(point, subject, Verdict::unless(&faults, Verdict::Right).after(&state));
         // The other states of this copy would show the same.
-        if is_wrong {
+        if !faults.is_empty() {
             break;
         }
     }
     Ok(())
-}
-
-fn try_state(
-    run: &Run<'_>,
-    case: &Case,
-    recorded: &Recorded,
-    state: &State,
-    dir: &Path,
-) -> anyhow::Result<Checked> {
-    let image = dir.join("state");
-    state.content(recorded).save(&image).context("an image of the state")?;
-    let mounted = match disk::Mounted::image(case.kind, &image, &dir.join("mounted")) {
-        Ok(mounted) => mounted,
-        Err(error) => {
-            let faults = vec![format!("it cannot be mounted: {error:#}")];
-            return Ok(Checked { faults, had_journal: false });
-        }
-    };
-    check::check(run, case, recorded, state, mounted.path())
 }

@@ -11,14 +11,11 @@ use anyhow::Context;
 use fastrand::Rng;
 use testfs::{Content, Event, LoggedDisk, Tree};
 
-use super::case::Case;
-use super::disk::Mounted;
+use super::disk::{self, Mounted};
 use super::source::{self, Shape};
-use crate::sweep::process;
+use crate::sweep::copies::OptionSet;
+use crate::sweep::process::{self, PATIENCE};
 use crate::sweep::run::Run;
-
-/// A copy takes a second or two where its rate is limited.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The name of the destination in the root of the disk.
 pub(super) const DST: &str = "dst";
@@ -35,53 +32,33 @@ pub(super) struct Recorded {
     pub(super) old: Option<Tree>,
     /// The destination at the exit.
     pub(super) new: Tree,
-    pub(super) src: Src,
+    /// The source: in the root of the disk if it is relative.
+    pub(super) src: PathBuf,
     /// The options and one that limits the rate.
     pub(super) options: Vec<String>,
     /// Why its states need not be tried.
     pub(super) wrong: Option<String>,
 }
 
-/// Where the source is.
-pub(super) enum Src {
-    /// Elsewhere, at this path.
-    Outside(PathBuf),
-    /// In the root of the disk, with this name.
-    OnDisk(&'static str),
-}
-
-impl Src {
-    /// The path of the source while the disk is mounted at `root`.
-    pub(super) fn path(&self, root: &Path) -> PathBuf {
-        match self {
-            Src::Outside(path) => path.clone(),
-            Src::OnDisk(name) => root.join(name),
-        }
-    }
-}
-
 impl Recorded {
-    /// Makes the copy of `case` on a disk that begins as `fresh`.
+    /// Makes a copy with `set` on a new disk.
     pub(super) fn new(
-        run: &Run<'_>,
-        case: &Case,
-        fresh: &Content,
+        run: &Run,
+        kind: &str,
+        set: &OptionSet<'_>,
         dir: &Path,
         rng: &mut Rng,
     ) -> anyhow::Result<Recorded> {
-        let resumes = case.has("--resume");
+        let resumes = set.has("--resume");
         // Fewer than 16 files are synced one by one, others as a group.
         let files = [3, 12, 40][rng.usize(..3)];
         let shape = Shape { files, large_files: if resumes { 2 } else { 0 } };
         // A journal names the device of its source, and a state is mounted on another one.
-        let src = match resumes || rng.bool() {
-            true => Src::Outside(dir.join("src")),
-            false => Src::OnDisk("src"),
-        };
+        let src = if resumes || rng.bool() { dir.join("src") } else { PathBuf::from("src") };
         let (image, at) = (dir.join("base"), dir.join("mounted"));
-        fresh.save(&image).context("an image")?;
-        let mounted = Mounted::image(case.kind, &image, &at)?;
-        source::make(&src.path(&at), shape, rng).context("a source")?;
+        disk::make(kind, &image)?;
+        let mounted = Mounted::new(kind, &image, &at)?;
+        source::make(&at.join(&src), shape, rng).context("a source")?;
         if rng.bool() {
             source::make_older(&at.join(DST), shape, rng).context("an older copy")?;
         }
@@ -89,9 +66,9 @@ impl Recorded {
         let base = Content::read(&image).context("an image")?;
 
         let disk = LoggedDisk::serve(base.clone()).context("a disk with a log")?;
-        let mounted = Mounted::device(case.kind, disk.device(), &at)?;
+        let mounted = Mounted::new(kind, disk.device(), &at)?;
         let old = at.join(DST).exists().then(|| Tree::read(&at.join(DST))).transpose()?;
-        let mut options: Vec<String> = case.options.split(' ').map(str::to_owned).collect();
+        let mut options: Vec<String> = set.text.split(' ').map(str::to_owned).collect();
         if resumes || rng.bool() {
             // The slower the copy, the more of its moments reach the disk.
             let rate = if resumes { 40 << rng.u8(..2) } else { 1 << rng.u8(..4) };
@@ -99,7 +76,7 @@ impl Recorded {
         }
         let mut command = copy(run, &options, &src, &at);
         // What is synced by the way hides that the copy did not sync it.
-        let is_noisy = !case.has("--durable") || rng.u8(..4) == 0;
+        let is_noisy = !set.has("--durable") || rng.u8(..4) == 0;
         let noise_seed = rng.u64(..);
         let stop = AtomicBool::new(false);
         let ended = std::thread::scope(|scope| {
@@ -131,9 +108,9 @@ impl Recorded {
 }
 
 /// The command that copies where the disk is mounted at `root`.
-pub(super) fn copy(run: &Run<'_>, options: &[String], src: &Src, root: &Path) -> Command {
+pub(super) fn copy(run: &Run, options: &[String], src: &Path, root: &Path) -> Command {
     let mut command = run.cp();
-    command.args(options).arg("-T").arg(src.path(root)).arg(root.join(DST));
+    command.args(options).arg("-T").arg(root.join(src)).arg(root.join(DST));
     command
 }
 
