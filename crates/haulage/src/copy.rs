@@ -70,11 +70,17 @@ pub struct Copy<'c> {
     cancel: CancelToken,
     counts_first: bool,
     progress_every: Duration,
-    on_progress: Option<OnProgress<'c>>,
-    on_error: Option<OnError<'c>>,
-    on_entry: Option<OnEntry<'c>>,
-    on_found: Option<OnFound<'c>>,
-    on_directory: Option<OnDirectory<'c>>,
+    callbacks: Callbacks<'c>,
+}
+
+/// What the caller wants to be told.
+#[derive(Default)]
+struct Callbacks<'c> {
+    progress: Option<OnProgress<'c>>,
+    error: Option<OnError<'c>>,
+    entry: Option<OnEntry<'c>>,
+    found: Option<OnFound<'c>>,
+    directory: Option<OnDirectory<'c>>,
 }
 
 /// What a [`struct@Copy`] copies.
@@ -150,11 +156,7 @@ impl<'c> Copy<'c> {
             cancel: CancelToken::new(),
             counts_first: false,
             progress_every: Duration::from_secs(1) / PROGRESS_PER_SECOND,
-            on_progress: None,
-            on_error: None,
-            on_entry: None,
-            on_found: None,
-            on_directory: None,
+            callbacks: Callbacks::default(),
         }
     }
 
@@ -323,7 +325,7 @@ impl<'c> Copy<'c> {
         mut self,
         mut callback: impl FnMut(&Progress) -> R + 'c,
     ) -> Copy<'c> {
-        self.on_progress = Some(Box::new(move |progress| callback(progress).into()));
+        self.callbacks.progress = Some(Box::new(move |progress| callback(progress).into()));
         self
     }
 
@@ -344,7 +346,7 @@ impl<'c> Copy<'c> {
         mut self,
         mut callback: impl FnMut(&Error) -> R + 'c,
     ) -> Copy<'c> {
-        self.on_error = Some(Box::new(move |error| callback(error).into()));
+        self.callbacks.error = Some(Box::new(move |error| callback(error).into()));
         self
     }
 
@@ -353,7 +355,7 @@ impl<'c> Copy<'c> {
         mut self,
         mut callback: impl FnMut(&Receipt) -> R + 'c,
     ) -> Copy<'c> {
-        self.on_entry = Some(Box::new(move |receipt| callback(receipt).into()));
+        self.callbacks.entry = Some(Box::new(move |receipt| callback(receipt).into()));
         self
     }
 
@@ -364,7 +366,7 @@ impl<'c> Copy<'c> {
         mut self,
         mut callback: impl FnMut(&Path, FileType) -> R + 'c,
     ) -> Copy<'c> {
-        self.on_found = Some(Box::new(move |path, kind| callback(path, kind).into()));
+        self.callbacks.found = Some(Box::new(move |path, kind| callback(path, kind).into()));
         self
     }
 
@@ -376,7 +378,8 @@ impl<'c> Copy<'c> {
         mut self,
         mut callback: impl FnMut(&Path, &Path, DirectoryStage) -> R + 'c,
     ) -> Copy<'c> {
-        self.on_directory = Some(Box::new(move |src, dst, stage| callback(src, dst, stage).into()));
+        self.callbacks.directory =
+            Some(Box::new(move |src, dst, stage| callback(src, dst, stage).into()));
         self
     }
 
@@ -393,12 +396,13 @@ impl<'c> Copy<'c> {
         if let Err(error) = self.prepare() {
             return Err(not_started(error));
         }
+        let callbacks = &self.callbacks;
         let wanted = Wanted {
-            progress: self.on_progress.is_some(),
-            errors: self.on_error.is_some(),
-            receipts: self.on_entry.is_some(),
-            selection: self.on_found.is_some(),
-            directories: self.on_directory.is_some(),
+            progress: callbacks.progress.is_some(),
+            errors: callbacks.error.is_some(),
+            receipts: callbacks.entry.is_some(),
+            selection: callbacks.found.is_some(),
+            directories: callbacks.directory.is_some(),
         };
         let asks = wanted.errors || wanted.selection || wanted.directories;
         let any = asks || wanted.progress || wanted.receipts;
@@ -443,12 +447,7 @@ impl<'c> Copy<'c> {
 
     /// Makes the filter, and checks what no copy can be started with.
     fn prepare(&mut self) -> Result<(), Error> {
-        if let Some(variant) = &self.options.engine
-            && variant.handles_sigbus()
-            && !self.options.sigbus_handler
-        {
-            return Err(Error::handles_sigbus(variant.clone()));
-        }
+        Error::unless_allowed(&self.options)?;
         if self.rules.is_empty() && self.ignore_files.is_empty() {
             return Ok(());
         }
@@ -483,16 +482,8 @@ impl<'c> Copy<'c> {
             }
             _ => None,
         };
-        let mut callbacks = Callbacks {
-            session,
-            scan: counted.map(|_| &scan),
-            begun,
-            on_progress: &mut self.on_progress,
-            on_error: &mut self.on_error,
-            on_entry: &mut self.on_entry,
-            on_found: &mut self.on_found,
-            on_directory: &mut self.on_directory,
-        };
+        let mut server =
+            Server { session, scan: counted.map(|_| &scan), begun, callbacks: &mut self.callbacks };
         let every = self.progress_every;
         std::thread::scope(|scope| {
             let copy = || {
@@ -510,7 +501,7 @@ impl<'c> Copy<'c> {
                 }
                 // After a panic of a callback as well, which ends this closure, and then `received`.
                 let _stops = Stops { scan: &scan, session };
-                callbacks.serve(received, every);
+                server.serve(received, every);
                 return Ok(());
             };
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
@@ -562,24 +553,20 @@ impl Drop for Stops<'_> {
     }
 }
 
-/// The callbacks of a copy that runs on another thread.
-struct Callbacks<'s, 'c> {
+/// Calls the callbacks of a copy that runs on another thread.
+struct Server<'s, 'c> {
     session: &'s Session,
     scan: Option<&'s PreScan>,
     begun: Instant,
-    on_progress: &'s mut Option<OnProgress<'c>>,
-    on_error: &'s mut Option<OnError<'c>>,
-    on_entry: &'s mut Option<OnEntry<'c>>,
-    on_found: &'s mut Option<OnFound<'c>>,
-    on_directory: &'s mut Option<OnDirectory<'c>>,
+    callbacks: &'s mut Callbacks<'c>,
 }
 
-impl Callbacks<'_, '_> {
+impl Server<'_, '_> {
     /// Calls them until the copy has ended.
     fn serve(&mut self, received: Receiver<Event>, every: Duration) {
         let mut next = Instant::now() + every;
         loop {
-            let event = match self.on_progress {
+            let event = match self.callbacks.progress {
                 None => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(_) => received.recv_timeout(next.saturating_duration_since(Instant::now())),
             };
@@ -588,7 +575,7 @@ impl Callbacks<'_, '_> {
                 Ok(event) => self.answer(event),
                 Err(RecvTimeoutError::Timeout) => (),
             }
-            if self.on_progress.is_some() && Instant::now() >= next {
+            if self.callbacks.progress.is_some() && Instant::now() >= next {
                 self.show_progress();
                 next = Instant::now() + every;
             }
@@ -597,31 +584,25 @@ impl Callbacks<'_, '_> {
     }
 
     fn answer(&mut self, event: Event) {
-        // A copy that does not wait any more has no use for the answer.
-        match event {
-            Event::Failed(error, answer) => {
-                let control = self.on_error.as_mut().map_or(Control::Continue, |on| on(&error));
-                let _ = answer.send(control);
-            }
-            Event::Found(path, kind, answer) => {
-                let on_found = self.on_found.as_mut();
-                let _ = answer.send(on_found.map_or(Control::Continue, |on| on(&path, kind)));
-            }
+        let Callbacks { error, entry, found, directory, .. } = &mut *self.callbacks;
+        let (control, answer) = match event {
+            Event::Failed(of, answer) => (error.as_mut().map(|on| on(&of)), answer),
+            Event::Found(path, kind, answer) => (found.as_mut().map(|on| on(&path, kind)), answer),
             Event::Directory(src, dst, stage, answer) => {
-                let on = self.on_directory.as_mut();
-                let _ = answer.send(on.map_or(Control::Continue, |on| on(&src, &dst, stage)));
+                (directory.as_mut().map(|on| on(&src, &dst, stage)), answer)
             }
             Event::Finished(receipt) => {
-                let on_entry = self.on_entry.as_mut();
-                let control = on_entry.map_or(Control::Continue, |on| on(&receipt));
-                self.obey(control);
+                let control = entry.as_mut().map(|on| on(&receipt));
+                return self.obey(control.unwrap_or_default());
             }
             Event::Ended => unreachable!("the caller has handled it"),
-        }
+        };
+        // A copy that does not wait any more has no use for the answer.
+        let _ = answer.send(control.unwrap_or_default());
     }
 
     fn show_progress(&mut self) {
-        let Some(on_progress) = self.on_progress.as_mut() else { return };
+        let Some(on_progress) = self.callbacks.progress.as_mut() else { return };
         let total = self.scan.map(PreScan::get);
         let progress = Progress::of(&self.session.tracker, total, self.begun.elapsed());
         let control = on_progress(&progress);

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engines::{Errno, Variant};
-use tree::{Action, BadGlob, Diagnostic, Severity, words_of_error};
+use tree::{Action, BadGlob, Diagnostic, Options, Severity, words_of_error};
 
 use crate::totals::Copied;
 
@@ -18,9 +18,8 @@ pub struct Error(Box<What>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
-    Diagnostic(Diagnostic),
-    /// Of the copy of one file, and what was copied before.
-    OfFile(Diagnostic, Copied),
+    /// With what was copied before, of the copy of one file.
+    Diagnostic(Diagnostic, Option<Copied>),
     Call {
         operation: Operation,
         path: Option<PathBuf>,
@@ -74,11 +73,11 @@ pub enum Operation {
 
 impl Error {
     pub(crate) fn of(diagnostic: Diagnostic) -> Error {
-        Error(Box::new(What::Diagnostic(diagnostic)))
+        Error(Box::new(What::Diagnostic(diagnostic, None)))
     }
 
     pub(crate) fn of_file(diagnostic: Diagnostic, copied: Copied) -> Error {
-        Error(Box::new(What::OfFile(diagnostic, copied)))
+        Error(Box::new(What::Diagnostic(diagnostic, Some(copied))))
     }
 
     pub(crate) fn of_call(operation: Operation, path: Option<&Path>, errno: Errno) -> Error {
@@ -90,29 +89,27 @@ impl Error {
         Error(Box::new(What::BadGlob(bad)))
     }
 
-    pub(crate) fn handles_sigbus(variant: Variant) -> Error {
-        Error(Box::new(What::HandlesSigbus(variant)))
+    /// An engine that handles SIGBUS needs the permission to: a handler is the whole process's.
+    pub(crate) fn unless_allowed(options: &Options) -> Result<(), Error> {
+        match &options.engine {
+            Some(variant) if variant.handles_sigbus() && !options.sigbus_handler => {
+                Err(Error(Box::new(What::HandlesSigbus(variant.clone()))))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What could not be done.
     #[must_use]
     pub fn operation(&self) -> Operation {
-        match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).0,
-            What::Call { operation, .. } => *operation,
-            What::BadGlob(_) | What::HandlesSigbus(_) => Operation::Prepare,
-        }
+        self.facts().0
     }
 
     /// The file. Of an error that concerns two files, the one that could not be read or written; the
     /// destination, if that is not known.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => facts(diagnostic).1,
-            What::Call { path, .. } => path.as_deref(),
-            What::BadGlob(_) | What::HandlesSigbus(_) => None,
-        }
+        self.facts().1
     }
 
     /// The errno of the call that failed. For a rule of the copier it is the one that a system call
@@ -120,12 +117,14 @@ impl Error {
     /// ECANCELED for a copy that was cancelled.
     #[must_use]
     pub fn errno(&self) -> i32 {
+        self.facts().2.raw_os_error()
+    }
+
+    fn facts(&self) -> (Operation, Option<&Path>, Errno) {
         match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => {
-                facts(diagnostic).2.raw_os_error()
-            }
-            What::Call { errno, .. } => errno.raw_os_error(),
-            What::BadGlob(_) | What::HandlesSigbus(_) => Errno::INVAL.raw_os_error(),
+            What::Diagnostic(diagnostic, _) => facts(diagnostic),
+            What::Call { operation, path, errno } => (*operation, path.as_deref(), *errno),
+            What::BadGlob(_) | What::HandlesSigbus(_) => (Operation::Prepare, None, Errno::INVAL),
         }
     }
 
@@ -133,7 +132,7 @@ impl Error {
     #[must_use]
     pub fn diagnostic(&self) -> Option<&Diagnostic> {
         match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => Some(diagnostic),
+            What::Diagnostic(diagnostic, _) => Some(diagnostic),
             _ => None,
         }
     }
@@ -143,7 +142,7 @@ impl Error {
     #[must_use]
     pub fn copied(&self) -> Option<Copied> {
         match &*self.0 {
-            What::OfFile(_, copied) => Some(*copied),
+            What::Diagnostic(_, copied) => *copied,
             _ => None,
         }
     }
@@ -158,7 +157,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            What::Diagnostic(diagnostic) | What::OfFile(diagnostic, _) => diagnostic.fmt(f),
+            What::Diagnostic(diagnostic, _) => diagnostic.fmt(f),
             What::Call { operation, path, errno } => {
                 write!(f, "cannot {}", operation.verb())?;
                 if let Some(path) = path {

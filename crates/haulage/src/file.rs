@@ -95,12 +95,7 @@ fn observed(
     cancel: Option<&CancelToken>,
     copy: impl FnOnce(&Watcher<'_>) -> tree::Outcome,
 ) -> Result<Copied, Error> {
-    if let Some(variant) = &options.engine
-        && variant.handles_sigbus()
-        && !options.sigbus_handler
-    {
-        return Err(Error::handles_sigbus(variant.clone()));
-    }
+    Error::unless_allowed(options)?;
     let watcher = Watcher { seen: Mutex::default(), cancel };
     let _ = copy(&watcher);
     let Watcher { seen, .. } = watcher;
