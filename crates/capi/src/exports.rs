@@ -4,17 +4,18 @@
 //! `haulage_state_new` that was not freed, a function that may be called with its context as long as
 //! it is set.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::ptr;
 
-use haulage::{Kind, Outcome, Variant};
+use haulage::options::Options;
+use haulage::{CancelToken, Copied, Copy, Error, Kind, Outcome, Variant};
 
 use crate::border::{guarded, path, status, text};
 use crate::handle::{free, in_use};
 use crate::interface::*;
-use crate::state::{Last, State, lock};
+use crate::state::{Last, Setup, State, lock};
 
 /// A new state with no options; NULL after an error inside the library.
 #[unsafe(no_mangle)]
@@ -35,7 +36,7 @@ pub unsafe extern "C" fn haulage_state_free(state: *mut State) {
 pub unsafe extern "C" fn haulage_set_flags(state: *mut State, flags: u64) -> c_int {
     // SAFETY: the caller's promise.
     let state = unsafe { state.as_ref() };
-    with_state(state, |state| state.change(|setup| setup.set_flags(flags)))
+    change(state, |setup| setup.set_flags(flags))
 }
 
 /// Sets a number: HAULAGE_JOBS, HAULAGE_LIMIT_RATE or HAULAGE_PROGRESS_PER_SECOND.
@@ -43,21 +44,19 @@ pub unsafe extern "C" fn haulage_set_flags(state: *mut State, flags: u64) -> c_i
 pub unsafe extern "C" fn haulage_set_number(state: *mut State, option: c_int, value: u64) -> c_int {
     // SAFETY: the caller's promise.
     let state = unsafe { state.as_ref() };
-    with_state(state, |state| {
-        state.change(|setup| {
-            match option {
-                HAULAGE_JOBS => {
-                    let jobs = usize::try_from(value).map_err(|_| libc::EINVAL)?;
-                    setup.options.jobs = jobs.try_into().ok();
-                }
-                HAULAGE_LIMIT_RATE => setup.options.limit_rate = value.try_into().ok(),
-                HAULAGE_PROGRESS_PER_SECOND => {
-                    setup.progress_per_second = u32::try_from(value).unwrap_or(u32::MAX);
-                }
-                _ => return Err(libc::EINVAL),
+    change(state, |setup| {
+        match option {
+            HAULAGE_JOBS => {
+                let jobs = usize::try_from(value).map_err(|_| libc::EINVAL)?;
+                setup.options.jobs = jobs.try_into().ok();
             }
-            Ok(())
-        })
+            HAULAGE_LIMIT_RATE => setup.options.limit_rate = value.try_into().ok(),
+            HAULAGE_PROGRESS_PER_SECOND => {
+                setup.progress_per_second = u32::try_from(value).unwrap_or(u32::MAX);
+            }
+            _ => return Err(libc::EINVAL),
+        }
+        Ok(())
     })
 }
 
@@ -73,24 +72,22 @@ pub unsafe extern "C" fn haulage_set_text(
     let state = unsafe { state.as_ref() };
     // SAFETY: the caller's promise.
     let value = unsafe { text(value) };
-    with_state(state, |state| {
-        let value = value?.to_owned();
-        state.change(|setup| {
-            match option {
-                HAULAGE_ENGINE if value.is_empty() => setup.options.engine = None,
-                HAULAGE_ENGINE => {
-                    let variant = value.to_str().and_then(|text| text.parse::<Variant>().ok());
-                    let variant = variant.filter(Variant::is_copier).ok_or(libc::EINVAL)?;
-                    setup.options.engine = Some(variant);
-                }
-                HAULAGE_PROFILE => setup.set_profile(value),
-                HAULAGE_EXCLUDE => setup.rules.push((false, value)),
-                HAULAGE_INCLUDE => setup.rules.push((true, value)),
-                HAULAGE_IGNORE_FILE => setup.ignore_files.push(value.into()),
-                _ => return Err(libc::EINVAL),
+    let Ok(value) = value.map(OsStr::to_owned) else { return status(Err(libc::EINVAL)) };
+    change(state, |setup| {
+        match option {
+            HAULAGE_ENGINE if value.is_empty() => setup.options.engine = None,
+            HAULAGE_ENGINE => {
+                let variant = value.to_str().and_then(|text| text.parse::<Variant>().ok());
+                let variant = variant.filter(Variant::is_copier).ok_or(libc::EINVAL)?;
+                setup.options.engine = Some(variant);
             }
-            Ok(())
-        })
+            HAULAGE_PROFILE => setup.set_profile(value),
+            HAULAGE_EXCLUDE => setup.rules.push((false, value)),
+            HAULAGE_INCLUDE => setup.rules.push((true, value)),
+            HAULAGE_IGNORE_FILE => setup.ignore_files.push(value.into()),
+            _ => return Err(libc::EINVAL),
+        }
+        Ok(())
     })
 }
 
@@ -103,11 +100,9 @@ pub unsafe extern "C" fn haulage_on_progress(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let state = unsafe { state.as_ref() };
-    with_state(state, |state| {
-        state.change(|setup| {
-            setup.on_progress = callback.map(|callback| (callback, context));
-            Ok(())
-        })
+    change(state, |setup| {
+        setup.on_progress = callback.map(|callback| (callback, context));
+        Ok(())
     })
 }
 
@@ -120,11 +115,9 @@ pub unsafe extern "C" fn haulage_on_error(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let state = unsafe { state.as_ref() };
-    with_state(state, |state| {
-        state.change(|setup| {
-            setup.on_error = callback.map(|callback| (callback, context));
-            Ok(())
-        })
+    change(state, |setup| {
+        setup.on_error = callback.map(|callback| (callback, context));
+        Ok(())
     })
 }
 
@@ -248,26 +241,20 @@ pub extern "C" fn haulage_version() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
-/// Calls `act` with the state; EINVAL without one.
-fn with_state(state: Option<&State>, act: impl FnOnce(&State) -> Result<(), c_int>) -> c_int {
-    guarded(-1, || status(state.ok_or(libc::EINVAL).and_then(act)))
+/// Changes the options of a state.
+fn change(state: Option<&State>, change: impl FnOnce(&mut Setup) -> Result<(), c_int>) -> c_int {
+    guarded(-1, || status(state.ok_or(libc::EINVAL).and_then(|state| state.change(change))))
 }
 
 fn copy_file(src: &Path, dst: &Path, state: Option<&State>) -> Result<(), c_int> {
-    let Some(state) = state else {
-        return haulage::copy_file(src, dst).map(drop).map_err(|error| error.errno());
-    };
-    let _running = state.begin()?;
-    let setup = lock(&state.setup);
-    if setup.is_plain() {
-        let options = setup.file_options();
-        drop(setup);
-        let copied = haulage::copy_file_with(src, dst, &options, Some(&state.cancel));
-        return state.record_file(copied);
-    }
-    let copy = setup.copy(src.into(), dst.into(), false);
-    drop(setup);
-    state.record(copy.with(|options| options.recursive = false).cancel(&state.cancel).run())
+    copy_one(
+        state,
+        |options, cancel| haulage::copy_file_with(src, dst, options, Some(cancel)),
+        |setup| {
+            let copy = setup.copy(src.into(), dst.into(), false);
+            copy.with(|options| options.recursive = false)
+        },
+    )
 }
 
 fn copy_fds(src: c_int, dst: c_int, state: Option<&State>) -> Result<(), c_int> {
@@ -279,18 +266,30 @@ fn copy_fds(src: c_int, dst: c_int, state: Option<&State>) -> Result<(), c_int> 
     let src = unsafe { BorrowedFd::borrow_raw(src) };
     // SAFETY: as above.
     let dst = unsafe { BorrowedFd::borrow_raw(dst) };
-    let Some(state) = state else {
-        return haulage::copy_descriptors(src, dst).map(drop).map_err(|error| error.errno());
-    };
+    copy_one(
+        state,
+        |options, cancel| haulage::copy_descriptors_with(src, dst, options, Some(cancel)),
+        |setup| setup.copy_open(src, dst),
+    )
+}
+
+/// Copies one file with a state, or else with the defaults: by `plain`, which costs less, unless the state needs
+/// `whole`.
+fn copy_one<'c>(
+    state: Option<&State>,
+    plain: impl FnOnce(&Options, &CancelToken) -> Result<Copied, Error>,
+    whole: impl FnOnce(&Setup) -> Copy<'c>,
+) -> Result<(), c_int> {
+    let own = State::default();
+    let state = state.unwrap_or(&own);
     let _running = state.begin()?;
     let setup = lock(&state.setup);
     if setup.is_plain() {
         let options = setup.file_options();
         drop(setup);
-        let copied = haulage::copy_descriptors_with(src, dst, &options, Some(&state.cancel));
-        return state.record_file(copied);
+        return state.record_file(plain(&options, &state.cancel));
     }
-    let copy = setup.copy_open(src, dst);
+    let copy = whole(&setup);
     drop(setup);
     state.record(copy.cancel(&state.cancel).run())
 }
