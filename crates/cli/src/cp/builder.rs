@@ -10,13 +10,13 @@ use haulage::options::{
 
 use crate::cp::command_line::{Command, CopyCommand, Reports};
 use crate::cp::environment::Environment;
-use crate::cp::messages::usage_error::{UsageError, Warning};
+use crate::cp::messages::usage_error::{CONTEXT_IGNORED, UsageError};
 use crate::cp::values::{Attribute, choose};
 
 /// The options read so far. A row of the flag table changes it; [`Builder::build`] ends it.
 pub(crate) struct Builder<'e> {
     environment: &'e Environment,
-    warn: &'e mut dyn FnMut(Warning),
+    warn: &'e mut dyn FnMut(&'static str),
     /// Set by an option that asks for something other than a copy, such as `--help`. No further
     /// argument is read.
     pub(crate) command: Option<Command>,
@@ -66,7 +66,7 @@ impl<'e> Builder<'e> {
     /// The defaults of `environment`.
     pub(crate) fn new(
         environment: &'e Environment,
-        warn: &'e mut dyn FnMut(Warning),
+        warn: &'e mut dyn FnMut(&'static str),
     ) -> Builder<'e> {
         let options = Options {
             sigbus_handler: true,
@@ -165,7 +165,7 @@ impl<'e> Builder<'e> {
     pub(crate) fn set_target_directory(&mut self, directory: OsString) -> Result<(), UsageError> {
         match self.target_directory.replace(directory) {
             None => Ok(()),
-            Some(_) => Err(UsageError::SeveralTargets),
+            Some(_) => Err(UsageError::Refused("multiple target directories specified")),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'e> Builder<'e> {
     pub(crate) fn set_context(&mut self, context: Option<OsString>) {
         match (context, self.environment.selinux) {
             (None, false) => (),
-            (Some(_), false) => (self.warn)(Warning::ContextIgnored),
+            (Some(_), false) => (self.warn)(CONTEXT_IGNORED),
             (None, true) => self.options.context = Context::Default,
             (Some(context), true) => self.options.context = Context::Named(context),
         }
@@ -186,33 +186,39 @@ impl<'e> Builder<'e> {
     /// one that GNU cp reports first.
     pub(crate) fn build(self, operands: Vec<OsString>) -> Result<CopyCommand, UsageError> {
         if self.hard_link && self.symbolic_link {
-            return Err(UsageError::HardAndSymbolic);
+            return Err(UsageError::Misuse("cannot make both hard and symbolic links"));
         }
         let dry_run = self.options.dry_run;
         if dry_run && (self.reports.receipt.is_some() || self.reports.stats) {
-            return Err(UsageError::DryRunWithReport);
+            return Err(UsageError::Misuse(
+                "--dry-run cannot be combined with --receipt or --stats",
+            ));
         }
         let existing = match self.interactive {
             Interactive::AlwaysNo => Existing::Skip,
             Interactive::Unspecified | Interactive::Ask => self.options.existing,
         };
         if self.backup && matches!(existing, Existing::Skip | Existing::Fail) {
-            return Err(UsageError::BackupOfNothing);
+            return Err(UsageError::Misuse(
+                "--backup is mutually exclusive with -n or --update=none-fail",
+            ));
         }
         if self.options.reflink == Reflink::Always && self.options.sparse != Sparse::Auto {
-            return Err(UsageError::ReflinkWithSparse);
+            return Err(UsageError::Misuse("--reflink can be used only with --sparse=auto"));
         }
         let engine = self.options.engine.as_ref().map(|variant| variant.engine.name);
         if self.options.reflink == Reflink::Never && engine == Some("reflink") {
-            return Err(UsageError::ReflinkEngineForbidden);
+            return Err(UsageError::Misuse("cannot combine --reflink=never and --engine=reflink"));
         }
         let backup = self.resolve_backup()?;
         if self.options.preserve.context == Keep::Required {
             if !self.environment.selinux {
-                return Err(UsageError::NoContexts);
+                return Err(UsageError::Refused(
+                    "cannot preserve security context without an SELinux-enabled kernel",
+                ));
             }
             if self.options.context != Context::Inherit {
-                return Err(UsageError::ContextSetAndPreserved);
+                return Err(UsageError::Refused("cannot set target context and preserve it"));
             }
         }
         let (follow, make) = (self.resolve_follow(), self.resolve_make());
@@ -288,9 +294,13 @@ fn resolve_operands(
     mut operands: Vec<OsString>,
 ) -> Result<Request, UsageError> {
     match (&operands[..], target_directory) {
-        ([], _) => return Err(UsageError::MissingSource),
+        ([], _) => return Err(UsageError::Misuse("missing file operand")),
         ([only], None) => return Err(UsageError::MissingDestination(only.clone())),
-        (_, Some(_)) if no_target_directory => return Err(UsageError::TargetAndNone),
+        (_, Some(_)) if no_target_directory => {
+            return Err(UsageError::Refused(
+                "cannot combine --target-directory (-t) and --no-target-directory (-T)",
+            ));
+        }
         (_, Some(directory)) => {
             let destination = Destination::Directory(directory);
             return Ok(Request { sources: operands, destination });

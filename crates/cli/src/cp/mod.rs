@@ -41,7 +41,7 @@ use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
 pub use job::{Collector, Ended, Job, OtherRanks};
 use messages::sink::{self, put};
-use messages::usage_error::{UsageError, Warning};
+use messages::usage_error::UsageError;
 use progress::scan;
 use receipt::recorder::Recorder;
 use values::Generated;
@@ -54,7 +54,7 @@ use crate::version;
 /// Runs `cp` with the arguments after the command's name. `completions` returns the script for all of
 /// haulage.
 pub(crate) fn main(arguments: Vec<OsString>, completions: fn(Shell) -> String) -> ExitCode {
-    let mut warn = |warning: Warning| put(warning.line().as_bytes());
+    let mut warn = |warning: &'static str| put(warning.as_bytes());
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Help) => print(&help::text(&invocation::in_full(), output::columns())),
         Ok(Command::Version) => print(&version::text("cp (haulage)")),
@@ -85,7 +85,7 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
             sink::put(lines);
         }
     };
-    let mut warn = |warning: Warning| put(warning.line().as_bytes());
+    let mut warn = |warning: &'static str| put(warning.as_bytes());
     let command = match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Copy(command)) => command,
         Ok(Command::Help) if job.is_first() => {

@@ -9,7 +9,7 @@ use crate::cp::command_line::Command;
 use crate::cp::environment::Environment;
 use crate::cp::flags::flag::{Flag, Origin, Takes};
 use crate::cp::flags::flags;
-use crate::cp::messages::usage_error::{UsageError, Warning};
+use crate::cp::messages::usage_error::UsageError;
 
 /// Reads the arguments after the command's name.
 ///
@@ -18,7 +18,7 @@ use crate::cp::messages::usage_error::{UsageError, Warning};
 pub(crate) fn parse(
     words: impl IntoIterator<Item = OsString>,
     environment: &Environment,
-    warn: &mut dyn FnMut(Warning),
+    warn: &mut dyn FnMut(&'static str),
 ) -> Result<Command, UsageError> {
     let mut words: VecDeque<OsString> = words.into_iter().collect();
     let mut builder = Builder::new(environment, warn);

@@ -1,6 +1,6 @@
 //! The manual page of haulage itself.
 
-use super::roff::{dashes, filled, paragraph, see_also, title};
+use super::roff::{dashes, filled, paragraph, see_also, sentence, title};
 
 const DESCRIPTION: &str = r#".SH SYNOPSIS
 .B haulage
@@ -71,11 +71,4 @@ pub(crate) fn page(commands: &[(&str, &str)]) -> String {
     let others = commands.iter().map(|(name, _)| (format!("haulage-{name}"), 1));
     page.push_str(&see_also(&others.chain([("cp".to_owned(), 1)]).collect::<Vec<_>>()));
     filled(&page)
-}
-
-/// A phrase in lower case as a sentence.
-fn sentence(phrase: &str) -> String {
-    let mut letters = phrase.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).chain(['.']).collect()
 }

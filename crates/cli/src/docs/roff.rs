@@ -36,6 +36,13 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("{guard}{roff}\n")
 }
 
+/// A phrase in lower case as a sentence.
+pub(crate) fn sentence(phrase: &str) -> String {
+    let mut letters = phrase.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
 /// Escapes `-`, which roff would print as a hyphen, and a dot at the start of a word, which would be a
 /// request if the line were broken before it.
 pub(crate) fn dashes(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use crate::cp::flags::flag::Flag;
 use crate::cp::flags::{gnu_in_help_order, own};
-use crate::docs::roff::{dashes, filled, see_also, title};
+use crate::docs::roff::{dashes, filled, see_also, sentence, title};
 
 const HEAD: &str = r#".SH NAME
 @PAGE@ \- copy files and directories
@@ -76,7 +76,7 @@ pub(crate) fn page(is_called_cp: bool, others: &[&str]) -> String {
 
 fn entry(flag: &Flag) -> String {
     let mut entry = format!(".TP\n{}\n", tag(flag));
-    entry.push_str(&sentence(flag.help));
+    entry.push_str(&format!("{}\n", sentence(&dashes(flag.help))));
     if !flag.details.is_empty() {
         entry.push_str(&dashes(flag.details));
         entry.push('\n');
@@ -100,15 +100,6 @@ fn tag(flag: &Flag) -> String {
     let names = names.replace(", ", "\\fR, \\fB");
     let metavar = argument.trim_matches(|c| matches!(c, '=' | '[' | ']' | ' '));
     format!("\\fB{names}\\fR{}", argument.replace(metavar, &format!("\\fI{metavar}\\fR")))
-}
-
-/// The text of `--help` as a sentence.
-fn sentence(help: &str) -> String {
-    let mut letters = dashes(help).chars().collect::<Vec<_>>();
-    if let Some(first) = letters.first_mut() {
-        first.make_ascii_uppercase();
-    }
-    letters.iter().chain(".\n".chars().collect::<Vec<_>>().iter()).collect()
 }
 
 #[cfg(test)]

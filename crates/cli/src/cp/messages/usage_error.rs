@@ -56,32 +56,14 @@ pub(crate) enum UsageError {
         /// Why, in words.
         error: String,
     },
-    /// `-l` with `-s`.
-    HardAndSymbolic,
-    /// `--backup` with an option by which nothing is replaced.
-    BackupOfNothing,
-    /// `--dry-run` with receipts or statistics.
-    DryRunWithReport,
-    /// `--reflink=always` with `--sparse=always` or `--sparse=never`.
-    ReflinkWithSparse,
-    /// `--reflink=never` with the engine that does nothing else.
-    ReflinkEngineForbidden,
-    /// A second `-t`.
-    SeveralTargets,
-    /// `-t` with `-T`.
-    TargetAndNone,
-    /// `--preserve=context` without SELinux.
-    NoContexts,
-    /// `--preserve=context` with `-Z`.
-    ContextSetAndPreserved,
-    /// No operand.
-    MissingSource,
+    /// Options that contradict each other, or too few operands, in words.
+    Misuse(&'static str),
+    /// The same, where the message of GNU cp does not refer to --help.
+    Refused(&'static str),
     /// One operand.
     MissingDestination(OsString),
     /// More than two operands with `-T`.
     ExtraOperand(OsString),
-    /// `--parents` with a destination that is no directory.
-    ParentsNeedDirectory,
 }
 
 impl UsageError {
@@ -118,14 +100,7 @@ impl UsageError {
 
     /// Whether the message refers to --help, as in GNU cp.
     fn points_to_help(&self) -> bool {
-        !matches!(
-            self,
-            UsageError::SeveralTargets
-                | UsageError::IgnoreFileUnread { .. }
-                | UsageError::TargetAndNone
-                | UsageError::NoContexts
-                | UsageError::ContextSetAndPreserved
-        )
+        !matches!(self, UsageError::Refused(_) | UsageError::IgnoreFileUnread { .. })
     }
 
     fn words(&self, charset: Charset) -> Vec<u8> {
@@ -165,58 +140,14 @@ impl UsageError {
             UsageError::ExtraOperand(operand) => {
                 [b"extra operand ".to_vec(), quoted(operand)].concat()
             }
-            _ => self.fixed_words().into(),
-        }
-    }
-
-    /// The messages without a name.
-    fn fixed_words(&self) -> &'static str {
-        match self {
-            UsageError::HardAndSymbolic => "cannot make both hard and symbolic links",
-            UsageError::BackupOfNothing => {
-                "--backup is mutually exclusive with -n or --update=none-fail"
-            }
-            UsageError::DryRunWithReport => {
-                "--dry-run cannot be combined with --receipt or --stats"
-            }
-            UsageError::ReflinkWithSparse => "--reflink can be used only with --sparse=auto",
-            UsageError::ReflinkEngineForbidden => {
-                "cannot combine --reflink=never and --engine=reflink"
-            }
-            UsageError::SeveralTargets => "multiple target directories specified",
-            UsageError::TargetAndNone => {
-                "cannot combine --target-directory (-t) and --no-target-directory (-T)"
-            }
-            UsageError::NoContexts => {
-                "cannot preserve security context without an SELinux-enabled kernel"
-            }
-            UsageError::ContextSetAndPreserved => "cannot set target context and preserve it",
-            UsageError::MissingSource => "missing file operand",
-            UsageError::ParentsNeedDirectory => {
-                "with --parents, the destination must be a directory"
-            }
-            other => unreachable!("{other:?} has words of its own"),
+            UsageError::Misuse(words) | UsageError::Refused(words) => (*words).into(),
         }
     }
 }
 
-/// An option that is ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Warning {
-    /// `--context=CTX` without SELinux.
-    ContextIgnored,
-}
-
-impl Warning {
-    /// The line for standard error, with its newline.
-    pub(crate) fn line(self) -> &'static str {
-        match self {
-            Warning::ContextIgnored => {
-                "cp: warning: ignoring --context; it requires an SELinux-enabled kernel\n"
-            }
-        }
-    }
-}
+/// The line for standard error that `--context=CTX` is ignored without SELinux.
+pub(crate) const CONTEXT_IGNORED: &str =
+    "cp: warning: ignoring --context; it requires an SELinux-enabled kernel\n";
 
 fn ambiguous_option(option: &OsStr, candidates: &[&str]) -> Vec<u8> {
     let mut words = [b"option '--", option.as_bytes(), b"' is ambiguous; possibilities:"].concat();

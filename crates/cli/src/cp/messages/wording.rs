@@ -15,7 +15,8 @@ use crate::cp::units;
 /// The lines for a diagnostic.
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
     if *diagnostic == Diagnostic::ParentsNeedDirectory {
-        return UsageError::ParentsNeedDirectory.lines();
+        let words = "with --parents, the destination must be a directory";
+        return UsageError::Misuse(words).lines();
     }
     let mut words: Vec<u8> = match diagnostic.severity() {
         Severity::Warning => b"warning: ".into(),

@@ -2,26 +2,26 @@
 //! `haulage::events::Receipt` (report/receipt.rs of the crate tree). docs/receipt.md describes the lines; a test compares it with
 //! this file.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
 use haulage::events::{Attempt, Chosen, Diagnostic, Errno, FileId, Loss, Receipt, words_of_error};
-use haulage::{Kind, Outcome, RunTotals};
-use serde::Serialize;
+use haulage::{EngineTotals, Kind, Outcome};
+use serde_json::{Value, json};
 
 use crate::cp::job::Job;
 use crate::cp::messages::errno_name::errno_name;
 use crate::cp::messages::quote;
 use crate::cp::messages::wording;
-use crate::cp::receipt::clock::Cost;
 use crate::cp::receipt::part_file::{PartFile, directory_above, id_of, left_over};
+use crate::cp::receipt::rank_summary::JobSummary;
 
 /// The file that receipts go to. Workers share it; each writes whole lines.
 pub(crate) struct Receipts {
@@ -45,6 +45,11 @@ enum Writer {
 }
 
 impl Receipts {
+    fn new(name: Vec<u8>, file: Option<FileId>, out: Writer, part: Option<PartFile>) -> Receipts {
+        let (out, began) = (Mutex::new(Out { writer: Some(out) }), SystemTime::now());
+        Receipts { name, file, began, out, part }
+    }
+
     /// Opens `name` for writing and truncates it; `-` is standard output.
     ///
     /// # Errors
@@ -67,13 +72,8 @@ impl Receipts {
                 file.set_len(0).map_err(|error| cannot(&error))?;
             }
         }
-        Ok(Receipts {
-            name: quoted,
-            file: identity(&file),
-            began: SystemTime::now(),
-            out: Mutex::new(Out { writer: Some(Writer::File(BufWriter::new(file))) }),
-            part: None,
-        })
+        let id = identity(&file);
+        Ok(Receipts::new(quoted, id, Writer::File(BufWriter::new(file)), None))
     }
 
     /// Opens `name` for the receipts of all ranks of a job, on rank 0. A regular file is written under
@@ -110,27 +110,17 @@ impl Receipts {
             })
             .collect();
         let (part, file) = PartFile::create(path).map_err(|error| cannot_open(&quoted, &error))?;
-        let receipts = Receipts {
-            name: quote::name(part.path()),
-            file: part.replaced().or_else(|| identity(&file)),
-            began: SystemTime::now(),
-            out: Mutex::new(Out { writer: Some(Writer::File(BufWriter::new(file))) }),
-            part: Some(part),
-        };
-        Ok((receipts, left))
+        let id = part.replaced().or_else(|| identity(&file));
+        let (name, out) = (quote::name(part.path()), Writer::File(BufWriter::new(file)));
+        Ok((Receipts::new(name, id, out, Some(part)), left))
     }
 
     /// The receipts of another rank, whose lines rank 0 writes to the file `name`.
     pub(crate) fn of_rank(name: &OsStr, job: &Arc<dyn Job>) -> Receipts {
+        // If it exists before the job.
         let found = Path::new(name).metadata().ok().filter(std::fs::Metadata::is_file);
-        Receipts {
-            name: quote::name(name),
-            // If it exists before the job.
-            file: found.as_ref().map(id_of),
-            began: SystemTime::now(),
-            out: Mutex::new(Out { writer: Some(Writer::Rank0(job.clone())) }),
-            part: None,
-        }
+        let id = found.as_ref().map(id_of);
+        Receipts::new(quote::name(name), id, Writer::Rank0(job.clone()), None)
     }
 
     /// The file, if it is a regular one: a copy must not replace it.
@@ -143,7 +133,7 @@ impl Receipts {
     /// # Errors
     /// The error line; only the first time.
     pub(crate) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
-        self.lines(&line(&Entry::of(receipt)))
+        self.lines(&line(&entry(receipt)))
     }
 
     /// Writes whole lines.
@@ -169,8 +159,13 @@ impl Receipts {
     ///
     /// # Errors
     /// The error line, if no line was returned before; or one that tells where the receipts are.
-    pub(crate) fn finish(&self, end: &End<'_>, has_ended: bool) -> Result<(), Vec<u8>> {
-        let line = line(&Summary::of(end, self.began));
+    pub(crate) fn finish(
+        &self,
+        run: &JobSummary,
+        unwritten_bytes: Option<u64>,
+        has_ended: bool,
+    ) -> Result<(), Vec<u8>> {
+        let line = line(&summary(run, self.began, unwritten_bytes));
         let mut out = self.lock();
         let result = out.write(&line).and_then(|()| out.flush());
         self.error_line(result)?;
@@ -263,291 +258,127 @@ fn is_same_file(file: &File, path: &Path) -> bool {
     file.is_file() && id_of(&file) == id_of(&other)
 }
 
-fn line(record: &impl Serialize) -> Vec<u8> {
-    let mut line = serde_json::to_vec(record).expect("strings and numbers only");
-    line.push(b'\n');
-    line
-}
-
-/// How a run ended.
-pub(crate) struct End<'e> {
-    pub(crate) totals: &'e RunTotals,
-    pub(crate) cost: Cost,
-    pub(crate) failures: u64,
-    /// The signal that ended it.
-    pub(crate) signal: Option<&'e str>,
-    /// What is not on the medium yet; `None` for a job.
-    pub(crate) unwritten_bytes: Option<u64>,
-    /// The arguments of the process.
-    pub(crate) argv: &'e [OsString],
+fn line(record: &Value) -> Vec<u8> {
+    format!("{record}\n").into_bytes()
 }
 
 /// Bytes in JSON: a string if they are UTF-8, else hexadecimal digits.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Text<'t> {
-    Utf8(&'t str),
-    Other { bytes: String },
-}
-
-impl Text<'_> {
-    fn of(bytes: &[u8]) -> Text<'_> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Text::Utf8(text),
-            Err(_) => {
-                Text::Other { bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
-            }
-        }
-    }
-
-    fn of_path(path: &Path) -> Text<'_> {
-        Text::of(path.as_os_str().as_bytes())
-    }
-}
-
-#[derive(Serialize)]
-struct Entry<'r> {
-    record: &'static str,
-    src: Text<'r>,
-    dst: Text<'r>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    method: &'static str,
-    data_bytes: u64,
-    hole_bytes: u64,
-    chosen: Option<ChosenLine<'r>>,
-    attempts: Vec<AttemptLine>,
-    kept: Vec<&'static str>,
-    lost: Vec<LossLine<'r>>,
-    changed: bool,
-    verified_xxh3_128: Option<String>,
-    verified_past_cache: Option<bool>,
-    failures: Vec<Failure>,
-    elapsed_ns: u64,
-}
-
-#[derive(Serialize)]
-struct ChosenLine<'r> {
-    variant: String,
-    by: &'static str,
-    line: Option<&'r str>,
-}
-
-#[derive(Serialize)]
-struct AttemptLine {
-    variant: String,
-    offset: Option<u64>,
-    asked_bytes: u64,
-    bytes: u64,
-    stop: &'static str,
-    side: Option<&'static str>,
-    errno: Option<ErrnoLine>,
-}
-
-#[derive(Serialize)]
-struct LossLine<'r> {
-    attribute: &'static str,
-    name: Option<Text<'r>>,
-    errno: ErrnoLine,
-}
-
-#[derive(Serialize)]
-struct Failure {
-    message: String,
-    errno: Option<ErrnoLine>,
-}
-
-#[derive(Serialize)]
-struct ErrnoLine {
-    name: Option<&'static str>,
-    number: i32,
-}
-
-impl ErrnoLine {
-    fn of(errno: Errno) -> ErrnoLine {
-        ErrnoLine { name: errno_name(errno), number: errno.raw_os_error() }
-    }
-}
-
-impl<'r> Entry<'r> {
-    fn of(receipt: &'r Receipt) -> Entry<'r> {
-        Entry {
-            record: "entry",
-            src: Text::of_path(&receipt.src),
-            dst: Text::of_path(&receipt.dst),
-            kind: Kind::of(receipt.kind).word(),
-            method: receipt.method.word(),
-            data_bytes: receipt.data_bytes,
-            hole_bytes: receipt.hole_bytes,
-            chosen: receipt.chosen.as_ref().map(ChosenLine::of),
-            attempts: receipt.attempts.iter().map(AttemptLine::of).collect(),
-            kept: receipt.kept.iter().map(|kept| kept.word()).collect(),
-            lost: receipt.lost.iter().map(LossLine::of).collect(),
-            changed: receipt.changed,
-            verified_xxh3_128: receipt.verified.map(|found| format!("{:032x}", found.digest)),
-            verified_past_cache: receipt.verified.map(|found| found.past_cache),
-            failures: receipt.failures.iter().map(Failure::of).collect(),
-            elapsed_ns: receipt.elapsed_ns,
+fn text_of(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(_) => {
+            json!({ "bytes": bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() })
         }
     }
 }
 
-impl<'r> ChosenLine<'r> {
-    fn of(chosen: &'r Chosen) -> ChosenLine<'r> {
-        ChosenLine {
-            variant: chosen.variant.to_string(),
-            by: chosen.by.word(),
-            line: chosen.by.line(),
-        }
-    }
+fn errno_of(errno: Errno) -> Value {
+    json!({ "name": errno_name(errno), "number": errno.raw_os_error() })
 }
 
-impl AttemptLine {
-    fn of(attempt: &Attempt) -> AttemptLine {
-        let stop = attempt.moved.stop;
-        AttemptLine {
-            variant: attempt.variant.to_string(),
-            offset: match attempt.span.src {
-                Pos::At(offset) => Some(offset),
-                Pos::Here => None,
-            },
-            asked_bytes: attempt.span.len,
-            bytes: attempt.moved.bytes,
-            stop: stop.word(),
-            side: match stop {
-                Stop::Failed { side: Side::Src, .. } => Some("src"),
-                Stop::Failed { side: Side::Dst, .. } => Some("dst"),
-                Stop::Failed { side: Side::Pair, .. } => Some("pair"),
-                Stop::Done | Stop::Eof | Stop::Refused(_) => None,
-            },
-            errno: stop.errno().map(ErrnoLine::of),
-        }
-    }
+fn entry(receipt: &Receipt) -> Value {
+    let [src, dst] = [&receipt.src, &receipt.dst].map(|path| text_of(path.as_os_str().as_bytes()));
+    let chosen = receipt.chosen.as_ref().map(|Chosen { variant, by }| {
+        json!({ "variant": variant.to_string(), "by": by.word(), "line": by.line() })
+    });
+    json!({
+        "record": "entry",
+        "src": src,
+        "dst": dst,
+        "type": Kind::of(receipt.kind).word(),
+        "method": receipt.method.word(),
+        "data_bytes": receipt.data_bytes,
+        "hole_bytes": receipt.hole_bytes,
+        "chosen": chosen,
+        "attempts": receipt.attempts.iter().map(attempt).collect::<Vec<_>>(),
+        "kept": receipt.kept.iter().map(|kept| kept.word()).collect::<Vec<_>>(),
+        "lost": receipt.lost.iter().map(loss).collect::<Vec<_>>(),
+        "changed": receipt.changed,
+        "verified_xxh3_128": receipt.verified.map(|found| format!("{:032x}", found.digest)),
+        "verified_past_cache": receipt.verified.map(|found| found.past_cache),
+        "failures": receipt.failures.iter().map(failure).collect::<Vec<_>>(),
+        "elapsed_ns": receipt.elapsed_ns,
+    })
 }
 
-impl LossLine<'_> {
-    fn of(loss: &Loss) -> LossLine<'_> {
-        LossLine {
-            attribute: loss.attribute().word(),
-            name: match loss {
-                Loss::Xattr(name, _) if !name.is_empty() => Some(Text::of(name)),
-                _ => None,
-            },
-            errno: ErrnoLine::of(loss.errno()),
-        }
-    }
+fn attempt(Attempt { variant, span, moved, .. }: &Attempt) -> Value {
+    let offset = match span.src {
+        Pos::At(offset) => Some(offset),
+        Pos::Here => None,
+    };
+    let side = match moved.stop {
+        Stop::Failed { side: Side::Src, .. } => Some("src"),
+        Stop::Failed { side: Side::Dst, .. } => Some("dst"),
+        Stop::Failed { side: Side::Pair, .. } => Some("pair"),
+        Stop::Done | Stop::Eof | Stop::Refused(_) => None,
+    };
+    json!({
+        "variant": variant.to_string(),
+        "offset": offset,
+        "asked_bytes": span.len,
+        "bytes": moved.bytes,
+        "stop": moved.stop.word(),
+        "side": side,
+        "errno": moved.stop.errno().map(errno_of),
+    })
 }
 
-impl Failure {
-    fn of(diagnostic: &Diagnostic) -> Failure {
-        let message = wording::of_diagnostic(diagnostic);
-        Failure {
-            message: String::from_utf8_lossy(&message).trim_end().to_owned(),
-            errno: diagnostic.errno().map(ErrnoLine::of),
-        }
-    }
+fn loss(loss: &Loss) -> Value {
+    let name = match loss {
+        Loss::Xattr(name, _) if !name.is_empty() => Some(text_of(name)),
+        _ => None,
+    };
+    json!({ "attribute": loss.attribute().word(), "name": name, "errno": errno_of(loss.errno()) })
 }
 
-#[derive(Serialize)]
-struct Summary<'s> {
-    record: &'static str,
-    version: &'static str,
-    /// `None` if uname(2) fails.
-    kernel: Option<String>,
-    argv: Vec<Text<'s>>,
-    complete: bool,
-    signal: Option<&'s str>,
-    failures: u64,
-    entries: Vec<EntriesLine>,
-    data_bytes: u64,
-    shared_bytes: u64,
-    hole_bytes: u64,
-    variants: Vec<VariantLine<'s>>,
-    chosen: Vec<ChosenFiles<'s>>,
-    changed: u64,
-    with_losses: u64,
-    left_over: u64,
-    unwritten_bytes: Option<u64>,
-    began_unix_ns: u64,
-    elapsed_ns: u64,
-    user_ns: u64,
-    system_ns: u64,
+fn failure(diagnostic: &Diagnostic) -> Value {
+    let message = wording::of_diagnostic(diagnostic);
+    let message = String::from_utf8_lossy(&message);
+    json!({ "message": message.trim_end(), "errno": diagnostic.errno().map(errno_of) })
 }
 
-#[derive(Serialize)]
-struct EntriesLine {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    outcome: &'static str,
-    count: u64,
-}
-
-#[derive(Serialize)]
-struct VariantLine<'s> {
-    variant: &'s str,
-    files: u64,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct ChosenFiles<'s> {
-    by: &'s str,
-    files: u64,
-}
-
-impl<'s> Summary<'s> {
-    fn of(end: &End<'s>, began: SystemTime) -> Summary<'s> {
-        let totals = end.totals;
-        Summary {
-            record: "summary",
-            version: env!("CARGO_PKG_VERSION"),
-            kernel: engines::sys::uname().ok().map(|names| names.release),
-            argv: end.argv.iter().map(|word| Text::of(word.as_bytes())).collect(),
-            complete: end.failures == 0 && end.signal.is_none(),
-            signal: end.signal,
-            failures: end.failures,
-            entries: totals.entries.iter().map(EntriesLine::of).collect(),
-            data_bytes: totals.data_bytes,
-            shared_bytes: totals.shared_bytes,
-            hole_bytes: totals.hole_bytes,
-            variants: totals
-                .variants
-                .iter()
-                .map(|(variant, share)| VariantLine {
-                    variant,
-                    files: share.files,
-                    bytes: share.bytes,
-                })
-                .collect(),
-            chosen: totals
-                .chosen
-                .iter()
-                .map(|(by, files)| ChosenFiles { by, files: *files })
-                .collect(),
-            changed: totals.changed,
-            with_losses: totals.with_losses,
-            left_over: totals.left_over,
-            unwritten_bytes: end.unwritten_bytes,
-            began_unix_ns: nanoseconds(began.duration_since(UNIX_EPOCH).unwrap_or_default()),
-            elapsed_ns: nanoseconds(end.cost.elapsed),
-            user_ns: nanoseconds(end.cost.user),
-            system_ns: nanoseconds(end.cost.system),
-        }
-    }
-}
-
-impl EntriesLine {
-    fn of((&(kind, outcome), &count): (&(Kind, Outcome), &u64)) -> EntriesLine {
+/// The line of a run.
+fn summary(run: &JobSummary, began: SystemTime, unwritten_bytes: Option<u64>) -> Value {
+    let JobSummary { totals, failures, signal, cost, .. } = run;
+    let entries = totals.entries.iter().map(|((kind, outcome), count)| {
         let outcome = match outcome {
             Outcome::Copied => "copied",
             Outcome::Linked => "linked",
             Outcome::Skipped => "skipped",
             Outcome::Failed => "failed",
         };
-        EntriesLine { kind: kind.word(), outcome, count }
-    }
+        json!({ "type": kind.word(), "outcome": outcome, "count": count })
+    });
+    let variants = totals.variants.iter().map(|(variant, EngineTotals { files, bytes })| {
+        json!({ "variant": variant, "files": files, "bytes": bytes })
+    });
+    let chosen = totals.chosen.iter().map(|(by, files)| json!({ "by": by, "files": files }));
+    json!({
+        "record": "summary",
+        "version": env!("CARGO_PKG_VERSION"),
+        // Null if uname(2) fails.
+        "kernel": engines::sys::uname().ok().map(|names| names.release),
+        "argv": std::env::args_os().map(|word| text_of(word.as_bytes())).collect::<Vec<_>>(),
+        "complete": *failures == 0 && signal.is_none(),
+        "signal": signal,
+        "failures": failures,
+        "entries": entries.collect::<Vec<_>>(),
+        "data_bytes": totals.data_bytes,
+        "shared_bytes": totals.shared_bytes,
+        "hole_bytes": totals.hole_bytes,
+        "variants": variants.collect::<Vec<_>>(),
+        "chosen": chosen.collect::<Vec<_>>(),
+        "changed": totals.changed,
+        "with_losses": totals.with_losses,
+        "left_over": totals.left_over,
+        "unwritten_bytes": unwritten_bytes,
+        "began_unix_ns": nanoseconds(began.duration_since(UNIX_EPOCH).unwrap_or_default()),
+        "elapsed_ns": nanoseconds(cost.elapsed),
+        "user_ns": nanoseconds(cost.user),
+        "system_ns": nanoseconds(cost.system),
+    })
 }
 
-fn nanoseconds(time: std::time::Duration) -> u64 {
+fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,5 @@
 //! `--receipt` and `--stats`: what was done with each entry, and the totals of the run.
 
-pub(super) mod clock;
 pub(super) mod json;
 mod part_file;
 mod rank_summary;

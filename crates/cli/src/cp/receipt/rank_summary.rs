@@ -7,7 +7,6 @@ use haulage::{EngineTotals, RunTotals};
 use serde::{Deserialize, Serialize};
 
 use crate::cp::job::Ended;
-use crate::cp::receipt::clock::Cost;
 
 /// What one rank has done.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,7 +33,15 @@ impl RankSummary {
     }
 }
 
-/// What all ranks have done.
+/// The time that a run took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    pub(crate) elapsed: Duration,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+}
+
+/// What all ranks have done; without a job, this process.
 #[derive(Debug)]
 pub(crate) struct JobSummary {
     pub(crate) totals: RunTotals,

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use engines::sys::{Usage, Whose, usage};
 use haulage::RunTotals;
 use haulage::events::{FileId, Receipt};
 use haulage::options::{Destination, Request};
@@ -12,8 +14,7 @@ use haulage::options::{Destination, Request};
 use crate::cp::command_line::Reports;
 use crate::cp::job::Job;
 use crate::cp::messages::sink;
-use crate::cp::receipt::clock::{Clock, Cost};
-use crate::cp::receipt::json::{End, Receipts};
+use crate::cp::receipt::json::Receipts;
 use crate::cp::receipt::rank_summary::{JobSummary, RankSummary};
 use crate::cp::receipt::stats;
 
@@ -22,8 +23,9 @@ pub(crate) struct Recorder {
     totals: Mutex<RunTotals>,
     receipts: Option<Receipts>,
     stats: bool,
-    clock: Clock,
-    argv: Vec<OsString>,
+    begun: Instant,
+    /// The processor time that the process had used by then.
+    used_before: Usage,
     closed: AtomicBool,
     /// The job of which this process is a rank.
     job: Option<Arc<dyn Job>>,
@@ -89,8 +91,8 @@ impl Recorder {
             totals: Mutex::default(),
             receipts,
             stats: reports.stats,
-            clock: Clock::start(),
-            argv: std::env::args_os().collect(),
+            begun: Instant::now(),
+            used_before: used(),
             closed: AtomicBool::new(false),
             job: job.cloned(),
         }))
@@ -137,53 +139,46 @@ impl Recorder {
         if self.closed.swap(true, Ordering::SeqCst) {
             return None;
         }
-        let Some(job) = &self.job else {
-            let (totals, cost) = (self.totals(), self.clock.cost());
-            let Ending { failures, signal, unwritten_bytes, .. } = ending;
-            let argv = &self.argv;
-            let end = End { totals: &totals, cost, failures, signal, unwritten_bytes, argv };
-            let text = || stats::text(&totals, &cost, unwritten_bytes.unwrap_or(0));
-            return Some(self.closed(&end, ending.has_ended, text));
-        };
-        let Cost { elapsed, user, system } = self.clock.cost();
+        let elapsed = self.begun.elapsed();
+        let Usage { user_ns, system_ns, .. } = used().since(self.used_before);
+        let Ending { failures, signal, unwritten_bytes, has_ended } = ending;
+        let job = self.job.as_ref();
         let own = RankSummary {
-            host: job.host(),
+            host: job.map(|job| job.host()).unwrap_or_default(),
             totals: self.totals().clone(),
-            failures: ending.failures,
-            signal: ending.signal.map(str::to_owned),
-            user,
-            system,
-            waited: job.waited(),
+            failures,
+            signal: signal.map(str::to_owned),
+            user: Duration::from_nanos(user_ns),
+            system: Duration::from_nanos(system_ns),
+            waited: job.map(|job| job.waited()).unwrap_or_default(),
         };
-        if !job.is_first() {
+        if job.is_some_and(|job| !job.is_first()) {
             let summary = Some(own.encode());
             return Some(Closing { summary, is_complete: true, ..Closing::default() });
         }
-        let all = JobSummary::of(own, elapsed, &job.ended());
-        let end = End {
-            totals: &all.totals,
-            cost: all.cost,
-            failures: all.failures,
-            signal: all.signal.as_deref(),
-            unwritten_bytes: None,
-            argv: &self.argv,
+        let others = job.map(|job| job.ended()).unwrap_or_default();
+        let run = JobSummary::of(own, elapsed, &others);
+        let stats = || match job {
+            Some(_) => stats::text_of_job(&run),
+            None => stats::text(&run.totals, &run.cost, unwritten_bytes.unwrap_or(0)),
         };
-        Some(self.closed(&end, ending.has_ended, || stats::text_of_job(&all)))
-    }
-
-    fn closed(&self, end: &End<'_>, has_ended: bool, stats: impl FnOnce() -> String) -> Closing {
         let receipts = self.receipts.as_ref();
-        let finished = receipts.map_or(Ok(()), |receipts| receipts.finish(end, has_ended));
-        Closing {
-            error_line: finished.err(),
+        let finished = receipts.map(|receipts| receipts.finish(&run, unwritten_bytes, has_ended));
+        Some(Closing {
+            error_line: finished.and_then(Result::err),
             stats: self.stats.then(stats),
             is_complete: receipts.is_none_or(Receipts::is_complete),
             summary: None,
-        }
+        })
     }
 
     /// A panic while the lock was held leaves totals that lack at most one entry.
     fn totals(&self) -> MutexGuard<'_, RunTotals> {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The processor time of this process so far. getrusage(2) documents no error for these arguments.
+fn used() -> Usage {
+    usage(Whose::Process).unwrap_or_default()
 }

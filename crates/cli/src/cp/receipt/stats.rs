@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use haulage::{EngineTotals, Kind, Outcome, RunTotals};
 
-use crate::cp::receipt::clock::Cost;
-use crate::cp::receipt::rank_summary::{HostTotals, JobSummary};
+use crate::cp::receipt::rank_summary::{Cost, HostTotals, JobSummary};
 use crate::cp::units::{bytes, count, rate, seconds};
 
 /// The totals of a run, in lines of at most 60 columns.

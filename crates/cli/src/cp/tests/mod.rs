@@ -11,7 +11,7 @@ use haulage::options::{
 
 use crate::cp::command_line::{Command, CopyCommand, Reports};
 use crate::cp::environment::Environment;
-use crate::cp::messages::usage_error::{UsageError, Warning};
+use crate::cp::messages::usage_error::{CONTEXT_IGNORED, UsageError};
 use crate::cp::parse::parse;
 use crate::cp::values::Generated;
 use crate::docs::completions::Shell;
@@ -171,13 +171,13 @@ fn contexts_count_where_the_kernel_has_them() {
     assert_eq!(options_of("--preserve=context -a a b").preserve.context, Keep::Required);
     assert_eq!(
         parse_quietly("-Z --preserve=context a b", &selinux),
-        Err(UsageError::ContextSetAndPreserved)
+        Err(UsageError::Refused("cannot set target context and preserve it"))
     );
     let mut warnings = Vec::new();
     let parsed =
         parse(words("--context=x a b"), &Environment::default(), &mut |w| warnings.push(w));
     assert_eq!(parsed, Ok(Command::Copy(Box::new(plain()))));
-    assert_eq!(warnings, [Warning::ContextIgnored]);
+    assert_eq!(warnings, [CONTEXT_IGNORED]);
 }
 
 #[test]
