@@ -134,9 +134,12 @@ impl Crate {
                 continue;
             }
             if of_use.is_some() {
-                let alias = if text(at) == "as" { text(at + 1) } else { &path[path.len() - 1] };
-                self.aliases.insert((module.to_owned(), alias.to_owned()), path.clone());
-                at += if text(at) == "as" { 2 } else { 0 };
+                let is_renamed = text(at) == "as";
+                let alias = if is_renamed { text(at + 1) } else { &path[path.len() - 1] };
+                if alias != "*" {
+                    self.aliases.insert((module.to_owned(), alias.to_owned()), path.clone());
+                }
+                at += if is_renamed { 2 } else { 0 };
             }
             if path.len() > 1 || path[0].starts_with(char::is_uppercase) {
                 let (module, is_re_export) = (module.to_owned(), of_use == Some(true));
@@ -184,8 +187,8 @@ impl Crate {
                 ("self", _) => (module, None),
                 ("super", _) => (module.rsplit_once("::")?.0.to_owned(), None),
                 // A function may have the name of a module; as the last name of a path it is meant.
-                (_, Some(path)) if !is_module || index + 1 == path.len() => {
-                    self.resolve(&module, path, depth + 1)?
+                (_, Some(alias)) if !is_module || index + 1 == path.len() => {
+                    self.resolve(&module, alias, depth + 1)?
                 }
                 _ if is_module => (child, None),
                 // It is local, or of another crate.
