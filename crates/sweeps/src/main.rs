@@ -32,7 +32,7 @@ fn sweep(args: sweep::Args) -> anyhow::Result<ExitCode> {
     // A sweep within `cargo xtask test` or `with-fs` uses their file systems.
     let file_systems = match FileSystems::from_environment()? {
         Some(given) => given,
-        None => file_systems::mounted(|| file_systems::mount_with_small(&args.fs))?,
+        None => file_systems::mounted(|| file_systems::mount_with_small(&args.settings.fs))?,
     };
     sweep::run(args, file_systems)
 }

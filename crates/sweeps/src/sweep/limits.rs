@@ -146,7 +146,7 @@ fn parsed(setting: &str) -> anyhow::Result<(OptionSet<'_>, &'static Scarcity)> {
 /// The values of the limit.
 fn points(cell: &mut Cell<'_>) -> anyhow::Result<Vec<String>> {
     let (_, Scarcity { values, long_values, .. }) = parsed(cell.setting)?;
-    let long: &[u64] = if cell.run.args.all { long_values } else { &[] };
+    let long: &[u64] = if cell.run.settings.all { long_values } else { &[] };
     Ok(values.iter().chain(long).map(u64::to_string).collect())
 }
 

@@ -6,11 +6,10 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use run::{Run, Sweep};
+use run::{Run, Settings, Sweep};
 use xtask::command::build_haulage;
 use xtask::file_systems::FileSystems;
 
@@ -49,46 +48,14 @@ pub(crate) struct Args {
     /// Sweep to run [possible values: see --list]
     #[arg(value_name = "NAME", value_parser = parse_name, required_unless_present = "list")]
     name: Option<&'static Sweep>,
-    /// Begin no case after this many seconds [default: 60; without end with --all or --cases]
-    #[arg(long, value_name = "S")]
-    time: Option<u64>,
-    /// The seed of the choice and order of cases
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Try every case, in order; sweeps of random cases have no end
-    #[arg(long, conflicts_with = "cases")]
-    all: bool,
-    /// Try at most this many cases
-    #[arg(long, value_name = "N")]
-    cases: Option<u64>,
-    /// Try only this case, as a finding names it
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["all", "cases", "time"])]
-    case: Option<String>,
-    /// File systems to mount (as root) and copy on
-    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = parse_kind,
-          default_value = "ext4,xfs,btrfs,tmpfs")]
-    pub(crate) fs: Vec<&'static str>,
-    /// The program to try, instead of a debug build of this tree
-    #[arg(long, value_name = "PATH")]
-    haulage: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
     /// Write the counts of every combination to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Print the sweeps and exit
     #[arg(long)]
     pub(crate) list: bool,
-}
-
-impl Args {
-    /// How long cases are begun. `None` without end.
-    fn limit(&self) -> Option<Duration> {
-        let seconds = match (self.time, self.all || self.cases.is_some() || self.case.is_some()) {
-            (Some(seconds), _) => seconds,
-            (None, true) => return None,
-            (None, false) => 60,
-        };
-        Some(Duration::from_secs(seconds))
-    }
 }
 
 /// Prints the sweeps.
@@ -102,17 +69,17 @@ pub(crate) fn list() -> ExitCode {
 /// Runs the sweep and prints what it found.
 pub(crate) fn run(args: Args, file_systems: FileSystems) -> anyhow::Result<ExitCode> {
     let sweep = args.name.context("no sweep is named; see --list")?;
-    let program = match &args.haulage {
+    let program = match &args.settings.haulage {
         Some(path) => path.canonicalize().with_context(|| path.display().to_string())?,
         None => build_haulage()?,
     };
     file_systems.announce();
-    let mut run = Run::new(sweep, program, args, file_systems);
-    match run.args.case.clone() {
+    let mut run = Run::new(sweep, program, args.settings, file_systems);
+    match run.settings.case.clone() {
         Some(case) => run.repeat(&case)?,
         None => run.try_cases()?,
     }
-    if let Some(path) = &run.args.csv {
+    if let Some(path) = &args.csv {
         run.counts.write_csv(path)?;
     }
     print!("{}", run.summary());
@@ -126,9 +93,4 @@ fn parse_name(name: &str) -> anyhow::Result<&'static Sweep> {
         let names: Vec<&str> = SWEEPS.iter().map(|sweep| sweep.name).collect();
         format!("the sweeps are {}", names.join(", "))
     })
-}
-
-fn parse_kind(name: &str) -> anyhow::Result<&'static str> {
-    let known = testfs::FsKind::ALL.iter().find(|kind| kind.name() == name);
-    known.map(|kind| kind.name()).with_context(|| format!("no file system is called '{name}'"))
 }

@@ -11,7 +11,6 @@ use anyhow::{Context, anyhow, ensure};
 use fastrand::Rng;
 use tempfile::TempDir;
 
-use super::Args;
 use super::copies::Copies;
 use super::counts::{Counts, Group, Verdict};
 use xtask::file_systems::FileSystems;
@@ -70,6 +69,50 @@ pub(crate) fn seed(point: &str) -> anyhow::Result<u64> {
     seed.with_context(|| format!("'{point}' is not of the form seed=N"))
 }
 
+/// Which cases are tried, and with what.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Settings {
+    /// Begin no case after this many seconds [default: 60; without end with --all or --cases]
+    #[arg(long, value_name = "S")]
+    time: Option<u64>,
+    /// The seed of the choice and order of cases
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Try every case, in order; sweeps of random cases have no end
+    #[arg(long, conflicts_with = "cases")]
+    pub(crate) all: bool,
+    /// Try at most this many cases
+    #[arg(long, value_name = "N")]
+    pub(crate) cases: Option<u64>,
+    /// Try only this case, as a finding names it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["all", "cases", "time"])]
+    pub(crate) case: Option<String>,
+    /// File systems to mount (as root) and copy on
+    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = parse_kind,
+          default_value = "ext4,xfs,btrfs,tmpfs")]
+    pub(crate) fs: Vec<&'static str>,
+    /// The program to try, instead of a debug build of this tree
+    #[arg(long, value_name = "PATH")]
+    pub(crate) haulage: Option<PathBuf>,
+}
+
+impl Settings {
+    /// How long cases are begun. `None` without end.
+    fn limit(&self) -> Option<Duration> {
+        let seconds = match (self.time, self.all || self.cases.is_some() || self.case.is_some()) {
+            (Some(seconds), _) => seconds,
+            (None, true) => return None,
+            (None, false) => 60,
+        };
+        Some(Duration::from_secs(seconds))
+    }
+}
+
+fn parse_kind(name: &str) -> anyhow::Result<&'static str> {
+    let known = testfs::FsKind::ALL.iter().find(|kind| kind.name() == name);
+    known.map(|kind| kind.name()).with_context(|| format!("no file system is called '{name}'"))
+}
+
 /// A fresh directory on one file system with a source to be copied, removed at the end.
 pub(crate) struct Place {
     /// `ext4`, `xfs`, `btrfs` or `tmpfs`.
@@ -110,7 +153,7 @@ pub(crate) struct Run {
     rng: Rng,
     /// The mounted file systems, and why one is missing.
     pub(crate) file_systems: FileSystems,
-    pub(crate) args: Args,
+    pub(crate) settings: Settings,
     pub(super) counts: Counts,
     begun: Instant,
     findings: Vec<Finding>,
@@ -128,16 +171,16 @@ impl Run {
     pub(super) fn new(
         sweep: &'static Sweep,
         program: PathBuf,
-        args: Args,
+        settings: Settings,
         file_systems: FileSystems,
     ) -> Run {
         let begun = Instant::now();
         Run {
             sweep,
             program,
-            rng: Rng::with_seed(args.seed),
+            rng: Rng::with_seed(settings.seed),
             file_systems,
-            args,
+            settings,
             counts: Counts::default(),
             begun,
             findings: Vec::new(),
@@ -154,13 +197,13 @@ impl Run {
 
     /// Whether one more case is to be tried.
     pub(crate) fn goes_on(&self) -> bool {
-        self.args.cases.is_none_or(|most| self.counts.tried() < most)
-            && self.args.limit().is_none_or(|limit| self.begun.elapsed() < limit)
+        self.settings.cases.is_none_or(|most| self.counts.tried() < most)
+            && self.settings.limit().is_none_or(|limit| self.begun.elapsed() < limit)
     }
 
     /// Puts cases into the order in which they are tried: as they are with `--all`, otherwise shuffled.
     fn order<T>(&mut self, cases: &mut [T]) {
-        if !self.args.all {
+        if !self.settings.all {
             self.rng.shuffle(cases);
         }
     }
@@ -177,7 +220,7 @@ impl Run {
     /// each cell in turn, shuffled.
     pub(super) fn try_cases(&mut self) -> anyhow::Result<()> {
         let sweep = self.sweep;
-        let kinds = self.args.fs.iter().filter(|kind| self.file_systems.dir(kind).is_ok());
+        let kinds = self.settings.fs.iter().filter(|kind| self.file_systems.dir(kind).is_ok());
         let kinds = kinds.filter(|kind| !(sweep.settings)(kind).is_empty());
         let mut places: Vec<Place> =
             kinds.map(|kind| self.place(kind)).collect::<anyhow::Result<_>>()?;
@@ -200,7 +243,8 @@ impl Run {
                     points
                 }
             };
-            let turn = if cell.run.args.all { points.len() } else { TURN_POINTS.min(points.len()) };
+            let turn =
+                if cell.run.settings.all { points.len() } else { TURN_POINTS.min(points.len()) };
             let (now, later) = points.split_at(turn);
             for point in now {
                 if cell.run.goes_on() {
@@ -223,7 +267,7 @@ impl Run {
     pub(super) fn repeat(&mut self, case: &str) -> anyhow::Result<()> {
         let sweep = self.sweep;
         let (kind, setting, point) = sweep.parse(case)?;
-        let kinds = &self.args.fs;
+        let kinds = &self.settings.fs;
         let kind = *kinds.iter().find(|known| **known == kind).context("--fs leaves it out")?;
         let mut place = self.place(kind)?;
         let mut cell = Cell { run: self, place: &mut place, setting: &setting };
@@ -279,7 +323,7 @@ impl Run {
     /// What was found, and on a line of its own the command that repeats it.
     fn described(&self, finding: &Finding) -> String {
         let mut words = vec!["cargo", "xtask", "sweep", self.sweep.name];
-        let program = self.args.haulage.as_deref().map(|path| path.display().to_string());
+        let program = self.settings.haulage.as_deref().map(|path| path.display().to_string());
         if let Some(program) = &program {
             words.extend(["--haulage", program]);
         }
