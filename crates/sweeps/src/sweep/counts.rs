@@ -93,10 +93,13 @@ impl Counts {
     }
 }
 
+/// A heading, and the text of a group that stands below it.
+type Column = (&'static str, fn(&Group) -> &str);
+
 /// Three tables: by file system, by options and by kind.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys: [(&str, fn(&Group) -> &str); 3] = [
+        let keys: [Column; 3] = [
             ("file system", |group| &group.file_system),
             ("options", |group| &group.options),
             ("kind", |group| &group.kind),

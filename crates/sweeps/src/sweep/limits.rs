@@ -224,7 +224,7 @@ fn little_address_space(
     set: &OptionSet<'_>,
     value: u64,
 ) -> anyhow::Result<Verdict> {
-    let bytes = (start_mib(&cell.run)? + value) * MIB;
+    let bytes = (start_mib(cell.run)? + value) * MIB;
     copy_by(cell, set, &format!("exec prlimit --as={bytes} \"$@\""), true)
 }
 

@@ -102,7 +102,7 @@ mod tests {
         let of = |call: &str| counts.get(call).cloned();
         assert_eq!(of("openat"), Some(2..=2));
         assert_eq!(of("read"), Some(1..=1));
-        assert_eq!(of("prlimit64"), Some(2..=1), "all by the loader");
+        assert!(of("prlimit64").expect("it is called").is_empty(), "all by the loader");
         assert_eq!((of("execve"), of("syscall_0x1d1")), (None, None));
     }
 }

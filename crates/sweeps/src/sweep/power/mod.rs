@@ -65,7 +65,7 @@ fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
     // In memory, if there is a tmpfs.
     let place = cell.run.file_systems.dir("tmpfs").unwrap_or(cell.place.path());
     let dir = tempfile::tempdir_in(place).context("a directory")?;
-    let recorded = Recorded::new(&cell.run, cell.place.kind, &set, dir.path(), &mut rng)?;
+    let recorded = Recorded::new(cell.run, cell.place.kind, &set, dir.path(), &mut rng)?;
     if let Some(what) = &recorded.wrong {
         cell.record(point, "the copy itself", Verdict::Wrong(what.clone()));
         return Ok(());
@@ -79,7 +79,7 @@ fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
         let (mut faults, mut had_journal) = (Vec::new(), false);
         match disk::Mounted::new(cell.place.kind, &image, &dir.path().join("mounted")) {
             Ok(at) => {
-                had_journal = check(&cell.run, &set, &recorded, &state, at.path(), &mut faults)?;
+                had_journal = check(cell.run, &set, &recorded, &state, at.path(), &mut faults)?;
             }
             Err(error) => faults.push(format!("it cannot be mounted: {error:#}")),
         }
