@@ -246,8 +246,8 @@ fn one_after_another(
     let place = |name: &String| other.part.variants.iter().position(|known| known == name);
     let naive = |variant: &String| {
         let index = view.part.variants.iter().position(|name| name == variant)?;
-        let own = median(&values(view, cell, index))?;
-        let base = median(&values(view, cell, baseline))?;
+        let own = median(values(view, cell, index))?;
+        let base = median(values(view, cell, baseline))?;
         let pair = (place(variant)?, place(&view.part.baseline)?);
         let interleaved = other.ratio(beside, &points, pair)?.into();
         let (cell, variant) = (cell.cell.id(), variant.clone());
