@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -151,8 +152,16 @@ fn names_and_patterns_need_be_no_text() {
 
 /// The files that git would not ignore with these patterns.
 fn kept_by_git(dir: &Path) -> BTreeSet<Vec<u8>> {
+    // It has nothing, and is the same for all cases.
+    static REPOSITORY: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let dir = tempfile::tempdir().expect("a directory");
+        let made = Command::new("git").args(["init", "-q", "--bare"]).arg(dir.path()).status();
+        assert!(made.expect("git runs").success());
+        dir
+    });
     let mut command = Command::new("git");
-    command.args(["--git-dir=repository", "--work-tree=src", "ls-files", "-z", "--others"]);
+    command.arg("--git-dir").arg(REPOSITORY.path());
+    command.args(["--work-tree=src", "ls-files", "-z", "--others"]);
     command.args(["--exclude-from=patterns", "--exclude-from=later"]).current_dir(dir);
     let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git runs");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -197,9 +206,6 @@ proptest! {
         let (before, after) = patterns.split_at(first.min(patterns.len()));
         write(dir.path().join("patterns"), before.join("\n")).expect("a file");
         write(dir.path().join("later"), after.join("\n")).expect("a file");
-        let mut git = Command::new("git");
-        git.args(["init", "-q", "--bare", "repository"]).current_dir(dir.path());
-        assert!(git.status().expect("git runs").success());
         let ignore = ["--ignore-file=patterns", "--ignore-file=later"];
         let output = cp(dir.path(), &["-r", ignore[0], ignore[1], "src", "copy"]);
         prop_assert!(output.status.success(), "{:?}: {}", patterns, text(&output.stderr));
