@@ -19,8 +19,9 @@ use tempfile::TempDir;
 use super::fixture;
 use super::snapshot::Snapshot;
 
-/// A run that takes longer is ended: a copier blocked on a fifo would never.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A run that takes longer is ended: a copier blocked on a fifo would never. On a busy machine GNU cp takes many
+/// seconds to copy a directory into itself until the names are too long.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// User and group of the ordinary user; nobody's on every Linux.
 pub(crate) const NOBODY: u32 = 65534;
