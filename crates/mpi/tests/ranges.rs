@@ -173,7 +173,7 @@ fn make_sparse(path: &Path, bytes: u64) {
 }
 
 fn assert_equal(src: &Path, dst: &Path, shown: &str) {
-    assert_equal_trees(src, dst, Aspects::ALL, &shown);
+    assert_equal_trees(src, dst, Aspects::ALL, shown);
 }
 
 /// A tree with one large file.

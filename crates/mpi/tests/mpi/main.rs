@@ -44,7 +44,7 @@ fn start_quietly(dir: &Path, ranks: usize, args: &[&str]) -> Child {
 }
 
 fn assert_equal(src: &Path, dst: &Path, shown: &str) {
-    assert_equal_trees(src, dst, Aspects::ALL, &shown);
+    assert_equal_trees(src, dst, Aspects::ALL, shown);
 }
 
 /// The lines of messages of `cp`, without what mpirun adds.
