@@ -284,12 +284,16 @@ fn an_interrupt_leaves_nothing_behind() {
     }
 }
 
+/// What the parser says in several lines.
+const HOT: &str = "invalid value 'hot' for '--state <STATE>' [possible values: warm, cold]; \
+                   see haulage race --help";
+
 #[test]
 fn bad_usage_is_one_clear_line() {
     let dir = tempfile::tempdir().expect("a directory");
     write_source(dir.path());
     for (args, status, expected) in [
-        (&["--state", "hot"][..], 2, "invalid value 'hot' for '--state <STATE>'"),
+        (&["--state", "hot"][..], 2, HOT),
         (&["--engines", "warp"], 2, "no engine is called 'warp'"),
         (&["--engines", "read_write:4K,pipe=1M"], 2, "read_write has no option 'pipe'"),
         (&["--rounds", "0"], 2, "invalid value '0' for '--rounds <N>'"),

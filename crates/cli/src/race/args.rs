@@ -165,16 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn clap_messages_fit_one_line() {
-        let error = Args::try_parse_from(["race", "--state", "hot"]).expect_err("no such state");
-        assert_eq!(
-            crate::error_text::of_clap(&error, "haulage race"),
-            "invalid value 'hot' for '--state <STATE>' [possible values: warm, cold]; \
-             see haulage race --help"
-        );
-    }
-
-    #[test]
     fn rounds_remove_the_default_time_limit() {
         let time = |line: &[&str]| {
             let args = Args::try_parse_from(std::iter::once(&"race").chain(line)).expect("good");
