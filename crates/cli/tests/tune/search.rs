@@ -182,6 +182,24 @@ fn enter(home: &Home, dirs: [&Path; 2], record: &Record) {
     profile.write(&home.profile()).expect("written");
 }
 
+/// Copies a file of so many bytes within the server with `options`. Returns the bytes that the server
+/// copied, and the output of --debug.
+fn copied_within(home: &Home, server: &SlowFs, bytes: usize, options: &[&str]) -> (u64, String) {
+    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
+    let content = testfs::random_bytes(bytes, 1);
+    fs::write(&src, &content).expect("written");
+    let before = server.served_bytes();
+    let mut command = home.command(&["cp", "--debug"]);
+    let output = command.args(options).args([&src, &dst]).output().expect("cp runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let served = server.served_bytes() - before;
+    assert!(fs::read(&dst).expect("read") == content);
+    for path in [&src, &dst] {
+        fs::remove_file(path).expect("removed");
+    }
+    (served, stdout(&output))
+}
+
 /// With --no-cache the default moves every byte through this machine, and bypasses its page cache. A
 /// server that copies by itself is many times as fast, and leaves no page here either.
 #[test]
@@ -194,22 +212,8 @@ fn tune_finds_that_a_server_copies_by_itself() {
     };
     let Some(server) = SlowFs::mount(costs) else { return };
     let home = Home::new();
-    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
     const SRC_BYTES: usize = 4 << 20;
-    let bytes = testfs::random_bytes(SRC_BYTES, 1);
-    // The bytes that the server copied, and the output of --debug.
-    let copy = || {
-        fs::write(&src, &bytes).expect("written");
-        let before = server.served_bytes();
-        let mut command = home.command(&["cp", "--debug", "--no-cache"]);
-        let output = command.args([&src, &dst]).output().expect("cp runs");
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert!(fs::read(&dst).expect("read") == bytes);
-        for path in [&src, &dst] {
-            fs::remove_file(path).expect("removed");
-        }
-        (server.served_bytes() - before, stdout(&output))
-    };
+    let copy = || copied_within(&home, &server, SRC_BYTES, &["--no-cache"]);
     let (served, said) = copy();
     assert_eq!(served, 0, "{said}");
     assert!(said.contains("(default"), "{said}");
@@ -246,19 +250,8 @@ fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     let costs = Costs { served_mib_time: Some(Duration::from_millis(25)), ..Costs::default() };
     let Some(server) = SlowFs::mount(costs) else { return };
     let home = Home::new();
-    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
     const SRC_BYTES: usize = 20 << 20;
-    let copy = || {
-        fs::write(&src, testfs::random_bytes(SRC_BYTES, 1)).expect("written");
-        let before = server.served_bytes();
-        let mut command = home.command(&["cp", "--debug"]);
-        let output = command.args([&src, &dst]).output().expect("cp runs");
-        assert!(output.status.success(), "{}", stderr(&output));
-        for path in [&src, &dst] {
-            fs::remove_file(path).expect("removed");
-        }
-        (server.served_bytes() - before, stdout(&output))
-    };
+    let copy = || copied_within(&home, &server, SRC_BYTES, &[]);
     let (served, said) = copy();
     assert_eq!(served, SRC_BYTES as u64, "{said}");
     assert!(said.contains(": copy_file_range (default"), "{said}");
