@@ -249,7 +249,7 @@ fn change(state: Option<&State>, change: impl FnOnce(&mut Setup) -> Result<(), c
 fn copy_file(src: &Path, dst: &Path, state: Option<&State>) -> Result<(), c_int> {
     copy_one(
         state,
-        |options, cancel| haulage::copy_file_with(src, dst, options, Some(cancel)),
+        |options, cancel| haulage::copy_file_with(src, dst, options, cancel),
         |setup| {
             let copy = setup.copy(src.into(), dst.into(), false);
             copy.with(|options| options.recursive = false)
@@ -268,7 +268,7 @@ fn copy_fds(src: c_int, dst: c_int, state: Option<&State>) -> Result<(), c_int> 
     let dst = unsafe { BorrowedFd::borrow_raw(dst) };
     copy_one(
         state,
-        |options, cancel| haulage::copy_descriptors_with(src, dst, options, Some(cancel)),
+        |options, cancel| haulage::copy_descriptors_with(src, dst, options, cancel),
         |setup| setup.copy_open(src, dst),
     )
 }
@@ -277,17 +277,18 @@ fn copy_fds(src: c_int, dst: c_int, state: Option<&State>) -> Result<(), c_int> 
 /// `whole`.
 fn copy_one<'c>(
     state: Option<&State>,
-    plain: impl FnOnce(&Options, &CancelToken) -> Result<Copied, Error>,
+    plain: impl FnOnce(&Options, Option<&CancelToken>) -> Result<Copied, Error>,
     whole: impl FnOnce(&Setup) -> Copy<'c>,
 ) -> Result<(), c_int> {
-    let own = State::default();
-    let state = state.unwrap_or(&own);
+    let Some(state) = state else {
+        return plain(&Options::default(), None).map(drop).map_err(|error| error.errno());
+    };
     let _running = state.begin()?;
     let setup = lock(&state.setup);
     if setup.is_plain() {
         let options = setup.file_options();
         drop(setup);
-        return state.record_file(plain(&options, &state.cancel));
+        return state.record_file(plain(&options, Some(&state.cancel)));
     }
     let copy = whole(&setup);
     drop(setup);
