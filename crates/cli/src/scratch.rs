@@ -93,15 +93,15 @@ impl ScratchGuard {
         Ok(ScratchGuard { cleanup })
     }
 
-    /// Creates a scratch directory for `command` in `dir`. No signal can arrive between its
-    /// creation and its registration.
+    /// Creates a scratch directory in `dir`, see [`Scratch::create`]. No signal can arrive between its creation and its
+    /// registration.
     pub(crate) fn create_scratch(
         &self,
         dir: &Path,
-        command: &'static str,
+        purpose: &str,
     ) -> Result<Scratch, lab::error::Error> {
         let mut cleanup = lock(&self.cleanup);
-        let scratch = Scratch::create(dir, command)?;
+        let scratch = Scratch::create(dir, purpose)?;
         cleanup.removers.push(scratch.remover()?);
         Ok(scratch)
     }

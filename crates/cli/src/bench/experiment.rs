@@ -17,7 +17,7 @@ use lab::run_dir::{self, HowRun, Run, RunDir};
 use lab::scratch::{self, Scratch};
 use lab::words;
 
-use super::measured_dirs::{MeasuredDirs, absolute};
+use super::measured_dirs::MeasuredDirs;
 use super::plan;
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
 use crate::terminal::steps::Steps;
@@ -58,6 +58,7 @@ pub(crate) fn new_run(dirs: &MeasuredDirs, seed: u64) -> anyhow::Result<HowRun> 
         rounds: None,
         scale: 1.0,
         haulage_version: VERSION.to_owned(),
+        scratch: run_dir::new_purpose(),
     })
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn run<T>(
     guard: &ScratchGuard,
     finish: impl FnOnce(&Conductor<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let scratch = scratch_dirs(definition, how, &start, purpose, guard)?;
+    let scratch = scratch_dirs(definition, how, purpose, guard)?;
     let [src, dst] = [&scratch[0], &scratch[scratch.len() - 1]];
     let (dir, before) = match start {
         Start::New { runs } => {
@@ -78,9 +79,6 @@ pub(crate) fn run<T>(
             let made = RunDir::create(runs, definition, how, &environment);
             let advice = "name another directory for runs: --runs DIR";
             let made = made.map_err(|error| anyhow!("{error}; {advice}"))?;
-            // A resumed run finds what a killed one left.
-            let run = absolute(made.path())?;
-            scratch.iter().try_for_each(|scratch| scratch.belongs_to(&run))?;
             (made, None)
         }
         Start::Resume(run) => (RunDir::open(run.path.clone())?, Some(run)),
@@ -145,26 +143,15 @@ pub(crate) fn require_space(
 fn scratch_dirs(
     definition: &Definition,
     how: &HowRun,
-    start: &Start<'_>,
     purpose: &Purpose<'_>,
     guard: &ScratchGuard,
 ) -> anyhow::Result<Vec<Scratch>> {
     let dirs = distinct([&how.src_dir, &how.dst_dir]);
-    let resumed = match start {
-        Start::New { .. } => None,
-        Start::Resume(run) => Some(absolute(&run.path)?),
-    };
-    if let Some(run) = &resumed {
-        dirs.iter().for_each(|dir| scratch::remove_left_by(run, dir));
-    }
+    // A resumed run finds what a killed one left.
+    dirs.iter().for_each(|dir| scratch::remove_left(dir, &how.scratch));
     report_abandoned(purpose.command, dirs.iter().copied());
-    let create = |dir: &&PathBuf| {
-        let scratch = guard.create_scratch(dir, "bench")?;
-        // At once, since a kill may come at any moment.
-        resumed.iter().try_for_each(|run| scratch.belongs_to(run))?;
-        Ok(scratch)
-    };
-    let scratch = dirs.iter().map(create).collect::<Result<_, lab::error::Error>>()?;
+    let create = |dir: &&PathBuf| guard.create_scratch(dir, &how.scratch);
+    let scratch = dirs.iter().map(create).collect::<Result<_, _>>()?;
     let needed = SpaceNeeded::of(definition);
     let scaled = definition.parts.iter().any(|part| part.scaled);
     require_space(&needed, how, scaled.then_some("--scale"))?;

@@ -40,7 +40,7 @@ impl MeasuredDirs {
 }
 
 /// The absolute path of the directory `dir`, without symbolic links.
-pub(crate) fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
+fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
     let found = std::fs::canonicalize(dir);
     found.map_err(|error| {
         let advice = match error.kind() {

@@ -94,6 +94,6 @@ fn require_a_place_to_keep_it() -> anyhow::Result<()> {
 
 /// The prover of the page cache state on the file system of the sources, and independent checks of it.
 fn try_prover(how: &HowRun, guard: &ScratchGuard) -> anyhow::Result<(Prover, Vec<ProverCheck>)> {
-    let scratch = guard.create_scratch(&how.src_dir, "bench")?;
+    let scratch = guard.create_scratch(&how.src_dir, &how.scratch)?;
     Ok(prover_check::check(&scratch, how.seed)?)
 }

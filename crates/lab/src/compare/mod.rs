@@ -272,6 +272,7 @@ mod tests {
             rounds: Some(3),
             scale: 1.0,
             haulage_version: "0".to_owned(),
+            scratch: "bench-0".to_owned(),
         };
         Run {
             path: PathBuf::from("/run"),

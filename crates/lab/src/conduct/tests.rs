@@ -28,6 +28,7 @@ fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
             rounds: None,
             scale: 1.0,
             haulage_version: "0".to_owned(),
+            scratch: "bench-0".to_owned(),
         },
         environment: serde_json::Value::Null,
         samples: std::mem::take(&mut made.samples),

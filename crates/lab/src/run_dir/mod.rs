@@ -44,6 +44,14 @@ pub struct HowRun {
     pub scale: f64,
     /// How the run was made: the version of haulage.
     pub haulage_version: String,
+    /// The purpose of its scratch directories, which their names tell.
+    #[serde(default = "new_purpose")]
+    pub scratch: String,
+}
+
+/// A purpose that no other run has.
+pub fn new_purpose() -> String {
+    format!("bench-{:016x}", fastrand::u64(..))
 }
 
 /// A run directory that is being written.
@@ -346,6 +354,7 @@ mod tests {
             rounds: None,
             scale: 1.0,
             haulage_version: "0".to_owned(),
+            scratch: "bench-0".to_owned(),
         };
         let mut dir = RunDir::create(home.path(), &definition, &how, &"here").expect("made");
         // Files without rows have their names, and open as any other.

@@ -66,39 +66,22 @@ pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file in a scratch directory that names the run directory it is for.
-const OWNER: &str = "belongs-to";
-
-/// Removes scratch directories in `dst_dir` that were left behind by the run in `run`. What cannot
-/// be removed remains [`abandoned`]. Those of others are left alone: on a file system that several
-/// machines share, a lock may be one that only its own machine knows of.
-pub fn remove_left_by(run: &Path, dst_dir: &Path) {
-    for left in abandoned(dst_dir) {
-        let owner = std::fs::read(left.join(OWNER));
-        if owner.is_ok_and(|owner| owner == run.as_os_str().as_bytes()) {
-            // What was killed may be ending still, in the middle of a call that makes a file.
-            let _ = (0..100).find(|_| {
-                remove_with_owner_last(&left)
-                    .inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(10)))
-                    .is_ok()
-            });
-        }
+/// Removes scratch directories in `dst_dir` for `purpose` that a kill left behind. What cannot be removed remains
+/// [`abandoned`]. Those of others are left alone: on a file system that several machines share, a lock may be one that
+/// only its own machine knows of.
+pub fn remove_left(dst_dir: &Path, purpose: &str) {
+    let start = format!("{PREFIX}{purpose}-");
+    let is_its = |left: &PathBuf| {
+        left.file_name().is_some_and(|name| name.as_bytes().starts_with(start.as_bytes()))
+    };
+    for left in abandoned(dst_dir).into_iter().filter(is_its) {
+        // What was killed may be ending still, in the middle of a call that makes a file.
+        let _ = (0..100).find(|_| {
+            std::fs::remove_dir_all(&left)
+                .inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(10)))
+                .is_ok()
+        });
     }
-}
-
-/// The owner of the directory can be told as long as it exists, even if something fails.
-fn remove_with_owner_last(dir: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_name() == OWNER {
-            continue;
-        }
-        match entry.file_type()?.is_dir() {
-            true => std::fs::remove_dir_all(entry.path())?,
-            false => std::fs::remove_file(entry.path())?,
-        }
-    }
-    std::fs::remove_dir_all(dir)
 }
 
 fn is_scratch(name: &OsStr) -> bool {
@@ -111,22 +94,25 @@ fn is_scratch(name: &OsStr) -> bool {
 }
 
 impl Scratch {
-    /// Makes `.haulage-<kind>-<pid>-<random>` in `dst_dir`; `kind` is `race`, `bench` or
-    /// `tune`.
+    /// Makes `.haulage-<purpose>-<pid>-<random>` in `dst_dir`. The purpose is `race`, `bench` or `tune`, perhaps with
+    /// a `-` and what else tells it from others: a kill at any moment leaves nothing that [`remove_left`] would not
+    /// find.
     ///
     /// # Errors
     /// When `dst_dir` cannot be opened or written to.
     ///
     /// # Panics
-    /// With another kind: what a killed program leaves of it would not be found.
-    pub fn create(dst_dir: &Path, kind: &str) -> Result<Scratch, Error> {
-        assert!(KINDS.contains(&kind), "scratch directories are for {KINDS:?}");
+    /// With another purpose: what a killed program leaves of it would not be found.
+    pub fn create(dst_dir: &Path, purpose: &str) -> Result<Scratch, Error> {
+        let is_known = is_scratch(OsStr::new(&format!("{PREFIX}{purpose}-")));
+        assert!(is_known, "scratch directories are for {KINDS:?}");
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(dst_dir, flags, Mode::empty())
             .map_err(Error::path("cannot open the directory", dst_dir))?;
         let failed = |errno| Error::NoScratch { dir: dst_dir.to_owned(), errno };
         let name = loop {
-            let name = format!("{PREFIX}{kind}-{}-{:08x}", std::process::id(), fastrand::u32(..));
+            let (pid, random) = (std::process::id(), fastrand::u32(..));
+            let name = format!("{PREFIX}{purpose}-{pid}-{random:08x}");
             match rustix::fs::mkdirat(&parent, &name, Mode::RWXU) {
                 Ok(()) => break OsString::from(name),
                 Err(Errno::EXIST | Errno::INTR) => {}
@@ -148,17 +134,6 @@ impl Scratch {
                 Err(failed(errno))
             }
         }
-    }
-
-    /// Records that the directory belongs to the run in `run`, an absolute path. A process that
-    /// continues this run after a kill finds the directory by this record.
-    ///
-    /// # Errors
-    /// When the record cannot be written.
-    pub fn belongs_to(&self, run: &Path) -> Result<(), Error> {
-        let fd = self.create_file(OWNER)?;
-        let written = engines::pwrite_all(fd.as_fd(), run.as_os_str().as_bytes(), 0).1;
-        written.map_err(Error::path("cannot write", self.path().join(OWNER)))
     }
 
     /// A second handle that can remove the directory.
@@ -361,23 +336,17 @@ mod tests {
     #[test]
     fn a_run_that_is_taken_up_finds_what_it_left() {
         let home = tempfile::tempdir().expect("a directory");
-        let left_by = |run: &str| {
-            let scratch = Scratch::create(home.path(), "bench").expect("scratch");
-            scratch.belongs_to(Path::new(run)).expect("noted");
-            std::fs::create_dir(scratch.path().join("tree")).expect("made");
+        let scratch = |purpose| Scratch::create(home.path(), purpose).expect("scratch");
+        let left_by = |purpose| {
             // As a kill leaves it: the lock is gone, and nothing was removed.
-            let path = scratch.path().to_owned();
-            let copy = path.with_extension("left");
-            std::fs::create_dir(&copy).expect("made");
-            std::fs::copy(path.join(OWNER), copy.join(OWNER)).expect("copied");
-            std::fs::create_dir(copy.join("tree")).expect("made");
-            copy
+            let left = scratch(purpose).path().to_owned();
+            std::fs::create_dir_all(left.join("tree")).expect("made");
+            left
         };
-        let (own, other) = (left_by("/runs/a"), left_by("/runs/b"));
-        let working = Scratch::create(home.path(), "bench").expect("scratch");
-        working.belongs_to(Path::new("/runs/a")).expect("noted");
-        remove_left_by(Path::new("/runs/a"), home.path());
-        assert!(!own.exists() && other.exists() && working.path().exists());
+        let (own, other, longer) = (left_by("bench-a1"), left_by("bench-b2"), left_by("bench-a12"));
+        let working = scratch("bench-a1");
+        remove_left(home.path(), "bench-a1");
+        assert!(!own.exists() && other.exists() && longer.exists() && working.path().exists());
     }
 
     #[test]

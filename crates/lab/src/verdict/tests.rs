@@ -22,6 +22,7 @@ fn run(made: &Synthetic) -> Run {
         rounds: None,
         scale: 1.0,
         haulage_version: "0".to_owned(),
+        scratch: "bench-0".to_owned(),
     };
     Run {
         path: "runs/it".into(),
