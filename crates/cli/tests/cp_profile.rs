@@ -424,7 +424,9 @@ fn lines_match_by_files_in_flight() {
     let profile = profile_in(dir.path(), &lines);
     let moved_by = |jobs: &str| {
         std::fs::create_dir(at("to")).expect("a directory");
-        let options = [jobs, "--reflink=never", "--receipt=r", "--target-directory=to"];
+        // The rate gives a second worker half a second to start in.
+        let options =
+            [jobs, "--reflink=never", "--limit-rate=24M", "--receipt=r", "--target-directory=to"];
         let words: Vec<&str> =
             options.into_iter().chain(names.iter().map(String::as_str)).collect();
         let output = cp(dir.path(), &profile, &words);
