@@ -188,9 +188,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "spelling-is-another-name",
         wrong: "A source is removed by another spelling of its name.",
-        file: "crates/tree/src/fs/spelling.rs",
-        old: "a_base == b_base || !are_two().unwrap_or(false)",
-        new: "a_base == b_base || are_two().is_err()",
+        file: "crates/tree/src/destination/found.rs",
+        old: "(is_exact || may_be_one()) && are_one_name",
+        new: "is_exact && are_one_name",
         noticed_by: IDENTITY,
     },
     Mutant {

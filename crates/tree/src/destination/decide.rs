@@ -294,7 +294,7 @@ fn refuse_other_spelling(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()
             && there
                 .stat(false)
                 .is_ok_and(|stat| FileId::of(&stat) == id || may_number_spellings(&entry.dst))
-            && are_one_name(&there, &entry.dst)
+            && are_one_name(&there, &entry.dst) == Ok(true)
     };
     match others.iter().any(|other| **other != *name && is_same_name(other)) {
         true => Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() }),
@@ -317,7 +317,9 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
         let is_one_inode = FileId::of(&stat) == FileId::of(&entry.src_stat);
         // Otherwise they may be two hard links.
         is_one_inode && (is_exact || stat.st_nlink == 1)
-            || !is_exact && may_number_spellings(&existing) && are_one_name(&entry.src, &existing)
+            || !is_exact
+                && may_number_spellings(&existing)
+                && are_one_name(&entry.src, &existing) == Ok(true)
     });
     if !is_source {
         return Ok(());

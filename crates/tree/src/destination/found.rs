@@ -169,7 +169,7 @@ impl Ends<'_> {
             let is_one_inode = FileId::of(self.src_link) == FileId::of(self.dst_link);
             may_be_one_name(src_base, dst_base) || is_one_inode && self.dst_link.st_nlink == 1
         };
-        (is_exact || may_be_one()) && are_one_name(src, dst)
+        (is_exact || may_be_one()) && are_one_name(src, dst).unwrap_or(true)
     }
 }
 
@@ -179,7 +179,7 @@ fn is_other_spelling(entry: &Entry<'_>) -> bool {
     src_base != dst_base
         && may_be_one_name(src_base, dst_base)
         && may_number_spellings(&entry.dst)
-        && are_one_name(&entry.src, &entry.dst)
+        && are_one_name(&entry.src, &entry.dst) == Ok(true)
 }
 
 fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {

@@ -30,15 +30,18 @@ fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bool> {
 }
 
 /// Whether two names that exist, which are equal or may be one name, are one name of one directory.
-pub(crate) fn are_one_name(a: &Place<'_>, b: &Place<'_>) -> bool {
+///
+/// # Errors
+/// The directory cannot be listed, and does not tell.
+pub(crate) fn are_one_name(a: &Place<'_>, b: &Place<'_>) -> io::Result<bool> {
     let ids = [a, b].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
     let ((_, a_base), (b_above, b_base)) = (split(a.name), split(b.name));
-    let are_two = || {
-        let dir = open_for_search(b.dir, &c_name(b_above)?)?;
-        lists_all(dir.as_fd(), [a_base, b_base])
-    };
-    let [Ok(a_dir), Ok(b_dir)] = ids else { return false };
-    a_dir == b_dir && (a_base == b_base || !are_two().unwrap_or(false))
+    let [Ok(a_dir), Ok(b_dir)] = ids else { return Ok(false) };
+    if a_dir != b_dir || a_base == b_base {
+        return Ok(a_dir == b_dir);
+    }
+    let dir = open_for_search(b.dir, &c_name(b_above)?)?;
+    Ok(!lists_all(dir.as_fd(), [a_base, b_base])?)
 }
 
 /// Whether the file system of `at` may give each spelling of a name an inode number of its own, as the client of SMB
