@@ -166,7 +166,7 @@ impl Operands {
     }
 }
 
-/// Words of 64 bits: one bit for each of a million files.
+/// Words of 64 bits: two bits for each of half a million files.
 const WORDS: usize = 1 << 14;
 
 /// The words and bits that stand for a file, and for others: by its number, and by all spellings of its name, since each
