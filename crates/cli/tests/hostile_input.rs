@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use fuzz_targets::{TARGETS, limits, scratch};
+use fuzz_targets::{limits, scratch, targets};
 
 /// One test: the limits are those of the whole process.
 #[test]
 fn every_committed_input_is_borne() {
     let dir = tempfile::tempdir().expect("a directory");
     scratch::set(dir.path(), Some(Path::new(env!("CARGO_BIN_EXE_haulage"))));
-    for target in TARGETS {
+    for target in targets() {
+        assert!(target.dictionary().is_file(), "{} has no dictionary", target.name);
         let inputs = files(&target.corpus());
         assert!(!inputs.is_empty(), "{} has no input", target.name);
         for path in inputs {

@@ -16,8 +16,7 @@ use targets::{
     tune_record, variant,
 };
 
-/// Every target.
-pub static TARGETS: &[Target] = &[
+static TARGETS: [Target; 10] = [
     command_line::CP,
     command_line::LAB,
     variant::TARGET,
@@ -27,20 +26,16 @@ pub static TARGETS: &[Target] = &[
     journal::TARGET,
     receipt::TARGET,
     experiment::TARGET,
-    run_directory::SAMPLES,
-    run_directory::ROUNDS,
-    run_directory::CALLS,
-    run_directory::SEQUENCES,
-    run_directory::REFUSALS,
-    run_directory::ENVIRONMENT,
-    run_directory::DEFINITION,
-    run_directory::VERDICT,
-    run_directory::CERTIFICATE,
     tune_record::TARGET,
 ];
+
+/// Every target.
+pub fn targets() -> impl Iterator<Item = &'static Target> {
+    TARGETS.iter().chain(&run_directory::TARGETS)
+}
 
 /// The target called `name`.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Target> {
-    TARGETS.iter().find(|target| target.name == name)
+    targets().find(|target| target.name == name)
 }

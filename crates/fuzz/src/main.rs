@@ -7,28 +7,17 @@ use fuzz_targets::limits;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.split_first() {
-        Some((word, [])) if word == "--list" => list(),
-        Some((name, files)) if !files.is_empty() => match fuzz_targets::by_name(name) {
-            Some(target) => run(target, files),
-            None => {
-                eprintln!("haulage-fuzz: no target is called '{name}'; --list names them");
-                ExitCode::from(2)
-            }
-        },
-        _ => {
-            eprintln!("usage: haulage-fuzz TARGET FILE... | haulage-fuzz --list");
+    let Some((name, files)) = args.split_first().filter(|(_, files)| !files.is_empty()) else {
+        eprintln!("usage: haulage-fuzz TARGET FILE...");
+        return ExitCode::from(2);
+    };
+    match fuzz_targets::by_name(name) {
+        Some(target) => run(target, files),
+        None => {
+            eprintln!("haulage-fuzz: no target is called '{name}'; see cargo xtask fuzz --list");
             ExitCode::from(2)
         }
     }
-}
-
-/// A line a target: its name, its longest input in bytes, and what it is.
-fn list() -> ExitCode {
-    for target in fuzz_targets::TARGETS {
-        println!("{}\t{}\t{}", target.name, target.input_bytes_max, target.about);
-    }
-    ExitCode::SUCCESS
 }
 
 fn run(target: &fuzz_targets::Target, files: &[String]) -> ExitCode {

@@ -13,10 +13,8 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// The longest input to try. A parser that is slow by the byte gets shorter ones.
     pub input_bytes_max: usize,
-    /// Words of the format, which the search inserts.
-    pub words: &'static [&'static str],
-    /// Whether it starts the program.
-    pub starts_program: bool,
+    /// The name of the dictionary in `dictionaries/`: words of the format, which the search inserts.
+    pub dictionary: &'static str,
 }
 
 impl Target {
@@ -24,5 +22,12 @@ impl Target {
     #[must_use]
     pub fn corpus(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name)
+    }
+
+    /// The file of its dictionary, in the form that libFuzzer reads.
+    #[must_use]
+    pub fn dictionary(&self) -> PathBuf {
+        let name = format!("{}.dict", self.dictionary);
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("dictionaries").join(name)
     }
 }

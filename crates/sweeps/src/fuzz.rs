@@ -1,7 +1,6 @@
 //! `cargo xtask fuzz`: searches for inputs that crash haulage or cost too much, with libFuzzer on
 //! the stable toolchain.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -44,7 +43,7 @@ const COMMITTED_BYTES_MAX: u64 = 4096;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.list {
-        for target in fuzz_targets::TARGETS {
+        for target in fuzz_targets::targets() {
             println!("{:<16} {}", target.name, target.about);
         }
         return Ok(ExitCode::SUCCESS);
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("no target is called '{name}'; see --list"))
     };
     let targets = match args.targets.is_empty() {
-        true => fuzz_targets::TARGETS.iter().collect(),
+        true => fuzz_targets::targets().collect(),
         false => args.targets.iter().map(find).collect::<anyhow::Result<Vec<_>>>()?,
     };
     let programs = Programs::build(args.input.is_none())?;
@@ -127,8 +126,6 @@ impl Programs {
         let findings = dir("findings")?.join(target.name);
         std::fs::create_dir_all(&findings)?;
         let before = files(&findings)?;
-        let words = work().join(format!("{}.words", target.name));
-        std::fs::write(&words, dictionary(target.words))?;
         let kept = dir("corpus")?.join(target.name);
         std::fs::create_dir_all(&kept)?;
         let mut command = self.libfuzzer_command(target);
@@ -136,7 +133,7 @@ impl Programs {
             .arg(format!("-max_total_time={}", args.time))
             .arg(format!("-seed={}", args.seed))
             .arg(format!("-max_len={}", target.input_bytes_max))
-            .arg(format!("-dict={}", words.display()))
+            .arg(format!("-dict={}", target.dictionary().display()))
             .arg(format!("-artifact_prefix={}/", findings.display()))
             .args(["-rss_limit_mb=256", "-print_final_stats=1"])
             // By the clock, which other programs share: `repeat` judges by processor time.
@@ -261,28 +258,4 @@ fn files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     files.sort();
     Ok(files)
-}
-
-/// The words in the form that libFuzzer reads.
-fn dictionary(words: &[&str]) -> String {
-    let mut text = String::new();
-    for word in words {
-        text.push('"');
-        for byte in word.bytes() {
-            write!(text, "\\x{byte:02x}").expect("a string takes all that is written to it");
-        }
-        text.push_str("\"\n");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn words_are_written_byte_by_byte() {
-        assert_eq!(
-            super::dictionary(&["a\"\n", "\u{e4}"]),
-            "\"\\x61\\x22\\x0a\"\n\"\\xc3\\xa4\"\n"
-        );
-    }
 }

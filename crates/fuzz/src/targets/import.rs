@@ -2,7 +2,7 @@
 
 use engines::profile::Profile;
 
-use super::{profile, program};
+use super::program;
 use crate::scratch;
 use crate::target::Target;
 
@@ -11,8 +11,7 @@ pub(crate) const TARGET: Target = Target {
     about: "an exported profile, for tune --import",
     run,
     input_bytes_max: 4096,
-    words: profile::WORDS,
-    starts_program: true,
+    dictionary: "profile",
 };
 
 /// A profile with comments, which an import keeps.

@@ -18,8 +18,7 @@ pub(crate) const TARGET: Target = Target {
     about: "steps that damage a journal of --resume and its partial file",
     run,
     input_bytes_max: 512,
-    words: &["haulage2", "haulage/"],
-    starts_program: false,
+    dictionary: "journal",
 };
 
 /// Six chunks of 1 MiB, and some bytes more.

@@ -15,20 +15,7 @@ pub(crate) const TARGET: Target = Target {
     about: "names of files, separated by slashes, which receipts and messages hold",
     run,
     input_bytes_max: 2048,
-    words: &[
-        "/",
-        "\n",
-        "\r",
-        "\"",
-        "\\",
-        "\u{1b}[2J",
-        "\u{2028}",
-        "{\"bytes\":",
-        "'",
-        "$'",
-        "\u{fffd}",
-    ],
-    starts_program: true,
+    dictionary: "receipt",
 };
 
 fn run(input: &[u8]) {

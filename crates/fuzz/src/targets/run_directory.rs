@@ -8,108 +8,32 @@ use lab::compare::Change;
 use lab::run_dir::files;
 use report::{Report, Source, drawing};
 
-use super::experiment;
 use crate::scratch;
 use crate::target::Target;
 
-pub(crate) const SAMPLES: Target = target("samples", files::SAMPLES, CSV_WORDS, |input| {
-    check(files::SAMPLES, input);
-});
-pub(crate) const ROUNDS: Target = target("rounds", files::ROUNDS, CSV_WORDS, |input| {
-    check(files::ROUNDS, input);
-});
-pub(crate) const CALLS: Target = target("calls", files::CALLS, CSV_WORDS, |input| {
-    check(files::CALLS, input);
-});
-pub(crate) const SEQUENCES: Target = target("sequences", files::SEQUENCES, CSV_WORDS, |input| {
-    check(files::SEQUENCES, input);
-});
-pub(crate) const REFUSALS: Target = target("refusals", files::REFUSALS, CSV_WORDS, |input| {
-    check(files::REFUSALS, input);
-});
-pub(crate) const ENVIRONMENT: Target =
-    target("environment", files::ENVIRONMENT, JSON_WORDS, |input| {
-        check(files::ENVIRONMENT, input);
-    });
-pub(crate) const DEFINITION: Target =
-    target("run_definition", files::EXPERIMENT, experiment::WORDS, |input| {
+/// Each file of a run directory.
+pub(crate) static TARGETS: [Target; 9] = [
+    target("samples", files::SAMPLES, "csv", |input| check(files::SAMPLES, input)),
+    target("rounds", files::ROUNDS, "csv", |input| check(files::ROUNDS, input)),
+    target("calls", files::CALLS, "csv", |input| check(files::CALLS, input)),
+    target("sequences", files::SEQUENCES, "csv", |input| check(files::SEQUENCES, input)),
+    target("refusals", files::REFUSALS, "csv", |input| check(files::REFUSALS, input)),
+    target("environment", files::ENVIRONMENT, "json", |input| check(files::ENVIRONMENT, input)),
+    target("run_definition", files::EXPERIMENT, "experiment", |input| {
         check(files::EXPERIMENT, input);
-    });
-pub(crate) const VERDICT: Target = target("verdict", files::VERDICT, JSON_WORDS, |input| {
-    check(files::VERDICT, input);
-});
-pub(crate) const CERTIFICATE: Target =
-    target("certificate", files::CERTIFICATE, JSON_WORDS, |input| {
-        check(files::CERTIFICATE, input);
-    });
+    }),
+    target("verdict", files::VERDICT, "json", |input| check(files::VERDICT, input)),
+    target("certificate", files::CERTIFICATE, "json", |input| check(files::CERTIFICATE, input)),
+];
 
 const fn target(
     name: &'static str,
     about: &'static str,
-    words: &'static [&'static str],
+    dictionary: &'static str,
     run: fn(&[u8]),
 ) -> Target {
-    Target { name, about, run, input_bytes_max: 16 << 10, words, starts_program: false }
+    Target { name, about, run, input_bytes_max: 16 << 10, dictionary }
 }
-
-const CSV_WORDS: &[&str] = &[
-    "methods/64K",
-    "methods/1M",
-    "calls/256K",
-    "page/4097",
-    "buffers/64K",
-    "at_once/1M/2 at once",
-    "read_write:64K",
-    "read_write:4K",
-    "copy_file_range",
-    "calls",
-    "copy",
-    "warm",
-    "cold",
-    "true",
-    "false",
-    "read",
-    "write",
-    ",,",
-    "\"",
-    "\"\"",
-    "\n",
-    "0",
-    "1",
-    "-1",
-    "18446744073709551615",
-    "4294967295",
-    "9007199254740993",
-    "nan",
-    "inf",
-    "1e308",
-    "0.0",
-];
-
-const JSON_WORDS: &[&str] = &[
-    "\"cells\":",
-    "\"parts\":",
-    "\"delta\":",
-    "\"delta_cold\":",
-    "\"notes\":",
-    "\"certificate\":",
-    "\"kernel\":",
-    "\"cpu_model\":",
-    "\"src\":",
-    "\"dst\":",
-    "\"fs_type\":",
-    "\"ratio\":",
-    "null",
-    "[]",
-    "{}",
-    "1e308",
-    "-1",
-    "0",
-    "18446744073709551615",
-    "\"\\u0000\"",
-    "\"</script>\"",
-    "\"\\u001b]0;x\\u0007\"",
-];
 
 /// A run of few samples, in which one file is replaced by `input`.
 fn check(hostile: &'static str, input: &[u8]) {
