@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{XattrFlags, setxattr};
 use testfs::{
-    Aspects, Lies, SlowFs, Tree, each_fs, is_root, random_bytes, skip, stderr, test_name,
+    Aspects, FuseFs, Lies, Tree, each_fs, is_root, random_bytes, skip, stderr, test_name,
 };
 
 use crate::{as_nobody, cp, haulage_cp, leftovers, open_dir};
@@ -162,7 +162,7 @@ fn a_protected_file_is_not_replaced_without_force() {
 #[test]
 fn a_failed_copy_leaves_the_old_file() {
     let faults = Lies { read_error_at: Some(100_000), ..Lies::default() };
-    let Some(faulty) = SlowFs::with_source(random_bytes(300_000, 1), faults) else { return };
+    let Some(faulty) = FuseFs::with_source(random_bytes(300_000, 1), faults) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("old"), "old").expect("a file");
     for name in ["old", "new"] {

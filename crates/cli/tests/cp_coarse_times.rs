@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
-use testfs::{Costs, Lies, SlowFs, is_root, skip, test_name};
+use testfs::{Costs, FuseFs, Lies, is_root, skip, test_name};
 
 fn cp(args: &[&str], src: &Path, dst: &Path) -> Output {
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
@@ -114,7 +114,7 @@ fn a_file_system_with_coarse_times_is_not_copied_to_again() {
         ("as exfat", SECOND / 100, false),
         ("as NTFS", SECOND / 10_000_000, false),
     ] {
-        let Some(coarse) = SlowFs::mount(Costs::default()) else { return };
+        let Some(coarse) = FuseFs::mount(Costs::default()) else { return };
         let time_resolution = Some(resolution);
         coarse.lie(Lies { time_resolution, ctime_is_mtime, ..Lies::default() });
         check_second_copy(what, coarse.path());
@@ -190,7 +190,7 @@ fn real_file_systems_with_coarse_times_are_not_copied_to_again() {
 /// A time without digits after the second is no sign that the file system keeps none.
 #[test]
 fn a_round_time_of_a_copy_hides_no_later_change() {
-    let Some(fine) = SlowFs::mount(Costs::default()) else { return };
+    let Some(fine) = FuseFs::mount(Costs::default()) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     for root in [dir.path(), fine.path()] {
         for options in OPTIONS {

@@ -7,7 +7,7 @@ use std::process::Output;
 use std::time::UNIX_EPOCH;
 
 use rustix::io::Errno;
-use testfs::{Costs, Lies, ServedFs, SlowFs, names_in, stderr, stdout};
+use testfs::{Costs, FuseFs, Lies, ServedFs, names_in, stderr, stdout};
 
 fn cp(args: &[&str], paths: &[&Path]) -> Output {
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
@@ -120,7 +120,7 @@ fn a_file_is_copied_where_it_cannot_be_linked() {
     make_linked(&src);
     for options in [&["-a"][..], &["-a", "--remove-destination"], &["-a", "--jobs=1"]] {
         let costs = Costs { no_hard_links: Some(Errno::PERM), ..Costs::default() };
-        let Some(served) = SlowFs::mount(costs) else { return };
+        let Some(served) = FuseFs::mount(costs) else { return };
         let dst = served.path().join("dst");
         for run in 1..=2 {
             let output = cp(&[options, &["-T"]].concat(), &[&src, &dst]);
@@ -133,8 +133,8 @@ fn a_file_is_copied_where_it_cannot_be_linked() {
 }
 
 /// A file system with a tree at `src`, of which it lies from now on.
-fn lying(lies: Lies) -> Option<SlowFs> {
-    let served = SlowFs::mount(Costs::default())?;
+fn lying(lies: Lies) -> Option<FuseFs> {
+    let served = FuseFs::mount(Costs::default())?;
     make_linked(&served.path().join("src"));
     served.lie(lies);
     Some(served)
@@ -191,8 +191,8 @@ fn one_number_for_all_files_makes_no_file_a_link_to_another() {
 
 /// A file system on which names that differ in case are one name; each spelling may have an inode number of its
 /// own.
-fn ignoring_case(spelled_inodes: bool) -> Option<SlowFs> {
-    let served = SlowFs::mount(Costs { ignores_case: true, ..Costs::default() })?;
+fn ignoring_case(spelled_inodes: bool) -> Option<FuseFs> {
+    let served = FuseFs::mount(Costs { ignores_case: true, ..Costs::default() })?;
     served.lie(Lies { spelled_inodes, ..Lies::default() });
     Some(served)
 }
@@ -346,7 +346,7 @@ fn the_same_name_twice_is_not_another_spelling() {
         std::fs::write(home.path().join(dir).join(name), dir).expect("a file");
     }
     for ignores_case in [false, true] {
-        let Some(served) = SlowFs::mount(Costs { ignores_case, ..Costs::default() }) else {
+        let Some(served) = FuseFs::mount(Costs { ignores_case, ..Costs::default() }) else {
             return;
         };
         let sources = ["one/.", "two/."].map(|dir| home.path().join(dir));

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
-use testfs::{Lies, SlowFs};
+use testfs::{FuseFs, Lies};
 
 fn cp(dir: &Path, args: &[&str]) -> Child {
     testfs::command(env!("CARGO_BIN_EXE_haulage"))
@@ -135,7 +135,7 @@ fn check_incomplete(last: &str) {
 fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let faults = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
     let content = testfs::random_bytes(1 << 20, 1);
-    let faulty = SlowFs::with_source(content, faults)?;
+    let faulty = FuseFs::with_source(content, faults)?;
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let src = faulty.source();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Output;
 
 use rustix::io::Errno;
-use testfs::{Lies, SlowFs, WrongSize, random_bytes, skip, test_name};
+use testfs::{FuseFs, Lies, WrongSize, random_bytes, skip, test_name};
 
 const LEN: usize = 300_000;
 
@@ -73,7 +73,7 @@ fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
         ("changes", Lies { reads_change_times: true, ..Lies::default() }, Due::Warned),
     ] {
         let content = random_bytes(LEN, 7);
-        let Some(faulty) = SlowFs::with_source(content.clone(), faults) else { return };
+        let Some(faulty) = FuseFs::with_source(content.clone(), faults) else { return };
         let dir = tempfile::tempdir().expect("a directory");
         for args in OPTIONS {
             let dst = dir.path().join("copy");
@@ -115,7 +115,7 @@ fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
         let content = random_bytes(LEN, 8);
         std::fs::write(&src, &content).expect("a file");
         for args in OPTIONS {
-            let Some(faulty) = SlowFs::with_source(Vec::new(), faults.clone()) else { return };
+            let Some(faulty) = FuseFs::with_source(Vec::new(), faults.clone()) else { return };
             let dst = faulty.path().join("made");
             let output = cp(args, &src, &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
@@ -143,7 +143,7 @@ fn unsupported_attributes_are_reported_once() {
         (&["--preserve=all"], 0, false),
         (&["-a"], 0, false),
     ] {
-        let Some(faulty) = SlowFs::with_source(Vec::new(), Lies::default()) else { return };
+        let Some(faulty) = FuseFs::with_source(Vec::new(), Lies::default()) else { return };
         let dst = faulty.path().join("made");
         let output = cp(args, &src, &dst);
         assert_eq!(output.status.code(), Some(status), "{args:?}");

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
-use testfs::{Costs, FsKind, Lies, Screen, SlowFs, each_fs, open_terminal, random_bytes};
+use testfs::{Costs, FsKind, FuseFs, Lies, Screen, each_fs, open_terminal, random_bytes};
 
 /// What comes before each drawing of the bar, and after the last.
 const ERASE_BELOW: &str = "\x1b[J";
@@ -38,7 +38,7 @@ impl Watched {
     }
 
     /// One that copies the source to `copy`.
-    fn start_copy(dir: &Path, source: &SlowFs) -> Watched {
+    fn start_copy(dir: &Path, source: &FuseFs) -> Watched {
         Watched::start(dir, &["--progress", &path_of(source), "copy"])
     }
 
@@ -119,14 +119,14 @@ fn rows_at_end(text: &str) -> Vec<String> {
 
 /// A source of 6 MiB that takes many seconds to read until the file system lies no more, within one piece of
 /// the copier's.
-fn slow_source() -> Option<SlowFs> {
-    let source = SlowFs::mount(Costs { direct_io: true, ..Costs::default() })?;
+fn slow_source() -> Option<FuseFs> {
+    let source = FuseFs::mount(Costs { direct_io: true, ..Costs::default() })?;
     std::fs::write(path_of(&source), random_bytes(6 << 20, 1)).expect("the source is written");
     source.lie(Lies { read_time: Duration::from_millis(200), ..Lies::default() });
     Some(source)
 }
 
-fn path_of(source: &SlowFs) -> String {
+fn path_of(source: &FuseFs) -> String {
     format!("{}/source", source.path().display())
 }
 
@@ -253,7 +253,7 @@ fn without_a_terminal_no_progress_is_drawn() {
 #[test]
 fn a_copy_is_complete_when_the_medium_has_it() {
     for (option, shown) in [("--durable", "waiting for the medium"), ("--verify", " 83 % ")] {
-        let Some(served) = SlowFs::mount(Costs::default()) else { return };
+        let Some(served) = FuseFs::mount(Costs::default()) else { return };
         served.lie(Lies { holds_fsync: true, ..Lies::default() });
         let dir = tempfile::tempdir().expect("a directory");
         let data = random_bytes(6 << 20, 1);

@@ -10,7 +10,7 @@ use std::process::Output;
 
 use serde_json::Value;
 use testfs::{
-    Lies, SlowFs, documented_fields, each_fs, json_lines, random_bytes, skip, stderr, test_name,
+    FuseFs, Lies, documented_fields, each_fs, json_lines, random_bytes, skip, stderr, test_name,
 };
 
 use crate::cp;
@@ -76,7 +76,7 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
     write(dir.join("large"), random_bytes(64 << 20, 3)).expect("a file");
     run(&["--reflink=never", "large", "dst"].map(OsStr::new), true);
     let faults = Lies { read_error_at: Some(50_000), ..Lies::default() };
-    let failing = SlowFs::with_source(random_bytes(100_000, 2), faults)?;
+    let failing = FuseFs::with_source(random_bytes(100_000, 2), faults)?;
     run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);
     write(dir.join("attributed"), "text").expect("a file");
     let flags = rustix::fs::XattrFlags::empty();
@@ -84,7 +84,7 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
         skip(&test_name(), &format!("{} keeps no attributes: {errno}", dir.display()));
         return None;
     }
-    let plain = SlowFs::with_source(Vec::new(), Lies::default())?;
+    let plain = FuseFs::with_source(Vec::new(), Lies::default())?;
     run(&[OsStr::new("-a"), OsStr::new("attributed"), plain.path().join("made").as_os_str()], true);
     Some(records)
 }
@@ -177,7 +177,7 @@ fn entry_with_bytes(entries: &[Value]) -> &Value {
 fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
     let dir = tempfile::tempdir().expect("a directory");
     let faults = Lies { read_error_at: Some(65_536), ..Lies::default() };
-    let Some(faulty) = SlowFs::with_source(random_bytes(100_000, 1), faults) else { return };
+    let Some(faulty) = FuseFs::with_source(random_bytes(100_000, 1), faults) else { return };
     let args =
         [OsStr::new("--receipt"), OsStr::new("r"), faulty.source().as_os_str(), OsStr::new("c")]
             .map(OsStr::to_owned);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use testfs::{
-    Aspects, Costs, FsKind, Lies, SlowFs, assert_equal_trees, each_fs, json_lines, random_bytes,
+    Aspects, Costs, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, random_bytes,
     set_time_of,
 };
 
@@ -116,7 +116,7 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
     let own = rustix::process::geteuid().as_raw();
     for (uid, mode) in [(own, 0o755), (own, 0o777), (own + 12345, 0o600), (own + 12345, 0o644)] {
         let what = format!("{uid} {mode:o}");
-        let Some(served) = SlowFs::mount(Costs::default()) else { return };
+        let Some(served) = FuseFs::mount(Costs::default()) else { return };
         served.lie(Lies { owner_and_mode: Some((uid, mode)), ..Lies::default() });
         let dir = tempfile::tempdir().expect("a directory");
         let (src, dst) = (dir.path().join("src"), served.path().join("dst"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
 use rustix::io::Errno;
-use testfs::{Costs, SlowFs, each_fs, random_bytes, set_time_of};
+use testfs::{Costs, FuseFs, each_fs, random_bytes, set_time_of};
 
 use crate::{HAULAGE, cp, haulage_cp, leftovers};
 
@@ -353,7 +353,7 @@ const COUNTED: &str = "--engine=read_write:256K@2";
 /// A full disk may have space later.
 #[test]
 fn what_a_full_disk_ended_is_continued() {
-    let Some(full) = SlowFs::mount(Costs { full_after_writes: Some(100), ..Costs::default() })
+    let Some(full) = FuseFs::mount(Costs { full_after_writes: Some(100), ..Costs::default() })
     else {
         return;
     };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
-use testfs::{Costs, Lies, SlowFs, names_in, random_bytes, stderr};
+use testfs::{Costs, FuseFs, Lies, names_in, random_bytes, stderr};
 
 use crate::{cp, haulage_cp};
 
@@ -27,7 +27,7 @@ const ALL: &str = "flags of renames and links";
 const NEITHER: &str = "neither flags of renames nor links";
 
 /// Runs `test` in an empty file system with each set of abilities. What it copies from is elsewhere.
-fn each_server(costs: Costs, test: impl Fn(&str, &SlowFs)) {
+fn each_server(costs: Costs, test: impl Fn(&str, &FuseFs)) {
     for (what, no_rename_flags, no_hard_links) in [
         (ALL, false, None),
         ("no flags of renames", true, None),
@@ -36,7 +36,7 @@ fn each_server(costs: Costs, test: impl Fn(&str, &SlowFs)) {
         (NEITHER, true, Some(Errno::IO)),
     ] {
         let costs = Costs { no_rename_flags, no_hard_links, ..costs };
-        let Some(served) = SlowFs::mount(costs) else { return };
+        let Some(served) = FuseFs::mount(costs) else { return };
         test(what, &served);
     }
 }
@@ -54,7 +54,7 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
 fn a_name_that_is_stored_as_text_gets_a_whole_file_and_an_error() {
     let (_dir, src) = source(b"content");
     for options in ["-f", "--atomic", "--resume", "--atomic --durable"] {
-        let Some(served) = SlowFs::mount(Costs { stores_text: true, ..Costs::default() }) else {
+        let Some(served) = FuseFs::mount(Costs { stores_text: true, ..Costs::default() }) else {
             return;
         };
         let name = OsStr::from_bytes(b"no\xfftext");
@@ -76,7 +76,7 @@ fn a_name_that_is_stored_as_text_gets_a_whole_file_and_an_error() {
 fn a_lock_that_outlives_its_run_is_waited_for() {
     let (_dir, src) = source(b"content");
     for option in ["--atomic", "--resume"] {
-        let Some(served) = SlowFs::mount(Costs::default()) else { return };
+        let Some(served) = FuseFs::mount(Costs::default()) else { return };
         let left = served.path().join(".new.haulage-new");
         write(&left, "").expect("the file of a killed run");
         let locked = File::open(&left).expect("the file of a killed run");
@@ -245,7 +245,7 @@ fn a_file_that_its_owner_may_not_write_is_so_under_its_name() {
 fn a_file_that_another_host_has_removed_is_copied_anew() {
     let (_dir, src) = source(b"content");
     let costs = Costs { caches_for: Duration::from_secs(600), ..Costs::default() };
-    let Some(served) = SlowFs::mount(costs) else { return };
+    let Some(served) = FuseFs::mount(costs) else { return };
     let Some(elsewhere) = served.mount_again() else { return };
     for options in [&[][..], &["-f"], &["-a"], &["--atomic"], &["-a", "--atomic"], &["--resume"]] {
         let dst = served.path().join("f");
@@ -281,7 +281,7 @@ fn lists_of_nfs_that_are_modes_are_kept_as_modes() {
     let there = tempfile::tempdir().expect("a directory");
     for (who, is_mode) in [("OWNER@", true), ("EVERYONE@", true), ("user@domain", false)] {
         let costs = Costs { nfs4_acl: Some(nfs4_acl(who)), ..Costs::default() };
-        let Some(served) = SlowFs::mount(costs) else { return };
+        let Some(served) = FuseFs::mount(costs) else { return };
         write(served.path().join("f"), "content").expect("a file");
         set_permissions(served.path().join("f"), PermissionsExt::from_mode(0o640)).expect("a mode");
         for options in [&["-a"][..], &["-p"], &["-a", "--atomic"]] {
@@ -332,7 +332,7 @@ fn a_file_that_only_its_creator_may_read_is_verified() {
 #[test]
 fn every_engine_copies_what_short_reads_return() {
     let dir = tempfile::tempdir().expect("a directory");
-    let Some(served) = SlowFs::mount(Costs { direct_io: true, ..Costs::default() }) else { return };
+    let Some(served) = FuseFs::mount(Costs { direct_io: true, ..Costs::default() }) else { return };
     let content = random_bytes(300_000, 1);
     write(served.path().join("src"), &content).expect("a file");
     for read_bytes_max in [1000, 4096, 65_537] {

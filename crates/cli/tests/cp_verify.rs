@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use testfs::{
-    Aspects, FsKind, Lies, SlowFs, assert_equal_trees, each_fs, json_lines, names_in, random_bytes,
+    Aspects, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, names_in, random_bytes,
     set_time_of, stderr,
 };
 
@@ -26,7 +26,7 @@ fn a_wrong_byte_is_found_wherever_it_is() {
 /// Copies `src` in `dir` to a file system that stores a wrong byte at the offset, which must be found.
 fn check_wrong_byte(dir: &Path, src: &str, at: u64, options: &[&str]) {
     let lies = Lies { wrong_byte_at: Some(at), ..Lies::default() };
-    let Some(served) = SlowFs::with_source(Vec::new(), lies) else { return };
+    let Some(served) = FuseFs::with_source(Vec::new(), lies) else { return };
     let dst = served.path().join("made");
     let dst = dst.to_str().expect("a name");
     let output = cp(dir, &[options, &["--receipt=receipt", src, dst]].concat());
@@ -47,7 +47,7 @@ fn a_wrong_copy_replaces_nothing_and_leaves_no_partial_file() {
     {
         for name in ["old", "new"] {
             let lies = Lies { wrong_reread_at: Some(5 << 20), ..Lies::default() };
-            let Some(served) = SlowFs::with_source(content.clone(), lies) else { return };
+            let Some(served) = FuseFs::with_source(content.clone(), lies) else { return };
             let src = served.source();
             let src = src.to_str().expect("a name");
             let common = ["--verify", "--receipt=receipt", src, name];
@@ -257,7 +257,7 @@ fn a_hole_is_compared_with_the_data_of_the_other_file() {
 fn holes_of_a_fuse_file_system_are_read() {
     let content = random_bytes(300_000, 5);
     let faults = Lies { no_blocks: true, all_hole: true, ..Lies::default() };
-    let Some(faulty) = SlowFs::with_source(content.clone(), faults) else { return };
+    let Some(faulty) = FuseFs::with_source(content.clone(), faults) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (faulty.source(), dir.path().join("b"));
     sparse_file(&dst, content.len() as u64, &[]);

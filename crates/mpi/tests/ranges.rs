@@ -15,7 +15,7 @@ use haulage::options::{Destination, Options, Request};
 use haulage_mpi::transport::Transport;
 use in_process::{Threads, run_ranks};
 use rustix::io::Errno;
-use testfs::{Aspects, Costs, Lies, SlowFs, assert_equal_trees, random_bytes};
+use testfs::{Aspects, Costs, FuseFs, Lies, assert_equal_trees, random_bytes};
 
 const MIB: u64 = 1 << 20;
 
@@ -312,7 +312,7 @@ fn assert_told_once(failures: &[Diagnostic]) {
 #[test]
 fn a_range_that_fails_is_told_once_and_the_file_fails() {
     let faults = Lies { write_error: Some((70 * MIB, Errno::NOSPC)), ..Lies::default() };
-    let Some(store) = SlowFs::with_source(Vec::new(), faults) else { return };
+    let Some(store) = FuseFs::with_source(Vec::new(), faults) else { return };
     let failures = failures(&copy_into(store.path(), &with_jobs(1)));
     assert_told_once(&failures);
     assert!(failures.iter().any(|failure| matches!(failure, Diagnostic::Incomplete { .. })));
@@ -323,7 +323,7 @@ fn a_range_that_fails_is_told_once_and_the_file_fails() {
 #[test]
 fn a_full_disk_is_told_once_by_all_ranks_that_meet_it() {
     let costs = Costs { full_after_writes: Some(100), ..Costs::default() };
-    let Some(store) = SlowFs::mount(costs) else { return };
+    let Some(store) = FuseFs::mount(costs) else { return };
     let failures = failures(&copy_into(store.path(), &Options { atomic: true, ..with_jobs(1) }));
     assert_told_once(&failures);
     assert_eq!(testfs::names_in(store.path()), Vec::<String>::new(), "nothing stays");
@@ -334,7 +334,7 @@ fn a_wrong_byte_is_noticed_by_the_ranks_that_verify() {
     for at in [3 * MIB, 132 * MIB + 77] {
         let faults = Lies { wrong_byte_at: Some(at), ..Lies::default() };
         let options = Options { verify: true, ..with_jobs(1) };
-        let Some(store) = SlowFs::with_source(Vec::new(), faults) else { return };
+        let Some(store) = FuseFs::with_source(Vec::new(), faults) else { return };
         let done = copy_into(store.path(), &options);
         let failures = failures(&done);
         let [Diagnostic::Differs { at: found, .. }] = failures[..] else { panic!("{failures:?}") };

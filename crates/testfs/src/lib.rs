@@ -7,18 +7,16 @@
 //! systems for tests of ENOSPC.
 
 mod disk;
-mod lies;
-mod nodes;
+mod fuse_fs;
 mod program;
 mod scratch;
 mod served;
 mod skip;
-mod slow;
 mod terminal;
 mod tree;
 
 pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
-pub use lies::{LengthChange, Lies, WrongSize};
+pub use fuse_fs::{Costs, FuseFs, LengthChange, Lies, WrongSize};
 pub use program::{
     command, copy_program, documented_fields, handles, json, json_lines, measuring, names_in, only,
     set_time_of, stderr, stdout, wait_until,
@@ -26,7 +24,6 @@ pub use program::{
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs, small_fs_at};
 pub use served::ServedFs;
 pub use skip::{is_root, skip, test_name};
-pub use slow::{Costs, SlowFs};
 pub use terminal::{
     Screen, on_terminal, open_terminal, resize_terminal, without_control_sequences,
 };
@@ -39,4 +36,9 @@ pub fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; len];
     fastrand::Rng::with_seed(seed).fill(&mut bytes);
     bytes
+}
+
+/// An offset or a length as an index.
+fn offset_of(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("files of tests fit into memory")
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use testfs::{FsKind, Lies, SlowFs, WrongSize, random_bytes, small_fs};
+use testfs::{FsKind, FuseFs, Lies, WrongSize, random_bytes, small_fs};
 
 use crate::border::{Border, NO_ERRNO, What};
 
@@ -49,7 +49,7 @@ fn short_reads_lose_nothing_and_an_error_is_one() {
     let dst = home.path().join("dst");
     let check = |content: Vec<u8>, faults: Lies, errno: i32| {
         let what = format!("{faults:?}");
-        let Some(faulty) = SlowFs::with_source(content, faults) else { return };
+        let Some(faulty) = FuseFs::with_source(content, faults) else { return };
         for (border, copied) in calls() {
             let found = border.copy(copied, &faulty.source(), &dst);
             assert_eq!(found, errno, "{border:?}, {copied:?}, {what}");
@@ -79,7 +79,7 @@ fn an_error_of_the_destination_is_one() {
         (Lies { close_error: Some(rustix::io::Errno::DQUOT), ..Lies::default() }, 122),
     ] {
         let what = format!("{faults:?}");
-        let Some(faulty) = SlowFs::with_source(Vec::new(), faults) else { return };
+        let Some(faulty) = FuseFs::with_source(Vec::new(), faults) else { return };
         for (number, (border, copied)) in calls().enumerate() {
             let dst = faulty.path().join(number.to_string());
             assert_eq!(border.copy(copied, &src, &dst), errno, "{border:?}, {copied:?}, {what}");

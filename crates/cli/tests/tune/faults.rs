@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engines::profile::{Machine, Profile};
 use serde_json::Value;
-use testfs::{Costs, SlowFs, names_in, stdout};
+use testfs::{Costs, FuseFs, names_in, stdout};
 
 use crate::{Home, alone, stderr, text};
 
@@ -88,7 +88,7 @@ fn a_search_without_memory_leaves_nothing_behind() {
 #[test]
 fn a_full_disk_is_reported_and_stores_no_result() {
     let full = Costs { full_after_writes: Some(300), ..Costs::default() };
-    let Some(full) = SlowFs::mount(full) else { return };
+    let Some(full) = FuseFs::mount(full) else { return };
     let _alone = alone();
     let home = Home::new();
     let work = home.work();

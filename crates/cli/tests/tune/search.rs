@@ -17,7 +17,7 @@ use lab::tune::config::Config;
 use lab::tune::plan::{Plan, Planned};
 use lab::tune::record::Record;
 use serde_json::Value;
-use testfs::{Costs, SlowFs, names_in, stdout};
+use testfs::{Costs, FuseFs, names_in, stdout};
 
 use crate::{Home, alone, stderr, text, too_long};
 
@@ -66,7 +66,7 @@ const WRITE_TAKES: Duration = Duration::from_millis(1);
 fn tune_finds_a_better_variant_than_the_default_and_cp_uses_it() {
     let _alone = alone();
     let costs = Costs { write_time: WRITE_TAKES, direct_io: true, ..Costs::default() };
-    let Some(slow) = SlowFs::mount(costs) else { return };
+    let Some(slow) = FuseFs::mount(costs) else { return };
     let home = Home::new();
     let work = home.work();
     const SRC_BYTES: usize = 8 << 20;
@@ -184,7 +184,7 @@ fn enter(home: &Home, dirs: [&Path; 2], record: &Record) {
 
 /// Copies a file of so many bytes within the server with `options`. Returns the bytes that the server
 /// copied, and the output of --debug.
-fn copied_within(home: &Home, server: &SlowFs, bytes: usize, options: &[&str]) -> (u64, String) {
+fn copied_within(home: &Home, server: &FuseFs, bytes: usize, options: &[&str]) -> (u64, String) {
     let (src, dst) = (server.path().join("src"), server.path().join("dst"));
     let content = testfs::random_bytes(bytes, 1);
     fs::write(&src, &content).expect("written");
@@ -210,7 +210,7 @@ fn tune_finds_that_a_server_copies_by_itself() {
         served_mib_time: Some(Duration::from_micros(20)),
         ..Costs::default()
     };
-    let Some(server) = SlowFs::mount(costs) else { return };
+    let Some(server) = FuseFs::mount(costs) else { return };
     let home = Home::new();
     const SRC_BYTES: usize = 4 << 20;
     let copy = || copied_within(&home, &server, SRC_BYTES, &["--no-cache"]);
@@ -248,7 +248,7 @@ fn tune_finds_that_a_server_copies_by_itself() {
 fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     let _alone = alone();
     let costs = Costs { served_mib_time: Some(Duration::from_millis(25)), ..Costs::default() };
-    let Some(server) = SlowFs::mount(costs) else { return };
+    let Some(server) = FuseFs::mount(costs) else { return };
     let home = Home::new();
     const SRC_BYTES: usize = 20 << 20;
     let copy = || copied_within(&home, &server, SRC_BYTES, &[]);

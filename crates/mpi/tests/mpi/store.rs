@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::scratch;
 use crate::{assert_equal, messages, mpirun, run};
-use testfs::{Costs, SlowFs, random_bytes};
+use testfs::{Costs, FuseFs, random_bytes};
 
 /// A tree of files, directories and hard links between them, which a store can have.
 fn make_plain_tree(root: &Path) {
@@ -41,10 +41,10 @@ fn make_plain_tree(root: &Path) {
 
 /// mpirun of one rank for each of `mounts` of one store, which all call it `shared`. Each runs `before` there
 /// and then `haulage-mpi` with `args`.
-fn on_mounts(shared: &Path, mounts: &[SlowFs], before: &str, args: &str) -> Command {
+fn on_mounts(shared: &Path, mounts: &[FuseFs], before: &str, args: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_haulage-mpi");
     // Each rank enters a mount namespace in which the store has the same name.
-    let rank = |mount: &SlowFs| {
+    let rank = |mount: &FuseFs| {
         let script = format!(
             "mount --bind '{}' '{}' && cd '{}' && {before}; exec '{program}' {args}",
             mount.path().display(),
@@ -72,7 +72,7 @@ fn ranks_with_mounts_of_their_own_copy_one_tree() {
     }
     let latency = Duration::from_millis(1);
     let costs = Costs { latency, caches_for: Duration::from_secs(1), ..Costs::default() };
-    let Some(first) = SlowFs::mount(costs) else { return };
+    let Some(first) = FuseFs::mount(costs) else { return };
     let Some(second) = first.mount_again() else { return };
     make_plain_tree(&first.path().join("src"));
     let here = scratch();
@@ -99,8 +99,8 @@ fn ranks_with_mounts_of_their_own_copy_one_tree() {
 const STORE_FILES: usize = 8;
 
 /// A store on which each request takes 2 ms, with a tree `src` of that many directories.
-fn store(dirs: usize) -> Option<SlowFs> {
-    let store = SlowFs::mount(Costs { latency: Duration::from_millis(2), ..Costs::default() })?;
+fn store(dirs: usize) -> Option<FuseFs> {
+    let store = FuseFs::mount(Costs { latency: Duration::from_millis(2), ..Costs::default() })?;
     std::thread::scope(|scope| {
         for dir in 0..dirs {
             let dir = store.path().join(format!("src/{dir}"));
@@ -117,7 +117,7 @@ fn store(dirs: usize) -> Option<SlowFs> {
 }
 
 /// Seconds of a copy by that many ranks of one worker each. The start of the ranks is left out.
-fn seconds_on_the_store(store: &SlowFs, ranks: usize) -> f64 {
+fn seconds_on_the_store(store: &FuseFs, ranks: usize) -> f64 {
     let dst = format!("dst{ranks}");
     let seconds = seconds_of(store, ranks, &["cp", "-r", "--jobs=1", "src", &dst]);
     let contents = store.contents();
@@ -132,7 +132,7 @@ fn seconds_on_the_store(store: &SlowFs, ranks: usize) -> f64 {
 }
 
 /// Seconds of a command of the program without the start of the ranks.
-fn seconds_of(store: &SlowFs, ranks: usize, args: &[&str]) -> f64 {
+fn seconds_of(store: &FuseFs, ranks: usize, args: &[&str]) -> f64 {
     let timed = |args: &[&str]| {
         let start = Instant::now();
         let output = run(store.path(), ranks, args);
@@ -172,12 +172,12 @@ fn speed_up_on_a_slow_store() {
 }
 
 /// Mounts of one store, and a directory for [`on_mounts`]. `None` after a reported skip.
-fn mounts_of_a_store(costs: Costs, count: usize) -> Option<(Vec<SlowFs>, tempfile::TempDir)> {
+fn mounts_of_a_store(costs: Costs, count: usize) -> Option<(Vec<FuseFs>, tempfile::TempDir)> {
     if !testfs::is_root() {
         testfs::skip(&testfs::test_name(), "only root can mount");
         return None;
     }
-    let mut mounts = vec![SlowFs::mount(costs)?];
+    let mut mounts = vec![FuseFs::mount(costs)?];
     while mounts.len() < count {
         mounts.push(mounts[0].mount_again()?);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fastrand::Rng;
-use testfs::{Costs, LengthChange, Lies, SlowFs, WrongSize};
+use testfs::{Costs, FuseFs, LengthChange, Lies, WrongSize};
 
 use super::copies::each_below;
 use super::counts::Verdict;
@@ -174,7 +174,7 @@ fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
     let case = Case::new(cell.setting, seed(point)?);
     let dir = tempfile::tempdir_in(cell.place.path()).context("a directory")?;
     let costs = Costs { direct_io: case.direct_io, ..Costs::default() };
-    let served = SlowFs::mount(costs).context("no FUSE file system can be mounted")?;
+    let served = FuseFs::mount(costs).context("no FUSE file system can be mounted")?;
     let (src, dst) = match case.side {
         Source => (served.path().join("src"), dir.path().join("dst")),
         Destination => (dir.path().join("src"), served.path().join("dst")),

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use testfs::{FsKind, Lies, SlowFs, WrongSize, each_fs, random_bytes};
+use testfs::{FsKind, FuseFs, Lies, WrongSize, each_fs, random_bytes};
 use tree::{Options, Reflink};
 
 use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
@@ -99,7 +99,7 @@ fn a_page_in_memory_is_emptied_before_a_server_fills_it_in_parts() {
     let old = random_bytes(500, 2);
     let check = |faults: Lies, copied_bytes: usize, failures: u64| {
         let what = format!("{faults:?}");
-        let Some(faulty) = SlowFs::with_source(random_bytes(1000, 1), faults) else { return };
+        let Some(faulty) = FuseFs::with_source(random_bytes(1000, 1), faults) else { return };
         write(&dst, &old).expect("the old file");
         let recorder = Recorder::default();
         let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{XattrFlags, setxattr};
-use testfs::{Aspects, FsKind, Lies, SlowFs, WrongSize, assert_equal_trees, each_fs, random_bytes};
+use testfs::{Aspects, FsKind, FuseFs, Lies, WrongSize, assert_equal_trees, each_fs, random_bytes};
 use tree::{Existing, Follow, ModeRule, Options, Preserve, Reflink, Sparse};
 
 use crate::recorder::{Recorder, copy_exactly};
@@ -208,7 +208,7 @@ fn a_faulty_source_is_reported_in_the_same_words() {
         Lies { all_hole: true, no_blocks: true, ..Lies::default() },
         Lies { reads_change_times: true, ..Lies::default() },
     ] {
-        let Some(faulty) = SlowFs::with_source(content.clone(), faults.clone()) else { return };
+        let Some(faulty) = FuseFs::with_source(content.clone(), faults.clone()) else { return };
         let results = [true, false].map(|without_receipts| {
             let recorder = Recorder { without_receipts, ..Recorder::default() };
             let dst = home.path().join("dst");

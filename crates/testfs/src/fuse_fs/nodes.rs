@@ -7,6 +7,8 @@ use std::time::SystemTime;
 
 use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
 
+use crate::offset_of;
+
 /// The inodes of a file system.
 #[derive(Debug)]
 pub(crate) struct Nodes {
@@ -65,11 +67,6 @@ impl Change {
         atime: None,
         mtime: Some(TimeOrNow::Now),
     };
-}
-
-/// An offset or a length as an index.
-pub(crate) fn offset_of(bytes: u64) -> usize {
-    usize::try_from(bytes).expect("files of tests fit into memory")
 }
 
 /// Cuts a file off, or extends it by zeros. [`Vec::resize`] writes each of them by itself in a debug build,

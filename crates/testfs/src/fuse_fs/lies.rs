@@ -8,7 +8,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo};
 
-use crate::nodes::{Nodes, offset_of};
+use super::nodes::Nodes;
+use crate::offset_of;
 
 /// The lies and failures. The default is none.
 #[derive(Clone, Debug, Default)]
@@ -206,7 +207,7 @@ impl Liar {
             LengthChange::Truncated => len / 2,
             LengthChange::Grown => len + 5000,
         };
-        nodes.change(ino, crate::nodes::Change { size: Some(len), ..Default::default() });
+        nodes.change(ino, super::nodes::Change { size: Some(len), ..Default::default() });
     }
 
     pub(crate) fn read_hangs(&self, end: u64) -> bool {

@@ -1,232 +1,30 @@
-//! A FUSE file system of this process whose requests take a set time, so that a variant which is
-//! fast elsewhere is slow here, and which lies where it is told to ([`Lies`]).
+//! The requests of the kernel, and how they are answered.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    AccessFlags, BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr,
-    FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
-    RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
-    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    AccessFlags, BsdFileFlags, CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType,
+    Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::lies::{Liar, Lies};
-use crate::nodes::{Change, Node, Nodes, Owner, offset_of};
-use crate::skip::{skip, test_name};
+use super::lies::Liar;
+use super::nodes::{Change, Node, Nodes, Owner};
+use super::{Costs, Hanging, Store, lock};
+use crate::offset_of;
 
-/// The time of requests, and which requests are not supported. All others take only the round trip
-/// to this process.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Costs {
-    /// The time that each request is on its way, as to a server. Requests travel at the same time.
-    pub latency: Duration,
-    /// The time of each write, whatever its size. Writes wait for one another, unless there is a latency.
-    pub write_time: Duration,
-    /// The time for each MiB of a copy_file_range(2), which the file system serves itself. `None`
-    /// if it does not support the call.
-    pub served_mib_time: Option<Duration>,
-    /// Whether reads and writes bypass the page cache.
-    pub direct_io: bool,
-    /// Number of writes after which writes fail with ENOSPC, whatever statfs(2) reports.
-    pub full_after_writes: Option<u64>,
-    /// Renames with flags, such as RENAME_NOREPLACE, fail with EINVAL, as on many network file
-    /// systems.
-    pub no_rename_flags: bool,
-    /// Before the first such rename fails, a file with the new name is created, as by another
-    /// process. It contains its name.
-    pub rename_loses_race: bool,
-    /// Hard links fail with this error.
-    pub no_hard_links: Option<rustix::io::Errno>,
-    /// Names that differ in case are one name.
-    pub ignores_case: bool,
-    /// Names are stored as text, as UDF does: a file whose name was none is not found by that again.
-    pub stores_text: bool,
-    /// How long the kernel trusts names and attributes that it has seen, and that a name is missing.
-    /// A second mount of the same store may show what was true so long ago, as network file systems
-    /// do. Data is read again after each open(2).
-    pub caches_for: Duration,
-    /// The attribute `system.nfs4_acl` of each file, as clients of NFSv4 show it. Nothing can change it.
-    pub nfs4_acl: Option<&'static [u8]>,
-}
-
-/// A mounted file system. Dropping it unmounts it.
-#[derive(Debug)]
-pub struct SlowFs {
+/// Answers the requests of one mount.
+pub(super) struct Requests {
     costs: Costs,
-    session: Option<BackgroundSession>,
-    writes: Arc<AtomicU64>,
-    served_bytes: Arc<AtomicU64>,
-    nodes: Arc<Mutex<Nodes>>,
-    liar: Arc<Mutex<Liar>>,
-    hanging: Hanging,
-    dir: tempfile::TempDir,
-}
-
-/// Reads without a reply. `None` after they were made to fail; later ones fail at once. While a
-/// read hangs, the file system cannot be unmounted and the process cannot be killed.
-type Hanging = Arc<Mutex<Option<Vec<ReplyData>>>>;
-
-/// The name of the file of [`SlowFs::with_source`].
-const SOURCE: &str = "source";
-
-impl SlowFs {
-    /// Mounts an empty one. `None` after a reported skip, if nothing can be mounted.
-    ///
-    /// # Panics
-    /// If no directory can be created to mount it on.
-    #[must_use]
-    pub fn mount(costs: Costs) -> Option<SlowFs> {
-        let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let nodes = Nodes::new(costs.ignores_case, costs.stores_text);
-        let store = (Arc::new(Mutex::new(nodes)), Arc::default());
-        SlowFs::mount_store(costs, writes, served_bytes, store)
-    }
-
-    /// Mounts one with the file `source` of this content, of which it tells these lies, past the page
-    /// cache. `None` after a reported skip, if nothing can be mounted.
-    ///
-    /// # Panics
-    /// If no directory can be created to mount it on.
-    #[must_use]
-    pub fn with_source(content: Vec<u8>, lies: Lies) -> Option<SlowFs> {
-        let served = SlowFs::mount(Costs { direct_io: true, ..Costs::default() })?;
-        let (node, attrs) = (Node::File(content), (0o644, Owner::here()));
-        let mut nodes = served.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.add(INodeNo::ROOT, OsStr::new(SOURCE), node, attrs).expect("it is the first");
-        drop(nodes);
-        served.lie(lies);
-        Some(served)
-    }
-
-    /// Another mount of the same store, with caches of its own, as another host has it. `None` after a
-    /// reported skip.
-    ///
-    /// # Panics
-    /// If no directory can be created to mount it on.
-    #[must_use]
-    pub fn mount_again(&self) -> Option<SlowFs> {
-        let (writes, served_bytes) = (self.writes.clone(), self.served_bytes.clone());
-        let store = (self.nodes.clone(), self.liar.clone());
-        SlowFs::mount_store(self.costs, writes, served_bytes, store)
-    }
-
-    fn mount_store(
-        costs: Costs,
-        writes: Arc<AtomicU64>,
-        served_bytes: Arc<AtomicU64>,
-        (nodes, liar): (Arc<Mutex<Nodes>>, Arc<Mutex<Liar>>),
-    ) -> Option<SlowFs> {
-        let dir = tempfile::tempdir().expect("a directory");
-        let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
-        let slow = Slow {
-            costs,
-            hanging: hanging.clone(),
-            race_is_due: AtomicBool::new(costs.rename_loses_race),
-            writes: writes.clone(),
-            served_bytes: served_bytes.clone(),
-            nodes: nodes.clone(),
-            liar: Arc::clone(&liar),
-            in_creation: Mutex::default(),
-        };
-        let mut config = Config::default();
-        if !costs.latency.is_zero() {
-            config.n_threads = Some(TRAVELLING_MAX);
-        }
-        match fuser::spawn_mount(slow, dir.path(), &config) {
-            Ok(session) => {
-                let session = Some(session);
-                Some(SlowFs { costs, session, writes, served_bytes, nodes, liar, hanging, dir })
-            }
-            Err(error) => {
-                skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
-                None
-            }
-        }
-    }
-
-    /// The mount point.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    /// The path of the file of [`SlowFs::with_source`].
-    #[must_use]
-    pub fn source(&self) -> PathBuf {
-        self.path().join(SOURCE)
-    }
-
-    /// Whether a read waits for a reply that does not come.
-    #[must_use]
-    pub fn hangs(&self) -> bool {
-        let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
-        hanging.as_ref().is_some_and(|replies| !replies.is_empty())
-    }
-
-    /// Lies from now on. The default ends it.
-    pub fn lie(&self, lies: Lies) {
-        *self.liar.lock().unwrap_or_else(PoisonError::into_inner) = Liar::new(lies);
-    }
-
-    /// What it really has, by path: the content of each file, and `None` for a directory.
-    #[must_use]
-    pub fn contents(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).contents()
-    }
-
-    /// Number of inodes, with those that have no name and that a kernel still knows.
-    #[must_use]
-    pub fn inodes(&self) -> usize {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    /// Number of writes so far.
-    #[must_use]
-    pub fn writes(&self) -> u64 {
-        self.writes.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of served copy_file_range(2) calls so far.
-    #[must_use]
-    pub fn served_bytes(&self) -> u64 {
-        self.served_bytes.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for SlowFs {
-    fn drop(&mut self) {
-        // No request is held back any more.
-        self.lie(Lies::default());
-        let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner).take();
-        for reply in hanging.into_iter().flatten() {
-            reply.error(Errno::EIO);
-        }
-        // The directory can be removed only when nothing is mounted on it.
-        if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
-            // The kernel may release the last file shortly after its process has ended.
-            let detached = Command::new("umount").arg("-l").arg(self.path()).status();
-            if !detached.is_ok_and(|status| status.success()) {
-                eprintln!("{} stays mounted: {error}", self.path().display());
-            }
-        }
-    }
-}
-
-struct Slow {
-    costs: Costs,
+    store: Arc<Store>,
     hanging: Hanging,
     /// Whether the file of [`Costs::rename_loses_race`] is still to be created.
     race_is_due: AtomicBool,
-    writes: Arc<AtomicU64>,
-    served_bytes: Arc<AtomicU64>,
-    nodes: Arc<Mutex<Nodes>>,
-    liar: Arc<Mutex<Liar>>,
     /// The files that are open in the descriptors which created them.
     in_creation: Mutex<HashSet<INodeNo>>,
 }
@@ -234,15 +32,17 @@ struct Slow {
 /// The handle of a descriptor that created its file. Others have handle 0.
 const CREATOR: FileHandle = FileHandle(1);
 
-/// Requests that are on their way at the same time at most.
-const TRAVELLING_MAX: usize = 64;
-
 /// The free blocks of 4096 bytes that statfs(2) reports: 1 GiB.
 const BLOCKS: u64 = 1 << 18;
 
-impl Slow {
+impl Requests {
+    pub(super) fn new(costs: Costs, store: Arc<Store>, hanging: Hanging) -> Requests {
+        let race_is_due = AtomicBool::new(costs.rename_loses_race);
+        Requests { costs, store, hanging, race_is_due, in_creation: Mutex::default() }
+    }
+
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.store.nodes)
     }
 
     /// Waits until a request has arrived.
@@ -251,7 +51,7 @@ impl Slow {
     }
 
     fn liar(&self) -> MutexGuard<'_, Liar> {
-        self.liar.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.store.liar)
     }
 
     fn flags(&self) -> FopenFlags {
@@ -263,7 +63,7 @@ impl Slow {
     }
 
     fn in_creation(&self) -> MutexGuard<'_, HashSet<INodeNo>> {
-        self.in_creation.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.in_creation)
     }
 
     /// Ends a change of the hard links of a file.
@@ -298,7 +98,7 @@ fn reply_xattr(value: &[u8], size: u32, reply: ReplyXattr) {
     }
 }
 
-impl Filesystem for Slow {
+impl Filesystem for Requests {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.travel();
         let nodes = self.nodes();
@@ -541,7 +341,7 @@ impl Filesystem for Slow {
         }
         liar.change(&mut nodes, ino);
         if liar.read_hangs(offset + u64::from(size)) {
-            let mut hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut hanging = lock(&self.hanging);
             return match &mut *hanging {
                 Some(hanging) => hanging.push(reply),
                 None => reply.error(Errno::EIO),
@@ -570,7 +370,7 @@ impl Filesystem for Slow {
         reply: ReplyWrite,
     ) {
         self.travel();
-        let writes = self.writes.fetch_add(1, Ordering::Relaxed);
+        let writes = self.store.writes.fetch_add(1, Ordering::Relaxed);
         if self.costs.full_after_writes.is_some_and(|last| writes >= last) {
             return reply.error(Errno::ENOSPC);
         }
@@ -609,7 +409,7 @@ impl Filesystem for Slow {
             bytes.and_then(|bytes| nodes.write(ino_out, offset_out, &bytes).map(|()| bytes.len()));
         match written {
             Ok(bytes) => {
-                self.served_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.store.served_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
                 std::thread::sleep(mib_time.mul_f64(bytes as f64 / f64::from(1 << 20)));
                 reply.written(u32::try_from(bytes).expect("it is at most 1 GiB"));
             }
