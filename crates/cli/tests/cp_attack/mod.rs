@@ -13,6 +13,7 @@ mod outside;
 mod swapper;
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -24,8 +25,11 @@ use outside::{DIRECTORIES, SECRET, Seen, differences, find_secret, look, make_tr
 use swapper::Pair;
 use testfs::{FsKind, is_root, skip, test_name};
 
-/// Copies of each mode, when nobody asks for a certain number.
-const COPIES_EACH: usize = 20;
+/// Copies of each mode, when nobody asks for a certain number: as many as a mode has attacks.
+const COPIES_EACH: usize = 12;
+
+/// In fewer copies of a mode there may be no swap.
+const COPIES_FEW: usize = 10;
 
 /// A copy that takes longer waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,14 +104,20 @@ impl Tally {
     }
 }
 
-/// Makes `copies` copies in `mode` below `root`; `enough` escapes end it.
-fn attack_mode(program: &Program, root: &Path, mode: &Mode, copies: usize, enough: usize) -> Tally {
+/// Makes the copies with these numbers in `mode` below `root`; `enough` escapes end it.
+fn attack_mode(
+    program: &Program,
+    root: &Path,
+    mode: &Mode,
+    copies: Range<usize>,
+    enough: usize,
+) -> Tally {
     let victim = root.join("victim");
     make_tree(&victim, SECRET, true).expect("a tree outside");
     let attacks = mode.attacks();
     let mut tally = Tally::default();
     let mut before = look(&victim);
-    for number in 0..copies {
+    for number in copies {
         let attack = attacks[number % attacks.len()];
         let dir = root.join(number.to_string());
         attack_copy(program, &dir, &victim, mode, (attack, number), &mut tally);
@@ -256,14 +266,14 @@ fn extent() -> (&'static [FsKind], usize) {
 }
 
 /// Attacks all modes on one file system.
-fn attack_all(program: &Program, root: &Path, copies_each: usize) -> Tally {
+fn attack_all(program: &Program, root: &Path, copies: Range<usize>) -> Tally {
     let mut all = Tally::default();
     for (number, mode) in MODES.iter().enumerate() {
         let root = root.join(format!("mode-{number}"));
         fs::create_dir(&root).expect("a directory");
-        let tally = attack_mode(program, &root, mode, copies_each, usize::MAX);
+        let tally = attack_mode(program, &root, mode, copies.clone(), usize::MAX);
         // A few copies may be over before a link is in its place.
-        let few = tally.copies < COPIES_EACH / 2;
+        let few = tally.copies < COPIES_FEW;
         assert!(few || tally.swaps > 0, "{mode:?}: nothing was attacked");
         all.add(tally);
     }
@@ -287,8 +297,9 @@ fn nothing_outside_changes_or_is_copied() {
             let start = Instant::now();
             let root = scratch.path().join(format!("program-{number}"));
             fs::create_dir(&root).expect("a directory");
-            let copies_each = copies_each.div_ceil(programs.len());
-            let tally = attack_all(program, &root, copies_each);
+            // Together they make each attack.
+            let share = copies_each.div_ceil(programs.len());
+            let tally = attack_all(program, &root, number * share..(number + 1) * share);
             let Tally { copies, complaints, swaps, escapes } = &tally;
             let (modes, escaped, seconds) = (MODES.len(), escapes.len(), start.elapsed().as_secs());
             println!(
@@ -316,7 +327,7 @@ fn nothing_escapes_where_the_kernel_lacks_openat2() {
     let [_, Program::Command(haulage)] = Program::haulage() else { unreachable!("commands") };
     words.extend(haulage);
     let copies_each = extent().1.div_ceil(6);
-    let tally = attack_all(&Program::Command(words), dir.path(), copies_each);
+    let tally = attack_all(&Program::Command(words), dir.path(), 0..copies_each);
     println!("without openat2: {} copies, {} swaps", tally.copies, tally.swaps);
     assert!(tally.escapes.is_empty(), "{}", tally.escapes.join("\n"));
 }
@@ -332,7 +343,7 @@ fn a_naive_copier_is_caught() {
     for round in 0..20 {
         let root = dir.path().join(round.to_string());
         fs::create_dir(&root).expect("a directory");
-        let tally = attack_mode(&Program::Naive, &root, &MODES[0], 100, 10);
+        let tally = attack_mode(&Program::Naive, &root, &MODES[0], 0..100, 10);
         changed |= tally.escapes.iter().any(|escape| escape.contains("changed outside"));
         copied |= tally.escapes.iter().any(|escape| escape.contains("copied from outside"));
         if changed && copied {
