@@ -7,7 +7,7 @@ use std::process::Command;
 
 use testfs::{is_root, random_bytes, skip, stderr, test_name};
 
-use crate::{HAULAGE, calls, strace, with_faults};
+use crate::{HAULAGE, calls, cp, strace, with_faults};
 
 /// A copy without the attributes that could not be listed counts them as lost.
 #[test]
@@ -207,7 +207,7 @@ fn receipts_need_no_uname() {
 fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
-    for number in 0..300 {
+    for number in 0..100 {
         write(dir.path().join(format!("s/d/{number}")), "content").expect("a file");
     }
     std::fs::hard_link(dir.path().join("s/d/1"), dir.path().join("s/other")).expect("a link");
@@ -226,7 +226,7 @@ fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
                     "{what}"
                 );
                 let copied = std::fs::read_dir(dir.path().join("t/d")).expect("the copy").count();
-                assert_eq!(copied, 300, "{what}");
+                assert_eq!(copied, 100, "{what}");
                 std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
             }
         }
@@ -368,7 +368,7 @@ fn a_link_that_cannot_be_read_replaces_nothing() {
         let due = "cp: cannot read symbolic link 'd/d': Input/output error\n";
         assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{options:?}");
         assert_eq!(read_link(dir.join("d")).expect("it stays"), Path::new("t"), "{options:?}");
-        let Some(output) = with_faults(dir, &[], &args) else { return };
+        let output = cp(dir, &args);
         assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{options:?}");
         assert_eq!(read_link(dir.join("d")).expect("the copy"), Path::new("a"), "{options:?}");
         for name in ["d", "d~"] {
