@@ -1,5 +1,7 @@
 //! The text of `--help`.
 
+use report::columns::{wrapped, wrapped_behind};
+
 use crate::cp::flags::flag::{Flag, Origin};
 use crate::cp::flags::{gnu_in_help_order, own};
 
@@ -38,22 +40,22 @@ const NOTES: &[&str] = &[
 
 /// The text of `--help` for a program that was called as `called`, on a terminal of `columns` columns.
 pub(crate) fn text(called: &str, columns: usize) -> String {
-    let columns = columns.clamp(COLUMNS_MIN, COLUMNS);
+    let columns = columns.clamp(COLUMNS_MIN, COLUMNS) - 1;
     let mut text = String::new();
     for (index, synopsis) in SYNOPSES.iter().enumerate() {
         let begin = if index == 0 { "Usage:" } else { "  or: " };
         text.push_str(&format!("{begin} {called} {synopsis}\n"));
     }
-    text.push_str(&filled(SUMMARY, 0, columns));
+    text.push_str(&wrapped(SUMMARY, columns, ""));
     text.push('\n');
-    text.push_str(&filled(ARGUMENTS, 0, columns));
+    text.push_str(&wrapped(ARGUMENTS, columns, ""));
     text.push('\n');
     gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag, columns)));
     text.push_str(&format!("\n{OWN_HEADING}\n"));
     own().for_each(|flag| text.push_str(&entry(flag, columns)));
     for note in NOTES {
         text.push('\n');
-        text.push_str(&filled(note, 0, columns));
+        text.push_str(&wrapped(note, columns, ""));
     }
     text
 }
@@ -67,30 +69,12 @@ fn entry(flag: &Flag, columns: usize) -> String {
         (true, Origin::Own) => "    ",
     };
     let label = format!("{indent}{}", flag.label());
-    let help = filled(flag.help, TEXT_COLUMN, columns);
     // At least two blanks separate the columns.
     if label.len() + 2 <= TEXT_COLUMN {
-        format!("{label:<TEXT_COLUMN$}{}", help.trim_start())
+        wrapped_behind(&format!("{label:<TEXT_COLUMN$}"), flag.help, columns)
     } else {
-        format!("{label}\n{help}")
+        format!("{label}\n{}", wrapped_behind(&" ".repeat(TEXT_COLUMN), flag.help, columns))
     }
-}
-
-/// `text` in lines that start at column `indent` and are shorter than `columns`.
-fn filled(text: &str, indent: usize, columns: usize) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && indent + line.len() + 1 + word.len() > columns - 1 {
-            lines.push_str(&format!("{:indent$}{line}\n", ""));
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    format!("{lines}{:indent$}{line}\n", "")
 }
 
 #[cfg(test)]
