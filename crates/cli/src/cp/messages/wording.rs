@@ -31,6 +31,11 @@ fn quoted(name: &Path) -> Vec<u8> {
     quote::name(name)
 }
 
+/// The line for `words`, in which each `{}` stands for one of `names`.
+pub(crate) fn message(words: &str, names: &[&Path]) -> Vec<u8> {
+    line(&fill(&quoted, words, names))
+}
+
 fn line(words: &[u8]) -> Vec<u8> {
     [b"cp: ", words, b"\n"].concat()
 }
@@ -76,7 +81,7 @@ fn permission_letters(mode: u32) -> String {
 pub(crate) fn of_unwritten(unwritten_bytes: u64, dst: &Path) -> Vec<u8> {
     let amount = units::bytes(unwritten_bytes);
     let words = format!("{amount} are still being written to {{}}; sync -f {{}} waits for them");
-    line(&fill(&quoted, &words, &[dst, dst]))
+    message(&words, &[dst, dst])
 }
 
 /// The line for an announcement.

@@ -2,12 +2,12 @@
 //! `haulage::events::Receipt` (report/receipt.rs of the crate tree). docs/receipt.md describes the lines; a test compares it with
 //! this file.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,14 +19,13 @@ use serde_json::{Value, json};
 
 use crate::cp::job::Job;
 use crate::cp::messages::errno_name::errno_name;
-use crate::cp::messages::quote;
-use crate::cp::messages::wording;
+use crate::cp::messages::wording::{self, message};
 use crate::cp::receipt::part_file::{PartFile, directory_above, id_of, left_over};
 use crate::cp::receipt::rank_summary::JobSummary;
 
 /// The file that receipts go to. Workers share it; each writes whole lines.
 pub(crate) struct Receipts {
-    name: Vec<u8>,
+    name: PathBuf,
     file: Option<FileId>,
     began: SystemTime,
     out: Mutex<Out>,
@@ -46,7 +45,7 @@ enum Writer {
 }
 
 impl Receipts {
-    fn new(name: Vec<u8>, file: Option<FileId>, out: Writer, part: Option<PartFile>) -> Receipts {
+    fn new(name: PathBuf, file: Option<FileId>, out: Writer, part: Option<PartFile>) -> Receipts {
         let (out, began) = (Mutex::new(Out { writer: Some(out) }), SystemTime::now());
         Receipts { name, file, began, out, part }
     }
@@ -55,26 +54,25 @@ impl Receipts {
     ///
     /// # Errors
     /// The error line.
-    pub(crate) fn open(name: &OsStr, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
-        let quoted = quote::name(name);
-        let cannot = |error: &std::io::Error| cannot_open(&quoted, error);
-        let file = if name == "-" {
+    pub(crate) fn open(name: &Path, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
+        let cannot = |error: &std::io::Error| cannot_open(name, error);
+        let file = if name.as_os_str() == "-" {
             std::io::stdout().as_fd().try_clone_to_owned().map(File::from)
         } else {
             File::options().write(true).create(true).truncate(false).open(name)
         };
         let file = file.map_err(|error| cannot(&error))?;
-        if name != "-" {
+        if name.as_os_str() != "-" {
             // Truncated only if it is no operand: a source must not be lost.
             if operands.iter().any(|operand| is_same_file(&file, operand.as_ref())) {
-                return Err(is_operand(&quoted));
+                return Err(is_operand(name));
             }
             if identity(&file).is_some() {
                 file.set_len(0).map_err(|error| cannot(&error))?;
             }
         }
         let id = identity(&file);
-        Ok(Receipts::new(quoted, id, Writer::File(BufWriter::new(file)), None))
+        Ok(Receipts::new(name.to_owned(), id, Writer::File(BufWriter::new(file)), None))
     }
 
     /// Opens `name` for the receipts of all ranks of a job, on rank 0. A regular file is written under
@@ -84,44 +82,35 @@ impl Receipts {
     /// # Errors
     /// The error line.
     pub(crate) fn open_for_job(
-        name: &OsStr,
+        name: &Path,
         (sources, operands): (&[&Path], &[&Path]),
     ) -> Result<(Receipts, Vec<u8>), Vec<u8>> {
-        let path = Path::new(name);
-        let is_special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
-        if name == "-" || is_special {
+        let is_special = name.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if name.as_os_str() == "-" || is_special {
             return Ok((Receipts::open(name, operands)?, Vec::new()));
         }
-        let quoted = quote::name(name);
-        let is_it = |operand: &&Path| File::open(path).is_ok_and(|it| is_same_file(&it, operand));
+        let is_it = |operand: &&Path| File::open(name).is_ok_and(|it| is_same_file(&it, operand));
         if operands.iter().any(is_it) {
-            return Err(is_operand(&quoted));
+            return Err(is_operand(name));
         }
-        if let Some(source) = directory_above(path, sources) {
+        if let Some(source) = directory_above(name, sources) {
             // Only this rank would know the file that grows, and must not be copied.
-            let source = quote::name(source);
-            let why = [&b" is below "[..], &source, b", and cannot be the receipt\n"].concat();
-            return Err([b"cp: ", &quoted[..], &why].concat());
+            return Err(message("{} is below {}, and cannot be the receipt", &[name, source]));
         }
-        let left: Vec<u8> = left_over(path)
-            .iter()
-            .flat_map(|left| {
-                let left = quote::name(left);
-                [b"cp: ", &left[..], b" has the receipts of a job that did not end\n"].concat()
-            })
-            .collect();
-        let (part, file) = PartFile::create(path).map_err(|error| cannot_open(&quoted, &error))?;
+        let words = "{} has the receipts of a job that did not end";
+        let left = left_over(name).iter().flat_map(|left| message(words, &[left])).collect();
+        let (part, file) = PartFile::create(name).map_err(|error| cannot_open(name, &error))?;
         let id = part.replaced().or_else(|| identity(&file));
-        let (name, out) = (quote::name(part.path()), Writer::File(BufWriter::new(file)));
+        let (name, out) = (part.path().to_owned(), Writer::File(BufWriter::new(file)));
         Ok((Receipts::new(name, id, out, Some(part)), left))
     }
 
     /// The receipts of another rank, whose lines rank 0 writes to the file `name`.
-    pub(crate) fn of_rank(name: &OsStr, job: &Arc<dyn Job>) -> Receipts {
+    pub(crate) fn of_rank(name: &Path, job: &Arc<dyn Job>) -> Receipts {
         // If it exists before the job.
-        let found = Path::new(name).metadata().ok().filter(std::fs::Metadata::is_file);
+        let found = name.metadata().ok().filter(std::fs::Metadata::is_file);
         let id = found.as_ref().map(id_of);
-        Receipts::new(quote::name(name), id, Writer::Rank0(job.clone()), None)
+        Receipts::new(name.to_owned(), id, Writer::Rank0(job.clone()), None)
     }
 
     /// The file, if it is a regular one: a copy must not replace it.
@@ -174,16 +163,15 @@ impl Receipts {
             return Ok(());
         };
         if !has_ended {
-            return Err([b"cp: the receipts so far are in ", &self.name[..], b"\n"].concat());
+            return Err(message("the receipts so far are in {}", &[&self.name]));
         }
         let completed = part.complete(file.get_ref());
         if completed.is_err() {
             out.writer = None;
         }
         completed.map_err(|error| {
-            let words = words_of_error(&error);
-            let why = [b": ", words.as_bytes(), b"\n"].concat();
-            [b"cp: the receipts stay in ", &self.name[..], &why].concat()
+            let why = words_of_error(&error);
+            message(&format!("the receipts stay in {{}}: {why}"), &[&self.name])
         })
     }
 
@@ -194,8 +182,8 @@ impl Receipts {
 
     fn error_line(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
         result.map_err(|error| {
-            let words = words_of_error(&error);
-            [b"cp: error writing ", &self.name[..], b": ", words.as_bytes(), b"\n"].concat()
+            let why = words_of_error(&error);
+            message(&format!("error writing {{}}: {why}"), &[&self.name])
         })
     }
 
@@ -239,13 +227,12 @@ impl Out {
     }
 }
 
-fn cannot_open(quoted: &[u8], error: &std::io::Error) -> Vec<u8> {
-    let words = words_of_error(error);
-    [b"cp: cannot open ", quoted, b" for writing: ", words.as_bytes(), b"\n"].concat()
+fn cannot_open(name: &Path, error: &std::io::Error) -> Vec<u8> {
+    message(&format!("cannot open {{}} for writing: {}", words_of_error(error)), &[name])
 }
 
-fn is_operand(quoted: &[u8]) -> Vec<u8> {
-    [b"cp: ", quoted, b" is to be copied, and cannot be the receipt\n"].concat()
+fn is_operand(name: &Path) -> Vec<u8> {
+    message("{} is to be copied, and cannot be the receipt", &[name])
 }
 
 /// Device and inode of a regular file.

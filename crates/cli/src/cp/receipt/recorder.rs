@@ -1,6 +1,5 @@
 //! Records what was done with each entry, for `--receipt` and `--stats`.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +71,7 @@ impl Recorder {
         let sources: Vec<&Path> = request.sources.iter().map(AsRef::as_ref).collect();
         let operands: Vec<&Path> =
             sources.iter().copied().chain([AsRef::<Path>::as_ref(destination)]).collect();
-        let open = |name: &OsString| match job {
+        let open = |name: &Path| match job {
             None => Receipts::open(name, &operands),
             Some(job) if job.is_first() => {
                 let (receipts, left) = Receipts::open_for_job(name, (&sources, &operands))?;
@@ -83,7 +82,7 @@ impl Recorder {
             }
             Some(job) => Ok(Receipts::of_rank(name, job)),
         };
-        let receipts = reports.receipt.as_ref().map(open).transpose()?;
+        let receipts = reports.receipt.as_deref().map(Path::new).map(open).transpose()?;
         if receipts.is_none() && !reports.stats {
             return Ok(None);
         }
