@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
 use crate::docs::completions::Shell;
 use crate::terminal::{command, output};
@@ -24,25 +24,20 @@ use crate::terminal::{command, output};
 pub(crate) struct Args {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
-    shell: ShellName,
-}
+    shell: Shell,
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShellName {
-    Bash,
-    Zsh,
-    Fish,
+    /// The words of a line to complete, which the script passes
+    #[arg(last = true, hide = true)]
+    words: Vec<OsString>,
 }
 
 /// Runs the command. Exit status 1 if the script cannot be printed, 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>, script: fn(Shell) -> String) -> ExitCode {
+pub(crate) fn main(
+    arguments: Vec<OsString>,
+    completions: fn(Shell, Vec<OsString>) -> String,
+) -> ExitCode {
     command::run("completions", arguments, |args: &Args| {
-        let shell = match args.shell {
-            ShellName::Bash => Shell::Bash,
-            ShellName::Zsh => Shell::Zsh,
-            ShellName::Fish => Shell::Fish,
-        };
-        output::print(&script(shell))?;
+        output::print(&completions(args.shell, args.words.clone()))?;
         Ok(ExitCode::SUCCESS)
     })
 }

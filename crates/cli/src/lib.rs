@@ -29,9 +29,8 @@ mod version;
 
 use ::report::columns::{wrapped, wrapped_behind};
 pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
-use docs::completions::{self, Completed, Shell};
+use docs::completions::{self, Shell};
 use docs::roff::{filled, see_also};
-use docs::table::{Argument, Table};
 use docs::{of_clap, overview};
 use man_command::Page;
 use terminal::command::with_color;
@@ -92,7 +91,7 @@ static COMMANDS: &[Command] = &[
     Command {
         name: "cp",
         about: "copy files and trees, as GNU cp does",
-        main: |arguments| cp::main(arguments, completion_script),
+        main: |arguments| cp::main(arguments, completions),
         arguments: None,
     },
     Command {
@@ -116,16 +115,22 @@ static COMMANDS: &[Command] = &[
     Command {
         name: "completions",
         about: "print the completion script for a shell",
-        main: |arguments| completions_command::main(arguments, completion_script),
+        main: |arguments| completions_command::main(arguments, completions),
         arguments: Some(completions_command::Args::command),
     },
 ];
 
 impl Command {
-    fn table(&self) -> Table {
-        match self.arguments {
-            Some(arguments) => of_clap::table(self.name, with_color(arguments())),
-            None => cp::table(),
+    /// The command as completions read it.
+    fn clap_command(&self) -> clap::Command {
+        let command = self.arguments.map_or_else(cp::clap_command, |it| with_color(it()));
+        let command = command.name(self.name).about(self.about);
+        match self.name {
+            // The pages are those of the commands.
+            "man" => command.mut_arg("command", |arg| {
+                arg.value_parser(COMMANDS.iter().map(|it| it.name).collect::<Vec<_>>())
+            }),
+            _ => command,
         }
     }
 
@@ -151,21 +156,17 @@ fn pages() -> Vec<Page> {
     std::iter::once(overview).chain(COMMANDS.iter().map(Command::page)).collect()
 }
 
-/// The script that completes haulage and its commands.
-fn completion_script(shell: Shell) -> String {
-    let tables: Vec<Table> = COMMANDS
-        .iter()
-        .map(|command| match command.name {
-            // The pages are those of the commands.
-            "man" => Table { operands: command_names(), ..command.table() },
-            _ => command.table(),
-        })
-        .collect();
-    completions::script(shell, Completed::Haulage(&tables))
-}
-
-fn command_names() -> Argument {
-    Argument::Words(COMMANDS.iter().map(|command| command.name.to_owned()).collect())
+/// The script by which `shell` completes the program as it was called, or what completes the last of
+/// `words`.
+fn completions(shell: Shell, words: Vec<OsString>) -> String {
+    if cp::is_called_cp() {
+        return completions::text(shell, cp::clap_command(), "--generate=", words);
+    }
+    let haulage = clap::Command::new("haulage")
+        .disable_help_subcommand(true)
+        .version(version::VERSION)
+        .subcommands(COMMANDS.iter().map(Command::clap_command));
+    completions::text(shell, haulage, "completions ", words)
 }
 
 /// What a process does at its start, for a panic and for the end of memory.
@@ -184,7 +185,7 @@ pub fn run() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // A link or copy of this program that is named cp acts as cp.
     if args.first().is_some_and(|name| cp::is_cp(name)) {
-        return cp::main(args.split_off(1), completion_script);
+        return cp::main(args.split_off(1), completions);
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
         // The processes that an experiment starts. It is not meant for users.

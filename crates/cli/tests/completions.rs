@@ -1,6 +1,6 @@
 //! The completion scripts in the shells that they are for, where these are found.
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,6 +10,8 @@ use testfs::{skip, test_name};
 fn run(shell: &[&str], dir: &Path, script: &str) -> Option<String> {
     let mut command = Command::new(shell[0]);
     command.args(&shell[1..]).arg(script).current_dir(dir).env("HOME", dir).env("LC_ALL", "C");
+    let path = std::env::var("PATH").expect("a path");
+    command.env("PATH", format!("{}:{path}", dir.join(BIN).display()));
     let Ok(output) = command.output() else {
         skip(&test_name(), &format!("there is no {} here", shell[0]));
         return None;
@@ -18,6 +20,9 @@ fn run(shell: &[&str], dir: &Path, script: &str) -> Option<String> {
     assert!(output.status.success() && complaints.is_empty(), "{script}\n{complaints}");
     Some(String::from_utf8(output.stdout).expect("text"))
 }
+
+/// The directory with the program, under the names by which it is called.
+const BIN: &str = ".bin";
 
 /// A directory with some files, and the script for `shell` in it.
 fn directory(called: &str, shell: &str) -> tempfile::TempDir {
@@ -33,8 +38,11 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
         std::fs::create_dir_all(dir.path().join(name)).expect("a directory");
         std::fs::write(dir.path().join(name).join(file), "").expect("a file");
     }
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg0(called);
+    std::fs::create_dir(dir.path().join(BIN)).expect("a directory");
+    for name in CALLED {
+        symlink(env!("CARGO_BIN_EXE_haulage"), dir.path().join(BIN).join(name)).expect("a link");
+    }
+    let mut command = testfs::command(dir.path().join(BIN).join(called));
     match called {
         "haulage" => command.args(["completions", shell]),
         _ => command.arg(format!("--generate={shell}")),
@@ -56,7 +64,7 @@ const BASH: &[(&str, &str)] = &[
         "haulage|",
         "race bench certify compare report tune cp engines doctor man completions --help --version",
     ),
-    ("haulage|race|--sta", "--state="),
+    ("haulage|race|--sta", "--state"),
     ("haulage|race|--state|=|w", "warm"),
     ("haulage|race|--state|c", "cold"),
     ("haulage|race|--engines|=|copy", "copy_file_range"),
@@ -85,7 +93,7 @@ const BASH: &[(&str, &str)] = &[
     ("haulage|man|ce", "certify"),
     ("haulage|completions|", "bash zsh fish"),
     ("haulage|cp|--engine|copy", "copy_file_range"),
-    ("haulage|cp|--spa", "--sparse="),
+    ("haulage|cp|--spa", "--sparse"),
     ("haulage|cp|--sparse|=|a", "auto always"),
     ("haulage|cp|--sparse|=", "never auto always"),
     ("haulage|cp|--sparse|n", "never"),
@@ -99,6 +107,7 @@ const BASH: &[(&str, &str)] = &[
     ("haulage|cp|--target-directory|=|some", "somewhere"),
     ("haulage|cp|-a|some", "some file something somewhere"),
     ("haulage|cp|--|pat", "patterns"),
+    ("haulage|race|--state|=|s", ""),
     ("haulage|cp|--|--spa", ""),
     ("haulage|cp|--generate|=|", "man bash zsh fish"),
     ("cp|--no-ca", "--no-cache"),
@@ -112,14 +121,15 @@ fn bash_completes_options_words_and_files() {
     for (line, due) in BASH {
         let words: Vec<_> = line.split('|').collect();
         let dir = &dirs[usize::from(words[0] == CALLED[1])];
-        let (last, function) = (words.len() - 1, words[0].replace("cp", "haulage_command_cp"));
+        let last = words.len() - 1;
         let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
         let script = format!(
             "source ./script; complete -p {} > registered\n\
              COMP_WORDS=({}); COMP_CWORD={last}\n\
-             _{function} '{}' '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+             _haulage_{} '{}' '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             words[0],
             quoted.join(" "),
+            words[0],
             words[0],
             words[last],
             words[last - 1],
@@ -188,16 +198,16 @@ fn zsh_takes_the_script_and_completes_by_it() {
         ("haulage", "haulage race --state=c", "--state=cold"),
         ("haulage", "haulage race --engines=sendfile,spl", "--engines=sendfile,splice"),
         ("haulage", "haulage bench clo", "closson-2007"),
-        ("haulage", "haulage bench --resume=ru", "--resume=runs/first/"),
+        ("haulage", "haulage bench --resume=ru", "--resume=runs/first"),
         ("haulage", "haulage bench engines --part=wa", "--part=warm"),
         ("haulage", "haulage bench --part overw", "overwritten"),
         ("haulage", "haulage bench own.toml --part se", "second"),
-        ("haulage", "haulage compare kept ru", "runs/first/"),
+        ("haulage", "haulage compare kept ru", "runs/first"),
         ("haulage", "haulage report pat", "patterns"),
         ("haulage", "haulage tune somew", "somewhere/"),
         ("haulage", "haulage man ce", "certify"),
         ("haulage", "haulage completions z", "zsh"),
-        ("haulage", "haulage cp --spa", "--sparse="),
+        ("haulage", "haulage cp --spa", "--sparse"),
         ("haulage", "haulage cp --sparse=ne", "--sparse=never"),
         ("haulage", "haulage cp --preserve=mode,ti", "--preserve=mode,timestamps"),
         ("haulage", "haulage cp --ignore-file=pa", "--ignore-file=patterns"),
@@ -226,8 +236,7 @@ fn zsh_takes_the_script_and_completes_by_it() {
         let Some(noted) = run(&["zsh", "-f", "-c"], dir.path(), &script) else { return };
         assert_eq!(noted.lines().count(), lines.len(), "{noted}");
         for (noted, (_, line, due)) in noted.lines().zip(lines) {
-            // A comma for the next word goes away again with the key that follows.
-            let last = noted.trim_end().trim_end_matches(',').rsplit(' ').next();
+            let last = noted.trim_end().rsplit(' ').next();
             assert_eq!(last, Some(*due), "{line}");
         }
     }

@@ -34,11 +34,11 @@ mod values;
 
 use command_line::{Command, CopyCommand};
 use console::{Console, ConsoleOptions, OutputError, ShownProgress};
-pub(crate) use docs::table::table;
+pub(crate) use docs::clap_command::clap_command;
 use docs::{help, man};
 use environment::Environment;
 use interrupt::Interrupts;
-pub(crate) use invocation::is_cp;
+pub(crate) use invocation::{is_called_cp, is_cp};
 pub use job::{Collector, Ended, Job, OtherRanks};
 use messages::sink::{self, put};
 use messages::usage_error::UsageError;
@@ -46,26 +46,27 @@ use progress::scan;
 use receipt::recorder::Recorder;
 use values::Generated;
 
-use crate::docs::completions::{Completed, Shell, script};
+use crate::docs::completions::Shell;
 use crate::last_words;
 use crate::terminal::output;
 use crate::version;
 
-/// Runs `cp` with the arguments after the command's name. `completions` returns the script for all of
-/// haulage.
-pub(crate) fn main(arguments: Vec<OsString>, completions: fn(Shell) -> String) -> ExitCode {
+/// Runs `cp` with the arguments after the command's name. `completions` returns the script for a shell,
+/// or what completes the last of the words.
+pub(crate) fn main(
+    arguments: Vec<OsString>,
+    completions: fn(Shell, Vec<OsString>) -> String,
+) -> ExitCode {
     let mut warn = |warning: &'static str| put(warning.as_bytes());
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Help) => print(&help::text(&invocation::in_full(), output::columns())),
         Ok(Command::Version) => print(&version::text("cp (haulage)")),
         Ok(Command::Generate(Generated::Man)) => {
-            print(&if invocation::is_called_cp() { man::page(true, &[]) } else { page() })
+            print(&if is_called_cp() { man::page(true, &[]) } else { page() })
         }
         Ok(Command::Generate(Generated::Completions(shell))) => {
-            print(&match invocation::is_called_cp() {
-                true => script(shell, Completed::Program(&table())),
-                false => completions(shell),
-            })
+            let words = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+            print(&completions(shell, words))
         }
         Ok(Command::Copy(command)) => copy(*command, None),
         Err(error) => {

@@ -1,231 +1,159 @@
-//! Completions for shells, written from the tables of options.
+//! Completion in shells: a script for each, which asks the program what may stand at the cursor.
 
-use super::table::{Argument, OptionRow, Table};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{Arg, Command, ValueEnum};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
+use engines::ENGINES;
+use lab::experiment::library::{BUILT_IN, BuiltIn};
+use lab::run_dir::files::SAMPLES;
+use toml_edit::DocumentMut;
+
+use super::of_clap::phrase;
 
 /// A shell that has completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shell {
-    /// GNU Bash.
     Bash,
-    /// The Z shell.
     Zsh,
-    /// The friendly interactive shell.
     Fish,
 }
 
-/// What is completed.
-#[derive(Clone, Copy)]
-pub(crate) enum Completed<'t> {
-    /// A command that is a program of its own.
-    Program(&'t Table),
-    /// `haulage` with its commands.
-    Haulage(&'t [Table]),
+/// The tag of a candidate that stands for the names of files, which the shell completes itself.
+const FILE: &str = "file";
+
+/// The tag of a candidate that stands for the names of directories.
+const DIRECTORY: &str = "directory";
+
+/// What `program` prints for `shell`: without `words` the script, which calls the program with the
+/// arguments `call` and the words of a line up to the cursor; else the answer to such a call.
+pub(crate) fn text(shell: Shell, program: Command, call: &str, words: Vec<OsString>) -> String {
+    if !words.is_empty() {
+        return answer(shell, program, words);
+    }
+    let script = match shell {
+        Shell::Bash => include_str!("completions/bash"),
+        Shell::Zsh => include_str!("completions/zsh"),
+        Shell::Fish => include_str!("completions/fish"),
+    };
+    script.replace("@NAME@", program.get_name()).replace("@CALL@", call)
 }
 
-/// The script that has `shell` complete this.
-pub(crate) fn script(shell: Shell, completed: Completed<'_>) -> String {
+/// A line with [`FILE`], [`DIRECTORY`] or nothing, then a line for each candidate for the last word.
+fn answer(shell: Shell, program: Command, words: Vec<OsString>) -> String {
+    let last = words.len() - 1;
+    let current = words[last].to_string_lossy().into_owned();
+    let is_option = current.starts_with('-') && !words[..last].iter().any(|word| word == "--");
+    let is_command = last == 1 && program.has_subcommands();
+    let mut program = with_values(program, &words.clone().into());
+    let candidates = complete(&mut program, words, last, None).unwrap_or_default();
+    let (mut kind, mut lines) = ("", String::new());
+    for candidate in &candidates {
+        let value = candidate.get_value().to_string_lossy();
+        // clap offers options among operands. They would hide the names of files.
+        if value.starts_with('-') != is_option && !is_command {
+            continue;
+        }
+        match candidate.get_tag().map(ToString::to_string).as_deref() {
+            Some(FILE) => kind = FILE,
+            Some(DIRECTORY) => kind = DIRECTORY,
+            _ if value.starts_with(&current) => lines.push_str(&line(shell, &value, candidate)),
+            _ => {}
+        }
+    }
+    format!("{kind}\n{lines}")
+}
+
+fn line(shell: Shell, value: &str, candidate: &CompletionCandidate) -> String {
+    let help = candidate.get_help().map(|help| phrase(&help.to_string())).unwrap_or_default();
     match shell {
-        Shell::Bash => bash(completed),
-        Shell::Zsh => zsh(completed),
-        Shell::Fish => fish(completed),
+        Shell::Bash => format!("{value}\n"),
+        Shell::Zsh => format!("{}:{help}\n", value.replace(':', "\\:")),
+        Shell::Fish => format!("{value}\t{help}\n"),
     }
 }
 
-fn tables(completed: Completed<'_>) -> &[Table] {
-    match completed {
-        Completed::Program(table) => std::slice::from_ref(table),
-        Completed::Haulage(tables) => tables,
-    }
+/// `command` with what completes the values of its arguments and of those of its subcommands.
+fn with_values(command: Command, line: &Arc<[OsString]>) -> Command {
+    command.mut_args(|arg| with_value(arg, line)).mut_subcommands(|it| with_values(it, line))
 }
 
-fn names(tables: &[Table]) -> String {
-    tables.iter().map(|table| table.name).collect::<Vec<_>>().join(" ")
-}
-
-/// The arguments of the shells' functions that complete parts: an experiment, its parts.
-fn parts_of(experiments: &[(String, Vec<String>)]) -> String {
-    let pair = |(name, parts): &(String, Vec<String>)| format!(" {name} \"{}\"", parts.join(" "));
-    experiments.iter().map(pair).collect()
-}
-
-/// In single quotes, for all three shells: fish alone knows a backslash in them.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-fn bash(completed: Completed<'_>) -> String {
-    let mut script = include_str!("completions/common.bash").to_owned();
-    tables(completed).iter().for_each(|table| script.push_str(&bash_function(table)));
-    script.push_str(&match completed {
-        Completed::Program(Table { name, .. }) => {
-            format!("complete -F _haulage_command_{name} {name}\n")
+/// `arg` with what completes it. clap knows the values of an enum; others are known by their name in
+/// the help.
+fn with_value(arg: Arg, line: &Arc<[OsString]>) -> Arg {
+    let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+    match name.as_deref().unwrap_or_default() {
+        "FILE" | "PATH" | "SRC" => {
+            arg.add(ArgValueCompleter::new(|_: &OsStr| vec![by_shell(FILE)]))
         }
-        Completed::Haulage(tables) => {
-            include_str!("completions/haulage.bash").replace("@COMMANDS@", &names(tables))
+        "DIR" | "DSTDIR" | "DIRECTORY" => {
+            arg.add(ArgValueCompleter::new(|_: &OsStr| vec![by_shell(DIRECTORY)]))
         }
-    });
-    script
-}
-
-fn bash_function(table: &Table) -> String {
-    let mut options = Vec::new();
-    let (mut joined, mut apart) = (String::new(), String::new());
-    for row in &table.options {
-        let takes = row.argument != Argument::None;
-        for name in row.spellings() {
-            // An argument that may be left out has to be joined, and the second of two is apart.
-            let needs = takes && !row.optional && row.metavars.len() == 1 && name.starts_with("--");
-            options.push(if needs { format!("{name}=") } else { name });
+        "RUN" | "FIRST" | "SECOND" | "A" => arg.add(ArgValueCompleter::new(runs)),
+        // A variant begins with the name of its engine.
+        "VARIANT" => arg.add(ArgValueCandidates::new(engines)),
+        "LIST" => arg.add(ArgValueCandidates::new(engines)).value_delimiter(','),
+        "EXPERIMENT" => arg.add(ArgValueCompleter::new(experiments)),
+        "PART" => {
+            let line = line.clone();
+            arg.add(ArgValueCandidates::new(move || parts(&line)))
         }
-        if takes {
-            let pattern = row.spellings().join("|");
-            let arm = format!("            {pattern}) {}; return ;;\n", bash_action(&row.argument));
-            joined.push_str(&arm);
-            if !row.optional {
-                apart.push_str(&arm);
-            }
-        }
-    }
-    include_str!("completions/command.bash")
-        .replace("@NAME@", table.name)
-        .replace("@OPTIONS@", &options.join(" "))
-        .replace("@OPERANDS@", &bash_action(&table.operands))
-        .replace("@JOINED@", joined.trim_end())
-        .replace("@APART@", apart.trim_end())
-}
-
-fn bash_action(argument: &Argument) -> String {
-    match argument {
-        Argument::None | Argument::Anything => String::from(":"),
-        Argument::File => String::from("_haulage_files -f"),
-        Argument::Directory => String::from("_haulage_files -d"),
-        Argument::Run => String::from("_haulage_runs"),
-        Argument::Words(words) => format!("_haulage_words '{}'", words.join(" ")),
-        Argument::Part(experiments) => format!("_haulage_parts{}", parts_of(experiments)),
-        Argument::WordsOrFile(words) => format!("_haulage_words_or_files '{}'", words.join(" ")),
-        Argument::List(words) => format!("_haulage_list '{}'", words.join(" ")),
+        _ => arg,
     }
 }
 
-fn zsh(completed: Completed<'_>) -> String {
-    let functions: String = tables(completed).iter().map(zsh_function).collect();
-    let common = include_str!("completions/common.zsh");
-    match completed {
-        Completed::Program(Table { name, .. }) => {
-            let register = format!("compdef _haulage_command_{name} {name}\n");
-            format!("#compdef {name}\n{common}{functions}\n{register}")
-        }
-        Completed::Haulage(tables) => {
-            let register = include_str!("completions/haulage.zsh");
-            let register = register.replace("@COMMANDS@", &names(tables));
-            format!("#compdef haulage\n{common}{functions}{register}")
-        }
+/// The candidate that has the shell complete names of files or directories.
+fn by_shell(tag: &'static str) -> CompletionCandidate {
+    CompletionCandidate::new("").tag(Some(tag.into()))
+}
+
+fn engines() -> Vec<CompletionCandidate> {
+    ENGINES.iter().map(|engine| engine.name.into()).collect()
+}
+
+fn experiments(_: &OsStr) -> Vec<CompletionCandidate> {
+    let built_in = BUILT_IN.iter().map(|built_in| built_in.name.into());
+    built_in.chain([by_shell(FILE)]).collect()
+}
+
+/// The parts of the experiments on the line, else of all.
+fn parts(line: &[OsString]) -> Vec<CompletionCandidate> {
+    let mut parts: BTreeSet<String> = line.iter().flat_map(parts_of).collect();
+    if parts.is_empty() {
+        parts = BUILT_IN.iter().flat_map(|built_in| parts_in(built_in.text)).collect();
     }
+    parts.into_iter().map(CompletionCandidate::from).collect()
 }
 
-fn zsh_function(table: &Table) -> String {
-    let mut specs: Vec<String> = table.options.iter().flat_map(zsh_specs).collect();
-    if let Some(action) = zsh_action(&table.operands, "operand") {
-        specs.push(format!("*:operand:{action}"));
+fn parts_of(word: &OsString) -> Vec<String> {
+    let is_file = Path::new(word).extension().is_some_and(|extension| extension == "toml");
+    let text = is_file.then(|| std::fs::read_to_string(word).ok()).flatten();
+    let built_in = word.to_str().and_then(BuiltIn::by_name);
+    text.as_deref().or(built_in.map(|it| it.text)).map(parts_in).unwrap_or_default()
+}
+
+/// The names of parts in the text of an experiment, which need not be right in all else.
+fn parts_in(text: &str) -> Vec<String> {
+    let document = text.parse::<DocumentMut>().unwrap_or_default();
+    let parts = document.get("part").and_then(|part| part.as_array_of_tables());
+    let names = parts.into_iter().flatten().filter_map(|part| part.get("name")?.as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// Run directories below the word so far, and in runs/, where they are made; else files.
+fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
+    let begun = current.to_string_lossy();
+    let dir = begun.rfind('/').map_or("", |end| &begun[..=end]);
+    let entries = |dir| std::fs::read_dir(Path::new(".").join(dir)).into_iter().flatten().flatten();
+    let paths = |dir| entries(dir).map(move |entry| Path::new(dir).join(entry.file_name()));
+    let paths = paths(dir).chain(paths("runs/")).filter(|path| path.join(SAMPLES).is_file());
+    let mut runs: BTreeSet<_> = paths.collect();
+    runs.retain(|path| path.to_string_lossy().starts_with(&*begun));
+    if runs.is_empty() {
+        return vec![by_shell(FILE)];
     }
-    let specs: String = specs.iter().map(|spec| format!(" \\\n        {}", quoted(spec))).collect();
-    format!("\n_haulage_command_{}() {{\n    _arguments -s -S{specs}\n}}\n", table.name)
-}
-
-/// A specification for each spelling.
-fn zsh_specs(row: &OptionRow) -> Vec<String> {
-    // In a description a bracket or a colon would end it.
-    let help = row.help.replace('[', "\\[").replace(']', "\\]").replace(':', "\\:");
-    let arguments: String = row
-        .metavars
-        .iter()
-        .filter_map(|name| Some(format!(":{name}:{}", zsh_action(&row.argument, name)?)))
-        .collect();
-    let spec = |name: String| {
-        let is_long = name.starts_with("--");
-        let (mark, arguments) = match (row.metavars.len(), row.optional) {
-            (0, _) => ("", String::new()),
-            // The letter of such an option takes none.
-            (_, true) if !is_long => ("", String::new()),
-            (_, true) => ("=-", format!(":{arguments}")),
-            (1, false) if is_long => ("=", arguments.clone()),
-            (1, false) => ("+", arguments.clone()),
-            (_, false) => ("", arguments.clone()),
-        };
-        format!("*{name}{mark}[{help}]{arguments}")
-    };
-    row.spellings().into_iter().map(spec).collect()
-}
-
-fn zsh_action(argument: &Argument, metavar: &str) -> Option<String> {
-    Some(match argument {
-        Argument::None => return None,
-        Argument::File => String::from("_files"),
-        Argument::Directory => String::from("_files -/"),
-        Argument::Run => String::from("_haulage_runs"),
-        Argument::Words(words) => format!("({})", words.join(" ")),
-        Argument::Part(experiments) => format!("{{_haulage_parts{}}}", parts_of(experiments)),
-        Argument::WordsOrFile(words) => format!("{{compadd -- {}; _files}}", words.join(" ")),
-        Argument::List(words) => format!("_values -s , {metavar} {}", words.join(" ")),
-        Argument::Anything => String::from(" "),
-    })
-}
-
-fn fish(completed: Completed<'_>) -> String {
-    match completed {
-        Completed::Program(table) => fish_lines(table, &format!("complete -c {}", table.name)),
-        Completed::Haulage(tables) => {
-            let mut script = include_str!("completions/common.fish").to_owned();
-            script.push_str(&format!(
-                "complete -c haulage -n __fish_use_subcommand -x -a '{}'\n\
-                 complete -c haulage -n __fish_use_subcommand -s h -l help -d 'list the commands'\n\
-                 complete -c haulage -n __fish_use_subcommand -s V -l version -d 'which haulage this is'\n",
-                names(tables)
-            ));
-            for table in tables {
-                let begin = format!("complete -c haulage -n '__haulage_is {}'", table.name);
-                script.push_str(&fish_lines(table, &begin));
-            }
-            script
-        }
-    }
-}
-
-fn fish_lines(table: &Table, begin: &str) -> String {
-    let mut script = String::new();
-    // Files are what fish completes by default.
-    if table.operands != Argument::File {
-        let operands = fish_action(&table.operands, false).replace(" -x", " -f");
-        script.push_str(&format!("{begin}{operands}\n"));
-    }
-    for row in &table.options {
-        let shorts = row.shorts.iter().map(|letter| format!(" -s {letter}"));
-        let names: String =
-            shorts.chain(row.longs.iter().map(|name| format!(" -l {name}"))).collect();
-        let action = match row.argument {
-            Argument::None => String::new(),
-            ref argument => fish_action(argument, row.optional),
-        };
-        let help = row.help.replace('\\', "\\\\").replace('\'', "\\'");
-        script.push_str(&format!("{begin}{names}{action} -d '{help}'\n"));
-    }
-    script
-}
-
-fn fish_action(argument: &Argument, optional: bool) -> String {
-    let (needs, words) = match argument {
-        Argument::None => (" -x", None),
-        Argument::File => (" -r -F", None),
-        Argument::Directory => (" -x", Some("(__fish_complete_directories)".to_owned())),
-        Argument::Run => (" -x", Some("(__haulage_runs)".to_owned())),
-        Argument::Words(words) => (" -x", Some(words.join(" "))),
-        Argument::Part(experiments) => {
-            (" -x", Some(format!("(__haulage_parts{})", parts_of(experiments))))
-        }
-        Argument::WordsOrFile(words) => ("", Some(words.join(" "))),
-        Argument::List(words) => (" -x", Some(format!("(__fish_append , {})", words.join(" ")))),
-        Argument::Anything => (" -x", None),
-    };
-    let needs = if optional { "" } else { needs };
-    words.map_or(needs.to_owned(), |words| format!("{needs} -a '{words}'"))
+    runs.into_iter().map(CompletionCandidate::from).collect()
 }

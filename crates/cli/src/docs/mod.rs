@@ -5,4 +5,3 @@ pub(crate) mod completions;
 pub(crate) mod of_clap;
 pub(crate) mod overview;
 pub(crate) mod roff;
-pub(crate) mod table;

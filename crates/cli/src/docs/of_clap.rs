@@ -1,82 +1,9 @@
-//! Tables and manual pages of the commands that clap parses.
+//! Manual pages of the commands that clap parses.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
-use engines::ENGINES;
-use lab::experiment::library::{BUILT_IN, BuiltIn};
 
 use super::roff::{dashes, paragraph, title};
-use super::table::{Argument, OptionRow, Table};
-
-/// The table of the command `name`, whose arguments are those of `command`.
-pub(crate) fn table(name: &'static str, mut command: Command) -> Table {
-    command.build();
-    let options = command.get_opts().map(|arg| row(arg, argument(arg)));
-    let switches = command.get_arguments().filter(|arg| is_switch(arg));
-    let operands = command.get_positionals().map(argument);
-    Table {
-        name,
-        options: options.chain(switches.map(|arg| row(arg, Argument::None))).collect(),
-        // Two operands of different kinds would be a file and a directory.
-        operands: operands
-            .reduce(|one, other| if one == other { one } else { Argument::File })
-            .unwrap_or(Argument::None),
-    }
-}
-
-fn is_switch(arg: &Arg) -> bool {
-    !arg.is_positional() && !arg.get_action().takes_values()
-}
-
-fn row(arg: &Arg, argument: Argument) -> OptionRow {
-    OptionRow {
-        shorts: arg.get_short().into_iter().collect(),
-        longs: arg.get_long().map(str::to_owned).into_iter().collect(),
-        metavars: if is_switch(arg) { Vec::new() } else { metavars(arg) },
-        argument,
-        optional: !is_switch(arg) && arg.get_num_args().is_some_and(|n| n.min_values() == 0),
-        help: phrase(&text(arg.get_help())),
-    }
-}
-
-fn metavars(arg: &Arg) -> Vec<String> {
-    arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect()
-}
-
-/// What the argument is: its values, or what its name says.
-///
-/// # Panics
-/// If the name is unknown. A test makes the tables of all commands.
-fn argument(arg: &Arg) -> Argument {
-    let words = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
-    let values: Vec<String> =
-        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-    if !values.is_empty() {
-        return Argument::Words(values);
-    }
-    let names = metavars(arg);
-    match names.first().map(String::as_str) {
-        Some("FILE" | "PATH" | "SRC") => Argument::File,
-        Some("DIR" | "DSTDIR") => Argument::Directory,
-        Some("RUN" | "FIRST" | "SECOND" | "A") => Argument::Run,
-        Some("LIST") => Argument::List(words(ENGINES.iter().map(|engine| engine.name).collect())),
-        Some("EXPERIMENT") => {
-            Argument::WordsOrFile(words(BUILT_IN.iter().map(|it| it.name).collect()))
-        }
-        Some("PART") => Argument::Part(BUILT_IN.iter().map(parts_of).collect()),
-        // The names of commands are known to `main`.
-        Some("N" | "CLAIM" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => {
-            Argument::Anything
-        }
-        name => panic!("what is {name:?} of {}?", arg.get_id()),
-    }
-}
-
-/// An experiment and its parts.
-fn parts_of(experiment: &BuiltIn) -> (String, Vec<String>) {
-    let definition = experiment.definition().expect("a test parses all built-in experiments");
-    (experiment.name.to_owned(), definition.parts.into_iter().map(|part| part.name).collect())
-}
 
 /// The manual page, without its references to others. `about` is its purpose in a phrase.
 pub(crate) fn page(name: &str, about: &str, mut command: Command) -> String {
@@ -90,7 +17,7 @@ pub(crate) fn page(name: &str, about: &str, mut command: Command) -> String {
     ));
     page.push_str(".SH DESCRIPTION\n");
     page.push_str(&paragraphs(&text(command.get_long_about().or(command.get_about()))));
-    let operands: String = command.get_positionals().map(entry).collect();
+    let operands: String = command.get_positionals().filter(is_shown).map(entry).collect();
     if !operands.is_empty() {
         page.push_str(&format!(".SH OPERANDS\n{operands}"));
     }
@@ -101,6 +28,19 @@ pub(crate) fn page(name: &str, about: &str, mut command: Command) -> String {
     page.push_str(&options.into_iter().map(entry).collect::<String>());
     page.push_str(&after_help(&text(command.get_after_help())));
     page
+}
+
+/// Whether it is for users.
+fn is_shown(arg: &&Arg) -> bool {
+    !arg.is_hide_set()
+}
+
+fn is_switch(arg: &Arg) -> bool {
+    !arg.is_positional() && !arg.get_action().takes_values()
+}
+
+fn metavars(arg: &Arg) -> Vec<String> {
+    arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
 fn text(styled: Option<&StyledStr>) -> String {
@@ -114,7 +54,7 @@ fn synopsis(command: &Command) -> String {
         let name = if several { format!("{name}...") } else { name };
         if arg.is_required_set() { format!(" {name}") } else { format!(" [{name}]") }
     };
-    command.get_positionals().map(operand).collect()
+    command.get_positionals().filter(is_shown).map(operand).collect()
 }
 
 /// Paragraphs that empty lines separate.
@@ -194,7 +134,7 @@ fn after_help(text: &str) -> String {
 }
 
 /// `help` as one phrase, for completions: its first sentence, without the default.
-fn phrase(help: &str) -> String {
+pub(super) fn phrase(help: &str) -> String {
     let (help, _) = split_default(help);
     help.split(". ").next().unwrap_or_default().trim_end_matches('.').replace('`', "")
 }

@@ -1,5 +1,5 @@
-//! What the flag table generates: `--help`, the manual page, the table for completions.
+//! What the flag table generates: `--help`, the manual page, what completions read.
 
+pub(crate) mod clap_command;
 pub(super) mod help;
 pub(super) mod man;
-pub(crate) mod table;
