@@ -30,7 +30,6 @@ mod version;
 use ::report::columns::{wrapped, wrapped_behind};
 pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
 use docs::completions::{self, Shell};
-use docs::roff::{filled, see_also};
 use docs::{of_clap, overview};
 use man_command::Page;
 use terminal::command::with_color;
@@ -138,12 +137,11 @@ impl Command {
         let text = match self.arguments {
             Some(arguments) => {
                 let others = COMMANDS.iter().filter(|other| other.name != self.name);
-                let others = others.map(|other| format!("haulage-{}", other.name));
-                let others = std::iter::once("haulage".to_owned()).chain(others);
-                let text = of_clap::page(self.name, self.about, with_color(arguments()));
-                filled(&(text + &see_also(&others.map(|page| (page, 1)).collect::<Vec<_>>())))
+                let others = others.map(|other| format!("haulage-{}(1)", other.name));
+                let others: Vec<_> = ["haulage(1)".to_owned()].into_iter().chain(others).collect();
+                of_clap::page(self.name, self.about, with_color(arguments()), &others)
             }
-            None => cp::page(),
+            None => cp::page(false),
         };
         Page { command: Some(self.name), text }
     }

@@ -35,7 +35,8 @@ mod values;
 use command_line::{Command, CopyCommand};
 use console::{Console, ConsoleOptions, OutputError, ShownProgress};
 pub(crate) use docs::clap_command::clap_command;
-use docs::{help, man};
+use docs::help;
+pub(crate) use docs::man::page;
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::{is_called_cp, is_cp};
@@ -61,9 +62,7 @@ pub(crate) fn main(
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Help) => print(&help::text(&invocation::in_full(), output::columns())),
         Ok(Command::Version) => print(&version::text("cp (haulage)")),
-        Ok(Command::Generate(Generated::Man)) => {
-            print(&if is_called_cp() { man::page(true, &[]) } else { page() })
-        }
+        Ok(Command::Generate(Generated::Man)) => print(&page(is_called_cp())),
         Ok(Command::Generate(Generated::Completions(shell))) => {
             let words = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
             print(&completions(shell, words))
@@ -110,11 +109,6 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
         return ExitCode::FAILURE;
     }
     copy(*command, Some(job))
-}
-
-/// The manual page of `haulage cp`.
-pub(crate) fn page() -> String {
-    man::page(false, &["haulage"])
 }
 
 /// Copies; as a rank of `job`, if there is one.

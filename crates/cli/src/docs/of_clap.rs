@@ -3,31 +3,28 @@
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-use super::roff::{dashes, paragraph, title};
+use super::roff::{self, bold, dashes, italic, paragraph, sentence};
 
-/// The manual page, without its references to others. `about` is its purpose in a phrase.
-pub(crate) fn page(name: &str, about: &str, mut command: Command) -> String {
+/// The manual page of the command `name`. `about` is its purpose in a phrase, and `others` are pages to
+/// see besides.
+pub(crate) fn page(name: &str, about: &str, mut command: Command, others: &[String]) -> String {
     command.build();
     let called = dashes(&format!("haulage {name}"));
-    let mut page = title(&format!("haulage-{name}"));
-    page.push_str(&format!(".SH NAME\nhaulage\\-{} \\- {}\n", dashes(name), dashes(about)));
-    page.push_str(&format!(
-        ".SH SYNOPSIS\n.B {called}\n[\\fIOPTION\\fR]...{}\n",
-        synopsis(&command)
-    ));
-    page.push_str(".SH DESCRIPTION\n");
-    page.push_str(&paragraphs(&text(command.get_long_about().or(command.get_about()))));
+    let mut sections =
+        format!(".SH SYNOPSIS\n.B {called}\n[\\fIOPTION\\fR]...{}\n", synopsis(&command));
+    sections.push_str(".SH DESCRIPTION\n");
+    sections.push_str(&paragraphs(&text(command.get_long_about().or(command.get_about()))));
     let operands: String = command.get_positionals().filter(is_shown).map(entry).collect();
     if !operands.is_empty() {
-        page.push_str(&format!(".SH OPERANDS\n{operands}"));
+        sections.push_str(&format!(".SH OPERANDS\n{operands}"));
     }
     let mut options: Vec<&Arg> = command.get_arguments().filter(|it| !it.is_positional()).collect();
     // Those that every command has come last, as in the help.
     options.sort_by_key(|arg| arg.get_id() == "help");
-    page.push_str(".SH OPTIONS\n");
-    page.push_str(&options.into_iter().map(entry).collect::<String>());
-    page.push_str(&after_help(&text(command.get_after_help())));
-    page
+    sections.push_str(".SH OPTIONS\n");
+    sections.push_str(&options.into_iter().map(entry).collect::<String>());
+    sections.push_str(&after_help(&text(command.get_after_help())));
+    roff::page(&format!("haulage-{name}"), about, &sections, others)
 }
 
 /// Whether it is for users.
@@ -49,7 +46,7 @@ fn text(styled: Option<&StyledStr>) -> String {
 
 fn synopsis(command: &Command) -> String {
     let operand = |arg: &Arg| {
-        let name = format!("\\fI{}\\fR", metavars(arg).join(" "));
+        let name = italic(&metavars(arg).join(" "));
         let several = arg.get_num_args().is_some_and(|count| count.max_values() > 1);
         let name = if several { format!("{name}...") } else { name };
         if arg.is_required_set() { format!(" {name}") } else { format!(" [{name}]") }
@@ -100,11 +97,10 @@ fn default_of(arg: &Arg) -> String {
 }
 
 fn tag(arg: &Arg) -> String {
-    let short = arg.get_short().map(|letter| format!("\\fB\\-{letter}\\fR"));
-    let long = arg.get_long().map(|name| format!("\\fB\\-\\-{}\\fR", dashes(name)));
+    let short = arg.get_short().map(|letter| bold(&format!("-{letter}")));
+    let long = arg.get_long().map(|name| bold(&format!("--{name}")));
     let names: Vec<String> = short.into_iter().chain(long).collect();
-    let metavars: Vec<String> =
-        metavars(arg).iter().map(|name| format!("\\fI{}\\fR", dashes(name))).collect();
+    let metavars: Vec<String> = metavars(arg).iter().map(|name| italic(name)).collect();
     match (names.is_empty(), is_switch(arg)) {
         (true, _) => metavars.join(" "),
         (false, true) => names.join(", "),
@@ -137,8 +133,4 @@ fn after_help(text: &str) -> String {
 pub(super) fn phrase(help: &str) -> String {
     let (help, _) = split_default(help);
     help.split(". ").next().unwrap_or_default().trim_end_matches('.').replace('`', "")
-}
-
-fn sentence(help: &str) -> String {
-    if help.ends_with('.') { help.to_owned() } else { format!("{help}.") }
 }

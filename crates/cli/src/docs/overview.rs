@@ -1,6 +1,6 @@
 //! The manual page of haulage itself.
 
-use super::roff::{dashes, filled, paragraph, see_also, sentence, title};
+use super::roff::{self, paragraph, reference, sentence};
 
 const DESCRIPTION: &str = r#".SH SYNOPSIS
 .B haulage
@@ -55,20 +55,16 @@ Bad usage.
 exits with 1, as GNU cp does.
 "#;
 
-/// The page, without references. `commands` are names and purposes.
+/// The page. `commands` are names and purposes.
 pub(crate) fn page(commands: &[(&str, &str)]) -> String {
-    let mut page = title("haulage");
-    page.push_str(
-        ".SH NAME\nhaulage \\- copy files with the fastest engine, and measure which one that is\n",
-    );
-    page.push_str(DESCRIPTION);
-    page.push_str(".SH COMMANDS\n");
-    for (name, about) in commands {
-        let name = dashes(&format!("haulage-{name}"));
-        page.push_str(&format!(".TP\n.BR {name} (1)\n{}", paragraph(&sentence(about))));
+    let pages = commands.iter().map(|(name, _)| format!("haulage-{name}(1)"));
+    let pages: Vec<String> = pages.chain(["cp(1)".to_owned()]).collect();
+    let mut sections = format!("{DESCRIPTION}.SH COMMANDS\n");
+    for (page, (_, about)) in pages.iter().zip(commands) {
+        let about = paragraph(&sentence(about));
+        sections.push_str(&format!(".TP\n{}\n{about}", reference(page)));
     }
-    page.push_str(OPTIONS);
-    let others = commands.iter().map(|(name, _)| (format!("haulage-{name}"), 1));
-    page.push_str(&see_also(&others.chain([("cp".to_owned(), 1)]).collect::<Vec<_>>()));
-    filled(&page)
+    sections.push_str(OPTIONS);
+    let about = "copy files with the fastest engine, and measure which one that is";
+    roff::page("haulage", about, &sections, &pages)
 }

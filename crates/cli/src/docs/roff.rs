@@ -2,20 +2,32 @@
 
 use crate::version::{DATE, VERSION};
 
-/// The first line of a page.
-pub(crate) fn title(page: &str) -> String {
-    let page = dashes(&page.to_uppercase());
-    format!(".TH {page} 1 \"{DATE}\" \"haulage {VERSION}\"\n")
+/// The manual page `name`: its purpose in a phrase, its sections, and the pages to see besides, such as
+/// `cp(1)`.
+pub(crate) fn page(name: &str, about: &str, sections: &str, others: &[String]) -> String {
+    let title = dashes(&name.to_uppercase());
+    let (name, about) = (dashes(name), dashes(about));
+    let others: Vec<String> = others.iter().map(|page| reference(page)).collect();
+    filled(&format!(
+        ".TH {title} 1 \"{DATE}\" \"haulage {VERSION}\"\n.SH NAME\n{name} \\- {about}\n{sections}\
+         .SH SEE ALSO\n{}\n",
+        others.join(",\n")
+    ))
 }
 
-/// The references of a page to other pages, with their sections.
-pub(crate) fn see_also(pages: &[(String, u8)]) -> String {
-    let last = pages.len().saturating_sub(1);
-    let lines = pages.iter().enumerate().map(|(index, (page, section))| {
-        let comma = if index == last { "" } else { "," };
-        format!(".BR {} ({section}){comma}\n", dashes(page))
-    });
-    format!(".SH SEE ALSO\n{}", lines.collect::<String>())
+/// A reference to another page, such as `cp(1)`.
+pub(crate) fn reference(page: &str) -> String {
+    format!(".BR {}", dashes(page).replace('(', " ("))
+}
+
+/// The name of an option, as it is typed.
+pub(crate) fn bold(name: &str) -> String {
+    format!("\\fB{}\\fR", dashes(name))
+}
+
+/// The name of an argument.
+pub(crate) fn italic(name: &str) -> String {
+    format!("\\fI{}\\fR", dashes(name))
 }
 
 /// `text` with what roff would take for a request or an escape sequence escaped, as one paragraph.
@@ -36,9 +48,9 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("{guard}{roff}\n")
 }
 
-/// A phrase in lower case as a sentence.
+/// A phrase, which may be in lower case, as a sentence.
 pub(crate) fn sentence(phrase: &str) -> String {
-    let mut letters = phrase.chars();
+    let mut letters = phrase.trim_end_matches('.').chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()
 }
@@ -54,7 +66,7 @@ const LINE_BYTES: usize = 80;
 
 /// `page` with its long lines of text broken: after each sentence, and where a line is full. Requests and
 /// what is printed as it is keep their lines.
-pub(crate) fn filled(page: &str) -> String {
+fn filled(page: &str) -> String {
     let mut filled = String::with_capacity(page.len());
     let (mut as_it_is, mut is_tag) = (false, false);
     for line in page.lines() {

@@ -2,11 +2,9 @@
 
 use crate::cp::flags::flag::Flag;
 use crate::cp::flags::{gnu_in_help_order, own};
-use crate::docs::roff::{dashes, filled, see_also, sentence, title};
+use crate::docs::roff::{self, bold, dashes, italic, sentence};
 
-const HEAD: &str = r#".SH NAME
-@PAGE@ \- copy files and directories
-.SH SYNOPSIS
+const HEAD: &str = r#".SH SYNOPSIS
 .B @CALLED@
 [\fIOPTION\fR]... [\fB\-T\fR] \fISOURCE\fR \fIDEST\fR
 .br
@@ -58,25 +56,23 @@ The suffix of simple backups.
 The kind of backups, unless \fB\-\-backup=\fICONTROL\fR is given.
 "#;
 
-/// The whole page, for a program that is called cp or for the command of haulage. `others` are pages
-/// to see besides.
-pub(crate) fn page(is_called_cp: bool, others: &[&str]) -> String {
+/// The whole page, for a program that is called cp or for the command of haulage.
+pub(crate) fn page(is_called_cp: bool) -> String {
     let (name, called) = if is_called_cp { ("cp", "cp") } else { ("haulage-cp", "haulage cp") };
-    let mut page = title(name);
-    page.push_str(&HEAD.replace("@PAGE@", &dashes(name)).replace("@CALLED@", called));
-    gnu_in_help_order().for_each(|flag| page.push_str(&entry(flag)));
-    page.push_str(".SS Options that GNU cp does not have\n");
-    own().for_each(|flag| page.push_str(&entry(flag)));
-    page.push_str(TAIL);
-    let others = others.iter().map(|page| ((*page).to_owned(), 1));
-    let calls = ["copy_file_range", "ioctl_ficlone"].map(|page| (page.to_owned(), 2));
-    page.push_str(&see_also(&others.chain(calls).collect::<Vec<_>>()));
-    filled(&page)
+    let mut sections = HEAD.replace("@CALLED@", called);
+    gnu_in_help_order().for_each(|flag| sections.push_str(&entry(flag)));
+    sections.push_str(".SS Options that GNU cp does not have\n");
+    own().for_each(|flag| sections.push_str(&entry(flag)));
+    sections.push_str(TAIL);
+    let haulage = (!is_called_cp).then_some("haulage(1)");
+    let others = haulage.into_iter().chain(["copy_file_range(2)", "ioctl_ficlone(2)"]);
+    let others: Vec<String> = others.map(str::to_owned).collect();
+    roff::page(name, "copy files and directories", &sections, &others)
 }
 
 fn entry(flag: &Flag) -> String {
-    let mut entry = format!(".TP\n{}\n", tag(flag));
-    entry.push_str(&format!("{}\n", sentence(&dashes(flag.help))));
+    let help = sentence(&dashes(flag.help));
+    let mut entry = format!(".TP\n{}\n{help}\n", flag.styled_label(bold, italic));
     if !flag.details.is_empty() {
         entry.push_str(&dashes(flag.details));
         entry.push('\n');
@@ -88,27 +84,13 @@ fn entry(flag: &Flag) -> String {
     entry
 }
 
-/// [`Flag::label`] with the names in bold and the argument in italics.
-fn tag(flag: &Flag) -> String {
-    let label = dashes(&flag.label());
-    let Some(begin) =
-        label.find(|c: char| matches!(c, '=' | '[') || c == ' ' && flag.longs.is_empty())
-    else {
-        return format!("\\fB{}\\fR", label.replace(", ", "\\fR, \\fB"));
-    };
-    let (names, argument) = label.split_at(begin);
-    let names = names.replace(", ", "\\fR, \\fB");
-    let metavar = argument.trim_matches(|c| matches!(c, '=' | '[' | ']' | ' '));
-    format!("\\fB{names}\\fR{}", argument.replace(metavar, &format!("\\fI{metavar}\\fR")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_option_has_an_entry() {
-        let page = page(false, &[]);
+        let page = page(false);
         for flag in gnu_in_help_order().chain(own()) {
             let plain = ["\\fB", "\\fI", "\\fR"].iter().fold(page.clone(), |p, f| p.replace(f, ""));
             assert!(plain.contains(&dashes(&flag.label())), "{} is missing", flag.label());

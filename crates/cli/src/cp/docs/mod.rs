@@ -2,4 +2,4 @@
 
 pub(crate) mod clap_command;
 pub(super) mod help;
-pub(super) mod man;
+pub(crate) mod man;

@@ -60,16 +60,25 @@ impl Flag {
         long.unwrap_or_else(|| self.shorts.iter().collect())
     }
 
-    /// The form of the option in `--help` and the manual page: `-S, --suffix=SUFFIX`.
+    /// The form of the option in `--help`: `-S, --suffix=SUFFIX`.
     pub(crate) fn label(&self) -> String {
-        let shorts = self.shorts.iter().map(|letter| format!("-{letter}"));
-        let long = self.longs.first().map(|name| format!("--{name}"));
+        self.styled_label(str::to_owned, str::to_owned)
+    }
+
+    /// [`Flag::label`] with the styles of the option's names and of its argument.
+    pub(crate) fn styled_label(
+        &self,
+        name: fn(&str) -> String,
+        argument: fn(&str) -> String,
+    ) -> String {
+        let shorts = self.shorts.iter().map(|letter| name(&format!("-{letter}")));
+        let long = self.longs.first().map(|long| name(&format!("--{long}")));
         let names = shorts.chain(long).collect::<Vec<_>>().join(", ");
         match (&self.takes, self.longs) {
             (Takes::Nothing(_), _) => names,
-            (Takes::Required(metavar, _), []) => format!("{names} {metavar}"),
-            (Takes::Required(metavar, _), _) => format!("{names}={metavar}"),
-            (Takes::Optional(metavar, _), _) => format!("{names}[={metavar}]"),
+            (Takes::Required(metavar, _), []) => format!("{names} {}", argument(metavar)),
+            (Takes::Required(metavar, _), _) => format!("{names}={}", argument(metavar)),
+            (Takes::Optional(metavar, _), _) => format!("{names}[={}]", argument(metavar)),
         }
     }
 }
