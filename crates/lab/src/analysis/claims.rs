@@ -86,8 +86,7 @@ fn ratio(claim: &Claim, view: &View<'_>, size: &str, variant: &str) -> Option<Ra
         let cell = view.cells.iter().find(|cell| claim.is_about(&cell.cell, size))?;
         Some(cell.points(claim.measure))
     };
-    let index = |name: &str| view.part.variants.iter().position(|variant| variant == name);
-    let (one, than) = (index(variant)?, index(&claim.than)?);
+    let (one, than) = (view.part.index_of(variant)?, view.part.index_of(&claim.than)?);
     let own = points(size)?;
     let estimate = match &claim.than_size {
         None => own.compare(one, than).estimate(),

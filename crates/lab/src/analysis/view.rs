@@ -11,7 +11,7 @@ use crate::in_order::gathered;
 use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::models::Point;
-use crate::stats::{InterimAnalyses, Ratio, median};
+use crate::stats::{Estimated, InterimAnalyses, median};
 
 /// One part of an experiment and its samples.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl Default for Rules {
 pub struct CellView<'r> {
     /// The cell.
     pub cell: Cell,
-    /// The names of the variants.
-    pub variants: &'r [String],
+    /// The part of the cell.
+    pub part: &'r Part,
     /// All its samples in the order in which they ran.
     pub all: Vec<&'r Sample>,
     /// For each variant the samples that count, in the order in which they ran.
@@ -83,11 +83,12 @@ impl<'r> View<'r> {
         cell: &CellView<'_>,
         points: &Observations,
         (one, other): (usize, usize),
-    ) -> Option<Ratio> {
+    ) -> Option<Estimated> {
         let compared = &points.compare(one, other);
         let last_session = points.last_session(one).min(points.last_session(other));
         let delta = self.rules.deltas.of(cell.cell.state);
-        compared.ratio(interim::level(&self.interim, compared, (last_session, false), delta))
+        let level = interim::level(&self.interim, compared, (last_session, false), delta);
+        compared.ratio(level).map(Estimated::from)
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.
@@ -137,7 +138,7 @@ impl<'r> CellView<'r> {
         let calls = from.calls.remove(id.as_str()).unwrap_or_default().into_iter();
         CellView {
             counted,
-            variants: &part.variants,
+            part,
             calls: calls.filter(|c| kept(c.session, c.round, c.repeat)).collect(),
             sequences: from.sequences.remove(id.as_str()).unwrap_or_default(),
             all,
@@ -145,9 +146,14 @@ impl<'r> CellView<'r> {
         }
     }
 
+    /// A variant's values, in the order of its runs.
+    pub fn values(&self, variant: usize, measure: Measure) -> Vec<f64> {
+        self.counted[variant].iter().map(|record| value_ns(&record.measured, measure)).collect()
+    }
+
     /// The median of a variant's values; `None` when none counts.
     pub fn median_ns(&self, variant: usize, measure: Measure) -> Option<f64> {
-        self.median_of(variant, |record| Some(value_ns(&record.measured, measure)))
+        median(self.values(variant, measure))
     }
 
     /// The median of a field of a variant's samples, as far as it is known.
@@ -185,7 +191,7 @@ impl<'r> CellView<'r> {
 
     /// The samples as comparisons take them.
     pub fn points(&self, measure: Measure) -> Observations {
-        Observations::of(self.all.iter().copied(), self.variants, measure)
+        Observations::of(self.all.iter().copied(), &self.part.variants, measure)
     }
 }
 

@@ -104,7 +104,7 @@ impl CellRun {
             run.spent += Duration::from_nanos(round.round_ns);
         }
         for refusal in before.refusals.iter().filter(|refusal| refusal.cell == id) {
-            if let Some(index) = of.variants.iter().position(|name| *name == refusal.variant) {
+            if let Some(index) = of.index_of(&refusal.variant) {
                 run.refused[index] = Some(refusal.refusals.clone());
             }
         }
@@ -126,10 +126,9 @@ impl CellRun {
         part: &Part,
         variants: impl Iterator<Item = &'p String>,
     ) -> Vec<(usize, usize)> {
-        let index = |name: &String| part.variants.iter().position(|variant| variant == name);
         let works = |&variant: &usize| self.refused[variant].is_none();
-        let Some(baseline) = index(&part.baseline).filter(works) else { return Vec::new() };
-        let variants = variants.filter_map(index).filter(works);
+        let Some(baseline) = part.index_of(&part.baseline).filter(works) else { return Vec::new() };
+        let variants = variants.filter_map(|name| part.index_of(name)).filter(works);
         variants.map(|variant| (variant, baseline)).collect()
     }
 

@@ -300,6 +300,11 @@ impl Part {
         cells
     }
 
+    /// The place of a variant among those of the part. `None` if it is none of them.
+    pub fn index_of(&self, variant: &str) -> Option<usize> {
+        self.variants.iter().position(|name| name == variant)
+    }
+
     /// The variants whose comparison with the baseline answers the question.
     pub fn compared(&self) -> impl Iterator<Item = &String> {
         self.variants.iter().filter(|variant| {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Interval, Ratio};
+use super::{Estimate, Interval, Ratio};
 
 /// A value with its 95 % interval, where that can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,12 @@ impl Estimated {
     /// What `of` makes of the value and of the ends of its interval.
     pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Estimated {
         Estimated { value: of(self.value), low: self.low.map(&of), high: self.high.map(&of) }
+    }
+}
+
+impl From<Estimate> for Estimated {
+    fn from(of: Estimate) -> Estimated {
+        Estimated::from(of.ratio(0.05))
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<Floor> {
             let Some(median_ns) = cell.median_ns(index, view.part.measure) else { continue };
             let ratio = match index == floor {
                 true => Some(Estimated { value: 1.0, low: None, high: None }),
-                false => view.ratio(cell, &points, (index, floor)).map(Estimated::from),
+                false => view.ratio(cell, &points, (index, floor)),
             };
             ratios.push(RatioToFloor {
                 cell: cell.cell.id(),

@@ -56,11 +56,7 @@ pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
             Analysis::Page => page_boundary::of(view).map(Finding::Page),
             Analysis::Split => time_split::of(view).map(Finding::Split),
             Analysis::Scaling => scaling::of(view).map(Finding::Scaling),
-            Analysis::Order => {
-                let others: Vec<&View<'_>> =
-                    views.iter().filter(|other| other.part.name != view.part.name).collect();
-                run_order::of(view, &others).map(Finding::Order)
-            }
+            Analysis::Order => run_order::of(view, views).map(Finding::Order),
             Analysis::Floor => floor::of(view).map(Finding::Floor),
         });
     }

@@ -10,9 +10,6 @@ use crate::page_cache::state::State;
 use crate::stats::{Estimated, unpaired};
 use crate::words;
 
-/// The level of the intervals.
-const ALPHA: f64 = 0.05;
-
 /// Steps from one size to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Page {
@@ -59,7 +56,6 @@ pub(crate) fn of(view: &View<'_>) -> Option<Page> {
                     &to.points(measure).runs(index, true),
                     &from.points(measure).runs(index, true),
                 );
-                let ratio = ratio.map(|ratio| ratio.ratio(ALPHA));
                 steps.push(Step {
                     variant: variant.clone(),
                     state: from.cell.state,

@@ -110,7 +110,7 @@ fn rows(
 ) -> Vec<Row> {
     let points = cell.points(Measure::Elapsed);
     let bytes = cell.cell.file_bytes;
-    let base_index = view.part.variants.iter().position(|name| name == baseline);
+    let base_index = view.part.index_of(baseline);
     let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
     let row = |(index, variant): (usize, &String)| {
         let (now_user_ns, now_system_ns) = cell.user_and_system_ns(index).unzip();
@@ -133,7 +133,7 @@ fn rows(
             now_ns: cell.median_ns(index, Measure::Elapsed)?,
             now_user_ns,
             now_system_ns,
-            now_ratio: now_ratio.map(Estimated::from),
+            now_ratio,
         })
     };
     view.part.variants.iter().enumerate().filter_map(row).collect()

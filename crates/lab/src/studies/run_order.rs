@@ -8,9 +8,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, in_both_states};
-use crate::analysis::observations::value_ns;
 use crate::analysis::view::{CellView, View};
 use crate::definition::Order;
+use crate::definition::cell::Cell;
 use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;
 use crate::stats::{Estimated, median, rank_sum_p};
@@ -23,7 +23,7 @@ const ALPHA: f64 = 0.05;
 const RUNS_MIN: usize = 8;
 
 /// How the shortcuts did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OrderOfRuns {
     /// δ: the share that does not matter, of runs whose source is in the page cache.
     pub delta: f64,
@@ -119,33 +119,28 @@ pub struct Unproved {
     pub resident_share: Option<f64>,
 }
 
-/// What the runs of `view` come to in other orders; `others` are the other parts.
-pub(crate) fn of(view: &View<'_>, others: &[&View<'_>]) -> Option<OrderOfRuns> {
-    let baseline = view.part.variants.iter().position(|name| *name == view.part.baseline);
+/// What the runs of `view` come to in other orders; `views` are all parts.
+pub(crate) fn of(view: &View<'_>, views: &[View<'_>]) -> Option<OrderOfRuns> {
+    let baseline = view.part.index_of(&view.part.baseline);
     let mut of = OrderOfRuns {
         delta: view.rules.deltas.warm,
         delta_cold: view.rules.deltas.cold,
-        first_runs: Shortcut::default(),
-        blocks: Shortcut::default(),
-        halves: Against::default(),
-        alternate: Against::default(),
-        one_after_another: Vec::new(),
-        unproved: Vec::new(),
+        ..OrderOfRuns::default()
     };
     for cell in &view.cells {
         for index in 0..view.part.variants.len() {
-            let values = values(view, cell, index);
+            let values = cell.values(index, view.part.measure);
             let (first, second) = values.split_at(values.len() / 2);
             of.halves.add(first, second);
             let half = |odd: usize| values.iter().skip(odd).step_by(2).copied().collect::<Vec<_>>();
             of.alternate.add(&half(0), &half(1));
         }
         if cell.cell.state == State::AsItComes {
-            of.unproved.extend(unproved(view, cell, others));
+            of.unproved.extend(unproved(view, cell, views));
         }
         let Some(baseline) = baseline else { continue };
         if view.part.order == Order::OneAfterAnother {
-            of.one_after_another.extend(one_after_another(view, cell, baseline, others));
+            of.one_after_another.extend(one_after_another(cell, baseline, views));
         } else {
             shortcuts(view, cell, baseline, &mut of);
         }
@@ -154,22 +149,14 @@ pub(crate) fn of(view: &View<'_>, others: &[&View<'_>]) -> Option<OrderOfRuns> {
         .then_some(of)
 }
 
-fn values(view: &View<'_>, cell: &CellView<'_>, index: usize) -> Vec<f64> {
-    let value =
-        |record: &&crate::sample::record::Sample| value_ns(&record.measured, view.part.measure);
-    cell.counted[index].iter().map(value).collect()
-}
-
 fn shortcuts(view: &View<'_>, cell: &CellView<'_>, baseline: usize, of: &mut OrderOfRuns) {
     let delta = view.rules.deltas.of(cell.cell.state);
     let points = cell.points(view.part.measure);
-    let base = values(view, cell, baseline);
+    let base = cell.values(baseline, view.part.measure);
     for variant in view.part.compared() {
-        let index = view.part.variants.iter().position(|name| name == variant);
-        let Some(index) = index else { continue };
+        let Some(index) = view.part.index_of(variant) else { continue };
         let Some(interleaved) = view.ratio(cell, &points, (index, baseline)) else { continue };
-        let interleaved = Estimated::from(interleaved);
-        let own = values(view, cell, index);
+        let own = cell.values(index, view.part.measure);
         let off =
             |ratio: f64| Off { cell: cell.cell.id(), variant: variant.clone(), ratio, interleaved };
         if let (Some(own), Some(base)) = (own.first(), base.first()) {
@@ -211,8 +198,8 @@ impl Against {
     }
 }
 
-/// A cell like `cell` in another state, or of another order, with the view that it is in.
-fn alike<'v, 'r>(
+/// The first cell of shuffled rounds in `views` that is like `cell` in this state, with its view.
+fn shuffled<'v, 'r>(
     cell: &CellView<'_>,
     state: State,
     views: impl IntoIterator<Item = &'v View<'r>>,
@@ -220,58 +207,48 @@ fn alike<'v, 'r>(
 where
     'r: 'v,
 {
-    let wanted = crate::definition::cell::Cell { part: String::new(), state, ..cell.cell.clone() };
-    let is_wanted = |other: &&CellView<'_>| {
-        crate::definition::cell::Cell { part: String::new(), ..other.cell.clone() } == wanted
-    };
-    views.into_iter().find_map(|view| Some((view, view.cells.iter().find(is_wanted)?)))
+    let wanted = Cell { part: String::new(), state, ..cell.cell.clone() };
+    let is_wanted =
+        |other: &&CellView<'_>| Cell { part: String::new(), ..other.cell.clone() } == wanted;
+    let mut shuffled = views.into_iter().filter(|view| view.part.order == Order::Shuffled);
+    shuffled.find_map(|view| Some((view, view.cells.iter().find(is_wanted)?)))
 }
 
 fn one_after_another(
-    view: &View<'_>,
     cell: &CellView<'_>,
     baseline: usize,
-    others: &[&View<'_>],
+    views: &[View<'_>],
 ) -> Vec<OneAfterAnother> {
-    let shuffled = others.iter().copied().filter(|other| other.part.order == Order::Shuffled);
     // What was left as it came is put beside what it was taken for.
     let states = [cell.cell.state, State::Warm, State::Cold];
-    let shuffled: Vec<&View<'_>> = shuffled.collect();
-    let Some((other, beside)) =
-        states.iter().find_map(|&state| alike(cell, state, shuffled.iter().copied()))
-    else {
-        return Vec::new();
-    };
-    let points = beside.points(view.part.measure);
-    let place = |name: &String| other.part.variants.iter().position(|known| known == name);
+    let found = states.into_iter().find_map(|state| shuffled(cell, state, views));
+    let Some((other, beside)) = found else { return Vec::new() };
+    let (part, measure) = (cell.part, cell.part.measure);
+    let points = beside.points(measure);
     let naive = |variant: &String| {
-        let index = view.part.variants.iter().position(|name| name == variant)?;
-        let own = median(values(view, cell, index))?;
-        let base = median(values(view, cell, baseline))?;
-        let pair = (place(variant)?, place(&view.part.baseline)?);
-        let interleaved = other.ratio(beside, &points, pair)?.into();
+        let own = cell.median_ns(part.index_of(variant)?, measure)?;
+        let base = cell.median_ns(baseline, measure)?;
+        let pair = (other.part.index_of(variant)?, other.part.index_of(&part.baseline)?);
+        let interleaved = other.ratio(beside, &points, pair)?;
         let (cell, variant) = (cell.cell.id(), variant.clone());
         let off = Off { cell, variant, ratio: own / base, interleaved };
         Some(OneAfterAnother { off, interleaved_cell: beside.cell.id() })
     };
-    view.part.compared().filter_map(naive).collect()
+    part.compared().filter_map(naive).collect()
 }
 
-fn unproved(view: &View<'_>, cell: &CellView<'_>, others: &[&View<'_>]) -> Vec<Unproved> {
-    let views = || std::iter::once(view).chain(others.iter().copied());
+fn unproved(view: &View<'_>, cell: &CellView<'_>, views: &[View<'_>]) -> Vec<Unproved> {
     let median_in = |state: State, variant: &String| {
-        let shuffled = views().filter(|view| view.part.order == Order::Shuffled);
-        let (other, beside) = alike(cell, state, shuffled)?;
-        let index = other.part.variants.iter().position(|name| name == variant)?;
-        beside.median_ns(index, view.part.measure)
+        // That of the part itself comes first.
+        let (other, beside) = shuffled(cell, state, std::iter::once(view).chain(views))?;
+        beside.median_ns(other.part.index_of(variant)?, view.part.measure)
     };
+    let src_bytes = (cell.cell.run_bytes() * u64::from(cell.cell.at_once)) as f64;
     let of = |(index, variant): (usize, &String)| {
         let resident: Vec<f64> = cell.counted[index]
             .iter()
             .filter_map(|record| record.measured.src_resident_bytes_before)
-            .map(|bytes| {
-                bytes as f64 / (cell.cell.run_bytes() * u64::from(cell.cell.at_once)) as f64
-            })
+            .map(|bytes| bytes as f64 / src_bytes)
             .collect();
         Some(Unproved {
             cell: cell.cell.id(),
@@ -424,7 +401,7 @@ mod tests {
             if cell.state == State::AsItComes && variant == "sendfile" { 3e6 } else { 1e6 }
         });
         let views = View::all(&made.definition, made.samples(), made.rules);
-        let order = of(&views[1], &[&views[0]]).expect("runs");
+        let order = of(&views[1], &views).expect("runs");
         assert_eq!(order.first_runs.comparisons, 0);
         let naive = &order.one_after_another[0];
         assert_eq!(naive.interleaved_cell, "part/1M");

@@ -9,9 +9,6 @@ use crate::page_cache::state::State;
 use crate::stats::{Estimated, median, unpaired};
 use crate::words;
 
-/// The level of the intervals.
-const ALPHA: f64 = 0.05;
-
 /// How the rate grows with the number of workers, or of runs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
@@ -54,10 +51,8 @@ pub struct Step {
 }
 
 pub(crate) fn of(view: &View<'_>) -> Option<Scaling> {
-    let mut steps = Vec::new();
-    for cell in &view.cells {
-        steps.extend(with_workers(view, cell));
-    }
+    let mut steps: Vec<Step> =
+        view.cells.iter().flat_map(|cell| with_workers(view, cell)).collect();
     let alike = |cell: &Cell| (cell.file_bytes, cell.files, cell.state, cell.destination);
     for mut cells in view.groups(alike) {
         if cells.len() > 1 {
@@ -72,37 +67,17 @@ pub(crate) fn of(view: &View<'_>) -> Option<Scaling> {
 
 /// Variants that differ in their workers, which ran in the same rounds.
 fn with_workers(view: &View<'_>, cell: &CellView<'_>) -> Vec<Step> {
-    let measure = view.part.measure;
-    let points = cell.points(measure);
-    let mut variants: Vec<(String, u32, usize)> = view
-        .part
-        .variants
-        .iter()
-        .enumerate()
-        .map(|(index, variant)| {
-            let (alone, workers) = workers_of(variant);
-            (alone, workers, index)
-        })
-        .collect();
+    let points = cell.points(view.part.measure);
+    let variants = view.part.variants.iter().enumerate();
+    let mut variants: Vec<((String, u32), usize)> =
+        variants.map(|(index, variant)| (workers_of(variant), index)).collect();
     variants.sort();
     let mut steps = Vec::new();
-    for family in variants.chunk_by(|a, b| a.0 == b.0).filter(|family| family.len() > 1) {
-        let (_, _, least) = family[0];
-        for (alone, workers, index) in family {
-            let Some(elapsed_ns) = cell.median_ns(*index, measure) else { continue };
-            let speed_up = (*index != least)
-                .then(|| view.ratio(cell, &points, (least, *index)).map(Estimated::from));
-            steps.push(Step {
-                of: Of::Workers,
-                variant: alone.clone(),
-                file_bytes: cell.cell.file_bytes,
-                state: cell.cell.state,
-                count: *workers,
-                elapsed_ns,
-                each_ns: elapsed_ns,
-                bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
-                speed_up: speed_up.flatten(),
-            });
+    for family in variants.chunk_by(|a, b| a.0.0 == b.0.0).filter(|family| family.len() > 1) {
+        let (_, least) = family[0];
+        for &((ref alone, workers), index) in family {
+            let speed_up = view.ratio(cell, &points, (least, index)).filter(|_| index != least);
+            steps.extend(step(Of::Workers, (alone, workers), cell, index, speed_up));
         }
     }
     steps
@@ -110,34 +85,42 @@ fn with_workers(view: &View<'_>, cell: &CellView<'_>) -> Vec<Step> {
 
 /// Cells that differ in how many run at once, which ran in sessions of their own.
 fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str) -> Vec<Step> {
-    let measure = view.part.measure;
     let Some(least) = cells.iter().find(|cell| !cell.counted[index].is_empty()) else {
         return Vec::new();
     };
-    let mut steps = Vec::new();
-    for cell in cells {
-        let Some(elapsed_ns) = cell.median_ns(index, measure) else { continue };
-        let each = cell.counted[index].iter().flat_map(|record| &record.measured.each_ns);
+    let runs = |cell: &CellView<'_>| cell.points(view.part.measure).runs(index, false);
+    let of = |cell: &&CellView<'_>| {
         let more = total_bytes(&cell.cell) / total_bytes(&least.cell);
-        let times = unpaired(
-            &least.points(measure).runs(index, false),
-            &cell.points(measure).runs(index, false),
-        );
+        let times = unpaired(&runs(least), &runs(cell));
         let times = times.filter(|_| cell.cell.at_once != least.cell.at_once);
-        let speed_up = times.map(|times| Estimated::from(times.ratio(ALPHA)).map(|it| it * more));
-        steps.push(Step {
-            of: Of::AtOnce,
-            variant: variant.to_owned(),
-            file_bytes: cell.cell.file_bytes,
-            state: cell.cell.state,
-            count: cell.cell.at_once,
-            elapsed_ns,
-            each_ns: median(each.map(|&ns| ns as f64)).unwrap_or(elapsed_ns),
-            bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
-            speed_up,
-        });
-    }
-    steps
+        let speed_up = times.map(|times| Estimated::from(times).map(|it| it * more));
+        step(Of::AtOnce, (variant, cell.cell.at_once), cell, index, speed_up)
+    };
+    cells.iter().filter_map(of).collect()
+}
+
+/// The step of the variant at `index`. `None` if none of its runs counts.
+fn step(
+    of: Of,
+    (variant, count): (&str, u32),
+    cell: &CellView<'_>,
+    index: usize,
+    speed_up: Option<Estimated>,
+) -> Option<Step> {
+    let elapsed_ns = cell.median_ns(index, cell.part.measure)?;
+    let runs = cell.counted[index].iter().filter(|_| of == Of::AtOnce);
+    let each = runs.flat_map(|record| &record.measured.each_ns);
+    Some(Step {
+        of,
+        variant: variant.to_owned(),
+        file_bytes: cell.cell.file_bytes,
+        state: cell.cell.state,
+        count,
+        elapsed_ns,
+        each_ns: median(each.map(|&ns| ns as f64)).unwrap_or(elapsed_ns),
+        bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
+        speed_up,
+    })
 }
 
 fn total_bytes(cell: &Cell) -> f64 {

@@ -2,8 +2,7 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use crate::analysis::observations::value_ns;
-use crate::analysis::view::{CellView, View};
+use crate::analysis::view::CellView;
 use crate::stats::artefacts::{self, Finding};
 use crate::stats::median;
 use crate::words;
@@ -23,15 +22,13 @@ const SEED: u64 = 1;
 
 /// Drift, modes and outliers, counted over all variants and cells: among many, some look so by
 /// chance.
-pub(crate) fn of(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
+pub(crate) fn of(cells: &[&CellView<'_>]) -> Vec<String> {
     let (mut drift, mut modes, mut outliers) = (Found::new(), Found::new(), Found::new());
-    for (view, cell) in cells {
-        for (index, variant) in view.part.variants.iter().enumerate() {
-            let times: Vec<f64> = cell.counted[index]
-                .iter()
-                .map(|record| value_ns(&record.measured, view.part.measure))
-                .step_by(cell.counted[index].len().div_ceil(SERIES_MAX).max(1))
-                .collect();
+    for cell in cells {
+        for (index, variant) in cell.part.variants.iter().enumerate() {
+            let times = cell.values(index, cell.part.measure);
+            let step = times.len().div_ceil(SERIES_MAX).max(1);
+            let times: Vec<f64> = times.into_iter().step_by(step).collect();
             let at = || format!("{variant} at {}", cell.cell.id());
             // The distance from no drift, whatever its direction.
             let magnitude = |value: f64| value.ln().abs();

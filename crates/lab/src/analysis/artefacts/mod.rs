@@ -31,8 +31,7 @@ const CLOCK_SHARE: f64 = 0.02;
 
 /// The warnings about the samples in `views`, which are all parts of an experiment.
 pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
-    let cells: Vec<(&View<'_>, &CellView<'_>)> =
-        views.iter().flat_map(|view| view.cells.iter().map(move |cell| (view, cell))).collect();
+    let cells: Vec<&CellView<'_>> = views.iter().flat_map(|view| &view.cells).collect();
     let mut warnings = Vec::new();
     if !machine.optimized_build {
         warnings
@@ -71,10 +70,10 @@ fn faults_are_expected(workload: &str, variant: &str) -> bool {
         || ["mmap", "untouched", "stdio"].iter().any(|word| variant.contains(word))
 }
 
-fn faults(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
+fn faults(cells: &[&CellView<'_>]) -> Vec<String> {
     let mut found: BTreeMap<&str, Vec<(f64, String)>> = BTreeMap::new();
-    for (view, cell) in cells {
-        for (index, variant) in view.part.variants.iter().enumerate() {
+    for cell in cells {
+        for (index, variant) in cell.part.variants.iter().enumerate() {
             let of = |record: &Sample| Some(record.measured.minor_faults as f64);
             let Some(faults) = cell.median_of(index, of) else { continue };
             let stray = FAULTS_STRAY * f64::from(workers_of(variant).1 * cell.cell.at_once);
@@ -105,16 +104,16 @@ fn and_more(cells: usize) -> String {
 }
 
 /// Times so short that reading the clock is a noticeable share of them.
-fn clock(cells: &[(&View<'_>, &CellView<'_>)], clock_ns: f64) -> Option<String> {
+fn clock(cells: &[&CellView<'_>], clock_ns: f64) -> Option<String> {
     let short: Vec<String> = cells
         .iter()
-        .filter(|(view, cell)| {
-            (0..view.part.variants.len()).any(|index| {
-                let least = cell.median_ns(index, view.part.measure);
+        .filter(|cell| {
+            (0..cell.part.variants.len()).any(|index| {
+                let least = cell.median_ns(index, cell.part.measure);
                 least.is_some_and(|least| clock_ns > CLOCK_SHARE * least)
             })
         })
-        .map(|(_, cell)| cell.cell.id())
+        .map(|cell| cell.cell.id())
         .collect();
     (!short.is_empty()).then(|| {
         format!(
@@ -126,7 +125,7 @@ fn clock(cells: &[(&View<'_>, &CellView<'_>)], clock_ns: f64) -> Option<String> 
     })
 }
 
-fn shared(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
+fn shared(cells: &[&CellView<'_>]) -> Vec<String> {
     let by_name = |variant: &str| {
         let parsed = without_label(variant).parse::<Variant>();
         parsed.is_ok_and(|variant| variant.engine.name == "reflink")
@@ -143,7 +142,7 @@ fn shared(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
         .collect()
 }
 
-fn last_resort(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
+fn last_resort(cells: &[&CellView<'_>]) -> Vec<String> {
     of_variants(cells, |_, record| record.measured.last_resort_bytes > 0)
         .into_iter()
         .map(|(variant, cells)| {

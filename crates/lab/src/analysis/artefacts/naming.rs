@@ -1,6 +1,6 @@
 //! How a sentence names the cells and variants that it is about.
 
-use crate::analysis::view::{CellView, View};
+use crate::analysis::view::CellView;
 use crate::sample::record::Sample;
 use crate::words;
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ pub(super) fn named(cells: &[String]) -> String {
 }
 
 /// For each variant the cells in which `is_so` for any of its counted runs.
-pub(super) fn of_variants<'v>(
-    cells: &[(&'v View<'_>, &CellView<'_>)],
+pub(super) fn of_variants<'r>(
+    cells: &[&CellView<'r>],
     is_so: impl Fn(&CellView<'_>, &Sample) -> bool,
-) -> BTreeMap<&'v str, Vec<String>> {
+) -> BTreeMap<&'r str, Vec<String>> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (view, cell) in cells {
-        for (variant, records) in view.part.variants.iter().zip(&cell.counted) {
+    for cell in cells {
+        for (variant, records) in cell.part.variants.iter().zip(&cell.counted) {
             if records.iter().any(|record| is_so(cell, record)) {
                 found.entry(variant).or_default().push(cell.cell.id());
             }

@@ -2,7 +2,7 @@
 //! too little, and too little memory.
 
 use super::naming::{NAMED_MAX, named, of_variants};
-use crate::analysis::view::{CellView, View};
+use crate::analysis::view::CellView;
 use crate::definition::is_floor;
 use crate::page_cache::state::{Proof, State};
 use crate::sample::record::Sample;
@@ -14,9 +14,9 @@ const READ_SHARE_MIN: f64 = 0.9;
 /// The share of runs in which the kernel looked for memory that is worth a note.
 const SCANNED_SHARE: f64 = 0.05;
 
-pub(crate) fn not_counted(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
+pub(crate) fn not_counted(cells: &[&CellView<'_>]) -> Vec<String> {
     let mut found = Vec::new();
-    for (_, cell) in cells {
+    for cell in cells {
         let missed: Vec<&&Sample> =
             cell.all.iter().filter(|record| !record.measured.counted).collect();
         let Some(last) = missed.last() else { continue };
@@ -37,7 +37,7 @@ pub(crate) fn not_counted(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
     found
 }
 
-pub(crate) fn unverified(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String> {
+pub(crate) fn unverified(cells: &[&CellView<'_>]) -> Option<String> {
     let is_unverified = |cell: &CellView<'_>, sample: &Sample| {
         sample.measured.counted
             && sample.measured.state_proved == Proof::Unverified
@@ -47,7 +47,7 @@ pub(crate) fn unverified(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String>
     };
     let mut of = Vec::new();
     let mut note = "";
-    for (_, cell) in cells {
+    for cell in cells {
         if let Some(record) = cell.all.iter().find(|sample| is_unverified(cell, sample)) {
             of.push(cell.cell.id());
             note = &record.measured.state_note;
@@ -63,7 +63,7 @@ fn reads_a_file(cell: &CellView<'_>, sample: &Sample) -> bool {
     workload.is_some_and(|workload| workload.has_state) && !is_floor(&sample.variant)
 }
 
-pub(crate) fn little_read(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String> {
+pub(crate) fn little_read(cells: &[&CellView<'_>]) -> Option<String> {
     let little = of_variants(cells, |cell, record| {
         let bytes = cell.cell.run_bytes() * u64::from(cell.cell.at_once);
         let read = record.measured.device_read_bytes;
@@ -85,8 +85,8 @@ pub(crate) fn little_read(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String
     })
 }
 
-pub(crate) fn memory_short(cells: &[(&View<'_>, &CellView<'_>)]) -> Option<String> {
-    let all: Vec<&&Sample> = cells.iter().flat_map(|(_, cell)| &cell.all).collect();
+pub(crate) fn memory_short(cells: &[&CellView<'_>]) -> Option<String> {
+    let all: Vec<&&Sample> = cells.iter().flat_map(|cell| &cell.all).collect();
     let scanned = all.iter().filter(|r| r.measured.pages_scanned.is_some_and(|n| n > 0)).count();
     let swapped = all.iter().filter(|r| r.measured.pages_swapped.is_some_and(|n| n > 0)).count();
     (scanned as f64 > SCANNED_SHARE * all.len() as f64 || swapped > 0).then(|| {
