@@ -11,7 +11,7 @@ pub(crate) mod digest;
 use std::os::fd::{AsFd, OwnedFd};
 
 use engines::fs_types::{Storage, fs_type_of, storage_of};
-use engines::{Chain, Floor, Kind, Meter, Pair, Span, Stop, Variant};
+use engines::{Chain, Floor, Kind, Meter, Moved, Pair, Side, Span, Stop, Variant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -135,6 +135,68 @@ impl Runner {
         let chain = Chain::exactly(variants.iter().cloned());
         let copier = Copier { tried: variants.to_vec(), chain, asks_again: true };
         Runner { variant: named.clone(), kind: RunnerKind::Copier(copier) }
+    }
+
+    /// Moves all of `span` under the clock, where one end is a socket, after `first`, which runs with
+    /// the clock running. Says how much of it the variant itself did.
+    ///
+    /// # Errors
+    /// When `first` or the copy fails, or the source ends early.
+    ///
+    /// # Panics
+    /// When the variant is a floor.
+    pub(crate) fn stream(
+        &mut self,
+        pair: Pair<'_>,
+        span: Span,
+        first: impl FnOnce() -> Result<(), Error>,
+        clock: Clock<'_>,
+        measured: &mut Measurement,
+    ) -> Result<Attribution, Error> {
+        let RunnerKind::Copier(copier) = &mut self.kind else { panic!("a floor has no ends") };
+        let mut share = Attribution::default();
+        let moved = copier.copy(pair, span, first, &clock, (measured, &mut share))?;
+        check_stop(&self.variant, moved, || {
+            let how = format!("it found an end after {} of {} bytes", moved.bytes, span.len);
+            Error::Wrong { variant: self.variant.to_string(), how }
+        })?;
+        Ok(share)
+    }
+}
+
+impl Copier {
+    /// Moves `span` under the clock, after `first`, and adds to the share what the variant did.
+    fn copy(
+        &mut self,
+        pair: Pair<'_>,
+        span: Span,
+        first: impl FnOnce() -> Result<(), Error>,
+        clock: &Clock<'_>,
+        (measured, share): (&mut Measurement, &mut Attribution),
+    ) -> Result<Moved, Error> {
+        let mut file = self.chain.file(pair);
+        let mut attempts = Attempts::of(&self.tried);
+        let moved = clock.time(measured, || {
+            first()?;
+            Ok(file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved)))
+        })?;
+        share.add(&attempts);
+        Ok(moved)
+    }
+}
+
+/// The error of a copy that has not moved all; `at_end` is that of a source which ended early.
+fn check_stop(
+    variant: &Variant,
+    moved: Moved,
+    at_end: impl FnOnce() -> Error,
+) -> Result<(), Error> {
+    let failed = |side, errno| Err(Error::CopyFailed { variant: variant.to_string(), side, errno });
+    match moved.stop {
+        Stop::Done => Ok(()),
+        Stop::Eof => Err(at_end()),
+        Stop::Refused(errno) => failed(Side::Pair, errno),
+        Stop::Failed { side, errno } => failed(side, errno),
     }
 }
 
@@ -277,29 +339,20 @@ impl Bench<'_> {
     fn copy_part(
         &self,
         variant: &Variant,
-        Copier { tried, chain, asks_again }: &mut Copier,
+        copier: &mut Copier,
         part: Part,
         (src, dst): (&OwnedFd, &OwnedFd),
         (measured, share): (&mut Measurement, &mut Attribution),
     ) -> Result<(), Error> {
-        if *asks_again {
-            chain.forget_refusals();
+        if copier.asks_again {
+            copier.chain.forget_refusals();
         }
-        let mut file = chain.file(Pair::new(src.as_fd(), dst.as_fd()));
-        let mut attempts = Attempts::of(tried);
-        let moved = self.clock.time(measured, || {
-            file.copy(Span::whole(part.bytes), &mut |tried, _, moved| attempts.note(tried, moved))
-        });
-        share.add(&attempts);
+        let (pair, span) = (Pair::new(src.as_fd(), dst.as_fd()), Span::whole(part.bytes));
+        let moved = copier.copy(pair, span, || Ok(()), &self.clock, (&mut *measured, share))?;
         if self.durable {
             self.sync(dst, measured)?;
         }
-        match moved.stop {
-            Stop::Done => Ok(()),
-            Stop::Eof => Err(Error::SourceChanged(self.source.path_of(part.file))),
-            Stop::Refused(errno) => Err(self.failed(variant, engines::Side::Pair, errno)),
-            Stop::Failed { side, errno } => Err(self.failed(variant, side, errno)),
-        }
+        check_stop(variant, moved, || Error::SourceChanged(self.source.path_of(part.file)))
     }
 
     /// Waits until the copy is on the medium. The clock continues.
@@ -307,10 +360,6 @@ impl Bench<'_> {
         rustix::fs::fsync(dst).map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
         note_durable(measured);
         Ok(())
-    }
-
-    fn failed(&self, variant: &Variant, side: engines::Side, errno: Errno) -> Error {
-        Error::CopyFailed { variant: variant.to_string(), side, errno }
     }
 
     fn dst_resident_bytes(&self, load: &Load, copies: &[OwnedFd]) -> Result<Option<u64>, Error> {

@@ -1,5 +1,9 @@
 //! A source whose page cache state is set before each run, and proved before and after it.
 
+use std::os::fd::OwnedFd;
+
+use engines::Errno;
+
 use super::interface::Setting;
 use super::source_facts;
 use crate::clock::Counters;
@@ -7,14 +11,14 @@ use crate::error::Error;
 use crate::page_cache::prover::{Prover, Reached};
 use crate::page_cache::state::State;
 use crate::sample::measurement::Measurement;
-use crate::source::{Load, Source};
+use crate::source::{Load, Part, Source};
 
 /// The file, or the files, that a workload reads.
 #[derive(Debug)]
 pub(crate) struct CachedSource {
     pub(crate) source: Source,
     pub(crate) load: Load,
-    prover: Prover,
+    pub(super) prover: Prover,
     state: State,
 }
 
@@ -72,8 +76,41 @@ impl CachedSource {
         self.prover.judge(measured, started.reached, on_medium_bytes, bypasses_cache);
     }
 
+    /// Reads a part of the source, whose bytes `take` gets.
+    pub(super) fn read(&self, part: &Part, take: impl FnMut(&[u8])) -> Result<(), Error> {
+        let fd = self.source.open_file(part.file)?;
+        let path = self.source.path_of(part.file);
+        let read = by_reading(&fd, &mut vec![1; 1 << 20], part.bytes, take);
+        match read.map_err(Error::path("cannot read", &path))? {
+            bytes if bytes == part.bytes => Ok(()),
+            _ => Err(Error::SourceChanged(path)),
+        }
+    }
+
     /// An error when another process has written to the source.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         self.load.parts.iter().try_for_each(|part| self.source.open_file(part.file).map(drop))
     }
+}
+
+/// Reads up to `bytes` of `fd` and returns how many there were.
+pub(super) fn by_reading(
+    fd: &OwnedFd,
+    buffer: &mut [u8],
+    bytes: u64,
+    mut take: impl FnMut(&[u8]),
+) -> rustix::io::Result<u64> {
+    let mut done = 0;
+    while done < bytes {
+        match rustix::io::read(fd, &mut *buffer) {
+            Ok(0) => break,
+            Ok(got) => {
+                take(&buffer[..got]);
+                done += got as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(done)
 }

@@ -55,10 +55,10 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// The words with the placeholders replaced by paths; `entries` are those of the source.
-fn with(words: &[String], places: &[(&str, &OsStr)], entries: &[OsString]) -> Vec<OsString> {
+fn with(words: &[String], ends: (&OsStr, &OsStr), entries: &[OsString]) -> Vec<OsString> {
     let filled = |word: &String| match word == EACH_ENTRY {
         true => entries.to_vec(),
-        false => vec![filled_in(word, places)],
+        false => vec![filled_in(word, ends)],
     };
     words.iter().flat_map(filled).collect()
 }
@@ -81,23 +81,13 @@ const EACH_ENTRY: &str = "{src}/*";
 /// The word that stands for a destination that is a directory before the run.
 const INTO_DIRECTORY: &str = "{dst}/";
 
-/// Replaces in one pass, so that a path that looks like a placeholder is not replaced again.
-fn filled_in(word: &str, places: &[(&str, &OsStr)]) -> OsString {
-    let mut filled = Vec::new();
-    let mut rest = word;
-    'word: while let Some(next) = rest.chars().next() {
-        for (place, path) in places {
-            if let Some(after) = rest.strip_prefix(place) {
-                filled.extend_from_slice(path.as_bytes());
-                rest = after;
-                continue 'word;
-            }
-        }
-        let (taken, after) = rest.split_at(next.len_utf8());
-        filled.extend_from_slice(taken.as_bytes());
-        rest = after;
-    }
-    OsString::from_vec(filled)
+/// Splits before it joins, so that a path that looks like a placeholder is not replaced again.
+fn filled_in(word: &str, (src, dst): (&OsStr, &OsStr)) -> OsString {
+    let with_dst = |piece: &str| {
+        piece.split("{dst}").map(str::as_bytes).collect::<Vec<_>>().join(dst.as_bytes())
+    };
+    let pieces: Vec<Vec<u8>> = word.split("{src}").map(with_dst).collect();
+    OsString::from_vec(pieces.join(src.as_bytes()))
 }
 
 fn needs(cell: &Cell) -> Needs {
@@ -124,8 +114,8 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let name = format!("command-{}-{}", std::process::id(), fastrand::u32(..));
     let dst = setting.dirs.dst.path().join(name);
     let src = cached.source.path();
-    let places = [("{src}", src.as_os_str()), ("{dst}", dst.as_os_str())];
-    let mut words = with(&written, &places, &entries(&written, src)?);
+    let ends = (src.as_os_str(), dst.as_os_str());
+    let mut words = with(&written, ends, &entries(&written, src)?);
     // `haulage` is this program, even if another one is on the PATH.
     if words[0] == "haulage" {
         let myself = std::env::current_exe().map_err(Error::path("cannot find", "haulage"))?;
@@ -325,7 +315,7 @@ mod tests {
     fn words_are_filled_in_once() {
         let line = parse("dd bs=64K 'if={src}' of={dst}.x \"a b\" {other}").expect("a line");
         let odd = OsStr::from_bytes(b"/s {dst} \xff");
-        let words = with(&line, &[("{src}", odd), ("{dst}", OsStr::new("/d"))], &[]);
+        let words = with(&line, (odd, OsStr::new("/d")), &[]);
         let expected: Vec<&[u8]> =
             vec![b"dd", b"bs=64K", b"if=/s {dst} \xff", b"of=/d.x", b"a b", b"{other}"];
         assert_eq!(words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>(), expected);

@@ -1,5 +1,6 @@
 //! Copies one file, or several one after another, by an engine, as `haulage cp` does.
 
+use super::cached_source::CachedSource;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::{parameters, source_facts};
 use crate::clock::Clock;
@@ -28,10 +29,14 @@ fn needs(cell: &Cell) -> Needs {
     Needs { src_bytes: bytes, dst_bytes: bytes, kept_bytes, memory_bytes: 0 }
 }
 
-/// A started engine with its source.
+/// A started engine.
 struct Copy {
-    /// `None` while it runs, since the rest is borrowed then.
-    runner: Option<Runner>,
+    runner: Runner,
+    files: Files,
+}
+
+/// What it copies, and to where.
+struct Files {
     source: Source,
     task: Task,
     prover: Prover,
@@ -41,25 +46,17 @@ struct Copy {
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let runner = Runner::start(&parameters::variant_of(text)?)?;
-    let Setting { cell, dirs, nth } = *setting;
-    let source = Source::open(&dirs.source(cell, nth)?)?;
-    let load = source.whole();
+    let CachedSource { source, load, prover, .. } = CachedSource::open(setting)?;
     let task = Task { digests: source_facts::digests(&source, &load)?, load };
-    let prover = source_facts::prover(&source, cell.state)?;
     // A directory of its own, since the files in it are called by numbers.
-    let path = dirs.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
+    let path =
+        setting.dirs.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
     std::fs::create_dir(&path).map_err(Error::path("cannot create", &path))?;
-    Ok(Box::new(Copy {
-        runner: Some(runner),
-        source,
-        task,
-        prover,
-        dst: WorkDir::open(&path)?,
-        cell: cell.clone(),
-    }))
+    let (dst, cell) = (WorkDir::open(&path)?, setting.cell.clone());
+    Ok(Box::new(Copy { runner, files: Files { source, task, prover, dst, cell } }))
 }
 
-impl Copy {
+impl Files {
     fn bench<'c>(&'c self, clock: Clock<'c>) -> Bench<'c> {
         Bench {
             source: &self.source,
@@ -76,21 +73,15 @@ impl Copy {
 
 impl ReadyVariant for Copy {
     fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
-        let mut runner = self.runner.take().expect("it is put back");
-        let run = self.bench(clock).run(&mut runner, &self.task);
-        self.runner = Some(runner);
-        run
+        self.files.bench(clock).run(&mut self.runner, &self.files.task)
     }
 
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {
-        let mut runner = self.runner.take().expect("it is put back");
-        let calls = self.bench(Clock::default()).count_calls(&mut runner, &self.task);
-        self.runner = Some(runner);
-        calls
+        self.files.bench(Clock::default()).count_calls(&mut self.runner, &self.files.task)
     }
 }
 
-impl Drop for Copy {
+impl Drop for Files {
     fn drop(&mut self) {
         // Files that cannot be removed go with the scratch directory.
         let _ = std::fs::remove_dir_all(self.dst.path());

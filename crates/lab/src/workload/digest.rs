@@ -4,20 +4,18 @@
 //! is leased (F_SETLEASE); taking the lease is not timed. With `none` a buffer is filled and
 //! dropped, and of a mapping every byte is loaded and summed.
 
-use std::os::fd::OwnedFd;
-
 use engines::Errno;
 use engines::sys::{Buffer, Leased};
 use md5::Digest as _;
 
-use super::cached_source::CachedSource;
+use super::cached_source::{CachedSource, by_reading};
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::source::{Load, Part, Source};
+use crate::source::Part;
 use crate::trial::NotRun;
 
 pub(crate) static DIGEST: Workload = Workload {
@@ -48,10 +46,11 @@ enum Purpose {
     Read,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Variant {
     by: By,
-    digest: Kind,
+    /// Each file gets a copy.
+    digest: Hasher,
     sequential: bool,
     populate: bool,
 }
@@ -67,13 +66,6 @@ enum By {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Md5,
-    Blake3,
-    None,
-}
-
 /// The most bytes of a buffer or window.
 const PIECE_BYTES_MAX: u64 = 1 << 36;
 
@@ -84,9 +76,9 @@ impl Variant {
         let (mut digest, mut sequential, mut populate) = (None, false, false);
         for item in items {
             let twice = match item {
-                "md5" => digest.replace(Kind::Md5).is_some(),
-                "blake3" => digest.replace(Kind::Blake3).is_some(),
-                "none" => digest.replace(Kind::None).is_some(),
+                "md5" => digest.replace(Hasher::Md5(md5::Md5::new())).is_some(),
+                "blake3" => digest.replace(Hasher::Blake3(Box::default())).is_some(),
+                "none" => digest.replace(Hasher::None(0)).is_some(),
                 "sequential" => std::mem::replace(&mut sequential, true),
                 "populate" => std::mem::replace(&mut populate, true),
                 _ => return Err(format!("'{item}' is neither a digest nor an option")),
@@ -101,7 +93,7 @@ impl Variant {
         let digest = match (purpose, digest) {
             (Purpose::Digest, Some(digest)) => digest,
             (Purpose::Digest, None) => return Err("it lacks md5, blake3 or none".to_owned()),
-            (Purpose::Read, None) => Kind::None,
+            (Purpose::Read, None) => Hasher::None(0),
             (Purpose::Read, Some(_)) => {
                 return Err("reading makes no digest; the workload digest does".to_owned());
             }
@@ -132,6 +124,7 @@ fn needs(cell: &Cell) -> Needs {
 }
 
 /// A digest under computation.
+#[derive(Clone, Debug)]
 enum Hasher {
     Md5(md5::Md5),
     Blake3(Box<blake3::Hasher>),
@@ -140,14 +133,6 @@ enum Hasher {
 }
 
 impl Hasher {
-    fn new(kind: Kind) -> Hasher {
-        match kind {
-            Kind::Md5 => Hasher::Md5(md5::Md5::new()),
-            Kind::Blake3 => Hasher::Blake3(Box::default()),
-            Kind::None => Hasher::None(0),
-        }
-    }
-
     /// Bytes that a read has put into a buffer.
     fn take_read(&mut self, bytes: &[u8]) {
         match self {
@@ -214,45 +199,17 @@ fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> StartResult {
         By::Read { buffer_bytes } => buffer_bytes,
         By::Mmap { .. } => 0,
     })?;
-    let expected = expected(&cached.source, &cached.load, variant.digest)?;
+    let expected = expected(&cached, &variant.digest)?;
     Ok(Box::new(Digesting { text: text.to_owned(), variant, cached, expected, buffer }))
 }
 
-fn expected(source: &Source, load: &Load, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
-    let mut buffer = vec![1; 1 << 20];
-    let digest = |part: &Part| {
-        let fd = source.open_file(part.file)?;
-        let mut hasher = Hasher::new(kind);
-        let failed = Error::path("cannot read", source.path_of(part.file));
-        let read = by_reading(&fd, &mut buffer, part.bytes, |bytes| hasher.take_read(bytes));
-        match read.map_err(failed)? {
-            bytes if bytes == part.bytes => Ok(hasher.finish()),
-            _ => Err(Error::SourceChanged(source.path_of(part.file))),
-        }
+fn expected(cached: &CachedSource, digest: &Hasher) -> Result<Vec<Vec<u8>>, Error> {
+    let of_part = |part: &Part| {
+        let mut hasher = digest.clone();
+        cached.read(part, |bytes| hasher.take_read(bytes))?;
+        Ok(hasher.finish())
     };
-    load.parts.iter().map(digest).collect()
-}
-
-/// Reads up to `bytes` of `fd` and returns how many there were.
-pub(super) fn by_reading(
-    fd: &OwnedFd,
-    buffer: &mut [u8],
-    bytes: u64,
-    mut take: impl FnMut(&[u8]),
-) -> rustix::io::Result<u64> {
-    let mut done = 0;
-    while done < bytes {
-        match rustix::io::read(fd, &mut *buffer) {
-            Ok(0) => break,
-            Ok(got) => {
-                take(&buffer[..got]);
-                done += got as u64;
-            }
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(done)
+    cached.load.parts.iter().map(of_part).collect()
 }
 
 /// Maps up to `bytes` of a file, window after window, and returns how many there were.
@@ -288,7 +245,7 @@ impl Digesting {
         let failed = || Error::path("cannot read", &path);
         let fd = self.cached.source.open_file(part.file)?;
         let (variant, buffer) = (&self.variant, self.buffer.as_mut_slice());
-        let mut hasher = Hasher::new(variant.digest);
+        let mut hasher = variant.digest.clone();
         let mut calls = 0;
         let done = match variant.by {
             By::Read { .. } => clock.time(measured, || {
@@ -448,7 +405,7 @@ mod tests {
         fn digesting(&self, text: &str) -> Digesting {
             let variant = Variant::parse(text, Purpose::Digest).expect("a variant");
             let cached = CachedSource::open(&self.setting()).expect("opened");
-            let expected = expected(&cached.source, &cached.load, variant.digest).expect("read");
+            let expected = expected(&cached, &variant.digest).expect("read");
             Digesting {
                 text: text.to_owned(),
                 variant,

@@ -15,7 +15,6 @@ pub(crate) mod peer;
 pub(crate) mod receive;
 pub mod scratch_dirs;
 pub(crate) mod send;
-pub(crate) mod socket_copy;
 pub(crate) mod source_facts;
 pub(crate) mod syscall;
 #[cfg(test)]

@@ -46,18 +46,14 @@ impl Output {
     /// A new, empty file; or one of the same length with zeros, on the medium and in the page
     /// cache.
     pub(crate) fn open(&self) -> Result<Opened, Error> {
-        match self.destination {
-            Destination::Fresh => {
-                let fd = self.dir.create_file(&self.name)?;
-                Ok(Opened { fd, resident_bytes_before: Some(0) })
-            }
-            Destination::Overwritten => {
-                let fd = self.dir.open_or_create(&self.name)?;
-                self.dir.fill_zeros(&self.name, &fd, self.bytes)?;
-                let resident_bytes_before = prover::resident_bytes(fd.as_fd(), self.bytes).ok();
-                Ok(Opened { fd, resident_bytes_before })
-            }
+        if self.destination == Destination::Fresh {
+            let fd = self.dir.create_file(&self.name)?;
+            return Ok(Opened { fd, resident_bytes_before: Some(0) });
         }
+        let fd = self.dir.open_or_create(&self.name)?;
+        self.dir.fill_zeros(&self.name, &fd, self.bytes)?;
+        let resident_bytes_before = prover::resident_bytes(fd.as_fd(), self.bytes).ok();
+        Ok(Opened { fd, resident_bytes_before })
     }
 
     /// Waits until the file is on the medium, if the cell is durable. The clock continues.
@@ -70,7 +66,8 @@ impl Output {
         Ok(())
     }
 
-    /// Counts the file's pages, compares it and removes it.
+    /// Counts the file's pages and compares it. A fresh file is removed, and its dirty pages with it; one
+    /// to be overwritten stays.
     pub(crate) fn end(
         &self,
         variant: &str,
@@ -94,11 +91,6 @@ impl Output {
         measured.dst_resident_bytes_after = resident_bytes.filter(|_| counted);
         measured.dst_resident_bytes_before = opened.resident_bytes_before.filter(|_| counted);
         measured.verified = true;
-        self.discard(opened)
-    }
-
-    /// Removes a fresh file, and its dirty pages with it; one to be overwritten stays.
-    pub(crate) fn discard(&self, opened: Opened) -> Result<(), Error> {
         drop(opened);
         match self.destination {
             Destination::Fresh => self.dir.remove_file(&self.name),

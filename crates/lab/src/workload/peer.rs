@@ -52,6 +52,13 @@ pub(crate) struct Received {
     pub(crate) digest: String,
 }
 
+impl Received {
+    /// So many bytes with this digest.
+    pub(crate) fn of(bytes: u64, digest: &Xxh3) -> Received {
+        Received { bytes, digest: format!("{:032x}", digest.digest128()) }
+    }
+}
+
 /// Bytes that a peer reads or sends at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
@@ -73,11 +80,8 @@ impl Peer {
         let mut process = LabProcess::start(Group::Parents).map_err(cannot)?;
         process.send(&PeerOrder { peer: role, bytes, parent: Some(own_pid()) }).map_err(cannot)?;
         let mut peer = Peer { process, port: 0 };
-        match peer.report()? {
-            PeerReport::Listening { port } => peer.port = port,
-            PeerReport::Received { .. } | PeerReport::Failed { .. } => return Err(gone()),
-        }
-        Ok(peer)
+        let PeerReport::Listening { port } = peer.report()? else { return Err(gone()) };
+        Ok(Peer { port, ..peer })
     }
 
     /// The process id of the peer.
@@ -93,10 +97,8 @@ impl Peer {
 
     /// What a receiver received over the last connection.
     pub(crate) fn received(&mut self) -> Result<Received, Error> {
-        match self.report()? {
-            PeerReport::Received { received } => Ok(received),
-            PeerReport::Listening { .. } | PeerReport::Failed { .. } => Err(gone()),
-        }
+        let PeerReport::Received { received } = self.report()? else { return Err(gone()) };
+        Ok(received)
     }
 
     fn report(&mut self) -> Result<PeerReport, Error> {
@@ -165,10 +167,7 @@ fn receive(mut connection: TcpStream, bytes: u64, piece: &mut [u8]) -> std::io::
         digest.update(&piece[..got]);
         // Reading goes on to the end, so that a byte too many is found.
         if got == 0 {
-            return Ok(Received {
-                bytes: received,
-                digest: format!("{:032x}", digest.digest128()),
-            });
+            return Ok(Received::of(received, &digest));
         }
     }
 }

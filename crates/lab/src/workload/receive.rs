@@ -17,14 +17,13 @@ use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::{Opened, Output};
 use super::parameters;
 use super::peer::{self, Peer, Role};
-use super::socket_copy::SocketCopy;
 use super::windows::Windows;
 use crate::clock::{Clock, Counters};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::NotRun;
 use crate::trial::attribution::Attribution;
 use crate::trial::digest::Digests;
+use crate::trial::{NotRun, Runner};
 
 pub(crate) static RECEIVE: Workload = Workload {
     name: "receive",
@@ -54,7 +53,7 @@ impl Method<Variant> {
 
 struct Receiving {
     text: String,
-    method: Method<SocketCopy>,
+    method: Method<Runner>,
     bytes: u64,
     sender: Peer,
     output: Output,
@@ -65,7 +64,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     parameters::one_file(setting.cell)?;
     let method = match Method::parse(text)? {
         Method::Mmap(windows) => Method::Mmap(windows),
-        Method::Engine(variant) => Method::Engine(SocketCopy::start(&variant)?),
+        Method::Engine(variant) => Method::Engine(Runner::start(&variant)?),
     };
     let bytes = setting.cell.file_bytes;
     Ok(Box::new(Receiving {
@@ -123,10 +122,10 @@ impl Receiving {
                 })?;
                 Ok((None, Some(calls)))
             }
-            Method::Engine(chained) => {
+            Method::Engine(runner) => {
                 let span = Span { src: Pos::Here, dst: Pos::At(0), len: self.bytes };
                 let pair = Pair::new(src, dst);
-                let share = chained.run_after(begin, pair, span, clock, measured)?;
+                let share = runner.stream(pair, span, begin, clock, measured)?;
                 Ok((Some(share), None))
             }
         }

@@ -12,15 +12,13 @@ use engines::{Meter, Pair, Pos, Side, Span, Variant};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cached_source::CachedSource;
-use super::digest::by_reading;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use super::peer::{Peer, Received, Role};
-use super::socket_copy::SocketCopy;
 use crate::clock::{Clock, note_durable};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
-use crate::trial::NotRun;
+use crate::trial::{NotRun, Runner};
 
 pub(crate) static SEND: Workload = Workload {
     name: "send",
@@ -44,34 +42,28 @@ fn parse(text: &str) -> Result<Variant, String> {
 struct Sending {
     text: String,
     cached: CachedSource,
-    chained: SocketCopy,
+    runner: Runner,
     receiver: Peer,
     expected: Received,
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     parameters::one_file(setting.cell)?;
-    let chained = SocketCopy::start(&parse(text)?)?;
+    let runner = Runner::start(&parse(text)?)?;
     let cached = CachedSource::open(setting)?;
     Ok(Box::new(Sending {
         text: text.to_owned(),
         expected: expected(&cached)?,
         receiver: Peer::start(Role::Receiver, cached.load.bytes)?,
         cached,
-        chained,
+        runner,
     }))
 }
 
 fn expected(cached: &CachedSource) -> Result<Received, Error> {
-    let part = cached.load.parts[0];
-    let fd = cached.source.open_file(part.file)?;
-    let path = cached.source.path_of(part.file);
-    let (mut digest, mut buffer) = (Xxh3::new(), vec![1; 1 << 20]);
-    let read = by_reading(&fd, &mut buffer, part.bytes, |bytes| digest.update(bytes));
-    match read.map_err(Error::path("cannot read", &path))? {
-        bytes if bytes < part.bytes => Err(Error::SourceChanged(path)),
-        bytes => Ok(Received { bytes, digest: format!("{:032x}", digest.digest128()) }),
-    }
+    let mut digest = Xxh3::new();
+    cached.read(&cached.load.parts[0], |bytes| digest.update(bytes))?;
+    Ok(Received::of(cached.load.bytes, &digest))
 }
 
 impl Sending {
@@ -103,7 +95,7 @@ impl ReadyVariant for Sending {
         let mut measured = Measurement::default();
         let pair = Pair::new(src.as_fd(), connection.as_fd());
         let span = self.span();
-        let share = self.chained.run(pair, span, clock, &mut measured)?;
+        let share = self.runner.stream(pair, span, || Ok(()), clock, &mut measured)?;
         let acknowledged = connection.read_exact(&mut [0]);
         note_durable(&mut measured);
         acknowledged.map_err(|error| Error::Unknown(format!("no acknowledgement: {error}")))?;
@@ -130,7 +122,8 @@ impl ReadyVariant for Sending {
         let meter = Meter::default();
         let pair = Pair::new(src.as_fd(), connection.as_fd()).with_meter(Some(&meter));
         let span = self.span();
-        self.chained.run(pair, span, Clock::default(), &mut Measurement::default())?;
+        let (clock, mut measured) = (Clock::default(), Measurement::default());
+        self.runner.stream(pair, span, || Ok(()), clock, &mut measured)?;
         drop(connection);
         self.check()?;
         Ok(Some(meter.calls()))
