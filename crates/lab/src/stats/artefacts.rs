@@ -130,20 +130,25 @@ fn logs_of_enough(times: &[f64]) -> Option<Vec<f64>> {
     (times.len() >= RUNS_MIN).then(|| times.iter().map(|time| time.ln()).collect())
 }
 
-/// The share of draws, the sample itself included, that are at least `seen`. Drawing ends once
-/// enough of them are, since noise then explains the sample; the share so far is a valid p value
-/// (Besag and Clifford, Biometrika 78, 1991). This saves time, because most samples have no
-/// artefact.
+/// The share of draws that are at least `seen`.
 fn share_of_draws(seen: f64, mut draw: impl FnMut() -> f64) -> f64 {
+    // Floating-point sums in another order differ in their last digits.
+    p_of_draws(DRAWS, ENOUGH, || draw() >= seen - 1e-12 * seen.abs())
+}
+
+/// The share of `draws`, the sample itself included, that are as large as the sample. Drawing ends
+/// once `enough` of them are, since noise then explains the sample; the share so far is a valid p
+/// value (Besag and Clifford, Biometrika 78, 1991). This saves time, because most samples have no
+/// artefact.
+pub(super) fn p_of_draws(draws: u32, enough: u32, mut is_as_large: impl FnMut() -> bool) -> f64 {
     let mut as_large = 0;
-    for drawn in 1..=DRAWS {
-        // Floating-point sums in another order differ in their last digits.
-        as_large += u32::from(draw() >= seen - 1e-12 * seen.abs());
-        if as_large == ENOUGH {
+    for drawn in 1..=draws {
+        as_large += u32::from(is_as_large());
+        if as_large == enough {
             return f64::from(as_large) / f64::from(drawn);
         }
     }
-    (f64::from(as_large) + 1.0) / (f64::from(DRAWS) + 1.0)
+    (f64::from(as_large) + 1.0) / (f64::from(draws) + 1.0)
 }
 
 /// Uniform values in ascending order, up to a factor: sums of exponential spacings, which need no

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-use super::quantile;
+use super::{interim::bisected, quantile};
 
 /// How far beyond the outermost values a density extends, in bandwidths: at 3 it is a hundredth of
 /// that at the value.
@@ -119,21 +119,13 @@ fn sheather_jones(sorted: &[f64]) -> Option<f64> {
     // The largest is that of the smoothest density with this spread (Terrell, Journal of the
     // American Statistical Association 85, 1990).
     let largest = 1.144 * spread(&values)? * count.powf(-0.2);
-    let (mut low, mut high) = (0.01 * largest, 1.2 * largest);
+    let (low, high) = (0.01 * largest, 1.2 * largest);
     // Both comparisons are false if a power of a negative number made a value NaN.
     if !(next(low) > low && next(high) < high) {
         return None;
     }
     // To a ten-millionth of the largest.
-    for _ in 0..24 {
-        let middle = (low + high) / 2.0;
-        if next(middle) > middle {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some((low + high) / 2.0)
+    Some(bisected((low, high), 24, |h| next(h) > h))
 }
 
 /// The sum over all pairs, including each value with itself, of a derivative of the normal density

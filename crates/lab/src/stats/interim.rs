@@ -120,16 +120,7 @@ impl Undecided {
     /// The standard score at which an interim analysis after `sessions` decides with probability
     /// `spend`.
     fn boundary(&self, sessions: f64, spend: f64) -> f64 {
-        let (mut low, mut high) = (0.0, 40.0);
-        for _ in 0..80 {
-            let middle = (low + high) / 2.0;
-            if self.decides(sessions, middle) > spend {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        (low + high) / 2.0
+        bisected((0.0, 40.0), 80, |boundary| self.decides(sessions, boundary) > spend)
     }
 
     fn decides(&self, sessions: f64, boundary: f64) -> f64 {
@@ -156,6 +147,23 @@ impl Undecided {
     fn or_start(&self) -> &[(f64, f64)] {
         if self.points.is_empty() { &[(0.0, 1.0)] } else { &self.points }
     }
+}
+
+/// Where `is_below` changes from true to false between two ends, by so many halvings.
+pub(super) fn bisected(
+    (mut low, mut high): (f64, f64),
+    halvings: u32,
+    is_below: impl Fn(f64) -> bool,
+) -> f64 {
+    for _ in 0..halvings {
+        let middle = (low + high) / 2.0;
+        if is_below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
 }
 
 /// The weight of a point in Simpson's rule.

@@ -10,21 +10,6 @@ use std::borrow::Borrow;
 /// When `q` lies outside 0 to 1.
 pub fn quantile(values: impl IntoIterator<Item: Borrow<f64>>, q: f64) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
-    of_any_order(&mut values, q)
-}
-
-/// The median of `values`; `None` without values.
-pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
-    quantile(values, 0.5)
-}
-
-/// The median of values that may be put in another order.
-pub(super) fn median_in_place(values: &mut [f64]) -> Option<f64> {
-    of_any_order(values, 0.5)
-}
-
-/// Selects the two neighbours without sorting, since there may be very many values.
-fn of_any_order(values: &mut [f64], q: f64) -> Option<f64> {
     assert!((0.0..=1.0).contains(&q), "a quantile lies between 0 and 1, {q} does not");
     let last = values.len().checked_sub(1)?;
     let place = q * last as f64;
@@ -32,10 +17,16 @@ fn of_any_order(values: &mut [f64], q: f64) -> Option<f64> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let below = place.floor() as usize;
     let share = place - place.floor();
+    // Selects the two neighbours without sorting, since there may be very many values.
     let (_, &mut low, above) = values.select_nth_unstable_by(below, f64::total_cmp);
     let next = above.iter().copied().min_by(f64::total_cmp);
     let high = next.filter(|_| share > 0.0).unwrap_or(low);
     Some(low * (1.0 - share) + high * share)
+}
+
+/// The median of `values`; `None` without values.
+pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
+    quantile(values, 0.5)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A robust line: up to 29 % of the points can be outliers.
 
-use super::{median, quantile::median_in_place};
+use super::median;
 
 /// A line, and the significance of its slope.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<Line> {
             }
         }
     }
-    let slope = median_in_place(&mut slopes)?;
+    let slope = median(slopes)?;
     let count = x.len() as f64;
     let deviation = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
     let intercept = median(y)? - slope * median(x)?;

@@ -4,9 +4,9 @@ use super::{
     curve::{Curve, Point},
     fit::Fit,
     jackknife::jackknife,
-    line::{CostLine, Misfit, cost_line},
+    line::Misfit,
 };
-use crate::stats::{Estimated, Interval, estimate::t_quantile};
+use crate::stats::{Estimated, Interval, artefacts::p_of_draws, estimate::t_quantile};
 
 /// The fewest sizes on each side of a break: two define a line, and the third tests it.
 const SIDE_SIZES_MIN: usize = 3;
@@ -28,11 +28,9 @@ const TEST_PLACES_MAX: usize = 12;
 /// The level of the test for a break.
 const LEVEL: f64 = 0.01;
 
-/// A fit of one line, and of two that meet where they fit best.
+/// A fit of two lines that meet where they fit best, and whether one line suffices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segments {
-    /// The one line.
-    pub one: CostLine,
     /// The two lines.
     pub two: Broken,
     /// The p value of the hypothesis of one line: the largest likelihood ratio over all positions
@@ -65,8 +63,8 @@ impl Segments {
     }
 }
 
-/// Fits one line and two that meet to `points`, as [`cost_line`] does, and tests whether one
-/// suffices. The break is estimated from the points; the intervals of the costs are conditional on
+/// Fits two lines that meet to `points`, as [`cost_line`](super::cost_line) fits one, and tests
+/// whether one suffices. The break is estimated from the points; the intervals of the costs are conditional on
 /// it. `None` with fewer than six sizes.
 ///
 /// # Panics
@@ -91,7 +89,7 @@ pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
         above_byte_ns,
         misfit: Misfit::of(&curve, &fit),
     };
-    Some(Segments { one: cost_line(points)?, two, p: p_of_break(&curve, &fit, seed)? })
+    Some(Segments { two, p: p_of_break(&curve, &fit, seed)? })
 }
 
 /// The possible positions of a break: at sizes and between them, with enough sizes on both sides.
@@ -149,19 +147,14 @@ fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
     let seen = gain(curve, &places)?;
     let one = Fit::of(curve, None, None)?;
     let mut rng = fastrand::Rng::with_seed(seed);
-    let mut as_large = 0;
-    for drawn in 1..=DRAWS {
+    let is_as_large = || {
         let logs = curve.logs.iter().zip(&one.residuals).map(|(log, residual)| {
             log - residual + broken.residuals[rng.usize(..broken.residuals.len())]
         });
         let with_noise = curve.with_logs(logs.collect());
-        as_large += u32::from(gain(&with_noise, &places).is_some_and(|gain| gain >= seen));
-        // Noise alone explains the gain: see `artefacts::share_of_draws`.
-        if as_large == ENOUGH {
-            return Some(f64::from(as_large) / f64::from(drawn));
-        }
-    }
-    Some((f64::from(as_large) + 1.0) / (f64::from(DRAWS) + 1.0))
+        gain(&with_noise, &places).is_some_and(|gain| gain >= seen)
+    };
+    Some(p_of_draws(DRAWS, ENOUGH, is_as_large))
 }
 
 /// How much a break reduces the loss, in units of the remaining residuals.
