@@ -4,8 +4,9 @@
 use lab::in_order::distinct;
 use lab::sample::record::SequenceRecord;
 use lab::stats::Estimated;
+use lab::stats::models::CostLine;
 use lab::studies::Finding;
-use lab::studies::per_call::{CallCost, CallLine, CellCalls, PerCall};
+use lab::studies::per_call::{CallCost, CellCalls, PerCall};
 use lab::studies::sheet::circumstances;
 use lab::words::{about_bytes, bytes, nanoseconds};
 
@@ -66,7 +67,7 @@ fn of(cell: &CellCalls) -> String {
 
 /// Reads and writes, side by side with one axis of time.
 fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
-    let panel = |op: &str, line: Option<&CallLine>| {
+    let panel = |op: &str, line: Option<&CostLine>| {
         let calls: Vec<&CallCost> = cell.calls.iter().filter(|cost| cost.op == op).collect();
         Panel {
             title: format!("{op}s"),
@@ -84,7 +85,7 @@ fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
 fn marks(
     op: &str,
     calls: &[&CallCost],
-    line: Option<&CallLine>,
+    line: Option<&CostLine>,
     recommended: Option<Shape>,
 ) -> Vec<Mark> {
     let mut marks: Vec<Mark> = recommended.map(Mark::neutral).into_iter().collect();
@@ -222,9 +223,9 @@ fn lines(title: &str, per_call: &PerCall) -> Table {
             ("f from", &|(.., line)| digits(line.byte_ns.low)),
             ("f to", &|(.., line)| digits(line.byte_ns.high)),
             ("largest misfit, %", &|(.., line)| {
-                Entry::number(line.misfit_largest * 100.0, |misfit| format!("{misfit:+.0}"))
+                Entry::number(line.misfit.largest * 100.0, |misfit| format!("{misfit:+.0}"))
             }),
-            ("at buffer", &|(.., line)| Entry::bytes(line.misfit_at_bytes as f64)),
+            ("at buffer", &|(.., line)| Entry::bytes(line.misfit.at_bytes as f64)),
         ],
     )
 }

@@ -1,5 +1,6 @@
 //! The cost of a call and of a byte, as a line through times by size.
 
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
 use crate::stats::Estimated;
 
 /// t(n) = c + f n.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostLine {
     /// c, the cost of a call without its bytes, in nanoseconds. The estimate may be negative when
     /// the cost is too small to be measured.
@@ -18,20 +19,24 @@ pub struct CostLine {
     /// f, the cost of a byte, in nanoseconds.
     pub byte_ns: Estimated,
     /// How well the line fits.
+    #[serde(flatten)]
     pub misfit: Misfit,
 }
 
 /// The distance between a model and the measured times.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Misfit {
     /// The largest difference between a size's typical time and the model, as a share of the model;
     /// negative when the model predicts too long a time.
+    #[serde(rename = "misfit_largest")]
     pub largest: f64,
     /// The size of that difference, in bytes.
+    #[serde(rename = "misfit_at_bytes")]
     pub at_bytes: u64,
     /// The p value of the F test for lack of fit, with a robust error from the differences between
     /// sessions. `None` with one session. With many sessions the test rejects every model of a
     /// machine; `largest` shows whether the misfit matters.
+    #[serde(skip)]
     pub p: Option<f64>,
 }
 

@@ -19,7 +19,7 @@ use crate::definition::{reference, without_label};
 use crate::page_cache::state::State;
 use crate::sample::record::CallRecord;
 use crate::stats::Estimated;
-use crate::stats::models::{Point, buffer_for_overhead, cost_line};
+use crate::stats::models::{CostLine, Point, buffer_for_overhead, cost_line};
 
 /// The overhead that a buffer is recommended for: what the calls themselves may cost as a share of
 /// what the bytes cost.
@@ -47,10 +47,11 @@ pub struct CellCalls {
     pub at_once: u32,
     /// Each buffer, reads before writes.
     pub calls: Vec<CallCost>,
-    /// What a read costs, c + f n; none with fewer than three buffers.
-    pub read: Option<CallLine>,
+    /// What a read costs, c + f n: of means, so that what some calls wait for is in it; none with
+    /// fewer than three buffers.
+    pub read: Option<CostLine>,
     /// What a write costs.
-    pub write: Option<CallLine>,
+    pub write: Option<CostLine>,
     /// From this buffer on the calls add no more than `overhead`: (c_r + c_w) / (ε (f_r + f_w)).
     pub recommended_bytes: Option<Estimated>,
 }
@@ -87,19 +88,6 @@ pub struct Mode {
     pub at_ns: f64,
     /// The group's share of the calls.
     pub share: f64,
-}
-
-/// c + f n for one kind of call: of means, so that what some calls wait for is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallLine {
-    /// c: the cost of a call apart from its bytes, in nanoseconds.
-    pub call_ns: Estimated,
-    /// f: what a byte costs, in nanoseconds.
-    pub byte_ns: Estimated,
-    /// The largest distance of a buffer's mean from the line, as a share of the line.
-    pub misfit_largest: f64,
-    /// The buffer at which that is.
-    pub misfit_at_bytes: u64,
 }
 
 pub(crate) fn of(view: &View<'_>) -> Option<PerCall> {
@@ -145,8 +133,8 @@ fn of_cell(view: &View<'_>, cell: &CellView<'_>) -> Option<CellCalls> {
         state: cell.cell.state,
         at_once: cell.cell.at_once,
         calls,
-        read: CallLine::through(of("read")),
-        write: CallLine::through(of("write")),
+        read: cost_line(of("read")),
+        write: cost_line(of("write")),
         recommended_bytes: recommended,
     })
 }
@@ -174,16 +162,4 @@ fn published(view: &View<'_>, variant: &str, op: &str) -> Option<f64> {
     let (_, buffer) = reference.series.get(variant)?.rsplit_once('@')?;
     let figures = reference::by_name(&reference.data)?.figures(&format!("call_{op}@{buffer}"));
     figures.first().map(|figure| figure.elapsed_ns)
-}
-
-impl CallLine {
-    fn through(points: &[Point]) -> Option<CallLine> {
-        let line = cost_line(points)?;
-        Some(CallLine {
-            call_ns: line.call_ns,
-            byte_ns: line.byte_ns,
-            misfit_largest: line.misfit.largest,
-            misfit_at_bytes: line.misfit.at_bytes,
-        })
-    }
 }

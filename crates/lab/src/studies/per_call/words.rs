@@ -80,8 +80,8 @@ impl CellCalls {
                 line.call_ns.in_words(cost),
                 line.byte_ns.in_words(cost),
                 rate(line.byte_ns.value),
-                percent(line.misfit_largest),
-                size(line.misfit_at_bytes)
+                percent(line.misfit.largest),
+                size(line.misfit.at_bytes)
             ));
         }
         if let Some(bytes) = self.recommended_bytes {
