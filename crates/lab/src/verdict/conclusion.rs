@@ -172,47 +172,44 @@ impl Sentences<'_> {
     /// The variants that are the fastest or too close to it, in plain words. `None` if there are many, or
     /// none is known.
     fn fastest(&self, range: &Range) -> Option<String> {
-        match &range.answer.shown {
-            Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
-                Some(words::listed_with("or", &self.close(leader, others).names))
-            }
-            Shown::Baseline { .. } => Some(self.baseline.clone()),
-            _ => None,
-        }
+        let are_known = match &range.answer.shown {
+            Shown::Faster { others, unknown: 0, .. } => others.len() < NAMED_MAX,
+            Shown::Baseline { .. } => true,
+            _ => false,
+        };
+        are_known.then(|| self.in_row(range).0)
     }
 
     /// The answer of a range as a clause. `place` is what it is about.
     fn range(&self, range: &Range, place: &str) -> String {
         let baseline = &self.baseline;
-        let of = match self.part.measure {
-            Measure::Elapsed => format!("the time of {baseline}"),
-            Measure::Durable => format!("the time of {baseline} until the copy is on the medium"),
-            Measure::Processor => format!("the processor time of {baseline}"),
-        };
-        let (fastest, said) = self.clause(range, place, &of);
+        let (fastest, said) = self.clause(range, place, |time| format!("the {time} of {baseline}"));
         fastest + &said
     }
 
     /// The answer of a range in a list, whose sentence has the baseline.
     fn in_row(&self, range: &Range) -> (String, String) {
-        let of = match self.part.measure {
-            Measure::Elapsed => "that time",
-            Measure::Durable => "that time until the copy is on the medium",
-            Measure::Processor => "that processor time",
-        };
-        self.clause(range, "", of)
+        self.clause(range, "", |time| format!("that {time}"))
     }
 
-    /// The fastest variants of a range, and what is said of them. `of` is the time of the baseline.
-    fn clause(&self, range: &Range, place: &str, of: &str) -> (String, String) {
+    /// The fastest variants of a range, and what is said of them. `of` names a time of the baseline.
+    fn clause(&self, range: &Range, place: &str, of: impl Fn(&str) -> String) -> (String, String) {
         let baseline = &self.baseline;
+        let of = match self.part.measure {
+            Measure::Elapsed => of("time"),
+            Measure::Durable => of("time") + " until the copy is on the medium",
+            Measure::Processor => of("processor time"),
+        };
         let (fastest, said) = match &range.answer.shown {
             Shown::Faster { leader, others, unknown: 0 } if others.len() < NAMED_MAX => {
-                let close = self.close(leader, others);
+                let close: Vec<&Share> = [leader].into_iter().chain(others).collect();
+                let names: Vec<String> = close.iter().map(|it| self.name(it)).collect();
+                let ratios: Vec<String> = close.iter().map(|it| it.ratios()).collect();
+                let widest = close.into_iter().max_by(|a, b| a.within.total_cmp(&b.within));
+                let (ratios, sure) = (words::listed(&ratios), widest.unwrap_or(leader).sure());
                 let call = if others.is_empty() { "" } else { ", too close to call" };
-                let (ratios, sure) = (words::listed(&close.ratios), close.sure);
                 let said = format!(" is the fastest{place}{call}: {ratios} of {of}, {sure}");
-                (words::listed_with("or", &close.names), said)
+                (words::listed_with("or", &names), said)
             }
             Shown::Faster { leader, others, unknown } => {
                 let others = match others.len() + unknown {
@@ -244,17 +241,6 @@ impl Sentences<'_> {
 
     fn name(&self, share: &Share) -> String {
         plain_name(self.part, &share.variant)
-    }
-
-    /// The leader and those that are too close to it.
-    fn close(&self, leader: &Share, others: &[Share]) -> Close {
-        let all: Vec<&Share> = [leader].into_iter().chain(others).collect();
-        let widest = all.iter().max_by(|a, b| a.within.total_cmp(&b.within));
-        Close {
-            names: all.iter().map(|it| self.name(it)).collect(),
-            ratios: all.iter().map(|it| it.ratios()).collect(),
-            sure: widest.map_or_else(String::new, |it| it.sure()),
-        }
     }
 
     /// What is said of the variant that comes next to the baseline.
@@ -297,14 +283,6 @@ fn factors(ranges: &[Range]) -> Vec<&'static str> {
         ("how many are copied at once", differs(|a, b| a.at_once != b.at_once)),
     ];
     found.into_iter().filter(|(_, does)| *does).map(|(factor, _)| factor).collect()
-}
-
-/// Variants that are too close to call.
-struct Close {
-    names: Vec<String>,
-    ratios: Vec<String>,
-    /// How sure the least certain of the ratios is.
-    sure: String,
 }
 
 fn unresolved_of(unresolved: usize, of: usize) -> String {
