@@ -33,20 +33,12 @@ impl PartVerdict {
         // Circumstances are in the order of the definition.
         let mut answered = gathered(answered, |(cell, _)| circumstances(part, cell));
         answered.iter_mut().for_each(|(_, of)| of.sort_by_key(|(cell, _)| cell.file_bytes));
-        let by = |key: fn(&CellAnswer) -> Key| {
-            let mut ranges: Vec<Range> = Vec::new();
-            for (circumstances, (cell, answer)) in
-                answered.iter().flat_map(|(words, cells)| cells.iter().map(move |it| (words, it)))
-            {
-                let alike = |last: &&mut Range| {
-                    last.circumstances == *circumstances && key(&last.answer) == key(answer)
-                };
-                match ranges.last_mut().filter(alike) {
-                    Some(last) => last.add(cell, answer),
-                    None => ranges.push(Range::of(cell, answer, circumstances.clone())),
-                }
-            }
-            ranges
+        let by = |key: fn(&CellAnswer) -> Key| -> Vec<Range> {
+            let ranges = answered.iter().flat_map(|(circumstances, cells)| {
+                let alike = cells.chunk_by(move |(_, a), (_, b)| key(a) == key(b));
+                alike.map(|cells| Range::of(circumstances, cells))
+            });
+            ranges.collect()
         };
         let exact = by(CellAnswer::key);
         if exact.len() <= ROWS_MAX { exact } else { by(CellAnswer::rough_key) }
@@ -250,18 +242,12 @@ pub(super) struct Range {
 }
 
 impl Range {
-    fn of(cell: &Cell, answer: &CellAnswer, circumstances: String) -> Range {
-        Range {
-            cell: cell.clone(),
-            sizes: vec![cell.file_bytes],
-            circumstances,
-            answer: answer.clone(),
-        }
-    }
-
-    fn add(&mut self, cell: &Cell, answer: &CellAnswer) {
-        self.sizes.push(cell.file_bytes);
-        self.answer.add(answer);
+    /// That of neighbouring cells, one at least.
+    fn of(circumstances: &str, cells: &[(Cell, CellAnswer)]) -> Range {
+        let (cell, mut answer) = cells[0].clone();
+        cells[1..].iter().for_each(|(_, other)| answer.add(other));
+        let sizes = cells.iter().map(|(cell, _)| cell.file_bytes).collect();
+        Range { cell, sizes, circumstances: circumstances.to_owned(), answer }
     }
 
     /// `4 KiB`, `4 KiB and 64 KiB`, `4 KiB to 1 MiB`.

@@ -304,9 +304,7 @@ impl CellVerdict {
             comparisons: Vec::new(),
         }
     }
-}
 
-impl CellVerdict {
     /// Variants leave when their comparison is answered, so medians may come from different times.
     /// Ratios come from the same rounds.
     fn find_fastest(&mut self, baseline: &str) {

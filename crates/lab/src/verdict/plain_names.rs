@@ -21,16 +21,13 @@ const WORKERS: [&str; 8] = ["two", "three", "four", "five", "six", "seven", "eig
 
 /// The name of `variant`, one of those of `part`, in plain words.
 pub(super) fn plain_name(part: &Part, variant: &str) -> String {
-    let (text, label) = match without_label(variant) {
-        text if text.len() < variant.len() => (text, variant[text.len()..].to_owned()),
-        text => (text, String::new()),
-    };
+    let (text, label) = variant.split_at(without_label(variant).len());
     let name = match text.parse::<Variant>() {
         Ok(parsed) => of_engine(part, &parsed),
         Err(_) if part.workload == "command" => of_command(text),
         Err(_) => of_words(text),
     };
-    name + &label
+    name + label
 }
 
 /// An engine's variant: the parameters that other variants of the engine in the part have otherwise.
@@ -48,18 +45,13 @@ fn of_engine(part: &Part, variant: &Variant) -> String {
         if others.iter().all(|other| other.tuning.get(param.name) == value) {
             continue;
         }
-        match param.kind {
-            ParamKind::Bytes { .. } => {
-                with.push(format!("{} {}s", words::file_size(value), param.name));
-            }
-            ParamKind::Count { .. } => with.push(format!("{} {value}", param.name)),
-            ParamKind::Offset { .. } if value == 0 => {}
-            ParamKind::Offset { .. } => {
-                with.push(format!("{} {}", param.name, words::file_size(value)));
-            }
-            ParamKind::Flag if value == 0 => {}
-            ParamKind::Flag => with.push(param.name.to_owned()),
-        }
+        with.push(match param.kind {
+            ParamKind::Bytes { .. } => format!("{} {}s", words::file_size(value), param.name),
+            ParamKind::Count { .. } => format!("{} {value}", param.name),
+            ParamKind::Offset { .. } | ParamKind::Flag if value == 0 => continue,
+            ParamKind::Offset { .. } => format!("{} {}", param.name, words::file_size(value)),
+            ParamKind::Flag => param.name.to_owned(),
+        });
     }
     if variant.workers > 1 {
         let count = WORKERS.get(variant.workers - 2).copied().map(str::to_owned);
@@ -81,20 +73,13 @@ fn of_command(text: &str) -> String {
 
 /// Another workload's variant, as `read:64K,md5`: its numbers of bytes get their unit.
 fn of_words(text: &str) -> String {
-    let (name, items) = match text.split_once(':') {
-        Some((name, items)) => (name, items),
-        None if text.parse::<engines::Bytes>().is_ok() => ("a buffer of", text),
-        None => return text.to_owned(),
+    let size = |item: &str| Some(words::file_size(item.parse::<engines::Bytes>().ok()?.0));
+    let Some((name, items)) = text.split_once(':') else {
+        return size(text).map_or_else(|| text.to_owned(), |size| format!("a buffer of {size}"));
     };
-    let in_words = |item: &str| match item.parse::<engines::Bytes>() {
-        Ok(bytes) => words::file_size(bytes.0),
-        Err(()) => item.to_owned(),
-    };
+    let in_words = |item: &str| size(item).unwrap_or_else(|| item.to_owned());
     let items: Vec<String> = items.split(',').map(in_words).collect();
-    match name {
-        "a buffer of" => format!("{name} {}", items.join(", ")),
-        name => format!("{name} ({})", items.join(", ")),
-    }
+    format!("{name} ({})", items.join(", "))
 }
 
 #[cfg(test)]
