@@ -72,18 +72,14 @@ pub(crate) fn of(view: &View<'_>) -> Option<Page> {
     (!steps.is_empty()).then_some(Page { steps, delta: warm, delta_cold: cold })
 }
 
-impl Step {
-    /// Whether the larger is shown to take longer, by more than δ.
-    pub(crate) fn is_up(&self, deltas: Deltas) -> bool {
-        let delta = deltas.of(self.state);
-        self.ratio.and_then(|ratio| ratio.low).is_some_and(|low| low > 1.0 + delta)
-    }
-}
-
 impl Page {
+    /// The steps whose larger size is shown to take longer, by more than δ.
     fn shown(&self) -> impl Iterator<Item = &Step> {
         let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
-        self.steps.iter().filter(move |step| step.is_up(deltas))
+        self.steps.iter().filter(move |step| {
+            let low = step.ratio.and_then(|ratio| ratio.low);
+            low.is_some_and(|low| low > 1.0 + deltas.of(step.state))
+        })
     }
 
     /// The largest step that is shown.

@@ -60,14 +60,8 @@ pub(crate) fn of(view: &View<'_>) -> Option<Published> {
         return None;
     }
     let data = reference::by_name(&reference.data)?;
-    let with_figures = |name: &&String| reference.series.contains_key(*name);
-    let baseline = view
-        .part
-        .variants
-        .iter()
-        .filter(with_figures)
-        .find(|name| **name == view.part.baseline)
-        .or_else(|| view.part.variants.iter().find(with_figures))?;
+    let mut names = std::iter::once(&view.part.baseline).chain(&view.part.variants);
+    let baseline = names.find(|name| reference.series.contains_key(*name))?;
     let rows: Vec<Row> = view
         .cells
         .iter()

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::sheet::{Sheet, cost, percent, rate, size, written_to};
 use crate::analysis::view::{View, by_session};
 use crate::definition::cell::{Cell, Destination, Shape};
+use crate::in_order::distinct;
 use crate::page_cache::state::State;
 use crate::stats::Estimated;
 use crate::stats::models::{Point, cost_line, segments};
@@ -71,9 +72,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<SizeFit> {
 }
 
 fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
-    let mut sizes: Vec<u64> = points.iter().map(|point| point.bytes.to_bits()).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let sizes = distinct(points.iter().map(|point| point.bytes));
     let one = cost_line(points)?;
     let tested = segments(points, SEED);
     let two = tested.filter(|tested| tested.is_broken()).map(|tested| tested.two);
