@@ -259,7 +259,11 @@ impl Bench<'_> {
         let mut share = Attribution::default();
         for (index, part) in task.load.parts.iter().enumerate() {
             let src = self.source.open_file(part.file)?;
-            let made = if copies.len() > index { None } else { Some(self.create(index)?) };
+            let made = if copies.len() > index {
+                None
+            } else {
+                Some(self.dst.create_file(&index.to_string())?)
+            };
             let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
             let taken = (&mut measured, &mut share);
             self.copy_part(variant, copier, *part, (&src, dst), taken)?;
@@ -331,10 +335,6 @@ impl Bench<'_> {
         load.parts.iter().enumerate().map(fill).collect()
     }
 
-    fn create(&self, index: usize) -> Result<OwnedFd, Error> {
-        self.dst.create_file(&index.to_string())
-    }
-
     /// Copies one file under the clock.
     fn copy_part(
         &self,
@@ -350,16 +350,12 @@ impl Bench<'_> {
         let (pair, span) = (Pair::new(src.as_fd(), dst.as_fd()), Span::whole(part.bytes));
         let moved = copier.copy(pair, span, || Ok(()), &self.clock, (&mut *measured, share))?;
         if self.durable {
-            self.sync(dst, measured)?;
+            // The clock continues.
+            rustix::fs::fsync(dst)
+                .map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
+            note_durable(measured);
         }
         check_stop(variant, moved, || Error::SourceChanged(self.source.path_of(part.file)))
-    }
-
-    /// Waits until the copy is on the medium. The clock continues.
-    fn sync(&self, dst: &OwnedFd, measured: &mut Measurement) -> Result<(), Error> {
-        rustix::fs::fsync(dst).map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
-        note_durable(measured);
-        Ok(())
     }
 
     fn dst_resident_bytes(&self, load: &Load, copies: &[OwnedFd]) -> Result<Option<u64>, Error> {
