@@ -9,6 +9,10 @@ fn main() {
     link_unwinder();
     pass_commit();
     println!("cargo::rustc-env=HAULAGE_PROFILE_NAME={}", profile());
+    if profile() == "dev" {
+        // Tests start the program thousands of times. Relocations of a debug build take half of its start.
+        println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
     println!("cargo::rustc-env=HAULAGE_TARGET={}", variable("TARGET"));
 }
 
