@@ -5,9 +5,13 @@ use std::path::Path;
 use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct;
 use lab::definition::deltas::Deltas;
+use lab::page_cache::state::State;
 use lab::run_dir::files::{self, RunError};
 use lab::run_dir::{self, Run};
 use lab::verdict::Verdict;
+
+use crate::machine::file_systems;
+use crate::plot::Facets;
 
 /// A run directory and its verdict.
 #[derive(Debug)]
@@ -49,6 +53,12 @@ impl Source {
     pub fn name(&self) -> String {
         let path = std::fs::canonicalize(&self.run.path).unwrap_or_else(|_| self.run.path.clone());
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// What the filters of the page look at, for a panel of one state.
+    pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
+        let file_system = Some(file_systems(&self.run.environment));
+        Facets { file_bytes, state: Some(state.name()), file_system }
     }
 
     /// How far the run can be trusted, by the certificate in its directory, its kernel and its version.

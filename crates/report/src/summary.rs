@@ -7,14 +7,12 @@ use lab::analysis::view::{CellView, Rules, View};
 use lab::definition::cell::{Cell, Destination, Shape};
 use lab::definition::{Measure, Part};
 use lab::in_order::gathered;
-use lab::page_cache::state::State;
 use lab::sample::measurement::Measurement;
 use lab::sample::record::{RoundRecord, Sample};
 use lab::stats::{Interval, median, median_interval};
 use lab::studies::Finding;
 use lab::verdict::CellVerdict;
 
-use crate::machine::file_systems;
 use crate::plot::{Entry, Facets};
 use crate::source::Source;
 
@@ -110,11 +108,6 @@ impl<'s> Summary<'s> {
         self.cells.iter().find(|cell| cell.cell.id() == id)
     }
 
-    /// What the filters of the page look at, for a panel of one state.
-    pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
-        facets(self.source, file_bytes, state)
-    }
-
     /// `title`, with the name of the run if the report has several.
     pub fn titled(&self, title: &str) -> String {
         if self.label.is_empty() { title.to_owned() } else { format!("{title} · {}", self.label) }
@@ -135,7 +128,7 @@ impl<'s> CellSummary<'s> {
             part,
             verdict: verdicts.find(|verdict| verdict.cell == id),
             rounds: source.run.rounds.iter().filter(|round| round.cell == id).collect(),
-            facets: facets(source, Some(cell.file_bytes), cell.state),
+            facets: source.facets(Some(cell.file_bytes), cell.state),
             cell,
         }
     }
@@ -214,9 +207,4 @@ impl<'s> VariantSummary<'s> {
         let values: Vec<f64> = known.map(|value| value as f64).collect();
         if values.len() * 2 < self.counted.len() { None } else { median(&values) }
     }
-}
-
-fn facets(source: &Source, file_bytes: Option<u64>, state: State) -> Facets {
-    let file_system = Some(file_systems(&source.run.environment));
-    Facets { file_bytes, state: Some(state.name()), file_system }
 }

@@ -83,7 +83,7 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
         alt: format!(
             "The time with each buffer divided by that of the best, by file size, for {title}."
         ),
-        facets: summary.facets(None, sweeps[0].state),
+        facets: summary.source.facets(None, sweeps[0].state),
         x: Axis::buffers(),
         y: Axis::names("file size", sweeps.iter().map(|sweep| bytes(sweep.file_bytes))),
         marks: vec![Mark::neutral(heat)],
@@ -121,7 +121,7 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     let panel = Panel {
         title: String::new(),
         alt: format!("Time against buffer for a file of {size}. {}", words(sweep)),
-        facets: summary.facets(Some(sweep.file_bytes), sweep.state),
+        facets: summary.source.facets(Some(sweep.file_bytes), sweep.state),
         x: Axis::buffers(),
         y: Axis::time(&format!("time for {size}")),
         marks,

@@ -49,7 +49,7 @@ fn of(of: Of) -> &'static str {
 
 fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     let first = steps[0];
-    let facets = summary.facets(Some(first.file_bytes), first.state);
+    let facets = summary.source.facets(Some(first.file_bytes), first.state);
     let x = Axis { label: of(first.of).to_owned(), unit: Unit::Count, ..Axis::default() };
     let variants = distinct(steps.iter().map(|step| step.variant.as_str()));
     let most = steps.iter().map(|step| step.count).max().unwrap_or(1);

@@ -72,7 +72,7 @@ fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
         Panel {
             title: format!("{op}s"),
             alt: format!("Cost of single {op}s against the buffer, {}.", of(cell)),
-            facets: summary.facets(Some(cell.file_bytes), cell.state),
+            facets: summary.source.facets(Some(cell.file_bytes), cell.state),
             x: Axis::buffers(),
             y: Axis::time("time of a call"),
             marks: marks(op, &calls, line, recommended(cell, summary.epsilon)),
@@ -192,7 +192,7 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
         Panel {
             title: format!("buffer {}", bytes(buffer)),
             alt: format!("Single reads with a buffer of {} in their order.", bytes(buffer)),
-            facets: summary.facets(Some(cell.file_bytes), cell.state),
+            facets: summary.source.facets(Some(cell.file_bytes), cell.state),
             x: Axis::amount("offset in the file", Unit::Bytes),
             y: Axis::time("time of a read"),
             marks: vec![Mark::of(variant, Shape::Cloud { points }).unlisted()],

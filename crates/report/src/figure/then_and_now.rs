@@ -44,7 +44,7 @@ fn group(summary: &Summary<'_>, part: &str, of: &Published) -> Option<Group> {
         Panel {
             title: at.clone(),
             alt: format!("Published ratios to {} and this run's at {at}.", of.baseline),
-            facets: summary.facets(Some(first.now_bytes), first.now_state),
+            facets: summary.source.facets(Some(first.now_bytes), first.now_state),
             x: Axis::ratio(&format!("time / {}", of.baseline)),
             y: Axis::variants(variants.iter().copied()),
             marks: of_cell.iter().flat_map(|row| marks(row, &variants)).collect(),
