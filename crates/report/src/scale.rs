@@ -2,7 +2,7 @@
 
 use lab::in_order::{distinct, gathered};
 
-use crate::plot::{Along, Axis, Mark, Panel, Shape, Unit};
+use crate::plot::{Along, Axis, Panel, Shape, Unit, Violin};
 
 /// An interval extends an axis to at most this multiple of its value, so that a very wide one does
 /// not compress the others.
@@ -179,42 +179,45 @@ fn plain(value: f64, more: usize) -> String {
 /// The values of all marks on x (0) or y (1).
 fn values(panel: &Panel, side: usize) -> Vec<f64> {
     let mut values = Vec::new();
-    panel.marks.iter().for_each(|mark| of_mark(mark, side, &mut values));
-    values.extend(longest_bar(panel).filter(|_| side == 0));
-    values
-}
-
-fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
-    match &mark.shape {
-        Shape::Violin { at, room, outline, runs, .. } => match side {
-            0 => values.extend([at / room.sqrt(), at * room.sqrt()]),
-            _ => values.extend(outline.iter().map(|point| point[0]).chain(runs.iter().copied())),
-        },
-        Shape::Line { points, .. } | Shape::Cloud { points } => {
-            values.extend(points.iter().map(|point| point[side]));
-        }
-        Shape::Dots { dots, along: of, .. } => {
-            for dot in dots {
-                let value = [dot.x, dot.y][side];
-                values.push(value);
-                let along = usize::from(*of == Along::Y);
-                if let Some((low, high)) = dot.interval.filter(|_| along == side) {
-                    values.push(low.max(value / INTERVAL_REACH));
-                    values.push(high.min(value * INTERVAL_REACH));
+    for mark in &panel.marks {
+        match &mark.shape {
+            Shape::Violin(Violin { outline, runs, .. }) if side == 1 => {
+                values.extend(outline.iter().map(|point| point[0]).chain(runs.iter().copied()));
+            }
+            // The ground of violins.
+            Shape::Band { from, to, .. } if side == 0 && panel.x.file_sizes => {
+                values.extend([from, to]);
+            }
+            Shape::Line { points, .. } | Shape::Cloud { points } => {
+                values.extend(points.iter().map(|point| point[side]));
+            }
+            Shape::Dots { dots, along: of, .. } => {
+                for dot in dots {
+                    let value = [dot.x, dot.y][side];
+                    values.push(value);
+                    let along = usize::from(*of == Along::Y);
+                    if let Some((low, high)) = dot.interval.filter(|_| along == side) {
+                        values.push(low.max(value / INTERVAL_REACH));
+                        values.push(high.min(value * INTERVAL_REACH));
+                    }
                 }
             }
-        }
-        // Tiles extend to the middle between two values.
-        Shape::Heat { xs, .. } if side == 0 => values.extend(match xs.as_slice() {
-            [first, second, .., before, last] => {
-                vec![first * (first / second).sqrt(), last * (last / before).sqrt()]
+            // Tiles extend to the middle between two values.
+            Shape::Heat { xs, .. } if side == 0 => values.extend(match xs.as_slice() {
+                [first, second, .., before, last] => {
+                    vec![first * (first / second).sqrt(), last * (last / before).sqrt()]
+                }
+                few => few.to_vec(),
+            }),
+            Shape::Rule { at, text, .. } if side == 0 && !text.is_empty() => values.push(*at),
+            Shape::Recommended { epsilon, product, .. } if side == 0 => {
+                values.push(product / epsilon);
             }
-            few => few.to_vec(),
-        }),
-        Shape::Rule { at, text, .. } if side == 0 && !text.is_empty() => values.push(*at),
-        Shape::Recommended { epsilon, product, .. } if side == 0 => values.push(product / epsilon),
-        _ => {}
+            _ => {}
+        }
     }
+    values.extend(longest_bar(panel).filter(|_| side == 0));
+    values
 }
 
 /// The length of the longest row of stacked bars.

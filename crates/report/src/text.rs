@@ -8,7 +8,7 @@ use crate::columns::{self, visible};
 use crate::headline;
 use crate::machine;
 use crate::palette::{ROWS, Style};
-use crate::plot::{Along, Axis, Dot, Entry, Figure, Group, Panel, Shape, Table};
+use crate::plot::{Axis, Dot, Entry, Figure, Group, Panel, Shape, Table, Violin};
 use crate::report::Report;
 use crate::scale::Range;
 use crate::summary::Summary;
@@ -127,7 +127,7 @@ fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usiz
         let name_columns = longest.clamp(least, most.min(columns - 36));
         let strip_columns = columns - name_columns - VALUE_COLUMNS - 2;
         for row in rows {
-            let style = row.variant.and_then(|variant| report.styles.get(variant));
+            let style = report.styles.get(row.variant);
             text.push_str(&format!(
                 "{} {} {}\n",
                 padded(&row.name, name_columns),
@@ -142,32 +142,26 @@ fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usiz
 /// One row of a figure.
 struct Row<'p> {
     name: String,
-    variant: Option<&'p str>,
+    variant: &'p str,
     value: String,
-    drawn: Drawn<'p>,
+    /// Values, and whether their symbols are hollow. A line joins several.
+    dots: Vec<(&'p Dot, bool)>,
+    /// The lengths and strengths of stacked bars.
+    bars: Vec<(f64, f32)>,
+    violin: Option<&'p Violin>,
 }
 
-enum Drawn<'p> {
-    /// A value with its interval, and a line at 1.
-    Interval { dot: &'p Dot, hollow: bool },
-    /// Two values and a line between them.
-    Pair { first: &'p Dot, second: &'p Dot },
-    /// Stacked bars.
-    Bars(Vec<(f64, f32)>),
-    /// The shape of a distribution.
-    Violin { outline: &'p [[f64; 2]], runs: &'p [f64], median: f64 },
-}
-
-/// The rows of a panel whose vertical axis has categories.
+/// The rows of a panel whose vertical axis has names.
 fn strips(panel: &Panel) -> Vec<Row<'_>> {
+    let show = |value: f64| crate::scale::shown(panel.x.unit, value);
     let mut rows = Vec::new();
-    for (index, category) in panel.y.categories.iter().enumerate() {
+    for (index, name) in panel.y.categories.iter().enumerate() {
         let here = |at: f64| (at - index as f64).abs() < 0.5;
         let mut dots: Vec<(&Dot, bool)> = Vec::new();
         let mut bars: Vec<(f64, f32)> = Vec::new();
         for mark in &panel.marks {
             match &mark.shape {
-                Shape::Dots { dots: of, along: Along::X, hollow } => {
+                Shape::Dots { dots: of, hollow, .. } => {
                     dots.extend(of.iter().filter(|dot| here(dot.y)).map(|dot| (dot, *hollow)));
                 }
                 // Bars with names are left to the table, which has room for the names.
@@ -177,29 +171,16 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
                 _ => {}
             }
         }
-        let unit = panel.x.unit;
-        let show = |value: f64| crate::scale::shown(unit, value);
-        let (drawn, value) = match (dots.as_slice(), bars.is_empty()) {
-            ([(dot, hollow)], _) => {
-                let value = match dot.interval {
-                    Some((low, high)) => {
-                        format!("{} ({}-{})", show(dot.x), show(low), show(high))
-                    }
-                    None => show(dot.x),
-                };
-                (Drawn::Interval { dot, hollow: *hollow }, value)
+        let value = match dots.as_slice() {
+            [] if bars.is_empty() => continue,
+            [] => show(bars.iter().map(|bar| bar.0).sum()),
+            [(Dot { x, interval: Some((low, high)), .. }, _)] => {
+                format!("{} ({}-{})", show(*x), show(*low), show(*high))
             }
-            ([(first, _), (second, _), ..], _) => {
-                (Drawn::Pair { first, second }, format!("{} → {}", show(first.x), show(second.x)))
-            }
-            ([], false) => {
-                let sum: f64 = bars.iter().map(|bar| bar.0).sum();
-                (Drawn::Bars(bars), show(sum))
-            }
-            ([], true) => continue,
+            [(only, _)] => show(only.x),
+            [(first, _), .., (last, _)] => format!("{} → {}", show(first.x), show(last.x)),
         };
-        let variant = category.variant.as_deref();
-        rows.push(Row { name: category.label.clone(), variant, value, drawn });
+        rows.push(Row { name: name.clone(), variant: name, value, dots, bars, violin: None });
     }
     rows
 }
@@ -208,19 +189,15 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
 fn violins(panel: &Panel) -> Vec<Row<'_>> {
     let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
     for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
-        let Shape::Violin { at, outline, runs, median, .. } = &mark.shape else { continue };
-        let variant = mark.variant.as_deref();
+        let Shape::Violin(violin) = &mark.shape else { continue };
+        let variant = mark.variant.as_deref().unwrap_or_default();
         let size = match panel.x.categories.is_empty() {
-            true => crate::scale::shown(panel.x.unit, *at) + " ",
+            true => crate::scale::shown(panel.x.unit, violin.size) + " ",
             false => String::new(),
         };
-        let row = Row {
-            name: size + variant.unwrap_or_default(),
-            variant,
-            value: crate::scale::shown(panel.y.unit, *median),
-            drawn: Drawn::Violin { outline, runs, median: *median },
-        };
-        rows.push((*at, row));
+        let (name, value) = (size + variant, crate::scale::shown(panel.y.unit, violin.median));
+        let (dots, bars) = (Vec::new(), Vec::new());
+        rows.push((violin.size, Row { name, variant, value, dots, bars, violin: Some(violin) }));
     }
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     rows.into_iter().map(|(_, row)| row).collect()
@@ -233,55 +210,49 @@ impl Row<'_> {
         // The clamp keeps it in range.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let at = |value: f64| (range.share(value).clamp(0.0, 1.0) * last as f64).round() as usize;
-        match &self.drawn {
-            Drawn::Interval { dot, hollow } => {
-                if range.low < 1.0 && range.high > 1.0 {
-                    cells[at(1.0)] = '│';
-                }
-                if let Some((low, high)) = dot.interval {
-                    let (from, to) = (at(low), at(high));
-                    // A file that was edited may have its ends the wrong way round.
-                    cells[from.min(to)..=from.max(to)].fill('─');
-                    cells[from] = if range.share(low) < 0.0 { '←' } else { '├' };
-                    cells[to] = if range.share(high) > 1.0 { '→' } else { '┤' };
-                }
-                cells[at(dot.x)] = if *hollow { '○' } else { '●' };
+        // A file that was edited may have the ends of an interval the wrong way round.
+        let between = |from: usize, to: usize| from.min(to)..=from.max(to);
+        if let [(dot, _)] = self.dots.as_slice() {
+            if range.low < 1.0 && range.high > 1.0 {
+                cells[at(1.0)] = '│';
             }
-            Drawn::Pair { first, second } => {
-                let (one, other) = (at(first.x), at(second.x));
-                cells[one.min(other)..=one.max(other)].fill('─');
-                cells[one] = '○';
-                cells[other] = '●';
+            if let Some((low, high)) = dot.interval {
+                let (from, to) = (at(low), at(high));
+                cells[between(from, to)].fill('─');
+                cells[from] = if range.share(low) < 0.0 { '←' } else { '├' };
+                cells[to] = if range.share(high) > 1.0 { '→' } else { '┤' };
             }
-            Drawn::Bars(bars) => {
-                let mut end = 0.0;
-                for (length, strength) in bars {
-                    let from = at(end);
-                    end += length;
-                    let shade = if *strength > 0.8 {
-                        '█'
-                    } else if *strength > 0.3 {
-                        '▒'
-                    } else {
-                        '░'
-                    };
-                    cells[from..at(end).max(from)].fill(shade);
+        }
+        for pair in self.dots.windows(2) {
+            cells[between(at(pair[0].0.x), at(pair[1].0.x))].fill('─');
+        }
+        for (dot, hollow) in &self.dots {
+            cells[at(dot.x)] = if *hollow { '○' } else { '●' };
+        }
+        let mut end = 0.0;
+        for (length, strength) in &self.bars {
+            let from = at(end);
+            end += length;
+            let shade = match strength {
+                0.8.. => '█',
+                0.3.. => '▒',
+                _ => '░',
+            };
+            cells[from..at(end).max(from)].fill(shade);
+        }
+        if let Some(violin) = self.violin {
+            violin.runs.iter().for_each(|run| cells[at(*run)] = '·');
+            for [value, share] in &violin.outline {
+                // A share is at most 1.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                let height = ((share * 8.0).ceil() as usize).clamp(1, 8);
+                let cell = &mut cells[at(*value)];
+                let before = HEIGHTS.iter().position(|of| of == cell).map_or(0, |it| it + 1);
+                if *share > 0.01 && height > before {
+                    *cell = HEIGHTS[height - 1];
                 }
             }
-            Drawn::Violin { outline, runs, median } => {
-                runs.iter().for_each(|run| cells[at(*run)] = '·');
-                for [value, share] in *outline {
-                    // A share is at most 1.
-                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                    let height = ((share * 8.0).ceil() as usize).clamp(1, 8);
-                    let cell = &mut cells[at(*value)];
-                    let before = HEIGHTS.iter().position(|of| of == cell).map_or(0, |it| it + 1);
-                    if *share > 0.01 && height > before {
-                        *cell = HEIGHTS[height - 1];
-                    }
-                }
-                cells[at(*median)] = '┃';
-            }
+            cells[at(violin.median)] = '┃';
         }
         cells.into_iter().collect()
     }

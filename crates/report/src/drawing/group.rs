@@ -43,7 +43,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn of(group: &Group) -> Plan {
         let longest = |axis: &Axis| {
-            let names = axis.categories.iter().map(|it| it.label.chars().count());
+            let names = axis.categories.iter().map(|name| name.chars().count());
             names.max().unwrap_or(0).min(NAME_CHARS_MAX) as f64
         };
         let (x, y) = (&group.panels[0].x, &group.panels[0].y);

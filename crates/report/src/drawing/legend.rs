@@ -11,7 +11,10 @@ pub(crate) const SIZE: [f64; 2] = [26.0, 12.0];
 /// The variants that the legend of a group names, and whether each is shown at first.
 pub(crate) fn entries(group: &Group) -> Vec<(&str, bool)> {
     let marks = group.panels.iter().flat_map(|panel| &panel.marks);
-    let listed = marks.filter(|mark| mark.legend);
+    let own = |shape: &Shape| {
+        matches!(shape, Shape::Line { stroke: Stroke::Own, .. } | Shape::Bar { named: true, .. })
+    };
+    let listed = marks.filter(|mark| own(&mark.shape));
     // Panels may each have a mark of one name.
     distinct(listed.filter_map(|mark| Some((mark.variant.as_deref()?, !mark.hidden))))
 }

@@ -1,10 +1,8 @@
 //! Draws marks.
 
-use lab::in_order::distinct;
-
 use super::frame::{Frame, in_xml, percent, units};
 use crate::palette::{Style, Styles};
-use crate::plot::{Along, Dot, Mark, Panel, Shape, Stroke, Unit};
+use crate::plot::{Along, Dot, Mark, Panel, Shape, Stroke, Unit, Violin};
 use crate::scale::{Range, shown};
 
 /// The marks of a panel.
@@ -21,12 +19,11 @@ pub(super) struct Layers {
 /// Draws the marks of a panel.
 pub(super) fn draw(panel: &Panel, frame: &Frame, styles: &Styles) -> Layers {
     let mut all: [Vec<(String, String)>; 3] = Default::default();
-    let rooms = Rooms::of(panel);
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for mark in &panel.marks {
         let style = mark.variant.as_ref().and_then(|variant| styles.get(variant));
         let mut pen = Pen { panel, frame, mark, style, own: Layers::default() };
-        pen.draw(&rooms, &mut ends);
+        pen.draw(&mut ends);
         let bar = if matches!(mark.shape, Shape::Bar { .. }) { " bar" } else { "" };
         let variant = style.map_or("\"".to_owned(), |style| {
             format!(" e{}\" data-v=\"{}\"", style.row, style.number)
@@ -62,24 +59,10 @@ struct Pen<'p> {
 }
 
 impl Pen<'_> {
-    fn draw(&mut self, rooms: &Rooms<'_>, ends: &mut Vec<(f64, f64)>) {
+    fn draw(&mut self, ends: &mut Vec<(f64, f64)>) {
         match &self.mark.shape {
-            Shape::Violin { at, room, outline, runs, median, text } => {
-                let middle = self.dodged(rooms, *at);
-                let half = self.half_width(*room, rooms.count);
-                self.violin(*at, [middle, half], outline, runs);
-                let (x, y) = (self.frame.x(middle), units(self.frame.y(*median)));
-                let (size, text) = (self.size(*at), self.words(text));
-                self.own.front += &format!(
-                    "<use class=\"median\" href=\"#median\" x=\"{x}\" y=\"{y}\"{size} data-t=\"{text}\"/>"
-                );
-            }
-            Shape::Line { points, stroke } => {
-                let own = *stroke == Stroke::Own;
-                let at = |value: f64| if own { self.dodged(rooms, value) } else { value };
-                let points: Vec<[f64; 2]> = points.iter().map(|[x, y]| [at(*x), *y]).collect();
-                self.line(&points, *stroke);
-            }
+            Shape::Violin(violin) => self.violin(violin),
+            Shape::Line { points, stroke } => self.line(points, *stroke),
             Shape::Dots { dots, along, hollow } => {
                 dots.iter().for_each(|dot| self.dot(dot, *along, *hollow));
             }
@@ -105,16 +88,25 @@ impl Pen<'_> {
                 }
             }
             Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label),
-            Shape::Rule { at, text, stroke } => {
+            Shape::Rule { at, text } => {
                 let class = if text.is_empty() { "faint" } else { "rule" };
-                let dash = if *stroke == Stroke::Own { self.dash() } else { String::new() };
-                self.across(*at, &format!("{class}{dash}"));
+                self.own.back += &self.across(*at, &format!("{class}{}", self.dash()));
                 if !text.is_empty() {
                     let note = self.note(*at, text);
                     self.own.front.push_str(&note);
                 }
             }
-            Shape::Band { from, to, text, warning } => self.band([*from, *to], text, *warning),
+            Shape::Band { from, to, text, warning } => {
+                self.own.back += &self.band([*from, *to], *warning);
+                if !text.is_empty() {
+                    let middle = (self.frame.share(*from) + self.frame.share(*to)) / 2.0;
+                    self.own.front += &format!(
+                        "<use class=\"flag\" href=\"#flag\" x=\"{}\" data-t=\"{}\"/>",
+                        percent(middle),
+                        in_xml(text)
+                    );
+                }
+            }
             Shape::Recommended { epsilon, product, shares } => {
                 self.recommended(*epsilon, *product, *shares);
             }
@@ -147,35 +139,18 @@ impl Pen<'_> {
         }
     }
 
-    /// The middle of a variant's part of the room around `at`.
-    fn dodged(&self, rooms: &Rooms<'_>, at: f64) -> f64 {
-        let index =
-            rooms.variants.iter().position(|name| Some(*name) == self.mark.variant.as_deref());
-        match (index, rooms.room) {
-            (Some(index), Some(room)) if self.panel.x.categories.is_empty() => {
-                let share = ((index % rooms.count) as f64 + 0.5) / rooms.count as f64;
-                at / room.sqrt() * room.powf(share)
-            }
-            _ => at,
-        }
-    }
-
-    /// Half the maximum width of a violin, in units.
-    fn half_width(&self, room: f64, variants: usize) -> f64 {
-        let Frame { x, width, .. } = self.frame;
-        let whole = if self.panel.x.categories.is_empty() {
-            0.94 * x.share(x.low * room) / variants as f64
-        } else {
-            x.share(room) - x.share(0.0)
+    fn violin(&mut self, violin: &Violin) {
+        let Violin { size, middle, width, outline, runs, median, text } = violin;
+        let size = self.size(*size);
+        let across = self.frame.x;
+        let whole = match across.log {
+            true => across.share(across.low * width),
+            false => across.share(*width) - across.share(0.0),
         };
-        whole / 2.0 * width
-    }
-
-    fn violin(&mut self, at: f64, [middle, half]: [f64; 2], outline: &[[f64; 2]], runs: &[f64]) {
-        let size = self.size(at);
+        let half = whole / 2.0 * self.frame.width;
         let side = |sign: f64| -> Vec<[f64; 2]> {
             let of = |[value, share]: &[f64; 2]| {
-                let [x, y] = self.place(middle, *value);
+                let [x, y] = self.place(*middle, *value);
                 [x + sign * half * share, y]
             };
             outline.iter().map(of).collect()
@@ -185,11 +160,16 @@ impl Pen<'_> {
             let path = path(&points);
             self.own.stretched += &format!("<path class=\"violin\"{size} d=\"{path}z\"/>");
         }
+        let x = self.frame.x(*middle);
         for run in runs {
-            let (x, y) = (self.frame.x(middle), units(self.frame.y(*run)));
+            let y = units(self.frame.y(*run));
             self.own.front +=
                 &format!("<use class=\"run\" href=\"#run\" x=\"{x}\" y=\"{y}\"{size}/>");
         }
+        let (y, text) = (units(self.frame.y(*median)), self.words(text));
+        self.own.front += &format!(
+            "<use class=\"median\" href=\"#median\" x=\"{x}\" y=\"{y}\"{size} data-t=\"{text}\"/>"
+        );
     }
 
     fn line(&mut self, points: &[[f64; 2]], stroke: Stroke) {
@@ -276,7 +256,7 @@ impl Pen<'_> {
                 let [left, right] = edges(index);
                 let text = format!(
                     "{}, {}: {} {label}",
-                    category.label,
+                    category,
                     shown(unit, xs[index]),
                     shown(Unit::Ratio, *value)
                 );
@@ -293,9 +273,9 @@ impl Pen<'_> {
     }
 
     /// A line across the panel.
-    fn across(&mut self, at: f64, class: &str) {
+    fn across(&self, at: f64, class: &str) -> String {
         let x = self.frame.x(at);
-        self.own.back += &format!("<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>");
+        format!("<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y2=\"100%\"/>")
     }
 
     /// The words beside a vertical line, on the side that has room.
@@ -311,7 +291,8 @@ impl Pen<'_> {
         )
     }
 
-    fn band(&mut self, [from, to]: [f64; 2], text: &str, warning: bool) {
+    /// A shaded range.
+    fn band(&self, [from, to]: [f64; 2], warning: bool) -> String {
         let class = match (warning, self.panel.x.file_sizes) {
             (true, _) => "warning",
             // The ground of violins.
@@ -321,65 +302,26 @@ impl Pen<'_> {
         let size = self.size((from * to).sqrt());
         let [first, last] = [from, to].map(|value| self.frame.share(value));
         let [x, width] = [first, (last - first).max(0.0)].map(percent);
-        self.own.back +=
-            &format!("<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"100%\"{size}/>");
-        if !text.is_empty() {
-            self.own.front += &format!(
-                "<use class=\"flag\" href=\"#flag\" x=\"{}\" data-t=\"{}\"/>",
-                percent((first + last) / 2.0),
-                in_xml(text)
-            );
-        }
+        format!("<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"100%\"{size}/>")
     }
 
     /// The recommended buffer, `product` / ε. The script of the page moves it for another ε.
     fn recommended(&mut self, epsilon: f64, product: f64, shares: Option<(f64, f64)>) {
         let at = product / epsilon;
         let Range { low, high, .. } = self.frame.x;
-        let mut inside = Layers::default();
-        std::mem::swap(&mut inside, &mut self.own);
-        if let Some((low, high)) = shares {
-            self.band([at * low, at * high], "", false);
-        }
-        self.across(at, "strong");
-        std::mem::swap(&mut inside, &mut self.own);
+        let interval = shares.map(|(low, high)| self.band([at * low, at * high], false));
         let percent = shown(Unit::Ratio, epsilon * 100.0);
         let text = format!("ε {percent} %: {}", shown(Unit::Bytes, at));
         self.own.front += &format!(
             "<svg class=\"recommended\" width=\"100%\" height=\"100%\" overflow=\"visible\" \
              data-epsilon=\"{epsilon}\" data-product=\"{product:.4}\" data-share=\"{:.4}\" \
-             data-decades=\"{:.4}\">{}{}</svg>",
+             data-decades=\"{:.4}\">{}{}{}</svg>",
             self.frame.share(at),
             (high / low).log10(),
-            inside.back,
+            interval.unwrap_or_default(),
+            self.across(at, "strong"),
             self.note(at, &text)
         );
-    }
-}
-
-/// The violins at one size, which are side by side.
-struct Rooms<'p> {
-    /// The variants that have violins: those that are shown at first, then the others. These are
-    /// drawn over the former.
-    variants: Vec<&'p str>,
-    /// How many are side by side.
-    count: usize,
-    /// The room that they share, as a factor. `None` without violins.
-    room: Option<f64>,
-}
-
-impl Rooms<'_> {
-    fn of(panel: &Panel) -> Rooms<'_> {
-        let violins = || {
-            panel.marks.iter().filter_map(|mark| match &mark.shape {
-                Shape::Violin { room, .. } => Some((mark.hidden, mark.variant.as_deref()?, *room)),
-                _ => None,
-            })
-        };
-        let of = |hidden: bool| violins().filter(move |it| it.0 == hidden).map(|it| it.1);
-        let count = distinct(of(false)).len().max(1);
-        let variants = distinct(of(false).chain(of(true)));
-        Rooms { variants, count, room: violins().next().map(|it| it.2) }
     }
 }
 

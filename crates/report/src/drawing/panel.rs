@@ -99,11 +99,11 @@ fn label_of_x(label: &str, narrow: f64) -> String {
 /// The names of rows. On a wide page those of the first column are shown only.
 fn names(panel: &Panel, frame: &Frame, styles: &Styles) -> String {
     let mut svg = String::new();
-    for (index, category) in panel.y.categories.iter().enumerate() {
+    for (index, name) in panel.y.categories.iter().enumerate() {
         let y = units(frame.y(index as f64) + 3.5);
-        let style = category.variant.as_ref().and_then(|variant| styles.get(variant));
+        let style = styles.get(name);
         let variant = style.map_or(String::new(), |it| format!(" data-v=\"{}\"", it.number));
-        let name = in_xml(&cut(&category.label));
+        let name = in_xml(&cut(name));
         svg.push_str(&format!("<text class=\"name\"{variant} x=\"-6\" y=\"{y}\">{name}</text>"));
     }
     svg
@@ -115,7 +115,7 @@ fn ticks_of_x(panel: &Panel, frame: &Frame) -> Vec<(f64, String, &'static str)> 
     let axis = &panel.x;
     if !axis.categories.is_empty() {
         let names = axis.categories.iter().enumerate();
-        return names.map(|(index, it)| (index as f64, it.label.clone(), "")).collect();
+        return names.map(|(index, name)| (index as f64, name.clone(), "")).collect();
     }
     let each = if axis.unit == Unit::Ratio { 34.0 } else { 52.0 };
     let few = frame.x.ticks(axis, most(frame.width.min(frame.narrow), each));

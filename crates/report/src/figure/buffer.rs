@@ -101,8 +101,7 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     }
     if let Some(at) = sweep.plateau_possible_from_bytes {
         let text = format!("from {} on", bytes(at));
-        let (at, stroke) = (at as f64, Stroke::Thin);
-        marks.push(Mark::neutral(Shape::Rule { at, text, stroke }));
+        marks.push(Mark::neutral(Shape::Rule { at: at as f64, text }));
     }
     let mut dots: Vec<(&str, Dot)> = Vec::new();
     for variant in &cell.variants {
@@ -116,7 +115,7 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     dots.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     let first = dots.first()?.0;
     let dots = dots.into_iter().map(|(_, dot)| dot).collect();
-    marks.extend(Mark::joined(first, dots, Stroke::Thin).map(Mark::unlisted));
+    marks.extend(Mark::joined(first, dots, Stroke::Thin));
     let size = bytes(sweep.file_bytes);
     let panel = Panel {
         title: String::new(),

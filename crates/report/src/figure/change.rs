@@ -50,7 +50,7 @@ fn group(change: &Change, cells: &[&CellSummary<'_>]) -> Option<Group> {
 fn panel(change: &Change, cell: &CellSummary<'_>, rows: &[&str], ratios: &[Ratio<'_>]) -> Panel {
     let mut marks = vec![
         Mark::neutral(Shape::delta_band(change.deltas.of(cell.cell.state))),
-        Mark::neutral(Shape::ratio_one()),
+        Mark::neutral(Shape::rule(1.0)),
     ];
     marks.extend(ratios.iter().map(|of| of.mark(rows)));
     let alt = format!("What changed at {}.", cell.words());

@@ -78,7 +78,7 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
             }
         };
         let dots = of.iter().filter_map(rate).collect();
-        rates.extend(Mark::joined(variant, dots, Stroke::Own).map(Mark::unlisted));
+        rates.extend(Mark::joined(variant, dots, Stroke::Own));
     }
     let panel = |title: &str, y: Axis, marks: Vec<Mark>| Panel {
         title: title.to_owned(),
@@ -88,12 +88,7 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
         y,
         marks,
     };
-    let rate = Axis {
-        label: "bytes per second, divided by one alone".to_owned(),
-        unit: Unit::Ratio,
-        reach: Some(1.0),
-        ..Axis::default()
-    };
+    let rate = Axis { log: false, ..Axis::ratio("bytes per second, divided by one alone") };
     let panels = vec![
         panel("time until all are done", Axis::time("time"), times),
         panel("bytes per second of all together", rate, rates),

@@ -90,7 +90,7 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> Panel {
             [order.places[&record.measured.started_ns], value / variant.median_ns]
         };
         let points = thinned(variant.all.iter().map(point).collect(), each);
-        marks.push(Mark::of(variant.variant, Shape::Cloud { points }).unlisted());
+        marks.push(Mark::of(variant.variant, Shape::Cloud { points }));
     }
     Panel {
         title: cell.words(),
@@ -161,8 +161,7 @@ fn sessions(order: &Order) -> Vec<Mark> {
     if begun.len() > SESSIONS_MAX {
         return Vec::new();
     }
-    let rule = |at| Shape::Rule { at, text: String::new(), stroke: Stroke::Thin };
-    begun.into_values().map(|at| Mark::neutral(rule(at))).collect()
+    begun.into_values().map(|at| Mark::neutral(Shape::rule(at))).collect()
 }
 
 /// Rounds that a gate found disturbed. Consecutive ones are one band.

@@ -76,7 +76,7 @@ fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[&Off]) -> 
 }
 
 fn panel(part: &Part, cell: &CellSummary<'_>, kind: &str, rows: &[&str], pairs: &[&Off]) -> Panel {
-    let mut marks = vec![Mark::neutral(Shape::ratio_one())];
+    let mut marks = vec![Mark::neutral(Shape::rule(1.0))];
     for Off { variant, ratio, interleaved, .. } in pairs {
         let dot = |x: f64, what: &str| {
             let text = format!("{variant}, {what}: {} ×", three_digits(x));
@@ -105,7 +105,7 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
             let [low, high] = [times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max)];
             let points = vec![[low, row], [high, row]];
             let line = Shape::Line { points, stroke: Stroke::Thin };
-            marks.push(Mark::of(&of.variant, line).unlisted());
+            marks.push(Mark::of(&of.variant, line));
             let dots = |x: f64, what: &str, hollow: bool| {
                 let text = format!("{}, {what}: {}", of.variant, nanoseconds(x));
                 Mark::dot(&of.variant, Dot::at(x, row, text), hollow)

@@ -13,8 +13,7 @@ use lab::words::{about_bytes, bytes, nanoseconds};
 use super::content;
 use super::estimate::signed_ns;
 use crate::plot::{
-    About, Along, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
-    Unit,
+    About, Along, Axis, Dot, Entry, Figure, Group, Height, Look, Mark, Panel, Shape, Table, Unit,
 };
 use crate::summary::Summary;
 
@@ -91,12 +90,8 @@ fn marks(
     let mut marks: Vec<Mark> = recommended.map(Mark::neutral).into_iter().collect();
     let buffer = |cost: &CallCost| cost.buffer_bytes as f64;
     if let (Some(line), Some(first), Some(last)) = (line, calls.first(), calls.last()) {
-        let (low, high) = (buffer(first), buffer(last));
-        let at = |step: u32| low * (high / low).powf(f64::from(step) / 32.0);
         let time = |bytes: f64| line.call_ns.value + line.byte_ns.value * bytes;
-        let points: Vec<[f64; 2]> =
-            (0..=32).map(|step| [at(step), time(at(step))]).filter(|it| it[1] > 0.0).collect();
-        marks.push(Mark::neutral(Shape::Line { points, stroke: Stroke::Fit }));
+        marks.push(Mark::neutral(Shape::fit([buffer(first), buffer(last)], 32, time)));
     }
     let modes = |cost: &&CallCost| {
         cost.modes.iter().map(|mode| [buffer(cost), mode.at_ns]).collect::<Vec<_>>()
@@ -150,17 +145,14 @@ fn recommendation(cell: &CellCalls, factor: f64, epsilon: f64) -> String {
     let (at, percent) = (of(cell), crate::scale::shown(Unit::Ratio, epsilon * 100.0));
     let scaled = |bytes: f64| about_bytes(bytes * factor);
     match cell.recommended_bytes {
-        Some(Estimated { value, low: Some(low), high: Some(high) }) if value > 0.0 => format!(
-            "{at}: for ε = {percent} % the buffer is {} (95 % interval {} to {})",
-            scaled(value),
-            scaled(low),
-            scaled(high)
-        ),
-        Some(Estimated { value, .. }) if value > 0.0 => {
-            format!(
-                "{at}: for ε = {percent} % the buffer is {}, without an interval",
-                scaled(value)
-            )
+        Some(Estimated { value, low, high }) if value > 0.0 => {
+            let interval = match low.zip(high) {
+                Some((low, high)) => {
+                    format!(" (95 % interval {} to {})", scaled(low), scaled(high))
+                }
+                None => ", without an interval".to_owned(),
+            };
+            format!("{at}: for ε = {percent} % the buffer is {}{interval}", scaled(value))
         }
         Some(_) => {
             format!("{at}: the cost of calls is too small to measure; any buffer is large enough")
@@ -195,7 +187,7 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
             facets: summary.source.facets(Some(cell.file_bytes), cell.state),
             x: Axis::amount("offset in the file", Unit::Bytes),
             y: Axis::time("time of a read"),
-            marks: vec![Mark::of(variant, Shape::Cloud { points }).unlisted()],
+            marks: vec![Mark::of(variant, Shape::Cloud { points })],
         }
     };
     variants.iter().take(SEQUENCES).map(panel).collect()

@@ -6,9 +6,7 @@ use lab::verdict::Comparison;
 use lab::words::{duration, three_digits};
 
 use super::{content, rows};
-use crate::plot::{
-    About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Stroke, Table,
-};
+use crate::plot::{About, Axis, Dot, Entry, Figure, Group, Look, Mark, Panel, Shape, Table};
 use crate::summary::{CellSummary, Summary};
 
 const ABOUT: About = About {
@@ -108,8 +106,7 @@ fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
 }
 
 fn panel(part: &Part, cell: &CellSummary<'_>, rows: &[&str], delta: f64) -> Panel {
-    let mut marks =
-        vec![Mark::neutral(Shape::delta_band(delta)), Mark::neutral(Shape::ratio_one())];
+    let mut marks = vec![Mark::neutral(Shape::delta_band(delta)), Mark::neutral(Shape::rule(1.0))];
     marks.extend(floor(part, cell));
     let ratios = compared(cell);
     marks.extend(ratios.iter().map(|(_, of)| of.mark(rows)));
@@ -131,8 +128,7 @@ fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
     }
     let floor = cell.variants.iter().find(|variant| is_bound(variant.variant))?;
     let at = floor.median_ns / cell.variant(&part.baseline)?.median_ns;
-    let rule = Shape::Rule { at, text: "floor".to_owned(), stroke: Stroke::Own };
-    Some(Mark::of(floor.variant, rule).unlisted())
+    Some(Mark::of(floor.variant, Shape::Rule { at, text: "floor".to_owned() }))
 }
 
 /// A row of the table: a variant of a cell and what it was compared by; `None` for the baseline.

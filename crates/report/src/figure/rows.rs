@@ -11,7 +11,7 @@ pub(super) fn panel(
     rows: &[&str],
     marks: Vec<Mark>,
 ) -> Panel {
-    let y = Axis::variants(rows.iter().copied());
+    let y = Axis::variants(rows);
     Panel { title: cell.size_words(), alt, facets: cell.facets.clone(), x, y, marks }
 }
 

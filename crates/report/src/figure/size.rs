@@ -13,6 +13,7 @@ use super::{content, rows};
 use crate::palette::engine_of;
 use crate::plot::{
     About, Axis, Entry, Facets, Figure, Group, Height, Look, Mark, Panel, Shape, Stroke, Table,
+    Violin,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary};
 
@@ -98,8 +99,19 @@ fn add(
         let slot = |cell: &&CellSummary<'_>| Mark::neutral(slot(cell.cell.file_bytes as f64));
         marks.extend(cells.iter().map(slot));
     }
+    // Variants that are hidden at first are drawn over the others.
+    let (first, later): (Vec<&str>, Vec<&str>) =
+        variants.iter().partition(|name| shown.contains(name));
+    let count = first.len().max(1);
+    let places = [first, later].concat();
     for (index, variant) in variants.iter().enumerate() {
-        let mut own = violins(cells, variant, (index, room), points);
+        let place = places.iter().position(|name| name == variant).unwrap_or(0) % count;
+        let (share, width) = ((place as f64 + 0.5) / count as f64, 0.94 / count as f64);
+        let at = |cell: &CellSummary<'_>| match cells {
+            [_] => [index as f64, 0.85],
+            _ => [cell.cell.file_bytes as f64 * room.powf(share - 0.5), room.powf(width)],
+        };
+        let mut own = violins(cells, variant, at, points);
         if let Some(line) = lines.iter().find(|line| line.variant == *variant) {
             own.extend(fits::marks(line, cells));
         }
@@ -116,7 +128,7 @@ fn add(
         ));
     }
     let x = match cells {
-        [_] => Axis::variants(variants.iter().copied()),
+        [_] => Axis::variants(&variants),
         _ => Axis::file_sizes(),
     };
     let alt = alt(part, cells);
@@ -166,32 +178,33 @@ fn room(cells: &[&CellSummary<'_>]) -> f64 {
     cells.windows(2).map(ratio).fold(ROOM_MAX, f64::min).powf(0.8)
 }
 
-/// The violins of a variant. `index` is its place on x if there is one size only.
+/// The violins of a variant, and the line that joins those of several sizes. `at` is the middle and the
+/// width of a violin.
 fn violins(
     cells: &[&CellSummary<'_>],
     name: &str,
-    (index, room): (usize, f64),
+    at: impl Fn(&CellSummary<'_>) -> [f64; 2],
     points: usize,
 ) -> Vec<Mark> {
-    let single = cells.len() == 1;
     let mut marks = Vec::new();
     let mut medians = Vec::new();
     for cell in cells {
         let Some(variant) = cell.variant(name) else { continue };
-        let at = if single { index as f64 } else { cell.cell.file_bytes as f64 };
-        medians.push([at, variant.median_ns]);
+        let [middle, width] = at(cell);
+        medians.push([middle, variant.median_ns]);
         let few = variant.values_ns.len() < SHAPE_RUNS_MIN;
-        let violin = Shape::Violin {
-            at,
-            room: if single { 0.85 } else { room },
+        let violin = Violin {
+            size: cell.cell.file_bytes as f64,
+            middle,
+            width,
             outline: if few { Vec::new() } else { outline(&variant.values_ns, points) },
             runs: if few { variant.values_ns.clone() } else { Vec::new() },
             median: variant.median_ns,
             text: words(cell, variant),
         };
-        marks.push(Mark::of(name, violin).unlisted());
+        marks.push(Mark::of(name, Shape::Violin(violin)));
     }
-    if !single {
+    if cells.len() > 1 {
         marks.insert(0, Mark::of(name, Shape::Line { points: medians, stroke: Stroke::Own }));
     }
     marks

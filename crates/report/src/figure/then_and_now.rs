@@ -46,7 +46,7 @@ fn group(summary: &Summary<'_>, part: &str, of: &Published) -> Option<Group> {
             alt: format!("Published ratios to {} and this run's at {at}.", of.baseline),
             facets: summary.source.facets(Some(first.now_bytes), first.now_state),
             x: Axis::ratio(&format!("time / {}", of.baseline)),
-            y: Axis::variants(variants.iter().copied()),
+            y: Axis::variants(&variants),
             marks: of_cell.iter().flat_map(|row| marks(row, &variants)).collect(),
         }
     };

@@ -136,7 +136,6 @@ fn loss_panel(
     if resolved.is_empty() && unresolved.is_empty() {
         return None;
     }
-    let best = Shape::ratio_one();
     let dots = |dots, hollow| Mark::neutral(Shape::Dots { dots, along: Along::X, hollow });
     Some(Panel {
         title: name.to_owned(),
@@ -144,7 +143,7 @@ fn loss_panel(
         facets: Facets::default(),
         x: Axis::ratio("time / time of the best"),
         y: Axis::names("", rows.iter().cloned()),
-        marks: vec![Mark::neutral(best), dots(resolved, false), dots(unresolved, true)],
+        marks: vec![Mark::neutral(Shape::rule(1.0)), dots(resolved, false), dots(unresolved, true)],
     })
 }
 

@@ -9,21 +9,13 @@ pub struct Axis {
     pub unit: Unit,
     /// Whether the scale is logarithmic.
     pub log: bool,
-    /// Names in place of numbers. A value is then an index into these, and may be a fraction.
-    pub categories: Vec<Category>,
+    /// Names in place of numbers, such as those of variants. A value is then an index into these, and may
+    /// be a fraction.
+    pub categories: Vec<String>,
     /// Whether the values are file sizes, to which the filter of sizes applies.
     pub file_sizes: bool,
     /// A value that the axis has to include, such as 0 for bars.
     pub reach: Option<f64>,
-}
-
-/// A name on an axis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Category {
-    /// The text that is shown.
-    pub label: String,
-    /// The variant, if it is the name of one.
-    pub variant: Option<String>,
 }
 
 /// Units of axes.
@@ -80,17 +72,14 @@ impl Axis {
         Axis { label, unit: Unit::Bytes, log: true, ..Axis::default() }
     }
 
-    /// Names that are not variants.
+    /// Names in place of numbers.
     pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Axis {
-        let categories = names.into_iter().map(|label| Category { label, variant: None });
         let label = label.to_owned();
-        Axis { label, categories: categories.collect(), ..Axis::default() }
+        Axis { label, categories: names.into_iter().collect(), ..Axis::default() }
     }
 
     /// Variants by their names.
-    pub fn variants<'v>(variants: impl IntoIterator<Item = &'v str>) -> Axis {
-        let category =
-            |name: &str| Category { label: name.to_owned(), variant: Some(name.to_owned()) };
-        Axis { categories: variants.into_iter().map(category).collect(), ..Axis::default() }
+    pub fn variants(variants: &[&str]) -> Axis {
+        Axis::names("", variants.iter().copied().map(str::to_owned))
     }
 }

@@ -1,14 +1,14 @@
 //! Marks: what a panel draws between its axes.
 
 use super::axis::Along;
+
 /// One thing that is drawn.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// The variant, which determines the colour, and which the legend names and the filter of engines
-    /// compares. A mark without a variant has the colour of text.
+    /// The variant, which determines the colour, and which the filter of engines compares. A mark without a
+    /// variant has the colour of text. The legend names the variants of lines in their own pattern and
+    /// of bars with names.
     pub variant: Option<String>,
-    /// Whether the legend has an entry for it.
-    pub legend: bool,
     /// Whether it is hidden until a click on the legend shows it.
     pub hidden: bool,
     /// What it looks like.
@@ -18,23 +18,8 @@ pub struct Mark {
 /// The shapes of marks.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// A distribution: outline and median. Violins at one place are side by side: the code that
-    /// draws divides the room among the variants.
-    Violin {
-        /// The middle of the room on x.
-        at: f64,
-        /// The width of the room: a factor on a logarithmic axis, a number of categories on an axis
-        /// of categories.
-        room: f64,
-        /// Values, ascending, each with its share of half the room.
-        outline: Vec<[f64; 2]>,
-        /// The runs, if they are too few for an outline. The outline is empty then.
-        runs: Vec<f64>,
-        /// The median.
-        median: f64,
-        /// The text of its tooltip.
-        text: String,
-    },
+    /// A distribution.
+    Violin(Violin),
     /// Points joined by straight lines.
     Line {
         /// The points.
@@ -85,8 +70,6 @@ pub enum Shape {
         at: f64,
         /// What it shows. Empty if the text of the figure explains it.
         text: String,
-        /// How it is drawn.
-        stroke: Stroke,
     },
     /// The smallest buffer with which calls cost at most a share ε of what their bytes cost:
     /// `product` / ε. The reader of the page can change ε.
@@ -112,11 +95,30 @@ pub enum Shape {
     },
 }
 
+/// A distribution: outline and median.
+#[derive(Clone, Debug)]
+pub struct Violin {
+    /// The file size.
+    pub size: f64,
+    /// The middle on x.
+    pub middle: f64,
+    /// The maximum width: a factor on a logarithmic axis, a number of categories on an axis of
+    /// categories.
+    pub width: f64,
+    /// Values, ascending, each with its share of half the width.
+    pub outline: Vec<[f64; 2]>,
+    /// The runs, if they are too few for an outline. The outline is empty then.
+    pub runs: Vec<f64>,
+    /// The median.
+    pub median: f64,
+    /// The text of the tooltip.
+    pub text: String,
+}
+
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stroke {
-    /// In the pattern of the variant. On an axis with violins it joins the middles of the variant's
-    /// violins.
+    /// In the pattern of the variant, which the legend has.
     Own,
     /// Thin and dotted: a model, not a measurement.
     Fit,
@@ -151,9 +153,17 @@ impl Dot {
 }
 
 impl Shape {
-    /// A thin vertical line at the ratio 1.
-    pub fn ratio_one() -> Shape {
-        Shape::Rule { at: 1.0, text: String::new(), stroke: Stroke::Thin }
+    /// The model `time` from one size to another. A straight line is a curve on logarithmic axes, which
+    /// cannot show values below zero.
+    pub fn fit([low, high]: [f64; 2], segments: u32, time: impl Fn(f64) -> f64) -> Shape {
+        let at = |step: u32| low * (high / low).powf(f64::from(step) / f64::from(segments));
+        let points = (0..=segments).map(|step| [at(step), time(at(step))]);
+        Shape::Line { points: points.filter(|it| it[1] > 0.0).collect(), stroke: Stroke::Fit }
+    }
+
+    /// A vertical line that the text of the figure explains.
+    pub fn rule(at: f64) -> Shape {
+        Shape::Rule { at, text: String::new() }
     }
 
     /// A range of x that the text of the figure explains.
@@ -168,45 +178,38 @@ impl Shape {
 }
 
 impl Mark {
-    /// A mark of `variant`, in the legend under that name.
+    /// A mark of `variant`.
     pub fn of(variant: &str, shape: Shape) -> Mark {
-        Mark { variant: Some(variant.to_owned()), legend: true, hidden: false, shape }
+        Mark { variant: Some(variant.to_owned()), hidden: false, shape }
     }
 
-    /// A value of `variant` with a horizontal interval, not in the legend.
+    /// A value of `variant` with a horizontal interval.
     pub fn dot(variant: &str, dot: Dot, hollow: bool) -> Mark {
-        Mark::of(variant, Shape::Dots { dots: vec![dot], along: Along::X, hollow }).unlisted()
+        Mark::of(variant, Shape::Dots { dots: vec![dot], along: Along::X, hollow })
     }
 
-    /// Values of `variant` with vertical intervals, and the line through them, which the legend has.
+    /// Values of `variant` with vertical intervals, and the line through them.
     pub fn joined(variant: &str, dots: Vec<Dot>, stroke: Stroke) -> [Mark; 2] {
         let points = dots.iter().map(|dot| [dot.x, dot.y]).collect();
         let line = Mark::of(variant, Shape::Line { points, stroke });
         let dots = Shape::Dots { dots, along: Along::Y, hollow: false };
-        [line, Mark::of(variant, dots).unlisted()]
+        [line, Mark::of(variant, dots)]
     }
 
-    /// A bar of `variant` in a row, not in the legend.
+    /// A bar of `variant` in a row.
     pub fn bar(variant: &str, row: f64, length: f64, strength: f32, text: String) -> Mark {
-        Mark::of(variant, Shape::Bar { row, length, text, strength, named: false }).unlisted()
+        Mark::of(variant, Shape::Bar { row, length, text, strength, named: false })
     }
 
-    /// Two values of `variant` and a line between them, not in the legend: `first` is hollow.
+    /// Two values of `variant` and a line between them: `first` is hollow.
     pub fn pair(variant: &str, first: Dot, second: Dot) -> [Mark; 3] {
         let points = vec![[first.x, first.y], [second.x, second.y]];
-        let line = Shape::Line { points, stroke: Stroke::Thin };
-        let line = Mark::of(variant, line).unlisted();
+        let line = Mark::of(variant, Shape::Line { points, stroke: Stroke::Thin });
         [line, Mark::dot(variant, first, true), Mark::dot(variant, second, false)]
     }
 
     /// A mark that belongs to no variant.
     pub fn neutral(shape: Shape) -> Mark {
-        Mark { variant: None, legend: false, hidden: false, shape }
-    }
-
-    /// The same, not in the legend.
-    #[must_use]
-    pub fn unlisted(self) -> Mark {
-        Mark { legend: false, ..self }
+        Mark { variant: None, hidden: false, shape }
     }
 }

@@ -7,8 +7,8 @@ mod axis;
 mod mark;
 mod table;
 
-pub use axis::{Along, Axis, Category, Unit};
-pub use mark::{Dot, Mark, Shape, Stroke};
+pub use axis::{Along, Axis, Unit};
+pub use mark::{Dot, Mark, Shape, Stroke, Violin};
 pub use table::{Column, Entry, Table};
 
 /// A figure.

@@ -7,10 +7,10 @@ use lab::studies::size_fit::FittedLine;
 use lab::words::{about_bytes, bytes};
 
 use crate::figure::estimate::signed_ns;
-use crate::plot::{Dot, Entry, Mark, Shape, Stroke, Table};
+use crate::plot::{Dot, Entry, Mark, Shape, Table};
 use crate::summary::{CellSummary, Summary};
 
-/// Segments of a drawn line: on logarithmic axes it is a curve.
+/// Segments of a drawn line.
 const SEGMENTS: u32 = 48;
 
 /// A note names lines with a larger misfit, as a share of the modelled time.
@@ -49,15 +49,9 @@ fn time_ns(line: &FittedLine, bytes: f64) -> f64 {
 /// A line from the smallest to the largest size, and its break.
 pub(super) fn marks(line: &FittedLine, cells: &[&CellSummary<'_>]) -> Vec<Mark> {
     let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return Vec::new() };
-    let (low, high) = (first.cell.file_bytes as f64, last.cell.file_bytes as f64);
-    let at = |step: u32| low * (high / low).powf(f64::from(step) / f64::from(SEGMENTS));
-    // A logarithmic axis cannot show values below zero.
-    let points: Vec<[f64; 2]> = (0..=SEGMENTS)
-        .map(|step| [at(step), time_ns(line, at(step))])
-        .filter(|[_, time]| *time > 0.0)
-        .collect();
-    let stroke = Stroke::Fit;
-    let mut marks = vec![Mark::of(&line.variant, Shape::Line { points, stroke }).unlisted()];
+    let sizes = [first, last].map(|cell| cell.cell.file_bytes as f64);
+    let fit = Shape::fit(sizes, SEGMENTS, |bytes| time_ns(line, bytes));
+    let mut marks = vec![Mark::of(&line.variant, fit)];
     if let Some(at) = line.break_bytes {
         let text = format!("{}: break at {}", line.variant, at.in_words(about_bytes));
         let dot = Dot::at(at.value, time_ns(line, at.value), text).within(at.low, at.high);
