@@ -8,9 +8,10 @@ use lab::page_cache::state::State;
 use lab::stats::median;
 use lab::words::nanoseconds;
 
+use super::content;
+use super::rows::{self, Found};
 use super::size::elsewhere;
-use super::{content, rows};
-use crate::plot::{About, Axis, Dot, Entry, Facets, Figure, Group, Look, Mark, Panel, Table, Unit};
+use crate::plot::{About, Axis, Dot, Entry, Figure, Group, Look, Mark, Table, Unit};
 use crate::summary::{CellSummary, Summary, VariantSummary};
 
 const ABOUT: About = About {
@@ -39,14 +40,6 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// Two times of a variant in a cell: warm and cold, or returned and durable.
-struct Pair<'a, 's> {
-    cell: &'a CellSummary<'s>,
-    variant: &'s str,
-    first_ns: f64,
-    second_ns: f64,
-}
-
 /// Warm and cold cells that are otherwise equal, of any part.
 fn states(summary: &Summary<'_>, figure: &mut Figure) {
     let key = |cell: &Cell| Cell {
@@ -58,101 +51,64 @@ fn states(summary: &Summary<'_>, figure: &mut Figure) {
     let elapsed = |variant: &VariantSummary<'_>| {
         median(variant.counted.iter().map(|it| value_ns(&it.measured, Measure::Elapsed)))
     };
-    let mut cold: Vec<&CellSummary<'_>> =
-        summary.cells.iter().filter(|cell| cell.cell.state == State::Cold).collect();
-    cold.retain(|cell| !elsewhere(cell.part));
+    let is_cold = |it: &&CellSummary<'_>| it.cell.state == State::Cold && !elsewhere(it.part);
+    let mut cold: Vec<&CellSummary<'_>> = summary.cells.iter().filter(is_cold).collect();
     cold.sort_by_key(|cell| cell.cell.file_bytes);
-    let rows = rows::ranked(&cold);
-    let warm = |cold: &CellSummary<'_>| {
+    let times = |cold: &CellSummary<'_>, variant: &VariantSummary<'_>| {
         let mut warm = summary.cells.iter().filter(|it| it.cell.state == State::Warm);
-        warm.find(|it| key(&it.cell) == key(&cold.cell))
+        let warm = warm.find(|it| key(&it.cell) == key(&cold.cell))?;
+        Some([elapsed(warm.variant(variant.variant)?)?, elapsed(variant)?])
     };
-    let cells = cold.into_iter().filter_map(|cold| {
-        let warm = warm(cold)?;
-        let pair = |variant: &VariantSummary<'_>| {
-            Some((elapsed(warm.variant(variant.variant)?)?, elapsed(variant)?))
-        };
-        Some((cold, pairs(cold, pair)))
-    });
-    add(figure, summary, "cold against warm", ["warm", "cold"], &rows, cells.collect());
+    add(figure, &summary.titled("cold against warm"), ["warm", "cold"], &rows::found(cold, times));
 }
 
 /// Cells whose runs were synced: until the last call returned, and until fsync returned.
 fn durable(summary: &Summary<'_>, figure: &mut Figure) {
-    let durable = |it: &VariantSummary<'_>| it.median_of(|measured| measured.durable_ns);
-    let has = |cell: &&CellSummary<'_>| cell.variants.iter().any(|it| durable(it).is_some());
-    let cells: Vec<&CellSummary<'_>> = summary.cells.iter().filter(has).collect();
-    let rows = rows::ranked(&cells);
-    let pair = |variant: &VariantSummary<'_>| {
-        Some((variant.median_of(|measured| Some(measured.elapsed_ns))?, durable(variant)?))
-    };
-    let cells = cells.into_iter().map(|cell| (cell, pairs(cell, pair))).collect();
-    let title = "until return and until durable";
-    add(figure, summary, title, ["returned", "durable"], &rows, cells);
+    let found = rows::found(&summary.cells, |_, variant| {
+        let durable = variant.median_of(|measured| measured.durable_ns)?;
+        Some([variant.median_of(|measured| Some(measured.elapsed_ns))?, durable])
+    });
+    let title = summary.titled("until return and until durable");
+    add(figure, &title, ["returned", "durable"], &found);
 }
 
-fn pairs<'a, 's>(
-    cell: &'a CellSummary<'s>,
-    times: impl Fn(&VariantSummary<'_>) -> Option<(f64, f64)>,
-) -> Vec<Pair<'a, 's>> {
-    let pair = |of: &VariantSummary<'s>| {
-        let (first_ns, second_ns) = times(of)?;
-        Some(Pair { cell, variant: of.variant, first_ns, second_ns })
-    };
-    cell.variants.iter().filter_map(pair).collect()
-}
-
-/// A panel for each cell, and a table of all.
-fn add(
-    figure: &mut Figure,
-    summary: &Summary<'_>,
-    title: &str,
-    names: [&str; 2],
-    rows: &[&str],
-    cells: Vec<(&CellSummary<'_>, Vec<Pair<'_, '_>>)>,
-) {
-    let panels = cells.iter().map(|(cell, pairs)| dumbbells(cell, rows, pairs, names)).collect();
-    let Some(group) = Group::of_rows(summary.titled(title), panels) else { return };
-    figure.groups.push(group);
+/// A panel with two times of each variant for each cell, and a table of all.
+fn add(figure: &mut Figure, title: &str, names: [&str; 2], found: &[Found<'_, '_, [f64; 2]>]) {
     let [first, second] = names;
+    let alt = |cell: &CellSummary<'_>| {
+        format!("{first} and {second} times of each variant at {}.", cell.size_words())
+    };
+    let group =
+        rows::group(title, found, &Axis::time("time"), alt, |variant, row, &[one, other]| {
+            let dot = |ns: f64, name: &str| {
+                Dot::at(ns, row, format!("{variant}, {name}: {}", nanoseconds(ns)))
+            };
+            Mark::pair(variant, dot(one, first), dot(other, second)).into()
+        });
+    let Some(mut group) = group else { return };
+    // A panel has both states, so the filter of states does not hide it.
+    group.panels.iter_mut().for_each(|panel| panel.facets.state = None);
+    figure.groups.push(titled(group, found));
     figure.tables.push(Table::of(
-        &summary.titled(title),
-        cells.into_iter().flat_map(|(_, pairs)| pairs),
+        title,
+        rows::each(found),
         &[
-            ("variant", &|pair| Entry::words(pair.variant)),
-            ("part", &|pair| Entry::words(&pair.cell.part.name)),
-            ("file size", &|pair| pair.cell.size_entry()),
-            (first, &|pair| Entry::ns(pair.first_ns)),
-            (second, &|pair| Entry::ns(pair.second_ns)),
-            (&format!("{second} / {first}"), &|pair| Entry::digits(pair.second_ns / pair.first_ns)),
+            ("variant", &|(_, name, _)| Entry::words(name)),
+            ("part", &|(cell, ..)| Entry::words(&cell.part.name)),
+            ("file size", &|(cell, ..)| cell.size_entry()),
+            (first, &|(.., pair)| Entry::ns(pair[0])),
+            (second, &|(.., pair)| Entry::ns(pair[1])),
+            (&format!("{second} / {first}"), &|(.., pair)| Entry::digits(pair[1] / pair[0])),
         ],
     ));
 }
 
-fn dumbbells(
-    cell: &CellSummary<'_>,
-    rows: &[&str],
-    pairs: &[Pair<'_, '_>],
-    [first, second]: [&str; 2],
-) -> Panel {
-    let mut marks = Vec::new();
-    for pair in pairs {
-        let dot = |ns: f64, name: &str| {
-            let text = format!("{}, {name}: {}", pair.variant, nanoseconds(ns));
-            Dot::at(ns, rows::row_of(rows, pair.variant), text)
-        };
-        let dots = (dot(pair.first_ns, first), dot(pair.second_ns, second));
-        marks.extend(Mark::pair(pair.variant, dots.0, dots.1));
+/// The group with the parts in the titles of its panels: those of several parts are side by side.
+fn titled(mut group: Group, found: &[Found<'_, '_, [f64; 2]>]) -> Group {
+    for (panel, (cell, _)) in group.panels.iter_mut().zip(found) {
+        panel.title = format!("{}: {}", cell.part.name, cell.size_words());
     }
-    let alt = format!("{first} and {second} times of each variant at {}.", cell.size_words());
-    let panel = rows::panel(cell, alt, Axis::time("time"), rows, marks);
-    // The panel has both states, so the filter of states does not hide it.
-    Panel { title: titled(cell), facets: Facets { state: None, ..cell.facets.clone() }, ..panel }
-}
-
-/// Panels of several parts are side by side.
-fn titled(cell: &CellSummary<'_>) -> String {
-    format!("{}: {}", cell.part.name, cell.size_words())
+    group
 }
 
 /// Resident bytes after a run, at the largest size of each part.
@@ -162,48 +118,33 @@ fn resident_after(summary: &Summary<'_>, figure: &mut Figure) {
     let largest = gathered(cells, |cell| &cell.cell.part)
         .into_iter()
         .filter_map(|(_, cells)| cells.into_iter().rev().max_by_key(|cell| cell.cell.run_bytes()));
-    let largest: Vec<&CellSummary<'_>> = largest.collect();
-    let resident = |it: &VariantSummary<'_>| {
-        let src = it.median_of(|of| of.src_resident_bytes_after)?;
-        Some((src, it.median_of(|of| of.dst_resident_bytes_after)?))
-    };
-    let known = |name: &&str| {
-        largest.iter().filter_map(|cell| cell.variant(name)).any(|it| resident(it).is_some())
-    };
-    let rows: Vec<&str> = rows::ranked(&largest).into_iter().filter(known).collect();
-    let mut found = Vec::new();
-    let mut panels = Vec::new();
-    for cell in largest {
-        let mut marks = Vec::new();
-        for variant in &cell.variants {
-            let Some((src, dst)) = resident(variant) else { continue };
-            let (name, row) = (variant.variant, rows::row_of(&rows, variant.variant));
-            for (what, bytes, strength) in [("source", src, 1.0), ("copy", dst, 0.45)] {
-                let text = format!("{name}: {what} {}", Entry::bytes(bytes).shown());
-                marks.push(Mark::bar(name, row, bytes, strength, text));
-            }
-            found.push((cell, name, src, dst));
-        }
-        let alt = format!("Bytes in the page cache after a run at {}.", cell.words());
-        let x = Axis::amount("in the page cache", Unit::Bytes);
-        if !marks.is_empty() {
-            let panel = rows::panel(cell, alt, x, &rows, marks);
-            panels.push(Panel { title: titled(cell), ..panel });
-        }
-    }
+    let found = rows::found(largest, |_, variant| {
+        let src = variant.median_of(|of| of.src_resident_bytes_after)?;
+        Some([src, variant.median_of(|of| of.dst_resident_bytes_after)?])
+    });
     let title = summary.titled("resident in the page cache after a run");
-    figure.tables.extend((!panels.is_empty()).then(|| {
-        Table::of(
-            &title,
-            found,
-            &[
-                ("variant", &|(_, name, ..)| Entry::words(name)),
-                ("file size", &|(cell, ..)| cell.size_entry()),
-                ("state", &|(cell, ..)| Entry::words(&cell.circumstances())),
-                ("source", &|(_, _, src, _)| Entry::bytes(*src)),
-                ("copy", &|(_, _, _, dst)| Entry::bytes(*dst)),
-            ],
-        )
-    }));
-    figure.groups.extend(Group::of_rows(title, panels));
+    let x = Axis::amount("in the page cache", Unit::Bytes);
+    let alt = |cell: &CellSummary<'_>| {
+        format!("Bytes in the page cache after a run at {}.", cell.words())
+    };
+    let group = rows::group(&title, &found, &x, alt, |name, row, &[src, dst]| {
+        let bar = |(what, bytes, strength)| {
+            let text = format!("{name}: {what} {}", Entry::bytes(bytes).shown());
+            Mark::bar(name, row, bytes, strength, text)
+        };
+        [("source", src, 1.0), ("copy", dst, 0.45)].map(bar).into()
+    });
+    let Some(group) = group else { return };
+    figure.groups.push(titled(group, &found));
+    figure.tables.push(Table::of(
+        &title,
+        rows::each(&found),
+        &[
+            ("variant", &|(_, name, _)| Entry::words(name)),
+            ("file size", &|(cell, ..)| cell.size_entry()),
+            ("state", &|(cell, ..)| Entry::words(&cell.circumstances())),
+            ("source", &|(.., pair)| Entry::bytes(pair[0])),
+            ("copy", &|(.., pair)| Entry::bytes(pair[1])),
+        ],
+    ));
 }

@@ -5,7 +5,7 @@ use lab::sample::measurement::Measurement;
 use lab::words::{grouped, nanoseconds};
 
 use super::{content, rows};
-use crate::plot::{About, Axis, Entry, Figure, Group, Look, Mark, Panel, Table, Unit};
+use crate::plot::{About, Axis, Entry, Figure, Group, Look, Mark, Table, Unit};
 use crate::summary::{CellSummary, Summary, VariantSummary};
 
 const ABOUT: About = About {
@@ -33,13 +33,10 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
             figure.tables.push(table(summary, &part.name, &series.concat()));
         }
         for cells in series {
-            let rows = rows::ranked(&cells);
             let title = cells[0].titled_part();
-            let times = cells.iter().map(|cell| times(cell, &rows)).collect();
-            figure.groups.extend(Group::of_rows(summary.titled(&title), times));
-            let faults = cells.iter().filter_map(|cell| faults(cell, &rows)).collect();
+            figure.groups.extend(times(&summary.titled(&title), &cells));
             let title = summary.titled(&format!("{title}, page faults"));
-            figure.groups.extend(Group::of_rows(title, faults));
+            figure.groups.extend(faults(&title, &cells));
         }
     })
 }
@@ -56,40 +53,42 @@ fn median(variant: &VariantSummary<'_>, share: Share) -> f64 {
     variant.median_of(|measured| Some(share(measured))).unwrap_or(0.0)
 }
 
-fn times(cell: &CellSummary<'_>, rows: &[&str]) -> Panel {
-    let mut marks = Vec::new();
-    for variant in &cell.variants {
-        let (name, row) = (variant.variant, rows::row_of(rows, variant.variant));
-        let elapsed = nanoseconds(median(variant, ELAPSED));
-        let shares =
-            [("user mode", 1.0, USER), ("kernel", 0.55, KERNEL), ("waiting", 0.18, WAITING)];
-        for (what, strength, share) in shares {
-            let ns = median(variant, share);
-            let text = format!("{name}: {what} {} of {elapsed}", nanoseconds(ns));
-            marks.push(Mark::bar(name, row, ns, strength, text));
-        }
-    }
-    let alt = format!("User, kernel and waiting time of each variant at {}.", cell.words());
-    rows::panel(cell, alt, Axis::amount("time", Unit::Ns), rows, marks)
+fn times(title: &str, cells: &[&CellSummary<'_>]) -> Option<Group> {
+    let medians = |_: &CellSummary<'_>, variant: &VariantSummary<'_>| {
+        Some([ELAPSED, USER, KERNEL, WAITING].map(|share| median(variant, share)))
+    };
+    let alt = |cell: &CellSummary<'_>| {
+        format!("User, kernel and waiting time of each variant at {}.", cell.words())
+    };
+    let found = rows::found(cells.iter().copied(), medians);
+    let x = Axis::amount("time", Unit::Ns);
+    rows::group(title, &found, &x, alt, |name, row, &[elapsed, user, kernel, waiting]| {
+        let bar = |(what, strength, ns)| {
+            let text = format!("{name}: {what} {} of {}", nanoseconds(ns), nanoseconds(elapsed));
+            Mark::bar(name, row, ns, strength, text)
+        };
+        [("user mode", 1.0, user), ("kernel", 0.55, kernel), ("waiting", 0.18, waiting)]
+            .map(bar)
+            .into()
+    })
 }
 
-/// Page faults of each variant. `None` if there were none.
-fn faults(cell: &CellSummary<'_>, rows: &[&str]) -> Option<Panel> {
-    let mut marks = Vec::new();
-    let mut any = false;
-    for variant in &cell.variants {
-        let (name, row) = (variant.variant, rows::row_of(rows, variant.variant));
-        let major = variant.median_of(|it| Some(it.major_faults));
-        let minor = variant.median_of(|it| Some(it.minor_faults));
-        for (what, strength, count) in [("major", 1.0, major), ("minor", 0.55, minor)] {
-            let Some(count) = count else { continue };
-            any |= count > 0.0;
+/// The page faults of cells that have any.
+fn faults(title: &str, cells: &[&CellSummary<'_>]) -> Option<Group> {
+    let mut found = rows::found(cells.iter().copied(), |_, variant| {
+        let major = variant.median_of(|it| Some(it.major_faults))?;
+        Some([major, variant.median_of(|it| Some(it.minor_faults))?])
+    });
+    found.retain(|(_, counts)| counts.iter().any(|(_, [major, minor])| major + minor > 0.0));
+    let alt = |cell: &CellSummary<'_>| format!("Page faults of each variant at {}.", cell.words());
+    let x = Axis::amount("page faults", Unit::Count);
+    rows::group(title, &found, &x, alt, |name, row, &[major, minor]| {
+        let bar = |(what, strength, count)| {
             let text = format!("{name}: {} {what} page faults", grouped(&format!("{count:.0}")));
-            marks.push(Mark::bar(name, row, count, strength, text));
-        }
-    }
-    let alt = format!("Page faults of each variant at {}.", cell.words());
-    any.then(|| rows::panel(cell, alt, Axis::amount("page faults", Unit::Count), rows, marks))
+            Mark::bar(name, row, count, strength, text)
+        };
+        [("major", 1.0, major), ("minor", 0.55, minor)].map(bar).into()
+    })
 }
 
 fn table(summary: &Summary<'_>, part: &str, cells: &[&CellSummary<'_>]) -> Table {
