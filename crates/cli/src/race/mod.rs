@@ -19,11 +19,11 @@ use lab::source::Source;
 
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
 use crate::terminal::command;
+use crate::terminal::live_lines::LiveLines;
 use crate::terminal::output::{self, ResultFile};
 use crate::version::COMMIT;
 pub(crate) use args::Args;
 use args::Operands;
-use progress_view::ProgressView;
 
 /// Bytes of the source that is made if the user names none.
 const MADE_SOURCE_BYTES: usize = 256 << 20;
@@ -67,9 +67,13 @@ fn race(operands: &Operands, config: &Config, guard: &ScratchGuard) -> anyhow::R
         Some(path) => Source::open(path)?,
         None => made_source(&scratch, config.seed)?,
     };
-    let mut view = ProgressView::new(headline(operands, config, &source));
-    let report = lab::race::run(config, &source, &scratch, COMMIT, &mut |it| view.draw(it));
-    view.clear();
+    let headline = headline(operands, config, &source);
+    let mut live = LiveLines::new(progress_view::REDRAW_AFTER);
+    let report = lab::race::run(config, &source, &scratch, COMMIT, &mut |progress| {
+        live.draw(|rows| progress_view::lines(&headline, progress, rows));
+    });
+    // The table follows.
+    live.clear();
     Ok(report?)
 }
 

@@ -8,36 +8,14 @@ use lab::race::config::Progress;
 use lab::search::candidate::Line;
 use lab::words;
 
-use crate::terminal::live_lines::LiveLines;
 use crate::terminal::output::{BEST, BOLD, DIM};
 use crate::terminal::text::{counted, stage_in_words};
 
 /// Short runs end more often than an eye can follow.
-const REDRAW_AFTER: Duration = Duration::from_millis(80);
+pub(super) const REDRAW_AFTER: Duration = Duration::from_millis(80);
 
-/// A few lines at the bottom of the terminal on standard error; nothing if that is no terminal.
-pub(super) struct ProgressView {
-    headline: String,
-    live: LiveLines,
-}
-
-impl ProgressView {
-    pub(super) fn new(headline: String) -> ProgressView {
-        ProgressView { headline, live: LiveLines::new(REDRAW_AFTER) }
-    }
-
-    pub(super) fn draw(&mut self, progress: &Progress<'_>) {
-        let headline = &self.headline;
-        self.live.draw(|rows| lines(headline, progress, rows));
-    }
-
-    /// Erases the lines: the table follows.
-    pub(super) fn clear(&mut self) {
-        self.live.clear();
-    }
-}
-
-fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, String)> {
+/// The headline, the current run and the ranking, in lines for a terminal of so many rows.
+pub(super) fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, String)> {
     let mut lines =
         vec![(BOLD, format!("haulage race: {headline}")), (Style::new(), current_run(progress))];
     // The lines above, one below, and the line of the cursor.
