@@ -24,14 +24,14 @@ const SECTIONS: &[(&str, VariantStage, bool)] = &[
 
 const COLUMNS: &[Column] = &[
     ("variant", |s| s.variant.clone()),
-    ("median", |s| ns(s.elapsed_ns_median)),
+    ("median", |s| shown(s.elapsed_ns_median, words::nanoseconds)),
     ("MB/s", rate),
     ("x best (95 %)", ratio),
     ("runs", |s| s.runs.to_string()),
-    ("user", |s| ns(s.user_ns_median)),
-    ("system", |s| ns(s.system_ns_median)),
-    ("faults", |s| count(s.faults_median)),
-    ("in cache", resident),
+    ("user", |s| shown(s.user_ns_median, words::nanoseconds)),
+    ("system", |s| shown(s.system_ns_median, words::nanoseconds)),
+    ("faults", |s| shown(s.faults_median, count)),
+    ("in cache", |s| shown(s.resident_bytes_after_median, words::about_bytes)),
 ];
 
 /// The whole result with styles, in lines of at most `columns` columns.
@@ -185,23 +185,17 @@ fn refused(report: &Report) -> Vec<(&str, Vec<&Summary>)> {
     gathered(refused, |row| row.reason.as_str())
 }
 
-fn ns(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), words::nanoseconds)
+fn shown(value: Option<f64>, words: fn(f64) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), words)
 }
 
-fn count(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| words::grouped(&format!("{value:.0}")))
+fn count(value: f64) -> String {
+    words::grouped(&format!("{value:.0}"))
 }
 
 fn rate(row: &Summary) -> String {
-    match row.megabytes_per_second {
-        Some(rate) if rate < 10.0 => words::three_digits(rate),
-        rate => count(rate),
-    }
-}
-
-fn resident(row: &Summary) -> String {
-    row.resident_bytes_after_median.map_or_else(|| "-".to_owned(), words::about_bytes)
+    let few = |rate| if rate < 10.0 { words::three_digits(rate) } else { count(rate) };
+    shown(row.megabytes_per_second, few)
 }
 
 fn ratio(row: &Summary) -> String {
