@@ -61,15 +61,15 @@ fn run(args: &Args) -> anyhow::Result<String> {
             }
         }
     };
-    let time = match (args.time, args.rounds) {
-        (None, None) => Some(Duration::from_secs_f64(definition.minutes * 60.0)),
-        (time, _) => time,
+    let seconds = match (args.time, args.rounds) {
+        (None, None) => Some(definition.minutes * 60.0),
+        (time, _) => time.as_ref().map(Duration::as_secs_f64),
     };
     if args.dry_run {
-        return plan::of(&definition, args.rounds, time, output::columns());
+        return plan::of(&definition, args.rounds, seconds, output::columns());
     }
     let how = HowRun {
-        seconds: time.map(|time| time.as_secs_f64()),
+        seconds,
         rounds: args.rounds,
         scale: args.scale,
         ..experiment::new_run(&args.dirs, args.seed)?
@@ -82,13 +82,12 @@ fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
     let mut how = before.how.clone();
     if args.rounds.is_some() || args.time.is_some() {
         how.rounds = args.rounds;
-        how.seconds = args.time.map(|time| time.as_secs_f64());
+        how.seconds = args.time.as_ref().map(Duration::as_secs_f64);
     } else if let Some(seconds) = &mut how.seconds {
         *seconds = (*seconds - before.measured_for().as_secs_f64()).max(0.0);
     }
     if args.dry_run {
-        let time = how.seconds.map(Duration::from_secs_f64);
-        return plan::of(&before.definition, how.rounds, time, output::columns());
+        return plan::of(&before.definition, how.rounds, how.seconds, output::columns());
     }
     require_same_version_and_kernel(&before)?;
     let definition = before.definition.clone();

@@ -1,7 +1,5 @@
 //! The output of `--list` and `--dry-run`.
 
-use std::time::Duration;
-
 use anyhow::bail;
 use lab::analysis::interim::SESSIONS_MIN;
 use lab::definition::{Definition, Part};
@@ -56,7 +54,7 @@ pub(super) fn list_claims(built_in: &[BuiltIn], columns: usize) -> String {
 pub(super) fn of(
     definition: &Definition,
     rounds: Option<u32>,
-    time: Option<Duration>,
+    seconds: Option<f64>,
     columns: usize,
 ) -> anyhow::Result<String> {
     let room = SpaceNeeded::of(definition);
@@ -75,23 +73,19 @@ pub(super) fn of(
         words::bytes(room.memory_bytes),
     );
     text.push_str(&wrapped(&space, columns, "  "));
-    let duration = match (rounds, time) {
+    let needed = words::duration(least);
+    let duration = match (rounds, seconds) {
         (Some(rounds), _) => {
-            format!(
-                "{} of each cell, about {}",
-                counted(rounds as usize, "round"),
-                words::duration(least)
-            )
+            format!("{} of each cell, about {needed}", counted(rounds as usize, "round"))
         }
-        (None, Some(time)) => format!(
-            "at most {}; the {SESSIONS_MIN} sessions of each cell that an answer needs take about {}",
-            words::duration(time.as_secs_f64()),
-            words::duration(least),
+        (None, Some(seconds)) => format!(
+            "at most {}; the {SESSIONS_MIN} sessions of each cell that an answer needs take about {needed}",
+            words::duration(seconds),
         ),
-        (None, None) => format!("at least about {}", words::duration(least)),
+        (None, None) => format!("at least about {needed}"),
     };
     text.push_str(&wrapped(&duration, columns, "  "));
-    if time.is_some_and(|time| time.as_secs_f64() < least) {
+    if seconds.is_some_and(|seconds| seconds < least) {
         let warning = "that is longer than the time limit: many comparisons would be unresolved";
         text.push_str(&wrapped(warning, columns, "  "));
     }
