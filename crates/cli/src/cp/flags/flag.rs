@@ -54,6 +54,9 @@ impl Flag {
         details: "",
     };
 
+    /// The default row of an option that only haulage has.
+    pub(crate) const OWN: Flag = Flag { origin: Origin::Own, ..Flag::PLAIN };
+
     /// The first long name of the option, or its letter if it has none.
     pub(crate) fn name(&self) -> String {
         let long = self.longs.first().map(|name| (*name).to_owned());

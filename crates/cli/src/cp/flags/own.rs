@@ -3,8 +3,8 @@
 use engines::profile::Location;
 
 use crate::cp::command_line::Command;
+use crate::cp::flags::flag::Flag;
 use crate::cp::flags::flag::Takes::{Nothing, Required};
-use crate::cp::flags::flag::{Flag, Origin};
 use crate::cp::values::{
     Generated, bytes_per_second, choose, names, number_from_one, rule, variant,
 };
@@ -13,7 +13,6 @@ use crate::cp::values::{
 pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["jobs"],
-        origin: Origin::Own,
         takes: Required("N", |builder, number| {
             builder.options.jobs = Some(number_from_one(&number, "jobs")?);
             Ok(())
@@ -25,11 +24,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   workers if storage or a server has a high latency, and stops some if they slow \
                   each other down. One worker copies in order with \\fB-i\\fR, \\fB-v\\fR, \
                   \\fB--debug\\fR, \\fB-b\\fR and \\fB--keep-directory-symlink\\fR.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["engine"],
-        origin: Origin::Own,
         takes: Required("VARIANT", |builder, text| {
             builder.options.engine = Some(variant(&text)?);
             Ok(())
@@ -39,11 +37,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   reports. Holes are copied as without this option. Files are not cloned \
                   first, unless VARIANT is \\fBreflink\\fR. With \\fB--reflink=never\\fR \
                   \\fBcopy_file_range\\fR is refused where it might share blocks.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["profile"],
-        origin: Origin::Own,
         takes: Required("FILE", |builder, file| {
             builder.options.profile = match file == "none" {
                 true => Location::None,
@@ -59,11 +56,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   warning is printed and the rule of haulage decides. \\fB--engine\\fR takes \
                   precedence. \\fB--debug\\fR and \\fB--receipt\\fR report for each file which \
                   line of the profile was used.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["atomic"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.options.atomic = true),
         help: "replace each file in one step: its name is the old or the complete new file at any \
                time",
@@ -83,11 +79,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   name if it is killed then; the next copy to that name removes it. On file \
                   systems without O_TMPFILE, such as NFS, every copy has that name until it is \
                   complete. A backup needs a file system with hard links.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["durable"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.options.durable = true),
         help: "exit with success only if all copies and their names would survive a loss of power",
         details: "Files and their directories are synced by fsync(2). An error is an error of the \
@@ -95,11 +90,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   that were skipped are not synced. Several files are synced together, so an \
                   error may be reported later than the copy of the file, but before the end of \
                   the run. Whether a disk writes its own cache when told to is up to the disk.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["verify"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.options.verify = true),
         help: "read every copy back and compare it with its source",
         details: "The copy is written to storage and dropped from the page cache first. Then both \
@@ -109,11 +103,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   from memory; \\fB--receipt\\fR records this for each file, with a digest. A \
                   source that can be read only once, such as a fifo, is copied, and is an error. \
                   A disk may answer from its own cache.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["resume"],
-        origin: Origin::Own,
         takes: Nothing(|builder| {
             builder.options.resume = true;
             builder.options.atomic = true;
@@ -128,33 +121,30 @@ pub(super) static FLAGS: &[Flag] = &[
                   are removed when the copy is complete. If SOURCE is a directory and DEST did \
                   not exist when the first run started, the next run continues in DEST instead of \
                   copying into it.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["no-cache"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.options.no_cache = true),
         help: "leave the page cache as it was",
         details: "Data bypasses the page cache where the file system supports it (RWF_DONTCACHE, \
                   else O_DIRECT). Data that was cached nevertheless is dropped: of the copy, \
                   after the run has waited until it is written to disk; of the source, what was \
                   not cached before. On tmpfs a copy stays in memory.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["progress"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.reports.progress = true),
         help: "show the progress, if standard error is a terminal",
         details: "The entries are counted in the background. No time left is shown until they are \
                   counted, or with globs that exclude entries. Rate and time left are computed \
                   over the last seconds, without the time that the process was stopped. Without \
                   this option, SIGUSR1 prints one line of progress.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["receipt"],
-        origin: Origin::Own,
         takes: Required("FILE", |builder, file| {
             builder.reports.receipt = Some(file);
             Ok(())
@@ -165,19 +155,17 @@ pub(super) static FLAGS: &[Flag] = &[
                   sources, it is not copied, which is an error unless it is excluded. \
                   docs/receipt.md describes the lines. If they cannot be written, the exit status \
                   is 1.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["stats"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.reports.stats = true),
         help: "print totals, engines and rates to standard error at the end",
         details: "The elapsed time includes the time that the process was stopped.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["exclude"],
-        origin: Origin::Own,
         takes: Required("GLOB", |builder, glob| {
             builder.rules.push(rule("exclude", glob)?);
             Ok(())
@@ -190,11 +178,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   Of all \\fB--exclude\\fR and \\fB--include\\fR the first that matches decides. \
                   An entry that none matches is copied unless an ignore file excludes it. SOURCE \
                   itself is never excluded. docs/filter.md lists the differences from rsync.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["include"],
-        origin: Origin::Own,
         takes: Required("GLOB", |builder, glob| {
             builder.rules.push(rule("include", glob)?);
             Ok(())
@@ -202,11 +189,10 @@ pub(super) static FLAGS: &[Flag] = &[
         help: "copy entries that match GLOB, despite a later --exclude or an ignore file",
         details: "It does not apply below a directory that is excluded. \\fB--include='*/' \
                   --include='*.c' --exclude='*'\\fR copies the C files of a tree.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["ignore-file"],
-        origin: Origin::Own,
         takes: Required("FILE", |builder, file| {
             builder.ignore_files.push(file);
             Ok(())
@@ -215,11 +201,10 @@ pub(super) static FLAGS: &[Flag] = &[
         details: "The patterns apply below each SOURCE, wherever FILE is. The last pattern of a \
                   file that matches decides. The option can be repeated; the last file with a \
                   match decides.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["dry-run"],
-        origin: Origin::Own,
         takes: Nothing(|builder| builder.options.dry_run = true),
         help: "print what would be done, as -v does, without doing it",
         details: "The exit status is that of a real run, as far as it can be known: errors of \
@@ -228,11 +213,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   two operands have the same destination, but not that entries below two \
                   directories have. With \\fB-i\\fR each answer is taken as yes. It cannot be \
                   combined with \\fB--receipt\\fR or \\fB--stats\\fR.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["limit-rate"],
-        origin: Origin::Own,
         takes: Required("RATE", |builder, rate| {
             builder.options.limit_rate = Some(bytes_per_second(&rate)?);
             Ok(())
@@ -241,11 +225,10 @@ pub(super) static FLAGS: &[Flag] = &[
         details: "K, M, G and T, or KiB and so on, are powers of 1024; KB, MB, GB and TB are \
                   powers of 1000. All workers share the rate. Shared blocks and holes do not \
                   count; \\fB--reflink=never\\fR avoids shared blocks.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
     Flag {
         longs: &["generate"],
-        origin: Origin::Own,
         takes: Required("WHAT", |builder, what| {
             builder.command = Some(Command::Generate(choose(&what, "--generate")?));
             Ok(())
@@ -256,6 +239,6 @@ pub(super) static FLAGS: &[Flag] = &[
         details: "The text is for the command that it is called as: \\fBsource <(haulage cp \
                   --generate=bash)\\fR completes \\fBhaulage\\fR. Called as \\fBcp\\fR, it \
                   completes \\fBcp\\fR.",
-        ..Flag::PLAIN
+        ..Flag::OWN
     },
 ];
