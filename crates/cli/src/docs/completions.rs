@@ -68,11 +68,12 @@ fn answer(shell: Shell, program: Command, words: Vec<OsString>) -> String {
 }
 
 fn line(shell: Shell, value: &str, candidate: &CompletionCandidate) -> String {
-    let help = candidate.get_help().map(|help| phrase(&help.to_string())).unwrap_or_default();
-    match shell {
-        Shell::Bash => format!("{value}\n"),
-        Shell::Zsh => format!("{}:{help}\n", value.replace(':', "\\:")),
-        Shell::Fish => format!("{value}\t{help}\n"),
+    let help = candidate.get_help().map(|help| phrase(&help.to_string()));
+    match (shell, help) {
+        (Shell::Bash, _) | (Shell::Fish, None) => format!("{value}\n"),
+        (Shell::Fish, Some(help)) => format!("{value}\t{help}\n"),
+        (Shell::Zsh, None) => format!("{}\n", value.replace(':', "\\:")),
+        (Shell::Zsh, Some(help)) => format!("{}:{help}\n", value.replace(':', "\\:")),
     }
 }
 
