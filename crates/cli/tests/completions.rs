@@ -70,6 +70,7 @@ const BASH: &[(&str, &str)] = &[
     ("haulage|race|--engines|=|copy", "copy_file_range"),
     ("haulage|race|--engines|sendfile,spl", "sendfile,splice"),
     ("haulage|race|--rounds|", ""),
+    ("haulage|race|--csv|=|pat", "patterns"),
     ("haulage|race|pat", "patterns"),
     ("haulage|bench|clo", "closson-2007"),
     ("haulage|bench|pat", "patterns"),
@@ -177,6 +178,8 @@ fn fish_completes_options_words_and_files() {
         ("haulage", "haulage cp --ignore-file pat", "patterns"),
         ("haulage", "haulage cp -t some", "somewhere/"),
         ("haulage", "haulage cp pat", "patterns"),
+        ("haulage", "haulage cp some\\ f", "some file"),
+        ("haulage", "haulage race --csv=~/pat", "--csv=~/patterns"),
         ("cp", "cp --no-ca", "--no-cache"),
         ("cp", "cp -a pat", "patterns"),
     ] {
