@@ -168,7 +168,7 @@ fn look_at_source(
         && entry.dst.trust == Trust::Created
         && cx.options.make == Make::Copy
         && !worker.last_was_linked;
-    if is_read && let Some(opened) = entry.open_listed(&mut worker.data.fs_types) {
+    if is_read && let Some(opened) = entry.open_listed(cx.options, &mut worker.data.fs_types) {
         return Ok((opened.stat, Some(opened)));
     }
     let stat = entry.src.stat(entry.src_through_link).map_err(failed(Action::Stat, &entry.src))?;

@@ -13,8 +13,8 @@ use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use crate::fs::{
-    DirPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file, is_regular, kind,
-    open_listed, open_looked_at, trim_slashes,
+    DirPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file, is_regular,
+    is_smb, kind, open_listed, open_looked_at, trim_slashes,
 };
 use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
@@ -102,9 +102,19 @@ impl ListedEntry<'_> {
         left_out
     }
 
-    /// Opens the source, which its directory lists as a regular file. `None` if it cannot be opened,
-    /// or is something else.
-    pub(crate) fn open_listed(&self, fs_types: &mut FsTypes) -> Option<OpenFile> {
+    /// Opens the source, which its directory lists as a regular file. `None` if it cannot be opened, is
+    /// something else, or its names have to be counted before.
+    pub(crate) fn open_listed(
+        &self,
+        options: &Options,
+        fs_types: &mut FsTypes,
+    ) -> Option<OpenFile> {
+        let dir = self.src.shown.dir().and_then(DirPath::id);
+        let fs_type = dir.and_then(|dir| fs_types.of(self.src.dir, dir.dev));
+        // The answer of a server that opens a file tells of one name, and Linux 5.10 believes it.
+        if options.preserve.links && fs_type.is_some_and(is_smb) {
+            return None;
+        }
         open_regular(fs_types, &self.src, false)
     }
 

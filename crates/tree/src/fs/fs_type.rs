@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::fs_types::{Storage, fs_type_of, storage_of};
+use engines::fs_types::{CIFS, SMB2, Storage, fs_type_of, storage_of};
 use rustix::fs::Stat;
 
 use super::stat::FileId;
@@ -26,6 +26,11 @@ pub(crate) fn is_on_fs_of_one_host(fd: BorrowedFd<'_>) -> bool {
 /// Whether a server or another process keeps the data of this type of file system.
 pub(crate) fn is_served(fs_type: u64) -> bool {
     storage_of(fs_type) == Some(Storage::Served)
+}
+
+/// Whether this type of file system is SMB, of any version.
+pub(crate) fn is_smb(fs_type: u64) -> bool {
+    matches!(fs_type, CIFS | SMB2)
 }
 
 /// Whether the files of this type of file system are variables of the kernel.

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engines::fs_types::{CIFS, NFS, SMB2, fs_type_of};
+use engines::fs_types::{NFS, fs_type_of};
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, Stat, Statx, StatxFlags, fcntl_setfl, fstat, linkat, makedev,
     openat, readlinkat, renameat, statx,
 };
 use rustix::io::{self, Errno, retry_on_intr};
 
-use super::fs_type::{FsTypes, is_reliable};
+use super::fs_type::{FsTypes, is_reliable, is_smb};
 use super::lstat;
 use super::place::Place;
 use super::stat::{FileId, is_regular};
@@ -41,7 +41,7 @@ pub(crate) fn open_looked_at(
         return open_retrying(None, (dir, name), flags);
     }
     let opened = match open_retrying(fs_type, (dir, name), flags | OFlags::NONBLOCK) {
-        Err(Errno::INVAL) if matches!(fs_type_of(dir), Some(CIFS | SMB2)) => {
+        Err(Errno::INVAL) if fs_type_of(dir).is_some_and(is_smb) => {
             let is_passing = |errno| errno == Errno::INVAL;
             retry_for(OTHER_NAME_WAIT, is_passing, || {
                 open_retrying(None, (dir, name), flags | OFlags::NONBLOCK)

@@ -3,12 +3,12 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use engines::fs_types::{CIFS, SMB2, fs_type_of};
+use engines::fs_types::fs_type_of;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
 use rustix::io;
 
 use super::dir::open_for_search;
-use super::fs_type::is_on_reliable_fs;
+use super::fs_type::{is_on_reliable_fs, is_smb};
 use super::place::{Place, c_name, split};
 use super::readdir::each_name;
 use super::{FileId, lstat};
@@ -109,7 +109,7 @@ pub(crate) fn try_odd_name(dst: &Place<'_>) -> io::Result<()> {
         return Ok(());
     }
     let (dir, name) = open_above(dst)?;
-    if !matches!(fs_type_of(dir.as_fd()), Some(CIFS | SMB2)) {
+    if !fs_type_of(dir.as_fd()).is_some_and(is_smb) {
         return Ok(());
     }
     let tried = c_name(&[b".haulage-", name].concat())?;

@@ -223,7 +223,7 @@ impl TreeWalk<'_> {
         let mut next = Some(first);
         while let Some((name, listed_as)) = next.take() {
             let entry = self.child(&frame.pair, &name, listed_as);
-            let source = entry.open_listed(&mut worker.data.fs_types);
+            let source = entry.open_listed(self.cx.options, &mut worker.data.fs_types);
             let file_bytes = source.as_ref().map_or(u64::MAX, |source| file_bytes(&source.stat));
             let prepared = source.map(|source| Prepared { source, created: None });
             items.push(BatchItem { name, listed_as, prepared });
