@@ -18,7 +18,7 @@ use fuser::{
     ReplyOpen, ReplyWrite, Request, WriteFlags,
 };
 
-use crate::offset_of;
+use crate::offset::offset_of;
 
 /// The unit of content, and the most that a disk writes as a whole.
 pub const BLOCK_BYTES: usize = 4096;

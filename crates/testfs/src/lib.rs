@@ -8,6 +8,7 @@
 
 mod disk;
 mod fuse_fs;
+mod offset;
 mod program;
 mod scratch;
 mod served;
@@ -36,9 +37,4 @@ pub fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; len];
     fastrand::Rng::with_seed(seed).fill(&mut bytes);
     bytes
-}
-
-/// An offset or a length as an index.
-fn offset_of(bytes: u64) -> usize {
-    usize::try_from(bytes).expect("files of tests fit into memory")
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use fuser::{Errno, FileAttr, FileType, INodeNo};
 
 use super::nodes::Nodes;
-use crate::offset_of;
+use crate::offset::offset_of;
 
 /// The lies and failures. The default is none.
 #[derive(Clone, Debug, Default)]

@@ -1,60 +1,28 @@
 //! A FUSE file system of this process whose requests take a set time, so that a variant which is
 //! fast elsewhere is slow here, and which lies where it is told to ([`Lies`]).
 
+mod costs;
 mod lies;
 mod nodes;
 mod requests;
+mod store;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
-use fuser::{BackgroundSession, Config, Errno, INodeNo, ReplyData};
+use fuser::{BackgroundSession, Config, Errno, INodeNo};
 
 use crate::skip::{skip, test_name};
+pub use costs::Costs;
 use lies::Liar;
 pub use lies::{LengthChange, Lies, WrongSize};
 use nodes::{Node, Nodes, Owner};
 use requests::Requests;
-
-/// The time of requests, and which requests are not supported. All others take only the round trip
-/// to this process.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Costs {
-    /// The time that each request is on its way, as to a server. Requests travel at the same time.
-    pub latency: Duration,
-    /// The time of each write, whatever its size. Writes wait for one another, unless there is a latency.
-    pub write_time: Duration,
-    /// The time for each MiB of a copy_file_range(2), which the file system serves itself. `None`
-    /// if it does not support the call.
-    pub served_mib_time: Option<Duration>,
-    /// Whether reads and writes bypass the page cache.
-    pub direct_io: bool,
-    /// Number of writes after which writes fail with ENOSPC, whatever statfs(2) reports.
-    pub full_after_writes: Option<u64>,
-    /// Renames with flags, such as RENAME_NOREPLACE, fail with EINVAL, as on many network file
-    /// systems.
-    pub no_rename_flags: bool,
-    /// Before the first such rename fails, a file with the new name is created, as by another
-    /// process. It contains its name.
-    pub rename_loses_race: bool,
-    /// Hard links fail with this error.
-    pub no_hard_links: Option<rustix::io::Errno>,
-    /// Names that differ in case are one name.
-    pub ignores_case: bool,
-    /// Names are stored as text, as UDF does: a file whose name was none is not found by that again.
-    pub stores_text: bool,
-    /// How long the kernel trusts names and attributes that it has seen, and that a name is missing.
-    /// A second mount of the same store may show what was true so long ago, as network file systems
-    /// do. Data is read again after each open(2).
-    pub caches_for: Duration,
-    /// The attribute `system.nfs4_acl` of each file, as clients of NFSv4 show it. Nothing can change it.
-    pub nfs4_acl: Option<&'static [u8]>,
-}
+use store::{Hanging, Store, lock};
 
 /// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
@@ -65,19 +33,6 @@ pub struct FuseFs {
     hanging: Hanging,
     dir: tempfile::TempDir,
 }
-
-/// What all mounts of it share.
-#[derive(Debug)]
-struct Store {
-    nodes: Mutex<Nodes>,
-    liar: Mutex<Liar>,
-    writes: AtomicU64,
-    served_bytes: AtomicU64,
-}
-
-/// Reads without a reply. `None` after they were made to fail; later ones fail at once. While a
-/// read hangs, the file system cannot be unmounted and the process cannot be killed.
-type Hanging = Arc<Mutex<Option<Vec<ReplyData>>>>;
 
 /// Requests that are on their way at the same time at most.
 const TRAVELLING_MAX: usize = 64;
@@ -210,9 +165,4 @@ impl Drop for FuseFs {
             }
         }
     }
-}
-
-/// A test that has failed leaves its locks to the others.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

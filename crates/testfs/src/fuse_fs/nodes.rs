@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
 
-use crate::offset_of;
+use crate::offset::offset_of;
 
 /// The inodes of a file system.
 #[derive(Debug)]

@@ -13,10 +13,11 @@ use fuser::{
     ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
+use super::costs::Costs;
 use super::lies::Liar;
 use super::nodes::{Change, Node, Nodes, Owner};
-use super::{Costs, Hanging, Store, lock};
-use crate::offset_of;
+use super::store::{Hanging, Store, lock};
+use crate::offset::offset_of;
 
 /// Answers the requests of one mount.
 pub(super) struct Requests {
