@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use testfs::{Aspects, FsKind, fs, is_root, random_bytes, skip, test_name, tree_differences};
 
-use crate::{HAULAGE, with_faults};
+use crate::{HAULAGE, strace, with_faults};
 
 fn done(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
@@ -151,7 +151,7 @@ fn each_naming(dir: &Path, options: &[&str], check: impl Fn(&str, usize, &str)) 
         write(dir.join("old"), "of another length").expect("a file");
         let _ = std::fs::remove_file(dir.join("new"));
         let args = [options, &["a", dst]].concat();
-        let Some(output) = with_faults(dir, &[], &args) else { return };
+        let Some(output) = strace(dir, &[""; 0], &args) else { return };
         assert!(output.status.success(), "{output:?}");
         let trace = std::fs::read_to_string(dir.join("trace")).expect("a trace");
         let named = format!("\"{dst}\"");
