@@ -109,10 +109,10 @@ impl ListedEntry<'_> {
         options: &Options,
         fs_types: &mut FsTypes,
     ) -> Option<OpenFile> {
-        let dir = self.src.shown.dir().and_then(DirPath::id);
+        let dir = self.src.shown.dir().and_then(DirPath::id).filter(|_| options.preserve.links);
         let fs_type = dir.and_then(|dir| fs_types.of(self.src.dir, dir.dev));
         // The answer of a server that opens a file tells of one name, and Linux 5.10 believes it.
-        if options.preserve.links && fs_type.is_some_and(is_smb) {
+        if fs_type.is_some_and(is_smb) {
             return None;
         }
         open_regular(fs_types, &self.src, false)
