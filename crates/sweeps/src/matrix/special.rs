@@ -37,14 +37,16 @@ pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> 
     for (known, sets) in [("-au", "-au/-a --resume/-au --atomic"), ("-rpu", "-rpu")] {
         [&src, &gnu].into_iter().try_for_each(|path| remove(path))?;
         cp("cp", "-a", &ends.src.join("plain"), &src)?;
+        // The client of NFS 4.2 in 7.2 may stamp what was written with the time of an unmount.
+        cell.remount()?;
         cp("cp", known, &src, &gnu)?;
         for (number, options) in sets.split('/').enumerate() {
             let at = ours(&ends.dst, number);
             remove(&at)?;
             cp("haulage cp", options, &src, &at)?;
         }
-        // The client of NFS 4.2 in 7.2 may stamp the copies, and that of SMB show the old time, until then. GNU cp passes
-        // the file over.
+        // That may happen to the copies of GNU cp too, which then passes the file over, as it does while the client of SMB
+        // shows the old time.
         cell.remount()?;
         std::fs::write(src.join("dir/x"), "changed")?;
         cell.remount()?;
@@ -92,8 +94,7 @@ fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
             }
         }
         let ended = cp("haulage cp", options, &src, &at)?;
-        let what = format!("{options} after kills");
-        copies.push(Copied { at, options, what, ended, found });
+        copies.push(Copied { at, options, what: format!("{options} after kills"), ended, found });
     }
     cell.judge(ends, [&src, &gnu], &theirs, copies)
 }
