@@ -83,7 +83,12 @@ fn strace(dir: &Path, options: &[impl AsRef<OsStr>], args: &[impl AsRef<OsStr>])
 /// `inject=CALLS:error=ERRNO`. Only these calls are traced, so that others are not slowed down. `None` after
 /// a reported skip.
 fn with_faults(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
-    let calls = inject.iter().filter_map(|rule| rule.strip_prefix("inject=")?.split(':').next());
+    // Without calls strace would refuse to run, which is taken for a strace that cannot.
+    assert!(!inject.is_empty(), "faults are injected");
+    let calls = inject.iter().map(|rule| {
+        let (calls, _) = rule.split_once(':').expect("a call and what becomes of it");
+        calls.strip_prefix("inject=").expect("a fault")
+    });
     let trace = format!("trace={}", calls.collect::<Vec<_>>().join(","));
     let mut options = vec!["--seccomp-bpf", "-e", &trace];
     options.extend(inject.iter().flat_map(|rule| ["-e", rule]));
