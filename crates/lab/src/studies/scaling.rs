@@ -76,7 +76,8 @@ fn with_workers(view: &View<'_>, cell: &CellView<'_>) -> Vec<Step> {
     for family in variants.chunk_by(|a, b| a.0.0 == b.0.0).filter(|family| family.len() > 1) {
         let (_, least) = family[0];
         for &((ref alone, workers), index) in family {
-            let speed_up = view.ratio(cell, &points, (least, index)).filter(|_| index != least);
+            let other = (index != least).then_some(index);
+            let speed_up = other.and_then(|index| view.ratio(cell, &points, (least, index)));
             steps.extend(step(Of::Workers, (alone, workers), cell, index, speed_up));
         }
     }
