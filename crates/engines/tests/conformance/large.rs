@@ -72,7 +72,7 @@ fn offsets_need_more_than_32_bits() {
     const DST_AT: u64 = (4 << 30) + 4097;
     each_fs(|kind, dir| {
         let src = sparse(dir);
-        for variant in variants::all() {
+        for variant in variants::on(kind) {
             let context = format!("{variant} on {kind}");
             let len = 1_000_000.min(variants::bytes_max(&variant));
             let dst = tempfile::tempfile_in(dir).unwrap();

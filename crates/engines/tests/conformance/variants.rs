@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use engines::{Copier, ENGINES, Engine, Kind, Pair, ParamKind, Variant, Verdict};
-use testfs::{skip, test_name};
+use testfs::{FsKind, skip, test_name};
 
 /// An odd length.
 const ODD_BYTES: u64 = 12_345;
@@ -20,17 +20,40 @@ pub(crate) fn plain() -> Vec<Variant> {
 /// The variants of the table, and for each engine: its defaults, each parameter at its minimum,
 /// each length odd, an odd offset, each flag on, and two workers if it takes positions.
 pub(crate) fn all() -> Vec<Variant> {
+    let mut variants = proposed();
+    variants.extend(derived());
+    variants
+}
+
+/// The variants that are tried on the file system `kind`: those of the table, and every fourth of the derived ones,
+/// so that each of these is tried on one file system.
+pub(crate) fn on(kind: FsKind) -> Vec<Variant> {
+    let turn = FsKind::ALL.iter().position(|&other| other == kind).expect("one of them");
+    let mut variants = proposed();
+    variants.extend(derived().into_iter().skip(turn).step_by(FsKind::ALL.len()));
+    variants
+}
+
+/// The variants of the table.
+fn proposed() -> Vec<Variant> {
+    let texts = copiers().flat_map(|engine| engine.lab_variants);
+    texts.map(|text| parsed(text)).collect()
+}
+
+/// The derived variants that are not in the table.
+fn derived() -> Vec<Variant> {
+    let proposed = proposed();
     let mut variants: Vec<Variant> = Vec::new();
-    for engine in copiers() {
-        let proposed = engine.lab_variants.iter().map(|text| (*text).to_owned());
-        for text in proposed.chain(derived(engine)) {
-            let variant = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
-            if !variants.contains(&variant) {
-                variants.push(variant);
-            }
+    for variant in copiers().flat_map(texts).map(|text| parsed(&text)) {
+        if !proposed.contains(&variant) && !variants.contains(&variant) {
+            variants.push(variant);
         }
     }
     variants
+}
+
+fn parsed(text: &str) -> Variant {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// The most bytes that `variant` copies within the time of a test.
@@ -87,7 +110,8 @@ fn copiers() -> impl Iterator<Item = &'static Engine> {
     ENGINES.iter().copied().filter(|engine| matches!(engine.kind, Kind::Copier { .. }))
 }
 
-fn derived(engine: &'static Engine) -> Vec<String> {
+/// The derived variants of `engine`.
+fn texts(engine: &'static Engine) -> Vec<String> {
     let name = engine.name;
     let mut texts = vec![name.to_owned()];
     for param in engine.params {
