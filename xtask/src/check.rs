@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-use crate::command::{cargo, exit_code};
+use crate::command::{WITHOUT_PYTHON, cargo, exit_code};
 use crate::{file_systems, mpi, skips};
 
 /// The arguments of `cargo`, in order: the quickest checks come first.
@@ -25,18 +25,7 @@ const FIRST: &[&[&str]] = &[
 /// stops after the first test program that fails.
 const LANES: [&[&[&str]]; 3] = [
     &[&["test", "--workspace", "--no-fail-fast", "--test", "c*"]],
-    // haulage-python has no tests in Rust, and `--lib` would build it.
-    &[&[
-        "test",
-        "--workspace",
-        "--exclude",
-        "haulage-python",
-        "--no-fail-fast",
-        "--lib",
-        "--bins",
-        "--test",
-        "[!c]*",
-    ]],
+    &[&["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--test", "[!c]*"]],
     &[&["test", "--workspace", "--no-fail-fast", "--doc"], &["xtask", "python"]],
 ];
 
@@ -53,16 +42,14 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
     let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
-    let features = match mpi::prepare() {
-        Ok(()) => vec!["--features", mpi::FEATURE],
-        Err(why) => {
-            skips::append(skips.path(), &format!("SKIPPED {why}"))?;
-            Vec::new()
-        }
-    };
+    let mut packages = WITHOUT_PYTHON.to_vec();
+    match mpi::prepare() {
+        Ok(()) => packages.extend(["--features", mpi::FEATURE]),
+        Err(why) => skips::append(skips.path(), &format!("SKIPPED {why}"))?,
+    }
     let words = with_default_signals(cargo().get_program().to_owned());
     let lane = |steps: &[&[&str]], is_alone: bool| {
-        run_lane(steps, is_alone, &features, || {
+        run_lane(steps, is_alone, &packages, || {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).envs(LINTS).envs(file_systems.environment());
             // An ext4 without a journal, as images of virtual machines often have, makes new files slowly for
@@ -104,11 +91,11 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
 fn run_lane(
     steps: &[&[&str]],
     is_alone: bool,
-    features: &[&str],
+    packages: &[&str],
     cargo: impl Fn() -> Command,
 ) -> anyhow::Result<Vec<Step>> {
     let mut ended: Vec<Step> = Vec::new();
-    for args in steps.iter().map(|step| with_features(step, features)) {
+    for args in steps.iter().map(|step| with_packages(step, packages)) {
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
@@ -148,11 +135,12 @@ fn print_by_program(mut command: Command) -> io::Result<ExitStatus> {
     }
 }
 
-/// A step of its own for haulage-mpi would compile most crates again, with the features of one package.
-fn with_features<'a>(step: &[&'a str], features: &[&'a str]) -> Vec<&'a str> {
+/// With `packages` after `--workspace`. A step of its own for some packages would compile most crates again, with the
+/// features of these.
+fn with_packages<'a>(step: &[&'a str], packages: &[&'a str]) -> Vec<&'a str> {
     match step {
         [subcommand, "--workspace", rest @ ..] => {
-            [&[*subcommand, "--workspace"], features, rest].concat()
+            [&[*subcommand, "--workspace"], packages, rest].concat()
         }
         _ => step.to_vec(),
     }
