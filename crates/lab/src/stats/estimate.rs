@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 use super::Interval;
 
 /// The share trimmed from each end. One disturbed value in eight then does not determine the mean.
 /// Nothing is trimmed from fewer than eight values.
 const TRIMMED_SHARE: usize = 8;
+
+/// Fewer values are too few for batches.
+const BATCHED_MIN: usize = 16;
+
+/// The level at which batches are shown to differ.
+const BATCHES_DIFFER: f64 = 0.05;
 
 /// The times of one variant's runs, by session and round.
 pub type Runs = BTreeMap<(u32, u32), f64>;
@@ -31,22 +37,47 @@ pub struct Estimate {
     pub(super) freedom: f64,
 }
 
-/// The trimmed mean of logarithms; `None` with fewer than two, which have no error estimate.
+/// The trimmed mean of logarithms in the order of time; `None` with fewer than two, which have no error
+/// estimate.
 ///
 /// Yuen's error (Biometrika 61, 1974) is slightly too small for few normal values: in 200,000 draws
 /// each, 5.5 % of 95 % intervals missed with 8 or 9 values, 5.2 % with 16, and 5.1 % with 40; of
 /// 99 % intervals 1.2, 1.1 and 1.1 %. The factor 1 + 1.4 g / h², for g values trimmed at each end
-/// and h kept, makes both nominal.
+/// and h kept, makes both nominal. The error also grows with the [`dependence`] of the values.
 pub(super) fn trimmed(logs: &[f64]) -> Option<Estimate> {
-    let (of_yuen, cut) = yuen(logs)?;
-    let kept = of_yuen.freedom + 1.0;
-    let factor = 1.0 + 1.4 * cut as f64 / (kept * kept);
+    let (of_yuen, winsorized) = yuen(logs)?;
+    let (cut, kept) = (logs.len() / TRIMMED_SHARE, of_yuen.freedom + 1.0);
+    let factor = (1.0 + 1.4 * cut as f64 / (kept * kept)) * dependence(&winsorized).sqrt();
     Some(Estimate { standard_error: of_yuen.standard_error * factor, ..of_yuen })
 }
 
-/// The trimmed mean with its error from the Winsorized variance, and the values trimmed from each
-/// end.
-fn yuen(logs: &[f64]) -> Option<(Estimate, usize)> {
+/// How many times the variance of the mean is that of independent values, at least 1.
+///
+/// What changes slowly, such as the load of a host, affects values alike that follow one another, and n of them then
+/// show less than n independent ones. So the values are divided in the order of time into about √n batches. Where an
+/// analysis of variance shows at a level of 5 % that the batches differ, the variance is that of the means of batches.
+/// In simulations of 80 values this widened the interval of independent ones by 3 %; of values with an autocorrelation
+/// of 0.8 in half of the variance 83 % of 95 % intervals held the truth, and 64 % without.
+fn dependence(values: &[f64]) -> f64 {
+    let count = values.len();
+    // Equal values have no variance to compare.
+    if count < BATCHED_MIN || values.iter().all(|&value| value == values[0]) {
+        return 1.0;
+    }
+    let batches = count.isqrt();
+    let bound = |batch: usize| batch * count / batches;
+    let within: f64 =
+        (0..batches).map(|batch| squares(&values[bound(batch)..bound(batch + 1)])).sum();
+    let all = squares(values);
+    let (of_batches, of_rest) = ((batches - 1) as f64, (count - batches) as f64);
+    let (between, within) = ((all - within) / of_batches, within / of_rest);
+    let test = FisherSnedecor::new(of_batches, of_rest).expect("some degrees of freedom");
+    let differ = within == 0.0 || test.sf(between / within) < BATCHES_DIFFER;
+    if differ { between / (all / (count - 1) as f64) } else { 1.0 }
+}
+
+/// The trimmed mean with its error from the Winsorized variance, and the Winsorized values.
+fn yuen(logs: &[f64]) -> Option<(Estimate, Vec<f64>)> {
     let count = logs.len();
     if count < 2 {
         return None;
@@ -58,11 +89,15 @@ fn yuen(logs: &[f64]) -> Option<(Estimate, usize)> {
     let kept_count = kept.len() as f64;
     let log = kept.iter().sum::<f64>() / kept_count;
     let (lowest, highest) = (kept[0], kept[kept.len() - 1]);
-    let winsorized: Vec<f64> = sorted.iter().map(|x| x.clamp(lowest, highest)).collect();
-    let winsorized_mean = winsorized.iter().sum::<f64>() / count as f64;
-    let squares: f64 = winsorized.iter().map(|x| (x - winsorized_mean).powi(2)).sum();
-    let standard_error = (squares / (kept_count * (kept_count - 1.0))).sqrt();
-    Some((Estimate { log, standard_error, freedom: kept_count - 1.0 }, cut))
+    let winsorized: Vec<f64> = logs.iter().map(|x| x.clamp(lowest, highest)).collect();
+    let standard_error = (squares(&winsorized) / (kept_count * (kept_count - 1.0))).sqrt();
+    Some((Estimate { log, standard_error, freedom: kept_count - 1.0 }, winsorized))
+}
+
+/// The sum of the squared distances from the mean.
+fn squares(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 impl Estimate {
@@ -144,8 +179,46 @@ mod tests {
                 mean.log.abs() > quantile * mean.standard_error
             });
             let missed = missed.count() as f64 / 20_000.0;
-            assert!((0.046..=0.054).contains(&missed), "{count}: {missed}");
+            assert!((0.044..=0.054).contains(&missed), "{count}: {missed}");
         }
+    }
+
+    /// How often a 95 % interval of 80 values holds the truth, and its width relative to that of Yuen's, if half of
+    /// the variance is in values with the autocorrelation `memory`.
+    fn coverage_and_width(memory: f64) -> (f64, f64) {
+        let mut rng = fastrand::Rng::with_seed(8);
+        let (mut held, mut width) = (0.0, 0.0);
+        for _ in 0..2000 {
+            let mut slow = normal(&mut rng);
+            let values: Vec<f64> = (0..80)
+                .map(|_| {
+                    slow = memory * slow + (1.0 - memory * memory).sqrt() * normal(&mut rng);
+                    slow + normal(&mut rng)
+                })
+                .collect();
+            let Ratio { interval, .. } = trimmed(&values).expect("values").ratio(0.05);
+            held += f64::from(u8::from(interval.low <= 1.0 && 1.0 <= interval.high));
+            width += dependence(&yuen(&values).expect("values").1).sqrt();
+        }
+        (held / 2000.0, width / 2000.0)
+    }
+
+    #[test]
+    fn values_that_resemble_those_before_them_have_a_wider_interval() {
+        let (held, width) = coverage_and_width(0.0);
+        assert!((0.94..=0.96).contains(&held) && width < 1.04, "independent: {held} {width}");
+        let (held, width) = coverage_and_width(0.8);
+        assert!(held > 0.81 && width > 1.5, "dependent: {held} {width}");
+    }
+
+    #[test]
+    fn values_without_variance_in_batches_or_between_them() {
+        assert_eq!(dependence(&[0.3; 20]), 1.0);
+        let alternating: Vec<f64> = (0..20).map(|number| f64::from(number % 2)).collect();
+        assert_eq!(dependence(&alternating), 1.0);
+        // Between four equal batches of five there are 3 degrees of freedom, and in all values 19.
+        let steps: Vec<f64> = (0..20).map(|number| f64::from(number / 5)).collect();
+        assert!((dependence(&steps) - 19.0 / 3.0).abs() < 1e-9);
     }
 
     /// Known answers, computed by `known_answers.py` beside this file. The tails matter, since
