@@ -21,9 +21,8 @@ const POINTS: usize = 240;
 /// these are found. Of differences of 0.41, which 80 sessions without interim analyses find in
 /// 95 %, 91 % are found, in 56 sessions. (Spending by the root of the sessions takes 6, 13, 32 and
 /// finds 88 %; by their square 11, 20, 39, and 93 %.) Identical variants were found to differ in
-/// 5.0 % of 600,000 simulated comparisons without disturbances. In 100,000 each they were found to
-/// differ in 4.2 % with a tenth of the runs slowed, in 4.9 % with two modes, and in 4.1 to 4.9 %
-/// when the time ended the comparison after 33 or 7 sessions.
+/// 5.0 % of 100,000 simulated comparisons without disturbances, in 4.1 % with a tenth of the runs slowed, in 4.7 % with
+/// two modes, and in 4.0 to 4.8 % when the time ended the comparison after 33 or 7 sessions.
 ///
 /// The error is spent in proportion to the sessions measured (Lan and DeMets, Biometrika 70, 1983).
 /// The levels follow by integration over the sums that earlier interim analyses left undecided
