@@ -44,7 +44,7 @@ fn reports_what_is_slower_and_what_else_differs() {
     let output = haulage(&["compare", before, after, "--delta", "20"], dir);
     let text = stdout(&output);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(text.contains("-> Linux 99"), "{text}");
+    assert!(text.contains("→ Linux 99"), "{text}");
     assert!(text.contains("not interleaved"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 

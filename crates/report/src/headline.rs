@@ -28,15 +28,7 @@ pub fn of_part(source: &Source, part: &PartVerdict) -> Conclusion {
 /// What changed between two runs: first the answer, then the other differences.
 pub fn of_change(change: &Change) -> Vec<String> {
     let mut sentences = vec![change.sentence()];
-    if let Some(ratio) = change.probe_ratio {
-        sentences.push(format!(
-            "A fixed piece of work took {} × the time in the second run; this part of the change \
-             is due to the machine.",
-            three_digits(ratio)
-        ));
-    }
-    let differs = |it: &Difference| format!("{}: {} → {}", it.field, it.first, it.second);
-    sentences.extend(change.environment.iter().map(differs));
+    sentences.extend(of_environments(change));
     for (which, only) in [("first", &change.only_in_first), ("second", &change.only_in_second)] {
         if !only.is_empty() {
             sentences
@@ -44,4 +36,17 @@ pub fn of_change(change: &Change) -> Vec<String> {
         }
     }
     sentences
+}
+
+/// What differs between the environments of two runs, and in the speed of the machine.
+pub fn of_environments(change: &Change) -> Vec<String> {
+    let speed = change.probe_ratio.map(|ratio| {
+        format!(
+            "A fixed piece of work took {} × the time in the second run; this part of the change is due to the \
+             machine.",
+            three_digits(ratio)
+        )
+    });
+    let differs = |it: &Difference| format!("{}: {} → {}", it.field, it.first, it.second);
+    speed.into_iter().chain(change.environment.iter().map(differs)).collect()
 }

@@ -5,6 +5,7 @@
 //! [`plot`]. [`drawing`] makes SVG of that data, which the [`page`] contains, and [`text`] draws it
 //! for a terminal, so they agree.
 
+pub mod answer;
 pub mod columns;
 pub mod drawing;
 mod escape;

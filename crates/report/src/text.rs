@@ -1,9 +1,9 @@
 //! The report for a terminal: conclusions, rows of intervals and violins, and tables.
 
 use lab::verdict::conclusion::Conclusion;
-use lab::verdict::resolve;
 use unicode_width::UnicodeWidthStr;
 
+use crate::answer;
 use crate::columns::{self, visible};
 use crate::headline;
 use crate::machine;
@@ -50,20 +50,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     let definition = &source.run.definition;
     paragraph(text, &format!("{}: {}", definition.title, definition.question), columns);
     text.push('\n');
-    let answer = headline::of_run(source);
-    let sentence = columns::wrapped(&plain(&answer.sentence), columns, "");
-    text.push_str(&format!("\x1b[1m{sentence}\x1b[0m"));
-    rows(text, &answer, columns);
-    let open = source.verdict.unresolved(definition);
-    if open.count > 0 {
-        paragraph(text, &open.sentence(), columns);
-        if let Some(further) = open.further {
-            let command = resolve::command_in(&source.run, further, columns);
-            command.lines().for_each(|line| {
-                text.push_str(&format!("{}\n", visible(line)));
-            });
-        }
-    }
+    text.push_str(&answer::render(definition, &source.verdict, &source.run, columns));
     let main = definition.main_part();
     for part in source.verdict.parts.iter().filter(|part| part.part != main.name) {
         text.push('\n');

@@ -9,6 +9,7 @@ use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
 use report::columns::{lines, wrapped, wrapped_each};
+use report::headline;
 
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;
@@ -23,7 +24,10 @@ pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String
         })
         .collect();
     lines.push(String::new());
-    lines.extend(of_environments(change));
+    if change.environment.is_empty() {
+        lines.push("No difference of machine, file systems or haulage is known.".to_owned());
+    }
+    lines.extend(headline::of_environments(change));
     lines.push(String::new());
     let mut text = wrapped_each(&lines, columns);
     text.push_str(&table(&change.cells, columns));
@@ -44,26 +48,6 @@ pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String
     );
     text.push_str(&wrapped_each(&lines, columns));
     text
-}
-
-fn of_environments(change: &Change) -> Vec<String> {
-    let mut lines = Vec::new();
-    if change.environment.is_empty() {
-        lines.push("No difference of machine, file systems or haulage is known.".to_owned());
-    } else {
-        lines.push("The environments differ:".to_owned());
-    }
-    for difference in &change.environment {
-        let lab::compare::Difference { field, first, second } = difference;
-        lines.push(format!("{field}: {first} -> {second}"));
-    }
-    if let Some(ratio) = change.probe_ratio {
-        lines.push(format!(
-            "A constant workload took {} x the time in the second run.",
-            words::three_digits(ratio)
-        ));
-    }
-    lines
 }
 
 fn table(cells: &[CellChange], columns: usize) -> String {
