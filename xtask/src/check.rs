@@ -44,7 +44,7 @@ const LINTS: [(&str, &str); 2] =
 /// A step, how long it took, and how it ended.
 type Step = (String, Duration, ExitStatus);
 
-/// Runs the steps up to the first that fails, and prints a summary.
+/// Runs the first steps up to one that fails, then those of all lanes, and prints a summary.
 pub(crate) fn everything() -> anyhow::Result<ExitCode> {
     let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
@@ -93,8 +93,8 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
     Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
 }
 
-/// Runs `steps` up to the first that fails. The text of each test program is printed whole when it ends, unless no
-/// other lane prints at the same time.
+/// Runs `steps`, up to the first that fails if no other lane runs. Otherwise the text of each test program is printed
+/// whole when it ends.
 fn run_lane(
     steps: &[&[&str]],
     is_alone: bool,
@@ -114,7 +114,7 @@ fn run_lane(
             print_by_program(command).context(shown.clone())?
         };
         ended.push((shown, begun.elapsed(), status));
-        if !status.success() {
+        if is_alone && !status.success() {
             break;
         }
     }
