@@ -61,7 +61,7 @@ fn of_main(definition: &Definition, verdict: &Verdict, columns: usize) -> String
     let names = rows.iter().map(|row| row.files.chars().count());
     let width = names.max().unwrap_or(0).min(FILES_COLUMNS_MAX) + 4;
     for row in &rows {
-        let name = format!("  {:<1$}", row.files, width - 2);
+        let name = format!("  {:<1$}", visible(&row.files), width - 2);
         text.push_str(&wrapped_behind(&name, &visible(&row.text()), columns));
     }
     let findings: Vec<String> = part.analyses.iter().filter_map(|it| it.headline()).collect();
