@@ -197,18 +197,24 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 
 #[test]
 fn sigcont_without_a_stop_redraws_the_progress_in_place() {
+    const SIGNALS: usize = 6;
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let watched = Watched::start_copy(dir.path(), &source);
     watched.wait_for_bar();
-    for _ in 0..3 {
+    for _ in 0..SIGNALS {
         watched.signal(Signal::CONT);
         watched.wait_for_redrawing();
     }
     source.lie(Lies::default());
     let (succeeded, _, text) = watched.wait();
     assert!(succeeded, "{text}");
-    assert_eq!(rows_at_end(&text), [""], "{text:?}");
+    let rows = rows_at_end(&text);
+    let (last, bars) = rows.split_last().expect("a row");
+    assert_eq!(last, "", "{text:?}");
+    // On a busy machine a process may get no processor for so long that it seems to have been stopped, and a bar stays.
+    assert!(bars.len() < SIGNALS / 2, "{text:?}");
+    assert!(bars.iter().all(|bar| bar.contains(" of 6.00 MiB")), "{rows:?}");
 }
 
 #[test]
