@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-use crate::command::{WITHOUT_PYTHON, cargo, exit_code};
+use crate::command::{cargo, exit_code};
 use crate::{file_systems, mpi, skips};
 
 /// The arguments of `cargo`, in order: the quickest checks come first.
@@ -49,14 +49,14 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
     let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
-    let mut packages = WITHOUT_PYTHON.to_vec();
+    let mut features = Vec::new();
     match mpi::prepare() {
-        Ok(()) => packages.extend(["--features", mpi::FEATURE]),
+        Ok(()) => features.extend(["--features", mpi::FEATURE]),
         Err(why) => skips::append(skips.path(), &format!("SKIPPED {why}"))?,
     }
     let words = with_default_signals(cargo().get_program().to_owned());
     let lane = |steps: &[&[&str]], is_alone: bool| {
-        run_lane(steps, is_alone, &packages, || {
+        run_lane(steps, is_alone, &features, || {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).envs(LINTS).envs(file_systems.environment());
             // An ext4 without a journal, as images of virtual machines often have, makes new files slowly for
@@ -98,11 +98,11 @@ pub(crate) fn everything() -> anyhow::Result<ExitCode> {
 fn run_lane(
     steps: &[&[&str]],
     is_alone: bool,
-    packages: &[&str],
+    features: &[&str],
     cargo: impl Fn() -> Command,
 ) -> anyhow::Result<Vec<Step>> {
     let mut ended: Vec<Step> = Vec::new();
-    for args in steps.iter().map(|step| with_packages(step, packages)) {
+    for args in steps.iter().map(|step| with_features(step, features)) {
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
@@ -142,12 +142,11 @@ fn print_by_program(mut command: Command) -> io::Result<ExitStatus> {
     }
 }
 
-/// With `packages` after `--workspace`. A step of its own for some packages would compile most crates again, with the
-/// features of these.
-fn with_packages<'a>(step: &[&'a str], packages: &[&'a str]) -> Vec<&'a str> {
+/// With `features` after `--workspace`. A step of its own for the package that has them would compile most crates again.
+fn with_features<'a>(step: &[&'a str], features: &[&'a str]) -> Vec<&'a str> {
     match step {
         [subcommand, "--workspace", rest @ ..] => {
-            [&[*subcommand, "--workspace"], packages, rest].concat()
+            [&[*subcommand, "--workspace"], features, rest].concat()
         }
         _ => step.to_vec(),
     }

@@ -5,9 +5,6 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, bail, ensure};
 
-/// Leaves haulage-python out of what cargo tests: it has no tests in Rust, and maturin builds it.
-pub const WITHOUT_PYTHON: [&str; 2] = ["--exclude", "haulage-python"];
-
 /// The root of the repository that this program was built from.
 #[must_use]
 pub fn root() -> &'static Path {

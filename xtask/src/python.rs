@@ -86,9 +86,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(tested);
     }
     // The hazards that every border is tried with are a test of the library for C.
-    // With the packages of `cargo xtask test`, cargo compiles nothing again.
+    // With the features of `cargo xtask test`, cargo compiles nothing again.
     let mut borders = command::cargo();
-    borders.args(["test", "--workspace", "--test", "borders"]).args(command::WITHOUT_PYTHON);
+    borders.args(["test", "--workspace", "--test", "borders"]);
     if mpi::find_tools().is_ok() {
         borders.args(["--features", mpi::FEATURE]);
     }
