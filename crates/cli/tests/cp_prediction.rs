@@ -16,7 +16,10 @@ use serde_json::Value;
 use testfs::{each_fs, each_pair, random_bytes};
 
 /// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.
-const LENGTHS: [usize; 6] = [3000, 20_000, 300_000, 5 << 20, 20 << 20, 64 << 20];
+const LENGTHS: [usize; 6] = [3000, 20_000, 300_000, 5 << 20, 20 << 20, LONGEST];
+
+/// From this length on the rule reads past the page cache.
+const LONGEST: usize = 64 << 20;
 
 const JOBS: usize = 2;
 
@@ -56,29 +59,33 @@ fn reach(file: &File, bytes: u64, residency: Residency) -> bool {
 }
 
 fn check(from: &Path, to: &Path) {
-    let elsewhere = tempfile::tempdir().expect("a directory");
-    let path = elsewhere.path().join("profile.toml");
     let open = |dir: &Path| File::open(dir).expect("opened");
     let found = FileSystems::of(open(from).as_fd(), open(to).as_fd());
-    for own in [Vec::new(), own_lines()] {
+    let profiles = [Vec::new(), own_lines()].map(|lines| {
         let pair = PairChoices {
             src: found.src.clone(),
             dst: found.dst.clone(),
             same: Some(found.same),
             kernel: None,
-            lines: own,
+            lines,
         };
+        let dir = tempfile::tempdir().expect("a directory");
         let mut profile = Profile::default();
         profile.enter(&Machine::this(), pair.clone());
-        profile.write(&path).expect("written");
-        let predictor = Predictor::between(&found, &[pair]);
-        for bytes in LENGTHS {
-            write(from.join("src"), random_bytes(bytes, 1)).expect("a file");
-            let file = File::open(from.join("src")).expect("a file");
-            file.sync_all().expect("synced");
+        profile.write(&dir.path().join("profile.toml")).expect("written");
+        (dir, Predictor::between(&found, &[pair]))
+    });
+    for bytes in LENGTHS {
+        write(from.join("src"), random_bytes(bytes, 1)).expect("a file");
+        let file = File::open(from.join("src")).expect("a file");
+        file.sync_all().expect("synced");
+        let bytes = bytes as u64;
+        // The lines are of shorter files: the longest is copied by the rule.
+        let due = if bytes < LONGEST as u64 { &profiles[..] } else { &profiles[..1] };
+        for (dir, predictor) in due {
+            let profile = dir.path().join("profile.toml");
             for residency in [Residency::Resident, Residency::Absent] {
                 for no_cache in [false, true] {
-                    let bytes = bytes as u64;
                     if residency == Residency::Resident {
                         std::fs::read(from.join("src")).expect("read");
                     }
@@ -88,7 +95,7 @@ fn check(from: &Path, to: &Path) {
                     let (size, in_flight) = (SizeClass::of(bytes), InFlight::One);
                     let situation = Situation { size, residency, in_flight, no_cache };
                     let ways = predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
-                    let Copied { chosen, moved } = copied(from, to, &path, no_cache);
+                    let Copied { chosen, moved } = copied(from, to, &profile, no_cache);
                     if chosen == "reflink" {
                         // A profile does not choose clones.
                         continue;
