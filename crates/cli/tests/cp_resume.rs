@@ -1,16 +1,17 @@
 //! `cp --resume`: a copy that was killed goes on, and little is copied twice.
 
-use std::fs::{create_dir, read, write};
+use std::fs::{File, create_dir, read, write};
+use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use testfs::{
     Aspects, Costs, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, random_bytes,
-    set_time_of,
+    set_time_of, stderr,
 };
 
 use crate::{cp, haulage_cp, leftovers};
@@ -264,6 +265,31 @@ fn complete_files_are_skipped_and_changed_files_are_copied() {
     // A pre-existing directory is copied into.
     assert!(cp(dir, &["-a", "--resume", "src", "dst"]).status.success());
     assert!(dir.join("dst/src/large").exists());
+}
+
+/// What the copy of another operand has is not taken for what an earlier run has copied.
+#[test]
+fn the_second_of_two_operands_with_one_name_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    for (sub, content) in [("1", "one"), ("2", "two")] {
+        create_dir(dir.join(sub)).expect("a directory");
+        let file = File::create(dir.join(sub).join("f")).expect("a file");
+        (&file).write_all(content.as_bytes()).expect("written");
+        file.set_modified(UNIX_EPOCH).expect("the same time");
+    }
+    create_dir(dir.join("dst")).expect("a directory");
+    for run in 1..=2 {
+        let output = cp(dir, &["-a", "--resume", "1/f", "2/f", "dst"]);
+        let due = "cp: will not overwrite just-created 'dst/f' with '2/f'\n";
+        assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{run}");
+        assert_eq!(std::fs::read(dir.join("dst/f")).expect("the copy"), b"one", "{run}");
+    }
+    // With numbered backups both are kept.
+    let args = ["-a", "--resume", "--backup=numbered", "1/f", "2/f", "dst"];
+    assert!(cp(dir, &args).status.success());
+    let names = ["f", "f.~1~"].map(|name| std::fs::read(dir.join("dst").join(name)).ok());
+    assert_eq!(names, [Some(b"two".to_vec()), Some(b"one".to_vec())]);
 }
 
 #[test]

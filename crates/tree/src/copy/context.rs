@@ -3,7 +3,7 @@
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
-use crate::fs::{Buffer, FileId, KeepingBytes, Trust, kind};
+use crate::fs::{Buffer, FileId, KeepingBytes, Trust, kind, may_have_spellings};
 use crate::metadata::kept;
 use crate::report::{DataReport, Loss, Method, Receipt, Verified};
 use crate::request::Options;
@@ -76,6 +76,16 @@ pub(super) fn note_made(Job { cx, entry }: Job<'_>, dst: FileId) {
     }
     if entry.is_operand {
         cx.operands.record_made(&entry.dst, dst);
+    }
+}
+
+/// Notes that `dst` is up to date, so that no source whose name is the same there replaces it.
+pub(super) fn note_kept(job: Job<'_>, dst: FileId) {
+    let Job { cx, entry } = job;
+    // Of operands with one name `-u` copies each that is newer, as in GNU cp.
+    let is_free = entry.is_operand && !cx.options.resume;
+    if !is_free || may_have_spellings(entry.dst.dir, entry.dst.name) {
+        note_made(job, dst);
     }
 }
 

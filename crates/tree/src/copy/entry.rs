@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::context::{CopyWorker, remember, skipped};
+use super::context::{CopyWorker, note_kept, remember, skipped};
 use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
 use super::special::{self, NotLinked, link_or_claim, link_up_to_date};
@@ -146,7 +146,8 @@ fn prepare_destination(job: Job<'_>, worker: &mut CopyWorker) -> Result<Option<D
     let decision = decide(job)?;
     match &decision {
         Decision::Skip => skipped(job, None),
-        Decision::UpToDate { verified, through_link } => {
+        Decision::UpToDate { id, verified, through_link } => {
+            note_kept(job, *id);
             link_up_to_date(job, worker, *verified)?;
             remove_stale(job, *through_link);
         }

@@ -37,7 +37,7 @@ pub(crate) enum Decision {
     /// The destination stays.
     Skip,
     /// The destination stays, because it is up to date; with the result of the comparison, if there was one.
-    UpToDate { verified: Option<Verified>, through_link: bool },
+    UpToDate { id: FileId, verified: Option<Verified>, through_link: bool },
 }
 
 /// Looks at the destination and decides. Nothing is changed.
@@ -144,11 +144,13 @@ fn is_replaced(Job { cx, entry }: Job<'_>, found: &Found) -> bool {
 fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>> {
     let Job { cx, entry } = job;
     let through_link = found.through_link;
-    let up_to_date = |verified| Decision::UpToDate { verified, through_link };
+    let id = FileId::of(&found.link);
+    let up_to_date = |verified| Decision::UpToDate { id, verified, through_link };
     let skipped = || {
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
     };
     if cx.options.resume
+        && !is_of_another_operand(job, found)
         && is_complete(job, found)?
         // A file that differs, or cannot be compared, has to be copied again.
         && let Some(verified) = match cx.options.verify {
@@ -183,6 +185,11 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
         return Ok(Some(Decision::Skip));
     }
     Ok(None)
+}
+
+/// Whether this run has made the file, as the copy of another operand.
+fn is_of_another_operand(Job { cx, entry }: Job<'_>, found: &Found) -> bool {
+    entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(&found.link))
 }
 
 /// Whether an earlier run has completed this copy. With `--atomic` a file gets its name when it has
@@ -244,7 +251,8 @@ fn question(Job { cx, entry }: Job<'_>, found: &Found) -> Question {
 
 /// Refuses to replace a directory by another file or another file by a directory, and to replace
 /// the copy of another operand.
-fn check_kinds(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()> {
+fn check_kinds(job: Job<'_>, found: &Found) -> Result<()> {
+    let Job { cx, entry } = job;
     let (src, dst) = (|| entry.src.path(), || entry.dst.path());
     match (is_directory(&entry.src_stat), is_directory(found.effective())) {
         // With a backup another file gives its name to the directory.
@@ -254,8 +262,7 @@ fn check_kinds(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()> {
         (true, _) => Ok(()),
         (false, true) => Err(Diagnostic::DirectoryInTheWay { src: src(), dst: dst() }),
         (false, false) => {
-            let is_other = !entry.is_operand || makes_numbered_backups(cx.options);
-            if is_other || !cx.operands.was_made(&entry.dst, FileId::of(&found.link)) {
+            if makes_numbered_backups(cx.options) || !is_of_another_operand(job, found) {
                 return Ok(());
             }
             Err(match is_symlink(&found.link) && found.through_link {
