@@ -4,7 +4,7 @@
 mod common;
 mod in_process;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{create_dir, read, write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use haulage_mpi::frame::Frame;
 use haulage_mpi::rank;
 use haulage_mpi::transport::Transport;
 use in_process::{Threads, run_ranks};
-use testfs::{Aspects, assert_equal_trees};
+use testfs::{Aspects, Costs, FuseFs, assert_equal_trees};
 
 /// What one rank has done.
 #[derive(Default)]
@@ -196,6 +196,43 @@ fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
             );
             write(src.join("flat/file 7"), "other, longer content").expect("a file");
             write(dst.join("bushes/f0"), "what nobody wants").expect("a file");
+        }
+    }
+}
+
+/// The spellings of a name may be copied by two ranks.
+#[test]
+fn of_two_names_that_differ_in_case_none_is_lost_silently() {
+    const PAIRS: usize = 200;
+    let dir = common::scratch();
+    let src = dir.path().join("src");
+    create_dir(&src).expect("a directory");
+    for number in 0..PAIRS {
+        for name in ["Name", "name"] {
+            let name = format!("{name}{number}");
+            write(src.join(&name), &name).expect("a file");
+        }
+    }
+    for resume in [false, true] {
+        let Some(served) = FuseFs::mount(Costs { ignores_case: true, ..Costs::default() }) else {
+            return;
+        };
+        let dst = Destination::Exact(served.path().into());
+        let request = Request { destination: dst, ..request(&[&src], served.path()) };
+        let options = Options { resume, existing: Existing::Replace, ..with_jobs(1) };
+        for turn in 0..2 {
+            let pace = Pace::of(2, PAIRS / 10);
+            let with_pace =
+                |rank| Arc::new(Done { pace: Some((pace.clone(), rank)), ..Done::default() });
+            let done: Vec<Arc<Done>> = (0..2).map(with_pace).collect();
+            let status = run(&done, &request, &options);
+            let failures = failures(&done);
+            let lower = |failed: &Diagnostic| format!("{failed:?}").to_lowercase();
+            let pairs: BTreeSet<String> = failures.iter().map(lower).collect();
+            assert_eq!((pairs.len(), status), (PAIRS, 1), "resume {resume}, {turn}");
+            // Where a copy exists before the run, no rank knows whether another one has made it.
+            assert!(turn > 0 || failures.len() == PAIRS, "resume {resume}: {failures:?}");
+            pace.assert_kept(&format!("resume {resume}, {turn}"));
         }
     }
 }

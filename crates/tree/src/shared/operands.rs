@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, fstat};
 
@@ -23,6 +24,8 @@ pub(crate) struct Operands {
     made: Mutex<MadeNames>,
     /// Which files in pre-existing directories this run has made or written to.
     in_preexisting: Mutex<Vec<u64>>,
+    /// Partners may have made or written to others.
+    has_partner: AtomicBool,
     /// Directory operands and their destinations.
     directories: Mutex<HashMap<FileId, PathBuf>>,
     /// Directories that this run created in pre-existing directories. A source directory that is
@@ -107,12 +110,17 @@ impl Operands {
         }
     }
 
+    /// Notes that a partner has names of this copy, and may make or write to any file.
+    pub(crate) fn note_partner(&self) {
+        self.has_partner.store(true, Ordering::Relaxed);
+    }
+
     /// Whether this run may have made or written to the file `id` at `dst`, perhaps by another spelling of its name.
     /// The files are not listed, because there may be millions.
     pub(crate) fn may_be_of_this_run(&self, dst: &Place<'_>, id: FileId) -> bool {
         let words = lock(&self.in_preexisting);
         let is_set = |(at, bit): (usize, u64)| words.get(at).is_some_and(|word| word & bit != 0);
-        bits_of(dst, id).any(is_set)
+        self.has_partner.load(Ordering::Relaxed) || bits_of(dst, id).any(is_set)
     }
 
     /// The earlier destination of the directory operand `src`. The first time `dst` is recorded.

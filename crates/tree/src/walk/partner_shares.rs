@@ -34,7 +34,7 @@ use crate::shared::messages::{
     Component, DirectoryMessage, FilePlace, Names, OperandMessage, RangeOffer, SourceVersion, Work,
     decode, encode,
 };
-use crate::shared::{Kept, LOCAL, Load, Offered, PartnerContext, ReceivedShare, ShareEnd, Surplus};
+use crate::shared::{Kept, LOCAL, Load, Offered, ReceivedShare, ShareEnd, Surplus};
 
 /// Whether entries below an operand may be copied by partners: not if its copy is below itself,
 /// which only the process that creates directories notices, and not through symbolic links, by which it
@@ -74,7 +74,7 @@ impl<'w> TreeWalk<'w> {
                 continue;
             };
             let names = frame.listing.give_first(count);
-            return give(partners, pool, pair, Names::new(place, &names, frame.is_large_file));
+            return give(self.cx, pool, pair, Names::new(place, &names, frame.is_large_file));
         }
         partners.others.tell(Load::NoSurplus);
     }
@@ -86,7 +86,7 @@ impl<'w> TreeWalk<'w> {
             return false;
         }
         let Some(place) = directory_message(self.cx, pair) else { return false };
-        give(partners, pool, pair.clone(), Names::new(place, names, true));
+        give(self.cx, pool, pair.clone(), Names::new(place, names, true));
         true
     }
 
@@ -102,7 +102,10 @@ impl<'w> TreeWalk<'w> {
                 self.help_with_file(worker, incoming, &offer);
                 return None;
             }
-            Some(Work::Names(names)) => self.places.open_share(self.cx, &incoming, &names),
+            Some(Work::Names(names)) => {
+                self.cx.operands.note_partner();
+                self.places.open_share(self.cx, &incoming, &names)
+            }
             None => Err(Refused::Directory),
         };
         match opened {
@@ -131,7 +134,9 @@ pub(super) fn is_given(pair: &DirectoryPair) -> bool {
     pair.operand.shareable.load(Ordering::Relaxed) && !pair.returned.load(Ordering::Relaxed)
 }
 
-fn give(partners: &PartnerContext, pool: &WorkPool, pair: Arc<DirectoryPair>, names: Names) {
+fn give(cx: &CopyContext<'_>, pool: &WorkPool, pair: Arc<DirectoryPair>, names: Names) {
+    cx.operands.note_partner();
+    let partners = &cx.partners;
     let home = pair.received.as_ref().map(|received| received.home);
     let number = partners.next_given();
     pool.note_given(number, pair);
