@@ -286,16 +286,19 @@ fn a_directory_is_not_copied_onto_itself_under_another_spelling() {
 fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
     let home = tempfile::tempdir().expect("a directory");
     let at = |name: &str| home.path().join(name);
-    for dir in ["tree/Dir", "tree/dir"] {
+    for dir in ["tree/Dir", "tree/dir", "dots/7", "dots/7."] {
         std::fs::create_dir_all(at(dir)).expect("directories");
     }
-    for name in ["File", "file", "tree/Name", "tree/name", "tree/Dir/x", "tree/dir/x"] {
+    let names = ["File", "file", "File.", "tree/Name", "tree/name", "tree/Dir/x", "tree/dir/x"];
+    for name in names.into_iter().chain(["dots/Name.", "dots/Name", "dots/7/x", "dots/7./x"]) {
         std::fs::write(at(name), name).expect("a file");
     }
     for options in ["", "-a", "-au", "--atomic", "-a --resume", "-a --remove-destination", "-ab"] {
         // Of each the first is the one that its directory lists first.
         for (sources, lost) in [
             (&["File", "file"][..], 1),
+            (&["File.", "File"], 1),
+            (&["dots/."], 2),
             (&["tree/."], 2),
             (&["tree"], 2),
             (&["tree/Dir", "tree/dir"], 1),

@@ -25,7 +25,7 @@ pub struct Costs {
     pub rename_loses_race: bool,
     /// Hard links fail with this error.
     pub no_hard_links: Option<rustix::io::Errno>,
-    /// Names that differ in case are one name.
+    /// Names that differ in case, or in dots at their end, are one name, as on FAT.
     pub ignores_case: bool,
     /// Names are stored as text, as UDF does: a file whose name was none is not found by that again.
     pub stores_text: bool,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -15,7 +16,7 @@ pub(crate) struct Nodes {
     known: HashMap<u64, Known>,
     /// The last inode number that was assigned.
     last: u64,
-    /// Names that differ in case are one name.
+    /// Names that differ in case, or in dots at their end, are one name.
     ignores_case: bool,
     /// Bytes that are no text are stored as another character, by which alone the file is found then.
     stores_text: bool,
@@ -80,6 +81,13 @@ fn set_length(bytes: &mut Vec<u8>, len: usize) {
     *bytes = longer;
 }
 
+/// The name as FAT has it.
+fn without_dots(name: &OsStr) -> &OsStr {
+    let bytes = name.as_bytes();
+    let kept = bytes.iter().rposition(|&byte| byte != b'.');
+    OsStr::from_bytes(&bytes[..kept.map_or(0, |last| last + 1)])
+}
+
 impl Nodes {
     /// An empty root directory, owned by this process.
     pub(crate) fn new(ignores_case: bool, stores_text: bool) -> Nodes {
@@ -96,7 +104,7 @@ impl Nodes {
     fn entry(&self, parent: INodeNo, name: &OsStr) -> Option<(&OsString, &u64)> {
         let Some(Node::Dir(entries)) = self.get(parent) else { return None };
         if self.ignores_case {
-            entries.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))
+            entries.iter().find(|(own, _)| own.eq_ignore_ascii_case(without_dots(name)))
         } else {
             entries.get_key_value(name)
         }
@@ -104,7 +112,11 @@ impl Nodes {
 
     /// The name that a new entry gets.
     fn stored(&self, name: &OsStr) -> OsString {
-        if self.stores_text { name.to_string_lossy().into_owned().into() } else { name.to_owned() }
+        match self.stores_text {
+            true => name.to_string_lossy().into_owned().into(),
+            false if self.ignores_case => without_dots(name).to_owned(),
+            false => name.to_owned(),
+        }
     }
 
     pub(crate) fn get(&self, ino: INodeNo) -> Option<&Node> {

@@ -1,4 +1,5 @@
-//! Directories that take several spellings for one name: they ignore case, or the form of Unicode, or store text.
+//! Directories that take several spellings for one name: they ignore case, the form of Unicode, or dots at the end, have
+//! short names, or store text.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +16,21 @@ use super::{FileId, lstat};
 
 /// Whether there may be a directory that takes both for one name.
 pub(crate) fn may_be_one_name(a: &[u8], b: &[u8]) -> bool {
-    a.eq_ignore_ascii_case(b) || !a.is_ascii() || !b.is_ascii()
+    without_end(a).eq_ignore_ascii_case(without_end(b)) || has_alias(a) || has_alias(b)
+}
+
+/// The name without the dots and spaces at its end, which FAT and servers of SMB ignore.
+pub(crate) fn without_end(name: &[u8]) -> &[u8] {
+    let kept = name.iter().rposition(|byte| !b". ".contains(byte));
+    &name[..kept.map_or(0, |last| last + 1)]
+}
+
+/// Whether another name, which cannot be derived from this one, may be the same for a directory: in another form of
+/// Unicode, or the name that has this as its short name, of up to eight characters and three, on FAT.
+fn has_alias(name: &[u8]) -> bool {
+    let is_short = name.len() <= "LONGNA~1.TXT".len();
+    let is_numbered = |pair: &[u8]| pair[0] == b'~' && pair[1].is_ascii_digit();
+    !name.is_ascii() || is_short && name.windows(2).any(is_numbered)
 }
 
 /// Whether `dir` lists each of `names`. If not, one of them is another spelling of a name that is listed.
@@ -51,12 +66,13 @@ pub(crate) fn may_number_spellings(at: &Place<'_>) -> bool {
 }
 
 /// Whether `name` in `dir` may have other spellings. In most directories another case is another name, and does not
-/// exist.
+/// exist, nor does the name with a dot behind it.
 pub(crate) fn may_have_spellings(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    match in_other_case(name) {
-        Some(other) => lstat(dir, &*other).is_ok(),
-        None => !name.to_bytes().is_ascii(),
-    }
+    let exists = |other: CString| lstat(dir, &*other).is_ok();
+    let with_dot = || c_name(&[name.to_bytes(), b"."].concat());
+    has_alias(name.to_bytes())
+        || in_other_case(name).is_some_and(exists)
+        || with_dot().is_ok_and(exists)
 }
 
 /// The names that `dir` lists besides `name` and that some directory may take for the same.
@@ -154,6 +170,24 @@ mod tests {
         for (names, listed) in [(["File", "7"], true), (["7", "FILE"], false)] {
             let found = lists_all(dir.as_fd(), names.map(str::as_bytes));
             assert_eq!(found, Ok(listed), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn names_may_be_one_by_case_dots_unicode_or_a_short_name() {
+        for (a, b, may) in [
+            ("file", "FILE", true),
+            ("file", "file2", false),
+            ("Inc", "Inc. .", true),
+            (".", "..", true),
+            (".a", "a", false),
+            ("\u{e9}", "e", true),
+            ("A long name.txt", "ALONGN~1.TXT", true),
+            ("a long backup.txt~1", "b", false),
+            ("notes~", "notes", false),
+        ] {
+            assert_eq!(may_be_one_name(a.as_bytes(), b.as_bytes()), may, "{a} {b}");
+            assert_eq!(may_be_one_name(b.as_bytes(), a.as_bytes()), may, "{b} {a}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, fstat};
 
-use crate::fs::{DirPath, FileId, Place, lstat, split, trim_slashes};
+use crate::fs::{DirPath, FileId, Place, lstat, split, trim_slashes, without_end};
 use crate::hash::{HashMap, HashSet, Seeded};
 use crate::lock::lock;
 
@@ -187,7 +187,7 @@ fn bits_of(dst: &Place<'_>, id: FileId) -> impl Iterator<Item = (usize, u64)> {
         let above = std::iter::successors(dst.shown.dir(), |dir| dir.parent());
         let above = above.filter(|dir| dir.parent().is_some()).take(LEVELS).map(DirPath::name);
         for name in [dst.name.to_bytes()].into_iter().chain(above) {
-            hasher.write(&name.to_ascii_lowercase());
+            hasher.write(&without_end(name).to_ascii_lowercase());
             hasher.write_u8(b'/');
         }
         hasher.finish()
