@@ -45,10 +45,7 @@ fn of_claims(claims: &[TestedClaim], columns: usize) -> String {
 
 /// The answer to the question of the experiment: the answer of its main part.
 fn of_main(definition: &Definition, verdict: &Verdict, columns: usize) -> String {
-    let main = definition.main_part();
-    let Some(part) = verdict.parts.iter().find(|part| part.part == main.name) else {
-        return String::new();
-    };
+    let Some(part) = verdict.main_part(definition) else { return String::new() };
     let answer = |sentence: &str| {
         let lines = wrapped(&visible(sentence), columns, "");
         format!("\x1b[1;32m{}\x1b[0m\n", lines.trim_end())

@@ -9,9 +9,7 @@ use crate::source::Source;
 
 /// The answer to the question of a run: that of its main part.
 pub fn of_run(source: &Source) -> Conclusion {
-    let definition = &source.run.definition;
-    let name = &definition.main_part().name;
-    let main = source.verdict.parts.iter().find(|part| part.part == *name);
+    let main = source.verdict.main_part(&source.run.definition);
     main.map_or_else(Conclusion::default, |part| of_part(source, part))
 }
 

@@ -53,6 +53,12 @@ pub struct Further {
 }
 
 impl Verdict {
+    /// The answer of the main part, if it was measured.
+    pub fn main_part(&self, definition: &Definition) -> Option<&PartVerdict> {
+        let name = &definition.main_part().name;
+        self.parts.iter().find(|part| part.part == *name)
+    }
+
     /// What is not answered yet.
     pub fn unresolved(&self, definition: &Definition) -> Unresolved {
         let of = |all: &mut dyn Iterator<Item = &Comparison>| {
@@ -60,14 +66,13 @@ impl Verdict {
             (answers.iter().filter(|it| **it == Answer::Unresolved).count(), answers.len())
         };
         let (count, all) = of(&mut self.comparisons());
-        let name = &definition.main_part().name;
-        let main = self.parts.iter().find(|part| part.part == *name);
+        let main = self.main_part(definition);
         let (main_count, main_of) =
             main.map_or((0, 0), |main| of(&mut main.cells.iter().flat_map(CellVerdict::asked)));
         Unresolved {
             count,
             of: all,
-            part: name.clone(),
+            part: definition.main_part().name.clone(),
             main_count,
             main_of,
             further: main.and_then(PartVerdict::further),
