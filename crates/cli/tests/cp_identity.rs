@@ -281,6 +281,34 @@ fn a_directory_is_not_copied_onto_itself_under_another_spelling() {
     }
 }
 
+/// The client of SMB numbers what is in a directory again for each spelling of the directory's name.
+#[test]
+fn a_source_is_not_replaced_through_another_spelling_of_its_directory() {
+    for options in ["", "-a", "-af", "-u", "--remove-destination", "-ab", "--atomic", "--resume"] {
+        let Some(served) = ignoring_case(true) else { return };
+        let at = |name: &str| served.path().join(name);
+        for dir in ["Dir/sub", "other/sub"] {
+            std::fs::create_dir_all(at(dir)).expect("directories");
+            std::fs::write(at(dir).join("x"), "content").expect("a file");
+        }
+        let args: Vec<&str> = ["-rT"].into_iter().chain(options.split_whitespace()).collect();
+        for (src, dst) in
+            [("Dir/sub/x", "dir/sub/x"), ("dir/sub/x", "Dir/Sub/X"), ("Dir/sub", "dir/sub")]
+        {
+            let output = cp(&args, &[&at(src), &at(dst)]);
+            let what = format!("{options} {src} {dst}: {}", stderr(&output));
+            assert!(stderr(&output).contains("are the same file"), "{what}");
+            assert_eq!(output.status.code(), Some(1), "{what}");
+            assert_eq!(std::fs::read_to_string(at("Dir/sub/x")).ok().as_deref(), Some("content"));
+            assert_eq!(names_in(&at("Dir/sub")), ["x"], "{what}");
+        }
+        for (src, dst) in [("Dir/sub/x", "other/sub/x"), ("Dir/sub", "other/sub")] {
+            let output = cp(&args, &[&at(src), &at(dst)]);
+            assert!(output.status.success(), "{options} {src} {dst}: {}", stderr(&output));
+        }
+    }
+}
+
 /// Two sources with one destination: the second is refused, whatever the options, and the first stays.
 #[test]
 fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {

@@ -24,7 +24,7 @@ pub struct Lies {
     pub wrong_types: bool,
     /// Each stat(2) of an open file reports another inode number.
     pub changing_inodes: bool,
-    /// A file has another inode number for each spelling of its name, as the client of SMB gives with `noserverino`.
+    /// A file has another inode number for each spelling of its path, as the client of SMB gives with `noserverino`.
     /// That of the last look counts for open files, too.
     pub spelled_inodes: bool,
     /// Each stat(2) of anything reports the same inode number.
@@ -123,9 +123,10 @@ impl Liar {
     }
 
     /// The attributes that a lookup of `name` reports. The kernel knows the file by this inode number.
-    pub(crate) fn entry_attr(&mut self, attr: FileAttr, name: &OsStr) -> FileAttr {
+    pub(crate) fn entry_attr(&mut self, attr: FileAttr, parent: INodeNo, name: &OsStr) -> FileAttr {
         let capitals = name.as_bytes().iter().filter(|byte| byte.is_ascii_uppercase()).count();
-        self.capitals.insert(attr.ino, capitals as u64);
+        let above = self.capitals.get(&parent).copied().unwrap_or_default();
+        self.capitals.insert(attr.ino, above + capitals as u64);
         FileAttr { ino: attr.ino, ..self.attr(attr) }
     }
 

@@ -112,7 +112,7 @@ impl Filesystem for Requests {
             let none = FileAttr { ino: INodeNo(0), ..none };
             return reply.entry(&self.costs.caches_for, &none, Generation(0));
         }
-        self.reply_entry(attr.map(|attr| self.liar().entry_attr(attr, name)), reply);
+        self.reply_entry(attr.map(|attr| self.liar().entry_attr(attr, parent, name)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -183,7 +183,7 @@ impl Filesystem for Requests {
         let created = nodes.add(parent, name, Node::File(Vec::new()), attrs);
         match created.map(|ino| nodes.attr(ino).expect("it was just created")) {
             Ok(attr) => {
-                self.liar().entry_attr(attr, name);
+                self.liar().entry_attr(attr, parent, name);
                 self.in_creation().insert(attr.ino);
                 let (ttl, flags) = (&self.costs.caches_for, self.flags());
                 reply.created(ttl, &attr, Generation(0), CREATOR, flags);

@@ -22,7 +22,8 @@ use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{bytes_to_copy, elapsed_ns, open_regular};
 use crate::fs::{
     Caller, DisplayPath, FileAt, FileId, FsTypes, Handle, OpenFile, Place, Trust, are_one_file,
-    c_name, file_bytes, is_directory, is_regular, kind, open_for_search, open_listed, split,
+    c_name, file_bytes, is_directory, is_regular, is_reliable, kind, open_for_search, open_listed,
+    split,
 };
 use crate::metadata::{
     MetadataContext, Source, Target, apply, has_default_acl, inherited_acl_matters, new_file_mode,
@@ -121,7 +122,7 @@ fn may_inherit_acl(options: &Options, dst: &Place<'_>) -> bool {
     opened.map_or(true, |dir| has_default_acl(options, dir.as_fd()))
 }
 
-/// Opens the existing regular file `dst`, which is not the file `src`.
+/// Opens the existing regular file `dst`, which is not the file `src` as far as their numbers tell.
 fn open_existing(
     fs_types: &mut FsTypes,
     dst: &Place<'_>,
@@ -130,7 +131,8 @@ fn open_existing(
     let looked_at = dst.stat(false).ok().filter(is_regular)?;
     let OpenFile { fd, stat } =
         open_listed(fs_types, None, (dst.dir, dst.name), WRITE | OFlags::NOFOLLOW)?;
-    let is_usual = FileId::of(&stat) == FileId::of(&looked_at)
+    let is_usual = fs_types.of(fd.as_fd(), FileId::of(&stat).dev).is_some_and(is_reliable)
+        && FileId::of(&stat) == FileId::of(&looked_at)
         && !are_one_file((src.fd.as_fd(), &src.stat), (fd.as_fd(), &stat));
     is_usual.then_some(Opened { fd, stat, new: false, atomic: None })
 }

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use super::context::Job;
 use crate::entry::{Entry, copies_data};
 use crate::fs::{
-    FileId, Trust, are_one_name, is_directory, is_symlink, may_be_one_name, may_number_spellings,
-    split,
+    FileId, Trust, are_one_base, are_one_name, is_directory, is_symlink, may_be_one_name,
+    may_number_spellings, split,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Existing, Follow, Make, Options};
@@ -118,10 +118,11 @@ pub(crate) enum SameFile {
 }
 
 /// Compares source and destination by device and inode number, before anything is changed.
-pub(super) fn check_same_file(Job { cx, entry }: Job<'_>, found: &Found) -> Result<SameFile> {
+pub(super) fn check_same_file(job: Job<'_>, found: &Found) -> Result<SameFile> {
+    let Job { cx, entry } = job;
     if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
-        let same = FileId::of(&entry.src_stat) == FileId::of(dst) || is_other_spelling(entry);
+        let same = FileId::of(&entry.src_stat) == FileId::of(dst) || is_other_spelling(job);
         return Ok(if same { SameFile::Same } else { SameFile::Different });
     }
     let looked = entry.src_through_link.then(|| entry.src.stat(false)).transpose();
@@ -139,6 +140,8 @@ pub(super) fn check_same_file(Job { cx, entry }: Job<'_>, found: &Found) -> Resu
         src_target: src_target.as_ref(),
         dst_link: &found.link,
         dst_target: found.target.as_ref(),
+        is_other_spelling: FileId::of(&src_link) != FileId::of(&found.link)
+            && is_other_spelling(job),
         entry,
         follows: !is_symlink(&entry.src_stat) && cx.options.follow != Follow::Never,
     };
@@ -153,6 +156,8 @@ struct Ends<'s> {
     src_target: Option<&'s Stat>,
     dst_link: &'s Stat,
     dst_target: Option<&'s Stat>,
+    /// They have two numbers, but are one name.
+    is_other_spelling: bool,
     entry: &'s Entry<'s>,
     /// The target of the source is copied, not the link.
     follows: bool,
@@ -169,22 +174,33 @@ impl Ends<'_> {
             let is_one_inode = FileId::of(self.src_link) == FileId::of(self.dst_link);
             may_be_one_name(src_base, dst_base) || is_one_inode && self.dst_link.st_nlink == 1
         };
-        (is_exact || may_be_one()) && are_one_name(src, dst).unwrap_or(true)
+        self.is_other_spelling
+            || (is_exact || may_be_one()) && are_one_name(src, dst).unwrap_or(true)
     }
 }
 
-/// Whether source and destination are two spellings of one name, and may have two numbers.
-fn is_other_spelling(entry: &Entry<'_>) -> bool {
-    let (src_base, dst_base) = (split(entry.src.name).1, split(entry.dst.name).1);
-    src_base != dst_base
-        && may_be_one_name(src_base, dst_base)
-        && may_number_spellings(&entry.dst)
-        && are_one_name(&entry.src, &entry.dst) == Ok(true)
+/// Whether source and destination are one name in two spellings, which may have two numbers. Below operands whose
+/// directories are two, all are.
+fn is_other_spelling(Job { cx, entry }: Job<'_>) -> bool {
+    let (src, dst) = (&entry.src, &entry.dst);
+    let (src_base, dst_base) = (split(src.name).1, split(dst.name).1);
+    if !may_be_one_name(src_base, dst_base)
+        || src_base == dst_base && !entry.is_operand
+        || !may_number_spellings(dst)
+    {
+        return false;
+    }
+    // A dry run makes no file, by which such directories are told apart.
+    let has_one_directory = || {
+        let is_looked_at = entry.is_operand && cx.dry_run.is_none() && may_number_spellings(src);
+        is_looked_at && cx.operands.have_one_directory(src, dst)
+    };
+    are_one_name(src, dst) == Ok(true) || has_one_directory() && are_one_base(src, dst) == Ok(true)
 }
 
 fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
     let is_one_inode =
-        FileId::of(ends.src_link) == FileId::of(ends.dst_link) || is_other_spelling(ends.entry);
+        FileId::of(ends.src_link) == FileId::of(ends.dst_link) || ends.is_other_spelling;
     let is_one_target = match (ends.src_target, ends.dst_target) {
         (Some(src), Some(dst)) => FileId::of(src) == FileId::of(dst),
         _ => false,

@@ -12,6 +12,7 @@ use super::dir::open_for_search;
 use super::fs_type::{is_on_reliable_fs, is_smb};
 use super::place::{Place, c_name, split};
 use super::readdir::each_name;
+use super::stat::are_alike;
 use super::{FileId, lstat};
 
 /// Whether there may be a directory that takes both for one name.
@@ -50,13 +51,40 @@ fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bool> {
 /// The directory cannot be listed, and does not tell.
 pub(crate) fn are_one_name(a: &Place<'_>, b: &Place<'_>) -> io::Result<bool> {
     let ids = [a, b].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
-    let ((_, a_base), (b_above, b_base)) = (split(a.name), split(b.name));
     let [Ok(a_dir), Ok(b_dir)] = ids else { return Ok(false) };
-    if a_dir != b_dir || a_base == b_base {
-        return Ok(a_dir == b_dir);
+    if a_dir != b_dir {
+        return Ok(false);
     }
-    let dir = open_for_search(b.dir, &c_name(b_above)?)?;
-    Ok(!lists_all(dir.as_fd(), [a_base, b_base])?)
+    are_one_base(a, b)
+}
+
+/// The same of names whose directories are one.
+pub(crate) fn are_one_base(a: &Place<'_>, b: &Place<'_>) -> io::Result<bool> {
+    let bases = [a, b].map(|place| split(place.name).1);
+    if bases[0] == bases[1] {
+        return Ok(true);
+    }
+    let (dir, _) = open_above(b)?;
+    Ok(!lists_all(dir.as_fd(), bases)?)
+}
+
+/// Whether the directories of `a` and `b` are one, though they have two numbers: the client of SMB gives each spelling
+/// of a directory's name a number, and other ones to what is in it. If they are alike, a file that is made in one of
+/// them for a moment is looked for in the other.
+///
+/// # Errors
+/// One of the directories cannot be searched, or no file can be made in that of `b`.
+pub(crate) fn have_one_directory(a: &Place<'_>, b: &Place<'_>) -> io::Result<bool> {
+    let ((a, _), (b, _)) = (open_above(a)?, open_above(b)?);
+    if !are_alike(a.as_fd(), b.as_fd()) {
+        return Ok(false);
+    }
+    let name = c_name(format!(".haulage-{}-same", std::process::id()).as_bytes())?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    drop(openat(&b, &name, flags, Mode::RUSR | Mode::WUSR)?);
+    let is_there = lstat(a.as_fd(), &*name).is_ok();
+    unlinkat(&b, &name, AtFlags::empty())?;
+    Ok(is_there)
 }
 
 /// Whether the file system of `at` may give each spelling of a name an inode number of its own, as the client of SMB

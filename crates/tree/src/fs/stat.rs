@@ -66,15 +66,21 @@ pub(crate) fn are_one_file(a: (BorrowedFd<'_>, &Stat), b: (BorrowedFd<'_>, &Stat
     if a_id == b_id || a_id.dev != b_id.dev || !has_names || is_reliable(a.0) {
         return a_id == b_id;
     }
-    // The kernel may have attributes from before a link was made.
+    now(a.0).is_some_and(|(names, a)| names > 1 && now(b.0) == Some((names, a)))
+}
+
+/// Whether two directories have all in common but their numbers, so that they may be one.
+pub(crate) fn are_alike(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
+    now(a).is_some_and(|a| now(b) == Some(a))
+}
+
+/// What statx(2) returns for `fd`, but for the number: how many names it has, its times, its mode, owners and size.
+/// The kernel may have older attributes, as from before a link was made.
+fn now(fd: BorrowedFd<'_>) -> Option<(u32, impl PartialEq)> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
-    let now = |fd| {
-        let found = statx(fd, c"", flags, StatxFlags::BASIC_STATS).ok()?;
-        let times = [found.stx_mtime, found.stx_ctime].map(|time| (time.tv_sec, time.tv_nsec));
-        let fields = (found.stx_mode, found.stx_uid, found.stx_gid, found.stx_size);
-        (found.stx_nlink > 1).then_some((times, fields, found.stx_nlink))
-    };
-    now(a.0).is_some_and(|a| now(b.0) == Some(a))
+    let found = statx(fd, c"", flags, StatxFlags::BASIC_STATS).ok()?;
+    let times = [found.stx_mtime, found.stx_ctime].map(|time| (time.tv_sec, time.tv_nsec));
+    Some((found.stx_nlink, (times, found.stx_mode, found.stx_uid, found.stx_gid, found.stx_size)))
 }
 
 pub(crate) fn kind(stat: &Stat) -> FileType {

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, fstat};
 
-use crate::fs::{DirPath, FileId, Place, lstat, split, trim_slashes, without_end};
+use crate::fs::{
+    DirPath, FileId, Place, have_one_directory, lstat, split, trim_slashes, without_end,
+};
 use crate::hash::{HashMap, HashSet, Seeded};
 use crate::lock::lock;
 
@@ -26,6 +28,8 @@ pub(crate) struct Operands {
     in_preexisting: Mutex<Vec<u64>>,
     /// Partners may have made or written to others.
     has_partner: AtomicBool,
+    /// The directories of the last source and destination that were compared, and whether they are one.
+    looked_at: Mutex<Option<((FileId, FileId), bool)>>,
     /// Directory operands and their destinations.
     directories: Mutex<HashMap<FileId, PathBuf>>,
     /// Directories that this run created in pre-existing directories. A source directory that is
@@ -74,6 +78,22 @@ impl Operands {
                 false
             }
             Entry::Occupied(entry) => entry.into_mut().insert_again(above),
+        }
+    }
+
+    /// Whether `src` and `dst` are in one directory, perhaps by two spellings of its name. `false` if nothing tells.
+    pub(crate) fn have_one_directory(&self, src: &Place<'_>, dst: &Place<'_>) -> bool {
+        let ids = [src, dst].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
+        let [Ok(src_dir), Ok(dst_dir)] = ids else { return false };
+        let mut looked_at = lock(&self.looked_at);
+        match *looked_at {
+            _ if src_dir == dst_dir => true,
+            Some((dirs, are_one)) if dirs == (src_dir, dst_dir) => are_one,
+            _ => {
+                let are_one = have_one_directory(src, dst).unwrap_or(false);
+                *looked_at = Some(((src_dir, dst_dir), are_one));
+                are_one
+            }
         }
     }
 
