@@ -120,9 +120,8 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let receipt = std::fs::read_to_string("/m/receipt").unwrap_or_default();
     let summary: serde_json::Value = serde_json::from_str(receipt.lines().last().unwrap_or("{}"))?;
     let mut found = Vec::from_iter(ended.unless(0));
-    if std::fs::read(dir.join("large"))? != std::fs::read(&src)? {
-        found.push("other content".to_owned());
-    }
+    let differs = std::fs::read(dir.join("large"))? != std::fs::read(&src)?;
+    found.extend(differs.then(|| "other content".to_owned()));
     if summary["data_bytes"].as_u64().is_none_or(|bytes| bytes >= LARGE_BYTES as u64) {
         found.push(format!("copied from the beginning, though {copied} bytes were there"));
     }
@@ -132,8 +131,8 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where two names that differ in case, or in a dot at the end, are one file, no copy loses it. Each case has a
-/// directory of its own: a server of SMB may keep a removed name for a while.
+/// Where two names that differ in case, also of directories, or in a dot at the end, are one, no copy loses a file. Each
+/// case has a directory of its own: a server of SMB may keep a removed name for a while.
 fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let mut count = 0;
     let mut fresh = || {
@@ -141,8 +140,9 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         let dir = ends.dst.join(format!("letter-case-{count}"));
         std::fs::create_dir_all(&dir).map(|()| dir)
     };
-    let names = |dir: PathBuf| -> std::io::Result<[PathBuf; 2]> {
-        let names = ["Name", "name"].map(|name| dir.join(name));
+    let names = |dir: PathBuf| -> std::io::Result<[PathBuf; 3]> {
+        let other = PathBuf::from(dir.to_string_lossy().replace("letter-case", "Letter-Case"));
+        let names = [dir.join("Name"), dir.join("name"), other.join("Name")];
         std::fs::write(&names[0], "content").map(|()| names)
     };
     if !names(fresh()?)?[1].exists() {
@@ -150,17 +150,18 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     let sets = "--remove-destination/-a/-f/-b/--backup=numbered/-l/-af --remove-destination";
     for options in sets.split('/') {
-        let [upper, lower] = names(fresh()?)?;
+        let [upper, lower, _] = names(fresh()?)?;
         let gnu = cp("cp", options, &upper, &lower)?;
-        for own in ["", " --atomic", " --resume"] {
+        for (own, at) in [("", 1), (" --atomic", 1), (" --resume", 1), ("", 2)] {
             let ours = format!("{options}{own}");
-            let [upper, lower] = names(fresh()?)?;
-            let ended = cp("haulage cp", &ours, &upper, &lower)?;
-            let is_gone = std::fs::read(&upper).ok().as_deref() != Some(b"content");
+            let names = names(fresh()?)?;
+            let ended = cp("haulage cp", &ours, &names[0], &names[at])?;
+            let is_gone = std::fs::read(&names[0]).ok().as_deref() != Some(b"content");
             let mut found = Vec::from_iter(is_gone.then(|| "the source is gone".to_owned()));
             let is_worse = gnu.code() != 0 && ended.code() == 0;
             found.extend(is_worse.then(|| format!("exit status 0, {} of GNU cp", gnu.code())));
-            cell.report(ends, &format!("{ours} Name name"), found);
+            let other = ["", "name", "DIR/Name"][at];
+            cell.report(ends, &format!("{ours} Name {other}"), found);
         }
     }
     let src = ends.src.join("letter-case");
@@ -207,9 +208,8 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         {
             found.extend(torn(&source, &copy));
         }
-        if full.code() != 0 && full.stderr.is_empty() {
-            found.push("no message".to_owned());
-        }
+        let is_silent = full.code() != 0 && full.stderr.is_empty();
+        found.extend(is_silent.then(|| "no message".to_owned()));
         cell.report(ends, &format!("{options} onto a full disk"), found);
     }
     remove(&filler)?;
