@@ -1,7 +1,8 @@
-//! Directories that take several spellings for one name: they ignore case, the form of Unicode, or dots at the end, have
-//! short names, or store text.
+//! Directories that take several spellings for one name: they ignore case, the form of Unicode, or dots at the end,
+//! have short names, or store text.
 
 use std::ffi::{CStr, CString};
+use std::hash::BuildHasher;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::fs_types::fs_type_of;
@@ -14,6 +15,7 @@ use super::place::{Place, c_name, split};
 use super::readdir::each_name;
 use super::stat::are_alike;
 use super::{FileId, lstat};
+use crate::hash::Seeded;
 
 /// Whether there may be a directory that takes both for one name.
 pub(crate) fn may_be_one_name(a: &[u8], b: &[u8]) -> bool {
@@ -79,11 +81,14 @@ pub(crate) fn have_one_directory(a: &Place<'_>, b: &Place<'_>) -> io::Result<boo
     if !are_alike(a.as_fd(), b.as_fd()) {
         return Ok(false);
     }
-    let name = c_name(format!(".haulage-{}-same", std::process::id()).as_bytes())?;
+    // No other process, on whatever host, makes a file of this name.
+    let number = Seeded::default().hash_one(std::process::id());
+    let name = c_name(format!(".haulage-{number:016x}").as_bytes())?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     drop(openat(&b, &name, flags, Mode::RUSR | Mode::WUSR)?);
     let is_there = lstat(a.as_fd(), &*name).is_ok();
-    unlinkat(&b, &name, AtFlags::empty())?;
+    // Even if it cannot be removed, the source must not be replaced.
+    let _ = unlinkat(&b, &name, AtFlags::empty());
     Ok(is_there)
 }
 
