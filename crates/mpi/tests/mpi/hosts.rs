@@ -1,5 +1,6 @@
 //! Two hosts.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{remove_dir_all, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
@@ -129,7 +130,17 @@ fn two_hosts_copy_one_tree() {
         let output = copy("src/more");
         assert_eq!(output.status.code(), Some(1), "{ranks} ranks: {output:?}");
         let messages = messages(&output);
-        assert_eq!(messages.len(), 3000, "{ranks} ranks: each failure is told once");
+        // What is told twice, or is another message.
+        let mut seen = HashSet::new();
+        let texts = messages.iter().map(|line| line.split_once("] ").unwrap_or_default().1);
+        let odd: Vec<&str> = texts
+            .filter(|text| !text.contains("cannot overwrite directory") || !seen.insert(*text))
+            .collect();
+        assert_eq!(
+            (messages.len(), odd),
+            (3000, vec![]),
+            "{ranks} ranks: each failure is told once"
+        );
         for host in [&first, "second"] {
             let named = format!("[{host} ");
             let told = messages.iter().filter(|line| line.starts_with(&named)).count();

@@ -50,5 +50,7 @@ fn assert_equal(src: &Path, dst: &Path, shown: &str) {
 /// The lines of messages of `cp`, without what mpirun adds.
 fn messages(output: &Output) -> Vec<String> {
     let text = stderr(output);
-    text.lines().filter(|line| line.contains("cp: ")).map(str::to_owned).collect()
+    // Lines of Open MPI may have "tcp: ".
+    let is_message = |line: &&str| line.starts_with("cp: ") || line.contains("] cp: ");
+    text.lines().filter(is_message).map(str::to_owned).collect()
 }
