@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::context::Job;
 use crate::entry::{Entry, copies_data};
 use crate::fs::{
-    FileId, Trust, are_one_base, are_one_name, is_directory, is_symlink, may_be_one_name,
+    FileId, Trust, are_one_name, are_one_name_where, is_directory, is_symlink, may_be_one_name,
     may_number_spellings, split,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
@@ -191,11 +191,11 @@ fn is_other_spelling(Job { cx, entry }: Job<'_>) -> bool {
         return false;
     }
     // A dry run makes no file, by which such directories are told apart.
-    let has_one_directory = || {
+    let is_one_directory = |dirs| {
         let is_looked_at = entry.is_operand && cx.dry_run.is_none() && may_number_spellings(src);
-        is_looked_at && cx.operands.have_one_directory(src, dst)
+        is_looked_at && cx.operands.are_one_directory(dirs, src, dst)
     };
-    are_one_name(src, dst) == Ok(true) || has_one_directory() && are_one_base(src, dst) == Ok(true)
+    are_one_name_where(src, dst, is_one_directory) == Ok(true)
 }
 
 fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {

@@ -52,16 +52,23 @@ fn lists_all(dir: BorrowedFd<'_>, names: [&[u8]; 2]) -> io::Result<bool> {
 /// # Errors
 /// The directory cannot be listed, and does not tell.
 pub(crate) fn are_one_name(a: &Place<'_>, b: &Place<'_>) -> io::Result<bool> {
-    let ids = [a, b].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
-    let [Ok(a_dir), Ok(b_dir)] = ids else { return Ok(false) };
-    if a_dir != b_dir {
-        return Ok(false);
-    }
-    are_one_base(a, b)
+    are_one_name_where(a, b, |_| false)
 }
 
-/// The same of names whose directories are one.
-pub(crate) fn are_one_base(a: &Place<'_>, b: &Place<'_>) -> io::Result<bool> {
+/// The same where directories with two numbers are one if `is_one` says so.
+///
+/// # Errors
+/// As of [`are_one_name`].
+pub(crate) fn are_one_name_where(
+    a: &Place<'_>,
+    b: &Place<'_>,
+    is_one: impl FnOnce([FileId; 2]) -> bool,
+) -> io::Result<bool> {
+    let ids = [a, b].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
+    let [Ok(a_dir), Ok(b_dir)] = ids else { return Ok(false) };
+    if a_dir != b_dir && !is_one([a_dir, b_dir]) {
+        return Ok(false);
+    }
     let bases = [a, b].map(|place| split(place.name).1);
     if bases[0] == bases[1] {
         return Ok(true);

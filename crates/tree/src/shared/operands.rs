@@ -29,7 +29,7 @@ pub(crate) struct Operands {
     /// Partners may have made or written to others.
     has_partner: AtomicBool,
     /// The directories of the last source and destination that were compared, and whether they are one.
-    looked_at: Mutex<Option<((FileId, FileId), bool)>>,
+    looked_at: Mutex<Option<([FileId; 2], bool)>>,
     /// Directory operands and their destinations.
     directories: Mutex<HashMap<FileId, PathBuf>>,
     /// Directories that this run created in pre-existing directories. A source directory that is
@@ -81,17 +81,20 @@ impl Operands {
         }
     }
 
-    /// Whether `src` and `dst` are in one directory, perhaps by two spellings of its name. `false` if nothing tells.
-    pub(crate) fn have_one_directory(&self, src: &Place<'_>, dst: &Place<'_>) -> bool {
-        let ids = [src, dst].map(|place| place.stat_above().map(|dir| FileId::of(&dir)));
-        let [Ok(src_dir), Ok(dst_dir)] = ids else { return false };
+    /// Whether `dirs`, the directories of `src` and `dst`, are one by two spellings of its name. `false` if nothing
+    /// tells.
+    pub(crate) fn are_one_directory(
+        &self,
+        dirs: [FileId; 2],
+        src: &Place<'_>,
+        dst: &Place<'_>,
+    ) -> bool {
         let mut looked_at = lock(&self.looked_at);
         match *looked_at {
-            _ if src_dir == dst_dir => true,
-            Some((dirs, are_one)) if dirs == (src_dir, dst_dir) => are_one,
+            Some((last, are_one)) if last == dirs => are_one,
             _ => {
                 let are_one = have_one_directory(src, dst).unwrap_or(false);
-                *looked_at = Some(((src_dir, dst_dir), are_one));
+                *looked_at = Some((dirs, are_one));
                 are_one
             }
         }
