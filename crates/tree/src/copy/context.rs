@@ -3,9 +3,10 @@
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
-use crate::fs::{Buffer, FileId, KeepingBytes, Trust, kind, may_have_spellings};
+use crate::entry::{elapsed_ns, open_regular};
+use crate::fs::{Buffer, FileId, KeepingBytes, Trust, is_regular, kind, may_have_spellings};
 use crate::metadata::kept;
-use crate::report::{DataReport, Loss, Method, Receipt, Verified};
+use crate::report::{DataReport, Loss, Method, Receipt, Result, Verified};
 use crate::request::Options;
 use crate::security::LastReopened;
 
@@ -89,11 +90,39 @@ pub(super) fn note_kept(job: Job<'_>, dst: FileId) {
     }
 }
 
-/// Writes the receipt of an entry whose destination stays as it is, with the result of comparing
-/// them if they were compared.
-pub(super) fn skipped(Job { cx, entry }: Job<'_>, verified: Option<Verified>) {
-    if cx.report.keeps_receipts() {
-        let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
-        entry.finish(cx.report, Receipt { verified, ..receipt });
+/// Writes the receipt of an entry whose destination stays as it is.
+pub(super) fn skipped(job: Job<'_>) {
+    if let Some(receipt) = skipped_receipt(job, None) {
+        job.cx.report.observer.finished(receipt);
     }
+}
+
+/// Syncs a destination that is up to date, with `--durable`: the run that wrote it may have ended before it did. Then
+/// writes its receipt, with the result of comparing it with the source if they were compared.
+pub(super) fn keep_up_to_date(
+    job: Job<'_>,
+    worker: &mut DataWorker,
+    (through_link, verified): (bool, Option<Verified>),
+) -> Result<()> {
+    let Job { cx, entry } = job;
+    if cx.options.durable && !cx.options.dry_run {
+        let file = entry.dst.stat(through_link).ok().filter(is_regular);
+        match file.and_then(|_| open_regular(&mut worker.fs_types, &entry.dst, through_link)) {
+            Some(opened) => worker.close(cx.data, (opened.fd, &entry.dst), None)?,
+            // A symbolic link, a device, or a file that may not be read.
+            None => cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path()),
+        }
+    }
+    if let Some(receipt) = skipped_receipt(job, verified) {
+        worker.finish(cx.data, receipt);
+    }
+    worker.sync_if_many(cx.data);
+    Ok(())
+}
+
+fn skipped_receipt(Job { cx, entry }: Job<'_>, verified: Option<Verified>) -> Option<Receipt> {
+    cx.report.keeps_receipts().then(|| {
+        let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
+        Receipt { verified, elapsed_ns: elapsed_ns(entry.started), ..receipt }
+    })
 }

@@ -44,7 +44,7 @@ pub(crate) fn enter_directory(job: Job<'_>, found: Option<&Found>) -> Result<Nex
     let Job { cx, entry } = job;
     refuse_repetition(job)?;
     if is_repeated_operand(job)? {
-        skipped(job, None);
+        skipped(job);
         return Ok(Next::Done);
     }
     let dst = match found {

@@ -84,7 +84,7 @@ fn try_copy(
     }
     if is_repeated_operand(job) {
         cx.report.report(Diagnostic::SourceTwice { src: entry.src.path(), directory: false });
-        skipped(job, None);
+        skipped(job);
         return Ok(Next::Done);
     }
     let Some(mut state) = prepare_destination(job, worker)? else {
@@ -145,10 +145,10 @@ fn remove_stale(Job { cx, entry }: Job<'_>, through_link: bool) {
 fn prepare_destination(job: Job<'_>, worker: &mut CopyWorker) -> Result<Option<DestinationState>> {
     let decision = decide(job)?;
     match &decision {
-        Decision::Skip => skipped(job, None),
+        Decision::Skip => skipped(job),
         Decision::UpToDate { id, verified, through_link } => {
             note_kept(job, *id);
-            link_up_to_date(job, worker, *verified)?;
+            link_up_to_date(job, worker, (*through_link, *verified))?;
             remove_stale(job, *through_link);
         }
         _ => {}

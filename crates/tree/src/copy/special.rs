@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
-use super::context::{CopyWorker, Made, remember, skipped};
+use super::context::{CopyWorker, Made, keep_up_to_date, remember};
 use crate::destination::context::Job;
 use crate::destination::dry_run::may_create;
 use crate::destination::prepare::{DestinationState, remove};
@@ -339,12 +339,11 @@ fn replace_by_link(
 pub(super) fn link_up_to_date(
     job: Job<'_>,
     worker: &mut CopyWorker,
-    verified: Option<Verified>,
+    (through_link, verified): (bool, Option<Verified>),
 ) -> Result<()> {
     let entry = job.entry;
     if entry.src_stat.st_nlink < 2 {
-        skipped(job, verified);
-        return Ok(());
+        return keep_up_to_date(job, &mut worker.data, (through_link, verified));
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     let Some(NotLinked { claimant, .. }) = link_or_claim(job, worker, true)? else {
@@ -355,6 +354,5 @@ pub(super) fn link_up_to_date(
     {
         claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
     }
-    skipped(job, verified);
-    Ok(())
+    keep_up_to_date(job, &mut worker.data, (through_link, verified))
 }
