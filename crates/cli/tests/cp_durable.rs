@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use testfs::{Aspects, FsKind, fs, is_root, random_bytes, skip, test_name, tree_differences};
+use testfs::{
+    Aspects, FsKind, Scratch, fs, is_root, random_bytes, skip, test_name, tree_differences,
+};
 
 use crate::{HAULAGE, strace, with_faults};
 
@@ -87,21 +89,27 @@ fn make_tree(root: &Path, twigs: u64) {
     std::fs::hard_link(root.join("large"), root.join("again")).expect("a link");
 }
 
-/// How what `lines` made of a tree differs from it after a loss of power, and what they said; `None`
-/// after a skip that said so. The image is on xfs, which can clone it.
-fn crash(kind: FsKind, twigs: u64, lines: &[&str]) -> Option<Vec<String>> {
-    let (scratch, images) = (fs(FsKind::Tmpfs)?, fs(FsKind::Xfs)?);
+/// A file system of its own, in an image on xfs, which can clone it; `None` after a skip that said so.
+fn crashable(kind: FsKind) -> Option<(Scratch, Crashable)> {
+    let images = fs(FsKind::Xfs)?;
     if !is_root() {
         skip(&test_name(), "to mount an image needs root");
         return None;
     }
-    let disk = match Crashable::new(kind, images.path()) {
-        Ok(disk) => disk,
+    match Crashable::new(kind, images.path()) {
+        Ok(disk) => Some((images, disk)),
         Err(why) => {
             skip(&test_name(), &why);
-            return None;
+            None
         }
-    };
+    }
+}
+
+/// How what `lines` made of a tree differs from it after a loss of power; `None` after a skip that
+/// said so.
+fn crash(kind: FsKind, twigs: u64, lines: &[&str]) -> Option<Vec<String>> {
+    let scratch = fs(FsKind::Tmpfs)?;
+    let (_images, disk) = crashable(kind)?;
     let src = scratch.join("src");
     make_tree(&src, twigs);
     create_dir(disk.join("old")).expect("a directory");
@@ -140,6 +148,20 @@ fn what_is_up_to_date_is_there_after_a_loss_of_power_too() {
             let Some(differences) = crash(kind, 2, &["-aT", line]) else { return };
             assert_eq!(differences, [""; 0], "{kind} {line}");
         }
+    }
+}
+
+/// A new file has no blocks yet where it gets another name.
+#[test]
+fn what_is_linked_is_there_after_a_loss_of_power() {
+    for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
+        let Some((_images, disk)) = crashable(kind) else { return };
+        write(disk.join("a"), "content").expect("a file");
+        let mut command = testfs::command(HAULAGE);
+        command.args(["cp", "--durable", "-l", "a", "b"]).current_dir(&disk.mounted);
+        done(&mut command).expect("linked");
+        disk.lose_power();
+        assert_eq!(read(disk.join("b")).ok().as_deref(), Some(&b"content"[..]), "{kind}");
     }
 }
 

@@ -20,19 +20,19 @@ pub(super) fn run(cell: &mut Cell, to: &Ends, from: &Ends) -> anyhow::Result<()>
 /// What a copy with `--durable` has copied is there after a loss of power.
 fn power_cuts(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let [src, gnu, ours] = ends.paths("plain");
-    for over in [false, true] {
+    for before in ["nothing", "old", "plain"] {
         for options in ["-a --durable", "-a --durable --atomic", "-a --durable --resume"] {
             fresh(cell, ends)?;
             let theirs = cp("cp", "-a", &src, &gnu)?;
-            if over {
-                cp("cp", "-a", &ends.src.join("old"), &ours)?;
-            }
-            // All of that is on the disk.
             cell.remount()?;
+            cp("cp", "-a", &ends.src.join(before), &ours)?;
+            // All is on the disk, but for what is up to date.
+            if before == "old" {
+                cell.remount()?;
+            }
             let ended = cp("haulage cp", options, &src, &ours)?;
             shell(cell.system, "lose_power")?;
-            let onto = if over { "onto other contents" } else { "to new names" };
-            let what = format!("{options} {onto}, then no power");
+            let what = format!("{options} onto {before}, then no power");
             let copy = Copied { at: ours.clone(), options: "-a", what, ended, found: Vec::new() };
             cell.judge(ends, [&src, &gnu], &theirs, vec![copy])?;
         }

@@ -89,6 +89,8 @@ pub(super) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<Made
     if cx.options.dry_run {
         return Ok(Made::file(FileId::of(&entry.src_stat)));
     }
+    // What the source has may not be on the medium yet.
+    cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
     let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     Ok(Made::file(FileId::of(&made)))
 }
