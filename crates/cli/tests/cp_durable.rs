@@ -142,26 +142,30 @@ fn after_a_loss_of_power_all_is_there() {
 /// An earlier run may have had other options, or have been killed before it synced. The few directories are
 /// synced one by one.
 #[test]
-fn what_is_up_to_date_is_there_after_a_loss_of_power_too() {
+fn what_stays_is_there_after_a_loss_of_power_too() {
     for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
-        for line in ["--durable -auT", "--durable --resume -aT"] {
+        for line in ["--durable -auT", "--durable --resume -aT", "--durable -anT"] {
             let Some(differences) = crash(kind, 2, &["-aT", line]) else { return };
             assert_eq!(differences, [""; 0], "{kind} {line}");
         }
     }
 }
 
-/// A new file has no blocks yet where it gets another name.
+/// A new file has no blocks yet where it gets another name, or becomes a backup.
 #[test]
-fn what_is_linked_is_there_after_a_loss_of_power() {
+fn what_is_linked_or_backed_up_is_there_after_a_loss_of_power() {
     for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
-        let Some((_images, disk)) = crashable(kind) else { return };
-        write(disk.join("a"), "content").expect("a file");
-        let mut command = testfs::command(HAULAGE);
-        command.args(["cp", "--durable", "-l", "a", "b"]).current_dir(&disk.mounted);
-        done(&mut command).expect("linked");
-        disk.lose_power();
-        assert_eq!(read(disk.join("b")).ok().as_deref(), Some(&b"content"[..]), "{kind}");
+        for (line, name) in [("-l a b", "b"), ("-b other a", "a~"), ("-b --atomic other a", "a~")] {
+            let Some((_images, disk)) = crashable(kind) else { return };
+            write(disk.join("a"), "content").expect("a file");
+            write(disk.join("other"), "other content").expect("a file");
+            let mut command = testfs::command(HAULAGE);
+            command.args(["cp", "--durable"]).args(line.split(' ')).current_dir(&disk.mounted);
+            done(&mut command).expect("copied");
+            disk.lose_power();
+            let kept = read(disk.join(name)).ok();
+            assert_eq!(kept.as_deref(), Some(&b"content"[..]), "{kind} {line}");
+        }
     }
 }
 

@@ -97,9 +97,9 @@ pub(super) fn skipped(job: Job<'_>) {
     }
 }
 
-/// Syncs a destination that is up to date, with `--durable`: the run that wrote it may have ended before it did. Then
-/// writes its receipt, with the result of comparing it with the source if they were compared.
-pub(super) fn keep_up_to_date(
+/// With `--durable` syncs a destination that stays as it is: the run that wrote it may have ended before it did. Then
+/// writes the receipt, with the result of comparing the destination with the source if they were compared.
+pub(super) fn keep(
     job: Job<'_>,
     worker: &mut DataWorker,
     (through_link, verified): (bool, Option<Verified>),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::context::{CopyWorker, note_kept, remember, skipped};
+use super::context::{CopyWorker, keep, note_kept, remember, skipped};
 use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
 use super::special::{self, NotLinked, link_or_claim, link_up_to_date};
@@ -91,6 +91,10 @@ fn try_copy(
         return Ok(Next::Done);
     };
     let backup = state.backup.take();
+    if backup.is_some() {
+        // The old file may not be on the medium yet.
+        cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
+    }
     let is_new = state.found.is_none();
     let through_link = state.found.as_deref().is_some_and(|found| found.through_link);
     let copied = if is_directory(&src_stat) {
@@ -145,7 +149,7 @@ fn remove_stale(Job { cx, entry }: Job<'_>, through_link: bool) {
 fn prepare_destination(job: Job<'_>, worker: &mut CopyWorker) -> Result<Option<DestinationState>> {
     let decision = decide(job)?;
     match &decision {
-        Decision::Skip => skipped(job),
+        Decision::Skip => keep(job, &mut worker.data, (false, None))?,
         Decision::UpToDate { id, verified, through_link } => {
             note_kept(job, *id);
             link_up_to_date(job, worker, (*through_link, *verified))?;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
-use super::context::{CopyWorker, Made, keep_up_to_date, remember};
+use super::context::{CopyWorker, Made, keep, remember};
 use crate::destination::context::Job;
 use crate::destination::dry_run::may_create;
 use crate::destination::prepare::{DestinationState, remove};
@@ -345,7 +345,7 @@ pub(super) fn link_up_to_date(
 ) -> Result<()> {
     let entry = job.entry;
     if entry.src_stat.st_nlink < 2 {
-        return keep_up_to_date(job, &mut worker.data, (through_link, verified));
+        return keep(job, &mut worker.data, (through_link, verified));
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     let Some(NotLinked { claimant, .. }) = link_or_claim(job, worker, true)? else {
@@ -356,5 +356,5 @@ pub(super) fn link_up_to_date(
     {
         claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
     }
-    keep_up_to_date(job, &mut worker.data, (through_link, verified))
+    keep(job, &mut worker.data, (through_link, verified))
 }

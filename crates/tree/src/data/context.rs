@@ -71,7 +71,7 @@ impl<'r> DataContext<'r> {
             options,
             report,
             engines: EngineContext::new(options, report),
-            syncer: Syncer::new(options.durable, report),
+            syncer: Syncer::new(options.durable && !options.dry_run, report),
             rate_limit: options.limit_rate.map(RateLimit::new),
         }
     }
