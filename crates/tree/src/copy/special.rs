@@ -287,7 +287,8 @@ fn link_to_earlier(
         linked => linked,
     };
     match linked {
-        Err(errno @ Errno::STALE) => return Ok(Some(Loss::Links(errno))),
+        // The call itself may have failed with ESTALE, on NFS.
+        Err(errno @ Errno::STALE) if !made.is_in(from) => return Ok(Some(Loss::Links(errno))),
         Err(errno @ Errno::NOENT) if made.stat(from).is_err() => {
             return Ok(Some(Loss::Links(errno)));
         }

@@ -129,6 +129,11 @@ impl FirstCopy {
         lstat(from, &*self.name)
     }
 
+    /// Whether its name in the directory `from` still is that of the copy.
+    pub(crate) fn is_in(&self, from: BorrowedFd<'_>) -> bool {
+        self.stat(from).is_ok_and(|found| FileId::of(&found) == self.id)
+    }
+
     /// Links `dst` to the copy in the directory `from`, as [`link_known`] does.
     pub(crate) fn link_to(
         &self,
