@@ -34,7 +34,7 @@ fn torn(source: &Tree, copy: &Tree) -> Vec<String> {
 /// A second copy with `-u` copies no more than that of GNU cp, and what was changed in between.
 pub(super) fn second_copies(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let [src, gnu, _] = ends.paths("again");
-    for (known, sets) in [("-au", "-au/-a --resume/-au --atomic"), ("-rpu", "-rpu")] {
+    for (known, sets) in [("-au", "-au/-a --resume/-au --atomic --durable"), ("-rpu", "-rpu")] {
         [&src, &gnu].into_iter().try_for_each(|path| remove(path))?;
         cp("cp", "-a", &ends.src.join("plain"), &src)?;
         // The client of NFS 4.2 in 7.2 may stamp what was written with the time of an unmount.
