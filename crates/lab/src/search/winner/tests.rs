@@ -95,7 +95,8 @@ fn a_dropped_variant_comes_back_when_the_best_turns_slow() {
     let slow_mode = |rng: &mut fastrand::Rng| noise(rng) * if rng.u8(..5) == 0 { 6.0 } else { 1.0 };
     let steady = |rng: &mut fastrand::Rng| 1.5 * noise(rng);
     let slower = |rng: &mut fastrand::Rng| 1.7 * noise(rng);
-    for (rounds, races, least) in [(11, 200, 120), (40, 60, 46)] {
+    // Without a way back, 46 of the 60.
+    for (rounds, races, least) in [(11, 200, 108), (40, 60, 52)] {
         let chosen =
             (0..races).filter(|_| race(&mut rng, rounds, &[&slow_mode, &steady, &slower]) == 1);
         let chosen = chosen.count();
