@@ -166,7 +166,7 @@ mod tests {
         let dir = checkout.root().join("docs/contribute");
         let mut documents = 0;
         for name in testfs::names_in(&dir) {
-            let text = std::fs::read_to_string(dir.join(&name)).expect("text");
+            let text = std::fs::read_to_string(dir.join(&name)).expect("read");
             let steps = steps(&text);
             assert!(steps.iter().any(|step| matches!(step, Step::Run { .. })), "{name}");
             for step in &steps {

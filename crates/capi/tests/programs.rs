@@ -50,7 +50,7 @@ fn compile(home: &Path, name: &str, compiler: &str, flags: &[&str]) -> Option<Pa
 
 /// Runs it in a fresh directory.
 fn run(command: &[&str], program: &Path) -> Output {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let mut words = command.iter().map(|word| (*word).into()).collect::<Vec<std::ffi::OsString>>();
     words.extend([program.into(), dir.path().into()]);
     let mut run = Command::new(&words[0]);
@@ -68,7 +68,7 @@ const PROGRAMS: [&str; 5] = ["interface", "copyfile", "mac_program", "hosts", "s
 
 #[test]
 fn programs_compile_in_each_language_and_work() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     for name in PROGRAMS {
         for (compiler, flags) in [
             ("gcc", &["-std=c99"][..]),
@@ -85,7 +85,7 @@ fn programs_compile_in_each_language_and_work() {
 
 #[test]
 fn programs_work_with_address_sanitizer() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     // The sanitizer's allocator may be locked in the child of a program with threads.
     for name in PROGRAMS.into_iter().filter(|name| *name != "hosts") {
         let flags = ["-std=c99", "-fsanitize=address,undefined"];
@@ -100,7 +100,7 @@ fn programs_work_under_valgrind() {
     if !is_installed("valgrind") {
         return skip(&test_name(), "no valgrind");
     }
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     // The program with its own handler jumps out of it, and maps what valgrind does not follow.
     for name in ["interface", "copyfile", "mac_program"] {
         if let Some(program) = compile(home.path(), name, "gcc", &["-std=c99"]) {

@@ -21,7 +21,7 @@ fn program() -> String {
 
 /// Compiles the program with `flags` and copies a tree with it.
 fn check(flags: &[String], library_path: &Path) {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     fs::write(at("copy.c"), program()).expect("written");
     let compiled = Command::new("cc")
@@ -31,8 +31,8 @@ fn check(flags: &[String], library_path: &Path) {
         .output()
         .expect("the compiler runs");
     assert!(compiled.status.success(), "{}", testfs::stderr(&compiled));
-    fs::create_dir_all(at("src/dir")).expect("a directory");
-    fs::write(at("src/dir/file"), testfs::random_bytes(3_000_000, 1)).expect("a file");
+    fs::create_dir_all(at("src/dir")).expect("created");
+    fs::write(at("src/dir/file"), testfs::random_bytes(3_000_000, 1)).expect("written");
     let copied = Command::new(at("copy"))
         .args([at("src"), at("dst")])
         .env("LD_LIBRARY_PATH", library_path)
@@ -69,7 +69,7 @@ fn the_installed_library_has_all_that_the_readme_says() {
             "no cargo-cinstall or no pkg-config; `cargo xtask capi` builds cargo-c, and runs this";
         return skip(&test_name(), why);
     }
-    let place = tempfile::tempdir().expect("a directory");
+    let place = tempfile::tempdir().expect("created");
     let installed = Command::new(env!("CARGO"))
         .args(["cinstall", "--package", "haulage-capi", "--profile", "dev", "--locked"])
         .args(["--prefix", "/usr", "--libdir", "/usr/lib", "--destdir"])

@@ -221,7 +221,7 @@ fn a_run_directory_is_as_documented() {
     ] {
         assert!(said.contains(expected), "no {expected:?} in\n{said}");
     }
-    let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("text");
+    let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("read");
     assert_eq!(kept, said);
 
     // Without --details only the summary is printed, here of the same samples.
@@ -240,13 +240,13 @@ fn a_run_directory_is_as_documented() {
         let line = short.lines().find(|line| line.starts_with(&format!("{part} ")));
         assert!(line.is_some(), "no {part} in\n{short}");
     }
-    let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("text");
+    let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("read");
     assert!(kept.ends_with(&short) && kept.len() > 4 * short.len(), "{kept}");
 }
 
 #[test]
 fn an_interrupted_run_leaves_no_scratch_files_and_can_be_resumed() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
     // With a limit of time it would end as soon as the comparison is answered.
@@ -286,7 +286,7 @@ fn an_interrupted_run_leaves_no_scratch_files_and_can_be_resumed() {
 
 #[test]
 fn a_dry_run_prints_the_plan_and_creates_nothing() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let output = bench(home.path(), &["closson-2007", "--dry-run", "--scale", "0.1"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stdout(&output);
@@ -297,7 +297,7 @@ fn a_dry_run_prints_the_plan_and_creates_nothing() {
 
 #[test]
 fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
     std::fs::write(dir.join("wrong.toml"), SMALL.replace("sendfile", "sendfil")).expect("written");
@@ -343,7 +343,7 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
 /// A claim alone is measured in its own cells, and answered.
 #[test]
 fn a_claim_is_measured_alone() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let listed = bench(home.path(), &["--list", "claims"]);
     assert!(testfs::stdout(&listed).contains("page-of-8k"), "{}", testfs::stderr(&listed));
     let args = ["--claim", "page-of-8k", "--rounds", "4", "--on", ".", "--runs", "runs"];
@@ -351,7 +351,7 @@ fn a_claim_is_measured_alone() {
     let said = testfs::stdout(&output);
     assert!(output.status.success(), "{}", testfs::stderr(&output));
     assert!(said.contains("published 1 x"), "{said}");
-    let verdict = std::fs::read(only_run(home.path()).join("verdict.json")).expect("it");
+    let verdict = std::fs::read(only_run(home.path()).join("verdict.json")).expect("read");
     let verdict: serde_json::Value = serde_json::from_slice(&verdict).expect("JSON");
     let claims = verdict["claims"].as_array().expect("claims");
     assert_eq!((claims.len(), &claims[0]["name"]), (1, &"page-of-8k".into()), "{claims:?}");
@@ -362,7 +362,7 @@ fn a_claim_is_measured_alone() {
 
 #[test]
 fn the_built_in_experiments_are_listed() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let output = bench(home.path(), &["--list"]);
     assert!(output.status.success());
     let said = stdout(&output);
@@ -376,7 +376,7 @@ fn a_full_disk_loses_no_sample() {
     let Some(small) = testfs::small_fs(FsKind::Ext4) else { return };
     let on = small.join("on");
     std::fs::create_dir(&on).expect("made");
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     // A command that fills the file system before its seventh copy.
     let script = dir.join("fill.sh");

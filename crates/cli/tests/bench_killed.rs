@@ -107,7 +107,7 @@ fn key(row: &BTreeMap<&str, &str>) -> String {
 
 #[test]
 fn a_killed_run_is_resumed_where_it_was() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     let script = dir.join("copy.sh");
     fs::write(&script, SCRIPT).expect("written");

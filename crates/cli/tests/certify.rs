@@ -17,7 +17,7 @@ const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size"
 
 #[test]
 fn a_certificate_that_cannot_be_kept_is_not_measured() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), &["certify"], home.path());
     let output = command.env("XDG_STATE_HOME", "/dev/null").output().expect("haulage runs");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -29,7 +29,7 @@ fn a_certificate_that_cannot_be_kept_is_not_measured() {
 
 #[test]
 fn a_certificate_is_stored_and_found() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     let output = haulage(&SMALL, dir);
     let text = stdout(&output);
@@ -72,7 +72,7 @@ fn a_certificate_is_stored_and_found() {
 
 #[test]
 fn bad_usage() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let check = |args: &[&str], status: i32, words: &str| {
         let output = haulage(args, home.path());
         assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
@@ -101,7 +101,7 @@ const DRIFTING: &str = "n=$(cat \"$0.count\" 2>/dev/null || echo 0)\n\
 
 #[test]
 fn drift_changes_the_result_of_consecutive_runs_and_not_of_rounds() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     let script = dir.join("drift.sh");
     fs::write(&script, DRIFTING).expect("written");

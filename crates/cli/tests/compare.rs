@@ -30,7 +30,7 @@ fn run(dir: &Path, name: &str, slowed: &str) -> PathBuf {
 
 #[test]
 fn reports_what_is_slower_and_what_else_differs() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = home.path();
     let before = run(dir, "before", "");
     // A hundred times the time: two runs on a shared machine may differ by a factor of 5 by themselves.
@@ -80,7 +80,7 @@ fn reports_what_is_slower_and_what_else_differs() {
 
 #[test]
 fn bad_usage_and_a_missing_run() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let check = |args: &[&str], status: i32, words: &str| {
         let output = haulage(args, home.path());
         assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));

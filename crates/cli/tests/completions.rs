@@ -26,21 +26,21 @@ const BIN: &str = ".bin";
 
 /// A directory with some files, and the script for `shell` in it.
 fn directory(called: &str, shell: &str) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     for name in ["some file", "something", "patterns"] {
-        std::fs::write(dir.path().join(name), "").expect("a file");
+        std::fs::write(dir.path().join(name), "").expect("written");
     }
     let own = "name = \"own\"\n[[part]]\nname = \"first\"\n[[part]]\nname = \"second\"\n";
-    std::fs::write(dir.path().join("own.toml"), own).expect("a file");
-    std::fs::create_dir(dir.path().join("somewhere")).expect("a directory");
+    std::fs::write(dir.path().join("own.toml"), own).expect("written");
+    std::fs::create_dir(dir.path().join("somewhere")).expect("created");
     // Two run directories, and a directory that is none.
     for (name, file) in [("runs/first", "samples.csv"), ("kept", "samples.csv"), ("runs/no", "x")] {
-        std::fs::create_dir_all(dir.path().join(name)).expect("a directory");
-        std::fs::write(dir.path().join(name).join(file), "").expect("a file");
+        std::fs::create_dir_all(dir.path().join(name)).expect("created");
+        std::fs::write(dir.path().join(name).join(file), "").expect("written");
     }
-    std::fs::create_dir(dir.path().join(BIN)).expect("a directory");
+    std::fs::create_dir(dir.path().join(BIN)).expect("created");
     for name in CALLED {
-        symlink(env!("CARGO_BIN_EXE_haulage"), dir.path().join(BIN).join(name)).expect("a link");
+        symlink(env!("CARGO_BIN_EXE_haulage"), dir.path().join(BIN).join(name)).expect("linked");
     }
     let mut command = testfs::command(dir.path().join(BIN).join(called));
     match called {

@@ -120,7 +120,7 @@ fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
         // The program may lie where others may not go.
         let program = dir.join("haulage");
         testfs::copy_program(HAULAGE, &program);
-        set_permissions(&program, Permissions::from_mode(0o755)).expect("a mode");
+        set_permissions(&program, Permissions::from_mode(0o755)).expect("mode set");
         command.arg(program);
         command
     } else {
@@ -135,18 +135,17 @@ fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
 
 /// A directory that anybody may use.
 fn open_dir() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a directory");
-    set_permissions(dir.path(), Permissions::from_mode(0o777)).expect("a mode");
+    let dir = tempfile::tempdir().expect("created");
+    set_permissions(dir.path(), Permissions::from_mode(0o777)).expect("mode set");
     dir
 }
 
 /// The names of temporary files, partial files and journals in `dir` and below, sorted.
 fn leftovers(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry"))
-    {
+    for entry in std::fs::read_dir(dir).expect("listed").map(|entry| entry.expect("an entry")) {
         found.push(entry.file_name().to_string_lossy().into_owned());
-        if entry.file_type().expect("a type").is_dir() {
+        if entry.file_type().expect("looked at").is_dir() {
             found.extend(leftovers(&entry.path()));
         }
     }

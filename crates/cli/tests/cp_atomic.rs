@@ -20,20 +20,20 @@ use crate::{as_nobody, cp, haulage_cp, leftovers, open_dir};
 /// A source `a` and what else a copy may meet, all of it with attributes of its own.
 fn lay_out(dir: &Path) {
     for (name, seed, mode) in [("a", 1, 0o754), ("old", 2, 0o640), ("twice", 3, 0o606)] {
-        write(dir.join(name), random_bytes(300_000, seed)).expect("a file");
+        write(dir.join(name), random_bytes(300_000, seed)).expect("written");
         let value = [b'0' + u8::try_from(seed).expect("a digit")];
         let _ = setxattr(dir.join(name), "user.kept", &value, XattrFlags::empty());
-        set_permissions(dir.join(name), Permissions::from_mode(mode)).expect("a mode");
+        set_permissions(dir.join(name), Permissions::from_mode(mode)).expect("mode set");
     }
     let _ = setxattr(dir.join("old"), "user.own", b"old", XattrFlags::empty());
-    hard_link(dir.join("twice"), dir.join("second")).expect("a link");
-    symlink("old", dir.join("link")).expect("a link");
-    create_dir(dir.join("tree")).expect("a directory");
-    write(dir.join("tree/f"), "in a tree").expect("a file");
-    symlink("f", dir.join("tree/l")).expect("a link");
-    create_dir(dir.join("there")).expect("a directory");
-    write(dir.join("there/f"), "stood there").expect("a file");
-    write(dir.join("there/l"), "in the way").expect("a file");
+    hard_link(dir.join("twice"), dir.join("second")).expect("linked");
+    symlink("old", dir.join("link")).expect("linked");
+    create_dir(dir.join("tree")).expect("created");
+    write(dir.join("tree/f"), "in a tree").expect("written");
+    symlink("f", dir.join("tree/l")).expect("linked");
+    create_dir(dir.join("there")).expect("created");
+    write(dir.join("there/f"), "stood there").expect("written");
+    write(dir.join("there/l"), "in the way").expect("written");
     if is_root() {
         chown(dir.join("old"), Some(1234), Some(4321)).expect("an owner");
     }
@@ -74,7 +74,7 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
         each_fs(|kind, dir| {
             let made = ["plain", "atomic"].map(|way| {
                 let dir = dir.join(way);
-                create_dir(&dir).expect("a directory");
+                create_dir(&dir).expect("created");
                 lay_out(&dir);
                 let options = if way == "atomic" { &["--atomic"][..] } else { &[] };
                 let args = options.iter().copied().chain(line.split(' ')).collect::<Vec<_>>();
@@ -99,7 +99,7 @@ fn an_old_file_is_replaced_and_its_other_names_keep_what_it_held() {
         let (new, old) = (read(dir.join("a")).expect("a"), read(dir.join("twice")).expect("old"));
         let output = cp(dir, &["--atomic", "a", "twice"]);
         assert!(output.status.success(), "{kind}: {}", stderr(&output));
-        assert!(read(dir.join("twice")).expect("the copy") == new, "{kind}");
+        assert!(read(dir.join("twice")).expect("read") == new, "{kind}");
         assert!(read(dir.join("second")).expect("the other name") == old, "{kind}");
         assert_eq!(metadata(dir.join("second")).expect("second").nlink(), 1, "{kind}");
     });
@@ -107,14 +107,14 @@ fn an_old_file_is_replaced_and_its_other_names_keep_what_it_held() {
 
 #[test]
 fn what_cannot_or_may_not_be_replaced_is_refused() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     lay_out(dir);
-    symlink("nowhere", dir.join("dangling")).expect("a link");
-    let held = std::fs::File::create(dir.join("held")).expect("a file");
+    symlink("nowhere", dir.join("dangling")).expect("linked");
+    let held = std::fs::File::create(dir.join("held")).expect("created");
     let number = std::os::fd::AsRawFd::as_raw_fd(&held);
     let process = std::process::id();
-    symlink(format!("/proc/{process}/fd/{number}"), dir.join("open")).expect("a link");
+    symlink(format!("/proc/{process}/fd/{number}"), dir.join("open")).expect("linked");
     for (dst, words) in [
         ("dangling", "cp: not writing through dangling symlink 'dangling'\n"),
         ("open", "cp: cannot replace what 'open' leads to, as its name is not known\n"),
@@ -134,9 +134,9 @@ fn what_cannot_or_may_not_be_replaced_is_refused() {
 #[test]
 fn a_protected_file_is_not_replaced_without_force() {
     let dir = open_dir();
-    write(dir.path().join("a"), "new").expect("a file");
-    write(dir.path().join("b"), "old").expect("a file");
-    set_permissions(dir.path().join("b"), Permissions::from_mode(0o444)).expect("a mode");
+    write(dir.path().join("a"), "new").expect("written");
+    write(dir.path().join("b"), "old").expect("written");
+    set_permissions(dir.path().join("b"), Permissions::from_mode(0o444)).expect("mode set");
     let Some(output) = as_nobody(dir.path(), &["--atomic", "a", "b"]) else { return };
     assert_eq!(stderr(&output), "cp: cannot create regular file 'b': Permission denied\n");
     assert_eq!(read(dir.path().join("b")).expect("b"), b"old");
@@ -147,14 +147,14 @@ fn a_protected_file_is_not_replaced_without_force() {
         return skip(&test_name(), "a file of another user needs root");
     }
     // One who may write to another user's file gets it for his own, and is told.
-    write(dir.path().join("b"), "old").expect("a file");
+    write(dir.path().join("b"), "old").expect("written");
     chown(dir.path().join("b"), Some(1234), Some(1234)).expect("an owner");
-    set_permissions(dir.path().join("b"), Permissions::from_mode(0o6676)).expect("a mode");
+    set_permissions(dir.path().join("b"), Permissions::from_mode(0o6676)).expect("mode set");
     let output = as_nobody(dir.path(), &["--atomic", "a", "b"]).expect("it ran before");
     assert!(output.status.success(), "{}", stderr(&output));
     let words = "cp: warning: the new 'b' is not its old owner's: Operation not permitted\n";
     assert_eq!(stderr(&output), words);
-    let made = metadata(dir.path().join("b")).expect("the copy");
+    let made = metadata(dir.path().join("b")).expect("looked at");
     // What the old group might do beyond all others is not for the new one.
     assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (65_534, 65_534, 0o666));
 }
@@ -163,8 +163,8 @@ fn a_protected_file_is_not_replaced_without_force() {
 fn a_failed_copy_leaves_the_old_file() {
     let faults = Lies { read_error_at: Some(100_000), ..Lies::default() };
     let Some(faulty) = FuseFs::with_source(random_bytes(300_000, 1), faults) else { return };
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("old"), "old").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("old"), "old").expect("written");
     for name in ["old", "new"] {
         let src = faulty.source();
         let src = src.to_str().expect("a name");
@@ -173,16 +173,16 @@ fn a_failed_copy_leaves_the_old_file() {
         assert_eq!(stderr(&output), format!("cp: error reading '{src}': Input/output error\n"));
     }
     assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
-    assert_eq!(read_dir(dir.path()).expect("a directory").count(), 1, "nothing else is there");
+    assert_eq!(read_dir(dir.path()).expect("listed").count(), 1, "nothing else is there");
 }
 
 /// Another process gives the name to a file of its own while the copy is made: that file stays.
 #[test]
 fn a_file_that_took_the_name_during_the_copy_stays() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
-    write(at("old"), "old").expect("a file");
-    write(at("other"), "other").expect("a file");
+    write(at("old"), "old").expect("written");
+    write(at("other"), "other").expect("written");
     rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::RWXU).expect("a fifo");
     let mut command = haulage_cp(dir.path(), &["--atomic", "fifo", "old"]);
     let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
@@ -194,7 +194,7 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     let output = child.wait_with_output().expect("it ends");
     let due = "cp: not writing to 'old', as it was replaced while being copied\n";
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), due));
-    assert_eq!(read(at("old")).expect("a file"), b"other");
+    assert_eq!(read(at("old")).expect("read"), b"other");
     assert_eq!(leftovers(dir.path()), [""; 0]);
 }
 
@@ -235,21 +235,21 @@ fn check_whole(dir: &Path, what: &str, old: &[u8], new: &[u8], fresh: &str) -> b
 /// strace kills the copy as it enters each of its calls, one run a call. With `refused` the first file
 /// meets a file system that has no files without a name.
 fn kill_at_every_call(options: &[&str], refused: bool) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     let (old, new) = (random_bytes(100_000, 1), random_bytes(700_000, 2));
-    create_dir(dir.join("src")).expect("a directory");
+    create_dir(dir.join("src")).expect("created");
     // Of three files one is left when two have passed the bounds of what goes on without watching for
     // signals, so that each run makes the same calls.
     for name in ["old", "fresh", "another"] {
-        write(dir.join("src").join(name), &new).expect("a file");
+        write(dir.join("src").join(name), &new).expect("written");
     }
-    symlink("text", dir.join("src/link")).expect("a link");
+    symlink("text", dir.join("src/link")).expect("linked");
     let run = |inject: &[String]| {
         let _ = std::fs::remove_dir_all(dir.join("dst"));
-        create_dir(dir.join("dst")).expect("a directory");
-        write(dir.join("dst/old"), &old).expect("a file");
-        symlink("another", dir.join("dst/link")).expect("a link");
+        create_dir(dir.join("dst")).expect("created");
+        write(dir.join("dst/old"), &old).expect("written");
+        symlink("another", dir.join("dst/link")).expect("linked");
         let mut command = testfs::command("strace");
         command.args(["-f", "-o"]).arg(dir.join("trace"));
         for inject in inject {
@@ -334,18 +334,18 @@ fn killed_at_any_moment_a_copy_leaves_the_old_file_or_the_new() {
     let kills: u32 = kills.unwrap_or(30);
     let mut random = fastrand::Rng::with_seed(5);
     each_fs(|kind, dir| {
-        create_dir(dir.join("src")).expect("a directory");
+        create_dir(dir.join("src")).expect("created");
         let new = random_bytes(4 << 20, 2);
         for number in 0..4 {
-            write(dir.join(format!("src/{number}")), &new).expect("a file");
+            write(dir.join(format!("src/{number}")), &new).expect("written");
         }
         let old = random_bytes(1 << 20, 1);
         for round in 0..kills {
             let dst = dir.join("dst");
             let _ = std::fs::remove_dir_all(&dst);
-            create_dir(&dst).expect("a directory");
+            create_dir(&dst).expect("created");
             for number in 0..2 {
-                write(dst.join(number.to_string()), &old).expect("a file");
+                write(dst.join(number.to_string()), &old).expect("written");
             }
             let args = ["--atomic", "--reflink=never", "-rT", "src", "dst"];
             let mut child = haulage_cp(dir, &args).spawn().expect("haulage runs");

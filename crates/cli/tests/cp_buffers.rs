@@ -52,10 +52,10 @@ fn buffer_of_call(line: &str) -> Option<(usize, usize)> {
 
 #[test]
 fn large_files_are_copied_through_whole_pages() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path().canonicalize().expect("a path");
-    write(dir.join("a"), random_bytes(BYTES, 1)).expect("a file");
-    let hole = File::create(dir.join("hole")).expect("a file");
+    write(dir.join("a"), random_bytes(BYTES, 1)).expect("written");
+    let hole = File::create(dir.join("hole")).expect("created");
     hole.set_len(BYTES as u64).expect("extended");
     for (args, expected) in [
         (["--engine=read_write", "a", "b"], 0),
@@ -76,12 +76,12 @@ fn large_files_are_copied_through_whole_pages() {
 
 #[test]
 fn small_files_are_copied_through_whole_pages() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path().canonicalize().expect("a path");
-    create_dir(dir.join("s")).expect("a directory");
+    create_dir(dir.join("s")).expect("created");
     let names: Vec<String> = (1..=5).map(|number| format!("s/{number}")).collect();
     for (name, bytes) in names.iter().zip([1, 100, 4096, 9000, 60_000]) {
-        write(dir.join(name), random_bytes(bytes, 2)).expect("a file");
+        write(dir.join(name), random_bytes(bytes, 2)).expect("written");
     }
     let copies = names.iter().map(|name| name.replace('s', "t"));
     let files: Vec<String> = names.iter().cloned().chain(copies).collect();

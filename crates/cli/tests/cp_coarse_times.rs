@@ -34,25 +34,25 @@ const OPTIONS: &[&[&str]] = &[
 /// Checks on the file system at `root`, which cannot keep all digits of a time, that a second copy does
 /// nothing.
 fn check_second_copy(what: &str, root: &Path) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("src");
     for name in ["", "d"] {
-        create_dir(src.join(name)).expect("a directory");
+        create_dir(src.join(name)).expect("created");
     }
     let old = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_583_204_583_333_333_333);
     for (name, time) in [("now", None), ("d/now", None), ("d/old", Some(old)), ("empty", Some(old))]
     {
         let content = if name == "empty" { "" } else { "content" };
-        write(src.join(name), content).expect("a file");
-        let file = File::options().write(true).open(src.join(name)).expect("it");
+        write(src.join(name), content).expect("written");
+        let file = File::options().write(true).open(src.join(name)).expect("opened");
         time.map_or(Ok(()), |time| file.set_modified(time)).expect("its time");
     }
     for options in OPTIONS {
         let what = format!("{what} {options:?}");
         let dst = root.join("dst");
-        write(src.join("now"), "content").expect("a file");
+        write(src.join("now"), "content").expect("written");
         assert!(copied(&what, options, &src, &dst).contains("old"), "{what}");
-        let old = || metadata(dst.join("d/old")).expect("the copy").modified().expect("a time");
+        let old = || metadata(dst.join("d/old")).expect("looked at").modified().expect("a time");
         let before = old();
         let dry = copied(&what, &[options, &["--dry-run"][..]].concat(), &src, &dst);
         assert_eq!(dry, "", "{what}");
@@ -62,12 +62,12 @@ fn check_second_copy(what: &str, root: &Path) {
         write(src.join("now"), "longer content").expect("written");
         let said = copied(&what, options, &src, &dst);
         assert_eq!(said.lines().count(), 1, "{what}: {said}");
-        assert_eq!(read(dst.join("now")).expect("the copy"), b"longer content", "{what}");
+        assert_eq!(read(dst.join("now")).expect("read"), b"longer content", "{what}");
         let later = old() + Duration::from_secs(2);
         File::options()
             .write(true)
             .open(src.join("d/old"))
-            .expect("it")
+            .expect("opened")
             .set_modified(later)
             .expect("set");
         let said = copied(&what, options, &src, &dst);
@@ -79,22 +79,22 @@ fn check_second_copy(what: &str, root: &Path) {
 /// Checks that a source that changes after its copy, within one interval of times of the file system at
 /// `root`, is copied again.
 fn check_change_at_once(what: &str, (root, resolution): (&Path, Duration)) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("src"), root.join("changed"));
     let interval = || {
-        let changed = metadata(&src).expect("it").modified().expect("a time");
+        let changed = metadata(&src).expect("looked at").modified().expect("a time");
         let since = changed.duration_since(SystemTime::UNIX_EPOCH).expect("later");
         since.as_nanos() / resolution.as_nanos()
     };
     for options in OPTIONS {
         let mut tries = 0..50;
         while tries.next().is_some() {
-            write(&src, "one").expect("a file");
+            write(&src, "one").expect("written");
             let first = interval();
             copied(what, options, &src, &dst);
-            write(&src, "two").expect("a file");
+            write(&src, "two").expect("written");
             copied(what, options, &src, &dst);
-            assert_eq!(read(&dst).expect("the copy"), b"two", "{what} {options:?}");
+            assert_eq!(read(&dst).expect("read"), b"two", "{what} {options:?}");
             if interval() == first {
                 break;
             }
@@ -130,10 +130,10 @@ struct Mounted(tempfile::TempDir);
 impl Mounted {
     /// Runs `mkfs` on an image and `mount` for it. `None` after a skip that said so.
     fn new(mkfs: &[&str], mount: &[&str]) -> Option<Mounted> {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let (image, root) = (dir.path().join("image"), dir.path().join("root"));
-        File::create(&image).expect("a file").set_len(64 << 20).expect("a length");
-        create_dir(&root).expect("a directory");
+        File::create(&image).expect("created").set_len(64 << 20).expect("length set");
+        create_dir(&root).expect("created");
         let run = |line: &[&str], args: &[&PathBuf]| {
             let output = Command::new(line[0]).args(&line[1..]).args(args).output();
             match output {
@@ -177,9 +177,9 @@ fn real_file_systems_with_coarse_times_are_not_copied_to_again() {
         check_second_copy(mkfs[0], &mounted.root());
         if let Some(resolution) = resolution {
             check_change_at_once(mkfs[0], (&mounted.root(), resolution));
-            let dir = tempfile::tempdir().expect("a directory");
+            let dir = tempfile::tempdir().expect("created");
             let link = dir.path().join("link");
-            symlink("target", &link).expect("a link");
+            symlink("target", &link).expect("linked");
             let copy = mounted.root().join("link");
             assert_ne!(copied("a link", &["-au"], &link, &copy), "");
             assert_eq!(copied("a link", &["-au"], &link, &copy), "");
@@ -191,18 +191,18 @@ fn real_file_systems_with_coarse_times_are_not_copied_to_again() {
 #[test]
 fn a_round_time_of_a_copy_hides_no_later_change() {
     let Some(fine) = FuseFs::mount(Costs::default()) else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     for root in [dir.path(), fine.path()] {
         for options in OPTIONS {
             let (src, dst) = (dir.path().join("src"), root.join("dst"));
-            write(&src, "content").expect("a file");
-            let src_file = File::options().write(true).open(&src).expect("it");
+            write(&src, "content").expect("written");
+            let src_file = File::options().write(true).open(&src).expect("opened");
             let round = SystemTime::UNIX_EPOCH + Duration::from_secs(1_583_204_584);
             src_file.set_modified(round).expect("its time");
             copied("round", options, &src, &dst);
             src_file.set_modified(round + SECOND / 2).expect("its time");
             assert_ne!(copied("later", options, &src, &dst), "", "{root:?} {options:?}");
-            assert_eq!(metadata(&dst).expect("the copy").mtime_nsec(), 500_000_000);
+            assert_eq!(metadata(&dst).expect("looked at").mtime_nsec(), 500_000_000);
             std::fs::remove_file(&dst).expect("removed");
         }
     }

@@ -9,11 +9,11 @@ use testfs::{each_fs, each_pair, random_bytes};
 const BLOCK: usize = 4096;
 
 fn build(dir: &Path) {
-    write(dir.join("empty"), "").expect("a file");
-    write(dir.join("text"), "some text").expect("a file");
-    write(dir.join("zeros"), vec![0; 64 * BLOCK]).expect("a file");
+    write(dir.join("empty"), "").expect("written");
+    write(dir.join("text"), "some text").expect("written");
+    write(dir.join("zeros"), vec![0; 64 * BLOCK]).expect("written");
     File::create(dir.join("hole")).and_then(|file| file.set_len(1 << 20)).expect("a file");
-    let part = File::create(dir.join("part")).expect("a file");
+    let part = File::create(dir.join("part")).expect("created");
     part.write_all_at(&random_bytes(BLOCK, 1), 100 * BLOCK as u64).expect("written");
     part.set_len(1 << 20).expect("lengthened");
     // Too short for a hole that matters.
@@ -87,9 +87,9 @@ fn debug_reports_how_a_file_was_copied() {
             assert_eq!(in_gnus_words(&output.stdout), due, "{what}");
             assert!(output.status.success(), "{what}");
             let (src, copy) = (dir.join(src), dir.join("copy"));
-            assert!(read(&src).expect("the source") == read(&copy).expect("the copy"), "{what}");
-            let blocks = std::fs::metadata(&copy).expect("the copy").blocks();
-            let bytes = std::fs::metadata(&copy).expect("the copy").len();
+            assert!(read(&src).expect("read") == read(&copy).expect("read"), "{what}");
+            let blocks = std::fs::metadata(&copy).expect("looked at").blocks();
+            let bytes = std::fs::metadata(&copy).expect("looked at").len();
             if options.contains(&"--sparse=never") {
                 assert!(blocks * 512 >= bytes, "{what}: {blocks} blocks");
             }
@@ -106,7 +106,7 @@ fn offload_is_avoided_only_if_the_options_ask_for_it() {
         write(&sparse, "x")
             .and_then(|()| File::options().write(true).open(&sparse)?.set_len(1 << 20))
             .expect("a sparse file");
-        write(src.join("dense"), "y\n".repeat(1 << 20)).expect("a file");
+        write(src.join("dense"), "y\n".repeat(1 << 20)).expect("written");
         for name in ["sparse", "dense"] {
             for (options, avoids) in [
                 (&[][..], false),

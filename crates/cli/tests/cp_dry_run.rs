@@ -21,36 +21,36 @@ const FIXTURE: &str = "a b old ! newer s/x s/y s/d/z s/d/e/deep s/empty/ s/link-
 fn build(dir: &Path) {
     for (number, word) in FIXTURE.split_whitespace().filter(|word| *word != "!").enumerate() {
         if let Some((name, to)) = word.split_once("->") {
-            symlink(to, with_parent(dir, name)).expect("a link");
+            symlink(to, with_parent(dir, name)).expect("linked");
         } else if let Some((name, to)) = word.split_once('=') {
             hard_link(dir.join(to), with_parent(dir, name)).expect("a hard link");
         } else if let Some(name) = word.strip_suffix('/') {
-            create_dir_all(dir.join(name)).expect("a directory");
+            create_dir_all(dir.join(name)).expect("created");
         } else {
             let path = with_parent(dir, word);
-            write(&path, format!("{word} {number}")).expect("a file");
+            write(&path, format!("{word} {number}")).expect("written");
             let age = if word == "newer" { 0 } else { 1000 - number as u64 };
             let time = SystemTime::now() - Duration::from_secs(age);
-            let file = std::fs::File::options().write(true).open(&path).expect("a file");
-            file.set_modified(time).expect("a time");
+            let file = std::fs::File::options().write(true).open(&path).expect("opened");
+            file.set_modified(time).expect("time set");
         }
     }
     rustix::fs::mknodat(CWD, dir.join("s/fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .expect("a fifo");
+        .expect("created");
 }
 
 fn with_parent(dir: &Path, name: &str) -> PathBuf {
     let path = dir.join(name);
-    create_dir_all(path.parent().expect("a parent")).expect("a directory");
+    create_dir_all(path.parent().expect("a parent")).expect("created");
     path
 }
 
 fn names(dir: &Path) -> Vec<PathBuf> {
     let (mut found, mut open) = (vec![dir.to_owned()], vec![dir.to_owned()]);
     while let Some(below) = open.pop() {
-        for entry in std::fs::read_dir(below).expect("a directory") {
+        for entry in std::fs::read_dir(below).expect("listed") {
             let path = entry.expect("an entry").path();
-            if symlink_metadata(&path).expect("an entry").is_dir() {
+            if symlink_metadata(&path).expect("looked at").is_dir() {
                 open.push(path.clone());
             }
             found.push(path);
@@ -64,7 +64,7 @@ fn names(dir: &Path) -> Vec<PathBuf> {
 /// changes it.
 fn stats(names: &[PathBuf]) -> BTreeMap<PathBuf, String> {
     let stat = |path: &PathBuf| {
-        let stat = symlink_metadata(path).expect("an entry");
+        let stat = symlink_metadata(path).expect("looked at");
         let atime = (!stat.is_symlink()).then(|| (stat.atime(), stat.atime_nsec()));
         let times = (stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec(), atime);
         let rest = (stat.ino(), stat.mode(), stat.nlink(), stat.len(), stat.uid());
@@ -98,7 +98,7 @@ fn results(output: &Output) -> (String, String, Option<i32>) {
 
 /// How the dry run of this command differs from the real run.
 fn check(words: &str) -> Option<String> {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     build(dir.path());
     let before_names = names(dir.path());
     reset_access_times(&before_names);
@@ -258,13 +258,13 @@ fn a_dry_run_reports_a_copy_into_itself() {
         ("-rL --exclude=l looped c", false),
         ("-rL --exclude=below looped c/below", false),
     ] {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         build(dir.path());
         for name in ["c/below", "looped/d"] {
-            std::fs::create_dir_all(dir.path().join(name)).expect("a directory");
+            std::fs::create_dir_all(dir.path().join(name)).expect("created");
         }
-        symlink("../c", dir.path().join("looped/l")).expect("a link");
-        symlink("s", dir.path().join("sl")).expect("a link");
+        symlink("../c", dir.path().join("looped/l")).expect("linked");
+        symlink("s", dir.path().join("sl")).expect("linked");
         let dry = cp(dir.path(), "--dry-run", words);
         let done = cp(dir.path(), "-v", words);
         assert_eq!((&dry.stderr, dry.status), (&done.stderr, done.status), "{words}");
@@ -279,22 +279,22 @@ fn a_dry_run_reports_a_copy_into_itself() {
 
 #[test]
 fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     build(dir.path());
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
         return testfs::skip(&testfs::test_name(), "there is no other file system");
     };
-    let device = |path: &Path| symlink_metadata(path).expect("a directory").dev();
+    let device = |path: &Path| symlink_metadata(path).expect("looked at").dev();
     if device(dir.path()) == device(elsewhere.path()) {
         return testfs::skip(&testfs::test_name(), "there is no other file system");
     }
-    symlink("a", dir.path().join("linked")).expect("a link");
+    symlink("a", dir.path().join("linked")).expect("linked");
     let there = elsewhere.path().to_str().expect("a plain name");
     for words in ["-l a", "-lP s/link", "-l linked", "-l a b", "-rl s"] {
         check_failure(dir.path(), &format!("{words} {there}"), "Invalid cross-device link");
     }
     for (name, flag) in [("s/x", IFlags::IMMUTABLE), ("s/d/z", IFlags::APPEND)] {
-        let file = std::fs::File::open(dir.path().join(name)).expect("a file");
+        let file = std::fs::File::open(dir.path().join(name)).expect("opened");
         let flags = ioctl_getflags(&file);
         if flags.and_then(|flags| ioctl_setflags(&file, flags | flag)).is_err() {
             return testfs::skip(&testfs::test_name(), "files cannot be protected here");
@@ -321,13 +321,13 @@ fn check_failure(dir: &Path, words: &str, reason: &str) {
     assert!(done.1.contains(reason), "{words}: {}", done.1);
     let made = dir.join("up/s");
     if made.exists() {
-        std::fs::remove_dir_all(made).expect("a copy");
+        std::fs::remove_dir_all(made).expect("removed");
     }
 }
 
 #[test]
 fn a_dry_run_does_not_open_a_fifo() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     build(dir.path());
     for words in ["s/fifo b", "-b s/fifo b", "--remove-destination s/fifo b", "--atomic s/fifo b"] {
         // A dry run that waits for a writer of the fifo continues as soon as there is one.
@@ -350,7 +350,7 @@ fn a_dry_run_does_not_open_a_fifo() {
 
 #[test]
 fn a_dry_run_asks_no_question() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     build(dir.path());
     let output = results(&cp(dir.path(), "--dry-run", "-i a b"));
     assert_eq!(output, ("'a' -> 'b'\n".into(), String::new(), Some(0)));
@@ -358,15 +358,15 @@ fn a_dry_run_asks_no_question() {
 
 #[test]
 fn a_dry_run_walks_a_deep_tree_and_changes_no_mode() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let mut deep = dir.path().join("s");
     for _ in 0..300 {
         deep = deep.join("d");
     }
     create_dir_all(&deep).expect("directories");
-    write(deep.join("f"), "text").expect("a file");
-    write(dir.path().join("s/last"), "text").expect("a file");
-    set_permissions(dir.path().join("s"), PermissionsExt::from_mode(0o500)).expect("a mode");
+    write(deep.join("f"), "text").expect("written");
+    write(dir.path().join("s/last"), "text").expect("written");
+    set_permissions(dir.path().join("s"), PermissionsExt::from_mode(0o500)).expect("mode set");
     let dry = results(&cp(dir.path(), "--dry-run", "-a s t"));
     assert!(!dir.path().join("t").exists());
     let done = results(&cp(dir.path(), "-v", "-a s t"));
@@ -376,7 +376,7 @@ fn a_dry_run_walks_a_deep_tree_and_changes_no_mode() {
 
 #[test]
 fn a_dry_run_with_stats_or_a_receipt_is_refused() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     build(dir.path());
     for option in ["--stats", "--receipt=r"] {
         let output = results(&cp(dir.path(), option, "--dry-run a new"));

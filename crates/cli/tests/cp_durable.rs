@@ -76,17 +76,17 @@ impl Drop for Crashable {
 
 /// A tree with small and large files, links, and `twigs` deep directories.
 fn make_tree(root: &Path, twigs: u64) {
-    create_dir(root).expect("a directory");
+    create_dir(root).expect("created");
     for number in 0..twigs {
         let dir = root.join(format!("d{number}/e"));
-        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::create_dir_all(&dir).expect("created");
         for size in [0, 1, 5000] {
-            write(dir.join(size.to_string()), random_bytes(size, number)).expect("a file");
+            write(dir.join(size.to_string()), random_bytes(size, number)).expect("written");
         }
-        symlink("5000", dir.join("link")).expect("a link");
+        symlink("5000", dir.join("link")).expect("linked");
     }
-    write(root.join("large"), random_bytes(20 << 20, 99)).expect("a file");
-    std::fs::hard_link(root.join("large"), root.join("again")).expect("a link");
+    write(root.join("large"), random_bytes(20 << 20, 99)).expect("written");
+    std::fs::hard_link(root.join("large"), root.join("again")).expect("linked");
 }
 
 /// A file system of its own, in an image on xfs, which can clone it; `None` after a skip that said so.
@@ -112,10 +112,10 @@ fn crash(kind: FsKind, twigs: u64, lines: &[&str]) -> Option<Vec<String>> {
     let (_images, disk) = crashable(kind)?;
     let src = scratch.join("src");
     make_tree(&src, twigs);
-    create_dir(disk.join("old")).expect("a directory");
-    write(disk.join("old/large"), random_bytes(1 << 20, 98)).expect("a file");
+    create_dir(disk.join("old")).expect("created");
+    write(disk.join("old/large"), random_bytes(1 << 20, 98)).expect("written");
     // Only what the copy does is in question.
-    rustix::fs::syncfs(File::open(disk.join("old")).expect("a directory")).expect("synced");
+    rustix::fs::syncfs(File::open(disk.join("old")).expect("opened")).expect("synced");
     for line in lines {
         let mut command = testfs::command(HAULAGE);
         command.arg("cp").args(line.split(' ')).arg(&src).arg(disk.join("old"));
@@ -157,8 +157,8 @@ fn what_is_linked_or_backed_up_is_there_after_a_loss_of_power() {
     for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
         for (line, name) in [("-l a b", "b"), ("-b other a", "a~"), ("-b --atomic other a", "a~")] {
             let Some((_images, disk)) = crashable(kind) else { return };
-            write(disk.join("a"), "content").expect("a file");
-            write(disk.join("other"), "other content").expect("a file");
+            write(disk.join("a"), "content").expect("written");
+            write(disk.join("other"), "other content").expect("written");
             let mut command = testfs::command(HAULAGE);
             command.args(["cp", "--durable"]).args(line.split(' ')).current_dir(&disk.mounted);
             done(&mut command).expect("copied");
@@ -188,9 +188,9 @@ fn lines_with(trace: &str, text: &str) -> Vec<usize> {
 /// Copies to a new name and over an old file in `dir`, with `options`. Hands each trace to `check`, with the
 /// line that gives the name.
 fn each_naming(dir: &Path, options: &[&str], check: impl Fn(&str, usize, &str)) {
-    write(dir.join("a"), "new").expect("a file");
+    write(dir.join("a"), "new").expect("written");
     for dst in ["old", "new"] {
-        write(dir.join("old"), "of another length").expect("a file");
+        write(dir.join("old"), "of another length").expect("written");
         let _ = std::fs::remove_file(dir.join("new"));
         let args = [options, &["a", dst]].concat();
         let Some(output) = strace(dir, &[""; 0], &args) else { return };
@@ -245,14 +245,14 @@ fn data_is_written_before_a_file_gets_its_name() {
 fn a_file_that_cannot_be_synced_under_its_name_is_named_in_message_and_receipt() {
     for kind in [FsKind::Ext4, FsKind::Xfs] {
         let Some(scratch) = fs(kind) else { continue };
-        write(scratch.join("a"), "new").expect("a file");
+        write(scratch.join("a"), "new").expect("written");
         let inject = ["inject=fsync:error=EIO:when=1"];
         let args = ["--durable", "--atomic", "--receipt=r", "a", "b"];
         let Some(output) = with_faults(scratch.path(), &inject, &args) else { return };
         let all = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(all, "cp: error syncing 'b': Input/output error\n", "{kind}");
         assert_eq!(output.status.code(), Some(1), "{kind}");
-        assert_eq!(read(scratch.join("b")).expect("the copy"), b"new", "{kind}");
+        assert_eq!(read(scratch.join("b")).expect("read"), b"new", "{kind}");
         let receipt = std::fs::read_to_string(scratch.join("r")).expect("a receipt");
         assert!(receipt.contains("error syncing"), "{kind}: {receipt}");
     }
@@ -260,13 +260,13 @@ fn a_file_that_cannot_be_synced_under_its_name_is_named_in_message_and_receipt()
 
 #[test]
 fn what_cannot_be_synced_is_named() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let words = |name: &str| format!("cp: error syncing '{name}': Input/output error\n");
-    create_dir(dir.path().join("s")).expect("a directory");
+    create_dir(dir.path().join("s")).expect("created");
     for name in ["a", "s/1", "s/2"] {
-        write(dir.path().join(name), "new").expect("a file");
+        write(dir.path().join(name), "new").expect("written");
     }
-    write(dir.path().join("old"), "old").expect("a file");
+    write(dir.path().join("old"), "old").expect("written");
     for (args, number, said) in [
         (&["--durable", "a", "b"][..], 1, words("b")),
         // The third is that of the directory, which was open for search only.
@@ -290,8 +290,8 @@ fn a_file_that_cannot_be_written_does_not_get_its_name() {
         (FsKind::Btrfs, "fsync"),
     ] {
         let Some(scratch) = fs(kind) else { continue };
-        write(scratch.join("a"), "new").expect("a file");
-        write(scratch.join("old"), "old").expect("a file");
+        write(scratch.join("a"), "new").expect("written");
+        write(scratch.join("old"), "old").expect("written");
         let inject = format!("inject={call}:error=EIO:when=1");
         for (option, dst) in [("--durable", "old"), ("--durable", "new"), ("--no-clobber", "new")] {
             let args = [option, "--atomic", "a", dst];
@@ -309,10 +309,10 @@ fn a_file_that_cannot_be_written_does_not_get_its_name() {
 /// Several workers sync what they have written when it has become many, and at the end.
 #[test]
 fn what_cannot_be_synced_is_named_in_the_order_of_the_operands() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let names: Vec<String> = (0..400).map(|number| format!("f{number}")).collect();
     for name in &names {
-        write(dir.path().join(name), "new").expect("a file");
+        write(dir.path().join(name), "new").expect("written");
     }
     let mut args = vec!["--durable", "--stats", "--jobs=4", "-t", "t"];
     args.extend(names.iter().map(String::as_str));
@@ -323,7 +323,7 @@ fn what_cannot_be_synced_is_named_in_the_order_of_the_operands() {
         &["inject=syncfs:error=EIO", "inject=fsync:error=EIO"],
     ] {
         let _ = std::fs::remove_dir_all(dir.path().join("t"));
-        create_dir(dir.path().join("t")).expect("a directory");
+        create_dir(dir.path().join("t")).expect("created");
         let Some(output) = with_faults(dir.path(), inject, &args) else { return };
         check_names(&output, &names);
     }
@@ -350,7 +350,7 @@ fn a_file_whose_writeback_failed_is_named() {
         return skip(&test_name(), "to mount an image needs root");
     }
     let small = scratch.join("small");
-    create_dir(&small).expect("a directory");
+    create_dir(&small).expect("created");
     let size = ["-t", "tmpfs", "-o", "size=60m", "tmpfs"];
     done(Command::new("mount").args(size).arg(&small)).expect("mounted");
     let unmount = UnmountOnDrop(small.clone());
@@ -359,9 +359,9 @@ fn a_file_whose_writeback_failed_is_named() {
         Err(why) => return skip(&test_name(), &why),
     };
     let src = scratch.join("src");
-    create_dir(&src).expect("a directory");
+    create_dir(&src).expect("created");
     for number in 0..120 {
-        write(src.join(format!("f{number}")), random_bytes(1 << 20, number)).expect("a file");
+        write(src.join(format!("f{number}")), random_bytes(1 << 20, number)).expect("written");
     }
     let mut command = testfs::command(HAULAGE);
     let output = command.args(["cp", "-r", "--durable"]).arg(&src).arg(disk.join("t")).output();
@@ -390,14 +390,14 @@ fn a_file_whose_blocks_cannot_be_allocated_is_named() {
     }
     for (files, bytes) in [(200, 20_000), (1, 2 << 20)] {
         let dir = scratch.join(files.to_string());
-        create_dir(&dir).expect("a directory");
+        create_dir(&dir).expect("created");
         // One group of blocks, so that there is no other one to go on with.
         let made = Crashable::made_with(FsKind::Ext4, 100 << 20, &["-b", "4096"], &dir);
         let disk = match made {
             Ok(disk) => disk,
             Err(why) => return skip(&test_name(), &why),
         };
-        create_dir(disk.join("t")).expect("a directory");
+        create_dir(disk.join("t")).expect("created");
         done(Command::new("umount").arg(&disk.mounted)).expect("unmounted");
         if let Err(why) = damage_block_bitmaps(&disk.image) {
             return skip(&test_name(), &why);
@@ -406,9 +406,9 @@ fn a_file_whose_blocks_cannot_be_allocated_is_named() {
         done(Command::new("mount").args(options).args([&disk.image, &disk.mounted]))
             .expect("mounted");
         let src = dir.join("src");
-        create_dir(&src).expect("a directory");
+        create_dir(&src).expect("created");
         for number in 0..files {
-            write(src.join(format!("f{number}")), random_bytes(bytes, number)).expect("a file");
+            write(src.join(format!("f{number}")), random_bytes(bytes, number)).expect("written");
         }
         let mut command = testfs::command(HAULAGE);
         let output =

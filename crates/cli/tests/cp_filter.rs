@@ -43,22 +43,22 @@ fn make(dir: &Path, names: &[&str]) {
     for name in names {
         let path = dir.join(name);
         if name.ends_with('/') {
-            create_dir_all(path).expect("a directory");
+            create_dir_all(path).expect("created");
         } else {
-            create_dir_all(path.parent().expect("a parent")).expect("a directory");
-            write(path, name).expect("a file");
+            create_dir_all(path.parent().expect("a parent")).expect("created");
+            write(path, name).expect("written");
         }
     }
 }
 
 /// Copies `src` with these options and expects these paths, parted by blanks.
 fn check(options: &[&str], due: &str) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make(dir.path(), &["src/a.c", "src/a.o", "src/lib/b.c", "src/lib/b.o", "src/lib/deep/c.o"]);
     make(dir.path(), &["src/build/lib/x", "src/empty/"]);
-    write(dir.path().join("ignore"), "# of a build\n*.o\n!b.o\n/build/\n").expect("a file");
-    write(dir.path().join("later"), "!a.o\n").expect("a file");
-    symlink("lib", dir.path().join("src/link")).expect("a link");
+    write(dir.path().join("ignore"), "# of a build\n*.o\n!b.o\n/build/\n").expect("written");
+    write(dir.path().join("later"), "!a.o\n").expect("written");
+    symlink("lib", dir.path().join("src/link")).expect("linked");
     let output = cp(dir.path(), &[&["-r"], options, &["src", "copy"]].concat());
     assert_eq!(text(&output.stderr), "", "{options:?}");
     assert!(output.status.success(), "{options:?}");
@@ -99,7 +99,7 @@ fn what_is_left_out_is_neither_made_nor_entered() {
 
 #[test]
 fn what_was_named_is_copied() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make(dir.path(), &["d/a", "d/d/a", "a", "to/"]);
     let output = cp(dir.path(), &["-r", "--debug", "--exclude=d", "--exclude=a", "d", "a", "to"]);
     assert!(output.status.success());
@@ -113,7 +113,7 @@ fn what_was_named_is_copied() {
 
 #[test]
 fn globs_that_are_none_are_named() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make(dir.path(), &["a"]);
     let hint = "Try 'cp --help' for more information.\n";
     for (option, due) in [
@@ -136,11 +136,11 @@ fn globs_that_are_none_are_named() {
 
 #[test]
 fn names_and_patterns_need_be_no_text() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("src");
     make(dir.path(), &["src/"]);
     for name in [&b"\xff1"[..], b"\xff2", b"\xfe1", "é".as_bytes()] {
-        write(src.join(OsStr::from_bytes(name)), "").expect("a file");
+        write(src.join(OsStr::from_bytes(name)), "").expect("written");
     }
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.args(["cp", "-r", "--exclude"]).arg(OsStr::from_bytes(b"\xff?"));
@@ -192,18 +192,18 @@ proptest! {
             skip(&test_name(), "there is no git here");
             return Ok(());
         };
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         for file in &files {
             let path = dir.path().join("src").join(file);
             // Where another file is in the way this one is left away.
             if create_dir_all(path.parent().expect("a parent")).is_ok() && !path.is_dir() {
-                write(path, "").expect("a file");
+                write(path, "").expect("written");
             }
         }
         // The later of two files has the last word.
         let (before, after) = patterns.split_at(first.min(patterns.len()));
-        write(dir.path().join("patterns"), before.join("\n")).expect("a file");
-        write(dir.path().join("later"), after.join("\n")).expect("a file");
+        write(dir.path().join("patterns"), before.join("\n")).expect("written");
+        write(dir.path().join("later"), after.join("\n")).expect("written");
         let ignore = ["--ignore-file=patterns", "--ignore-file=later"];
         let output = cp(dir.path(), &["-r", ignore[0], ignore[1], "src", "copy"]);
         prop_assert!(output.status.success(), "{:?}: {}", patterns, text(&output.stderr));

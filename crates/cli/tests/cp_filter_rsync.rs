@@ -41,15 +41,15 @@ fn plant(src: &Path) {
         );
     }
     for dir in &dirs {
-        create_dir_all(dir).expect("a directory");
+        create_dir_all(dir).expect("created");
         for name in ["x", "ax", "b1", "x.c", "{o,c}", "x.{o,c}"] {
-            write(dir.join(name), name).expect("a file");
+            write(dir.join(name), name).expect("written");
         }
         // In the lowest directories names of directories are those of files and links.
         if depth(src, dir) == 3 {
-            write(dir.join("a"), "a").expect("a file");
-            symlink("x", dir.join("b")).expect("a link");
-            symlink("..", dir.join("ab")).expect("a link");
+            write(dir.join("a"), "a").expect("written");
+            symlink("x", dir.join("b")).expect("linked");
+            symlink("..", dir.join("ab")).expect("linked");
         }
     }
 }

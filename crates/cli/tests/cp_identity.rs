@@ -35,8 +35,8 @@ fn make_linked(dir: &Path) {
     std::fs::create_dir_all(dir.join("sub")).expect("directories");
     for (content, names) in [("one", ["a", "sub/b"]), ("three", ["c", "d"])] {
         let [first, second] = names.map(|name| dir.join(name));
-        std::fs::write(&first, content).expect("a file");
-        std::fs::hard_link(&first, &second).expect("a link");
+        std::fs::write(&first, content).expect("written");
+        std::fs::hard_link(&first, &second).expect("linked");
     }
 }
 
@@ -64,7 +64,7 @@ fn check_linked(what: &str, dir: &Path) {
 
 #[test]
 fn hard_links_are_kept_where_each_name_has_its_own_number() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
     make_linked(&src);
     for (program, args) in BY_NAME {
@@ -92,7 +92,7 @@ fn hard_links_are_kept_where_each_name_has_its_own_number() {
 /// A copy that gets its name when it is complete has another number by then. It is linked, or it counts as a loss.
 #[test]
 fn a_hard_link_that_is_not_kept_is_in_the_receipt() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
     make_linked(&src);
     for (program, args) in BY_NAME {
@@ -115,7 +115,7 @@ fn a_hard_link_that_is_not_kept_is_in_the_receipt() {
 
 #[test]
 fn a_file_is_copied_where_it_cannot_be_linked() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
     make_linked(&src);
     for options in [&["-a"][..], &["-a", "--remove-destination"], &["-a", "--jobs=1"]] {
@@ -142,7 +142,7 @@ fn lying(lies: Lies) -> Option<FuseFs> {
 
 #[test]
 fn numbers_that_change_at_each_look_lose_no_file() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
     make_linked(&src);
     for options in [&["-a"][..], &["-r"], &["-a", "--remove-destination"], &["-a", "--atomic"]] {
@@ -169,7 +169,7 @@ fn one_number_for_all_files_makes_no_file_a_link_to_another() {
     let lies = || Lies { one_inode: true, ..Lies::default() };
     for options in [&["-a"][..], &["-a", "--jobs=1"], &["-a", "--atomic"]] {
         let Some(served) = lying(lies()) else { return };
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let copy = home.path().join("copy");
         let output = cp(&[options, &["-T"]].concat(), &[&served.path().join("src"), &copy]);
         assert!(output.status.success(), "{options:?}: {}", stderr(&output));
@@ -178,7 +178,7 @@ fn one_number_for_all_files_makes_no_file_a_link_to_another() {
         served.lie(Lies::default());
         std::fs::create_dir_all(dst.join("sub")).expect("directories");
         for name in ["a", "sub/b", "c", "d"] {
-            std::fs::write(dst.join(name), "old").expect("a file");
+            std::fs::write(dst.join(name), "old").expect("written");
         }
         served.lie(lies());
         let output = cp(&[options, &["-T"]].concat(), &[&copy, &dst]);
@@ -220,9 +220,9 @@ fn a_source_is_not_replaced_by_its_own_copy_under_another_spelling() {
         for (has_link, spelled) in [(false, false), (false, true), (true, false), (true, true)] {
             let Some(served) = ignoring_case(spelled) else { return };
             let at = |name: &str| served.path().join(name);
-            std::fs::write(at("a"), "content").expect("a file");
+            std::fs::write(at("a"), "content").expect("written");
             if has_link {
-                std::fs::hard_link(at("a"), at("link")).expect("a link");
+                std::fs::hard_link(at("a"), at("link")).expect("linked");
             }
             let args: Vec<&str> = options.split_whitespace().collect();
             let output = cp(&args, &[&at("a"), &at("A")]);
@@ -244,12 +244,12 @@ fn a_source_is_not_replaced_by_its_own_copy_under_another_spelling() {
 fn a_hard_link_in_a_directory_that_ignores_case_is_replaced() {
     let Some(served) = ignoring_case(false) else { return };
     let at = |name: &str| served.path().join(name);
-    std::fs::write(at("a"), "content").expect("a file");
+    std::fs::write(at("a"), "content").expect("written");
     for option in ["--remove-destination", "-b"] {
-        std::fs::hard_link(at("a"), at("other")).expect("a link");
+        std::fs::hard_link(at("a"), at("other")).expect("linked");
         let output = cp(&[option], &[&at("a"), &at("other")]);
         assert!(output.status.success(), "{option}: {}", stderr(&output));
-        std::fs::remove_file(at("other")).expect("the copy");
+        std::fs::remove_file(at("other")).expect("removed");
     }
 }
 
@@ -258,8 +258,8 @@ fn a_backup_does_not_take_the_name_of_the_source_in_another_spelling() {
     for spelled in [false, true] {
         let Some(served) = ignoring_case(spelled) else { return };
         let at = |name: &str| served.path().join(name);
-        std::fs::write(at("a.BAK"), "source").expect("a file");
-        std::fs::write(at("a"), "old").expect("a file");
+        std::fs::write(at("a.BAK"), "source").expect("written");
+        std::fs::write(at("a"), "old").expect("written");
         let output = cp(&["-b", "--suffix=.bak"], &[&at("a.BAK"), &at("a")]);
         assert_eq!(output.status.code(), Some(1), "{spelled}");
         assert!(stderr(&output).contains("might destroy source"), "{}", stderr(&output));
@@ -272,8 +272,8 @@ fn a_directory_is_not_copied_onto_itself_under_another_spelling() {
     for spelled in [false, true] {
         let Some(served) = ignoring_case(spelled) else { return };
         let at = |name: &str| served.path().join(name);
-        std::fs::create_dir(at("Dir")).expect("a directory");
-        std::fs::write(at("Dir/x"), "content").expect("a file");
+        std::fs::create_dir(at("Dir")).expect("created");
+        std::fs::write(at("Dir/x"), "content").expect("written");
         let output = cp(&["-rT"], &[&at("Dir"), &at("dir")]);
         assert_eq!(output.status.code(), Some(1), "{spelled}");
         assert!(stderr(&output).contains("are the same file"), "{}", stderr(&output));
@@ -289,7 +289,7 @@ fn a_source_is_not_replaced_through_another_spelling_of_its_directory() {
         let at = |name: &str| served.path().join(name);
         for dir in ["Dir/sub", "other/sub"] {
             std::fs::create_dir_all(at(dir)).expect("directories");
-            std::fs::write(at(dir).join("x"), "content").expect("a file");
+            std::fs::write(at(dir).join("x"), "content").expect("written");
         }
         let args: Vec<&str> = ["-rT"].into_iter().chain(options.split_whitespace()).collect();
         for (src, dst) in
@@ -312,14 +312,14 @@ fn a_source_is_not_replaced_through_another_spelling_of_its_directory() {
 /// Two sources with one destination: the second is refused, whatever the options, and the first stays.
 #[test]
 fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     for dir in ["tree/Dir", "tree/dir", "dots/7", "dots/7."] {
         std::fs::create_dir_all(at(dir)).expect("directories");
     }
     let names = ["File", "file", "File.", "tree/Name", "tree/name", "tree/Dir/x", "tree/dir/x"];
     for name in names.into_iter().chain(["dots/Name.", "dots/Name", "dots/7/x", "dots/7./x"]) {
-        std::fs::write(at(name), name).expect("a file");
+        std::fs::write(at(name), name).expect("written");
     }
     for options in ["", "-a", "-au", "--atomic", "-a --resume", "-a --remove-destination", "-ab"] {
         // Of each the first is the one that its directory lists first.
@@ -336,7 +336,7 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
                 if exists {
                     for name in ["FILE", "NAME"] {
                         let old = served.path().join(name);
-                        std::fs::write(&old, "old").expect("a file");
+                        std::fs::write(&old, "old").expect("written");
                         let old = std::fs::File::options().write(true).open(old);
                         old.and_then(|old| old.set_modified(UNIX_EPOCH)).expect("an old time");
                     }
@@ -376,10 +376,10 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
 /// where they are not.
 #[test]
 fn the_same_name_twice_is_not_another_spelling() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     for (dir, name) in [("one", "Name"), ("two", "Name"), ("two", "other")] {
-        std::fs::create_dir_all(home.path().join(dir)).expect("a directory");
-        std::fs::write(home.path().join(dir).join(name), dir).expect("a file");
+        std::fs::create_dir_all(home.path().join(dir)).expect("created");
+        std::fs::write(home.path().join(dir).join(name), dir).expect("written");
     }
     for ignores_case in [false, true] {
         let Some(served) = FuseFs::mount(Costs { ignores_case, ..Costs::default() }) else {
@@ -399,18 +399,18 @@ fn a_hard_link_of_the_source_with_another_number_is_not_written_to() {
     for (program, args) in BY_NAME {
         let Some(served) = ServedFs::mount(program, arguments(args)) else { continue };
         let at = |name: &str| served.path().join(name);
-        std::fs::write(at("a"), &content).expect("a file");
-        std::fs::hard_link(at("a"), at("b")).expect("a link");
+        std::fs::write(at("a"), &content).expect("written");
+        std::fs::hard_link(at("a"), at("b")).expect("linked");
         for (number, option) in
             ["--preserve=mode", "-f", "-p", "--sparse=always"].iter().enumerate()
         {
             // The kernel may still have the length of the other name from before.
             let content = &content[number..];
-            std::fs::write(at("a"), content).expect("a file");
+            std::fs::write(at("a"), content).expect("written");
             let output = cp(&[*option], &[&at("a"), &at("b")]);
             let said = stderr(&output);
             assert!(said.contains("are the same file"), "{program} {option}: {said}");
-            assert!(std::fs::read(at("a")).expect("the source") == content, "{program} {option}");
+            assert!(std::fs::read(at("a")).expect("read") == content, "{program} {option}");
         }
         // A copy of the same length and time is another file.
         for option in ["-p", "-f"] {

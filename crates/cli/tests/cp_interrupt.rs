@@ -65,13 +65,13 @@ impl Lines {
 
 #[test]
 fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_summary() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("src");
     std::fs::create_dir(&src).expect("a source");
     // All hole, written as data: long to copy and quick to make.
-    let big = std::fs::File::create(src.join("big")).expect("a file");
-    big.set_len(8 << 30).expect("a length");
-    std::fs::set_permissions(&src, PermissionsExt::from_mode(0o555)).expect("a mode");
+    let big = std::fs::File::create(src.join("big")).expect("created");
+    big.set_len(8 << 30).expect("length set");
+    std::fs::set_permissions(&src, PermissionsExt::from_mode(0o555)).expect("mode set");
     let options = ["-a", "--sparse=never", "--limit-rate=200M", "--receipt=r", "--stats"];
     let child = cp(dir.path(), &[&options[..], &["src", "dst"]].concat());
     let dst_big = dir.path().join("dst/big");
@@ -88,13 +88,13 @@ fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_s
     assert_eq!((&entry["method"], &entry["data_bytes"]), (&"failed".into(), &copied.into()));
     let summary = lines.last().expect("a summary");
     assert_eq!((&summary["signal"], &summary["complete"]), (&"SIGTERM".into(), &false.into()));
-    let mode = std::fs::metadata(dir.path().join("dst")).expect("a directory").permissions().mode();
+    let mode = std::fs::metadata(dir.path().join("dst")).expect("looked at").permissions().mode();
     assert_eq!(mode & 0o7777, 0o555);
 }
 
 #[test]
 fn a_read_that_never_returns_is_not_waited_for() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("fifo"), 0o600.into()).expect("a fifo");
     // With both ends open here, the copy's read waits for ever.
     let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
@@ -136,8 +136,8 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let faults = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
     let content = testfs::random_bytes(1 << 20, 1);
     let faulty = FuseFs::with_source(content, faults)?;
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(dir.path().join("dst")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::create_dir(dir.path().join("dst")).expect("created");
     let src = faulty.source();
     // Bytes are counted when a call has returned, and sendfile moves all of them in one call.
     let words = ["-r", "--engine=read_write:256K", src.to_str().expect("a plain name"), "dst"];
@@ -161,7 +161,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
 /// GNU cp dies of it, and so did this.
 #[test]
 fn the_status_signal_ends_nothing() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("fifo"), 0o600.into()).expect("a fifo");
     let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
     let mut held = held.expect("both ends");
@@ -186,9 +186,9 @@ fn the_status_signal_ends_nothing() {
 
 #[test]
 fn an_ignored_signal_stays_ignored() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let big = std::fs::File::create(dir.path().join("big")).expect("a file");
-    big.set_len(256 << 20).expect("a length");
+    let dir = tempfile::tempdir().expect("created");
+    let big = std::fs::File::create(dir.path().join("big")).expect("created");
+    big.set_len(256 << 20).expect("length set");
     let program = env!("CARGO_BIN_EXE_haulage");
     let script = format!("trap '' HUP; exec {program} cp --sparse=never big copy");
     let child = testfs::command("sh")
@@ -200,15 +200,15 @@ fn an_ignored_signal_stays_ignored() {
     let copy = dir.path().join("copy");
     let (status, words) = interrupt(child, Signal::HUP, || copy.exists());
     assert!(status.success(), "{status}: {words}");
-    assert_eq!(std::fs::metadata(copy).expect("a copy").len(), 256 << 20);
+    assert_eq!(std::fs::metadata(copy).expect("looked at").len(), 256 << 20);
 }
 
 #[test]
 fn the_status_signal_does_not_end_a_copy_that_is_starting() {
     use std::io::{Read, Write};
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::write(dir.path().join("a"), "new").expect("a file");
-    std::fs::write(dir.path().join("b"), "old").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::write(dir.path().join("a"), "new").expect("written");
+    std::fs::write(dir.path().join("b"), "old").expect("written");
     let mut child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(["cp", "-i", "a", "b"])
         .current_dir(dir.path())
@@ -223,14 +223,14 @@ fn the_status_signal_does_not_end_a_copy_that_is_starting() {
     child.stdin.take().expect("piped").write_all(b"y\n").expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(std::fs::read(dir.path().join("b")).expect("the copy"), b"new");
+    assert_eq!(std::fs::read(dir.path().join("b")).expect("read"), b"new");
 }
 
 /// Such a file is copied in no time otherwise, and nobody waits for signals then.
 #[test]
 fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::write(dir.path().join("a"), [b'x'; 200_000]).expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::write(dir.path().join("a"), [b'x'; 200_000]).expect("written");
     let mut child = cp(dir.path(), &["--limit-rate=10K", "--reflink=never", "a", "b"]);
     let written = Lines::of(&mut child);
     let copy = dir.path().join("b");
@@ -250,7 +250,7 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
 /// The rate in the status line is that of the time in which the copy was not stopped.
 #[test]
 fn the_status_line_knows_nothing_of_a_stop() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     std::fs::write(dir.path().join("a"), testfs::random_bytes(16 << 20, 1)).expect("written");
     let begun = Instant::now();
     let mut child = cp(dir.path(), &["--limit-rate=1M", "--engine=read_write:64K", "a", "b"]);
@@ -292,15 +292,15 @@ fn the_status_line_knows_nothing_of_a_stop() {
 #[test]
 fn many_files_in_order_can_be_asked_for_like_a_long_one() {
     const FILES: usize = 80;
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let name = |number: usize| format!("f{number}");
-    std::fs::write(dir.path().join(name(0)), vec![7; 4 << 20]).expect("a file");
+    std::fs::write(dir.path().join(name(0)), vec![7; 4 << 20]).expect("written");
     for number in 1..FILES {
         std::fs::hard_link(dir.path().join(name(0)), dir.path().join(name(number)))
-            .expect("a link");
+            .expect("linked");
     }
     let dst = dir.path().join("dst");
-    std::fs::create_dir(&dst).expect("a directory");
+    std::fs::create_dir(&dst).expect("created");
     let copied = || testfs::names_in(&dst).len();
     let begin = || {
         testfs::command(env!("CARGO_BIN_EXE_haulage"))
@@ -329,7 +329,7 @@ fn many_files_in_order_can_be_asked_for_like_a_long_one() {
             return;
         }
         std::fs::remove_dir_all(&dst).expect("removed");
-        std::fs::create_dir(&dst).expect("a directory");
+        std::fs::create_dir(&dst).expect("created");
     }
     panic!("the signal never came before the last quarter of the files");
 }

@@ -74,7 +74,7 @@ fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
     ] {
         let content = random_bytes(LEN, 7);
         let Some(faulty) = FuseFs::with_source(content.clone(), faults) else { return };
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         for args in OPTIONS {
             let dst = dir.path().join("copy");
             let output = cp(args, &faulty.source(), &dst);
@@ -110,10 +110,10 @@ fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
             Due::Error("Disk quota exceeded"),
         ),
     ] {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let src = dir.path().join("original");
         let content = random_bytes(LEN, 8);
-        std::fs::write(&src, &content).expect("a file");
+        std::fs::write(&src, &content).expect("written");
         for args in OPTIONS {
             let Some(faulty) = FuseFs::with_source(Vec::new(), faults.clone()) else { return };
             let dst = faulty.path().join("made");
@@ -127,9 +127,9 @@ fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
 /// The faulty file system does not support extended attributes, like some older ones.
 #[test]
 fn unsupported_attributes_are_reported_once() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("original");
-    std::fs::write(&src, "text").expect("a file");
+    std::fs::write(&src, "text").expect("written");
     for name in ["user.a", "user.b"] {
         if let Err(errno) = rustix::fs::setxattr(&src, name, b"v", rustix::fs::XattrFlags::empty())
         {
@@ -151,6 +151,6 @@ fn unsupported_attributes_are_reported_once() {
             format!("cp: setting attributes for '{}': Operation not supported\n", dst.display());
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(said, if is_reported { line } else { String::new() }, "{args:?}");
-        assert_eq!(std::fs::read(&dst).expect("a copy"), b"text", "{args:?}");
+        assert_eq!(std::fs::read(&dst).expect("read"), b"text", "{args:?}");
     }
 }

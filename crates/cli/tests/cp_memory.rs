@@ -35,16 +35,16 @@ fn little_memory_is_enough_and_none_is_no_abort() {
     // A disk would take a minute to make and remove all that.
     let Some(scratch) = testfs::fs(FsKind::Tmpfs) else { return };
     let dir = scratch.path();
-    write(dir.join("f"), "").expect("a file");
+    write(dir.join("f"), "").expect("written");
     for name in ["s", "s/files", "s/directories", "s/again"] {
-        create_dir(dir.join(name)).expect("a directory");
+        create_dir(dir.join(name)).expect("created");
     }
     for number in 0..NAMES {
         let name = format!("a name of 31 characters {number:07}");
-        write(dir.join("s/files").join(&name), "").expect("a file");
-        create_dir(dir.join("s/directories").join(&name)).expect("a directory");
+        write(dir.join("s/files").join(&name), "").expect("written");
+        create_dir(dir.join("s/directories").join(&name)).expect("created");
         std::fs::hard_link(dir.join("s/files").join(&name), dir.join("s/again").join(&name))
-            .expect("a link");
+            .expect("linked");
     }
     let Some(needed) = needed_kib(dir) else { return };
     for (more_kib, enough) in [(0, false), (512, false), (4 << 10, true), (20 << 10, true)] {

@@ -13,21 +13,21 @@ const FILES: usize = 200;
 /// Files, and a target in which some names lead back to them.
 fn make(dir: &Path) {
     for name in ["x", "t", "t/old"] {
-        create_dir(dir.join(name)).expect("a directory");
+        create_dir(dir.join(name)).expect("created");
     }
     for number in 0..FILES {
-        write(dir.join(format!("f{number}")), random_bytes(number * 7, 1)).expect("a file");
+        write(dir.join(format!("f{number}")), random_bytes(number * 7, 1)).expect("written");
     }
     for name in ["x/f60", "x/other", "x/F61"] {
-        write(dir.join(name), name).expect("a file");
+        write(dir.join(name), name).expect("written");
     }
-    hard_link(dir.join("f120"), dir.join("x/again")).expect("a link");
+    hard_link(dir.join("f120"), dir.join("x/again")).expect("linked");
     // What goes to these names is written to files that are operands as well.
-    symlink("../f130", dir.join("t/f70")).expect("a link");
-    hard_link(dir.join("f140"), dir.join("t/f80")).expect("a link");
+    symlink("../f130", dir.join("t/f70")).expect("linked");
+    hard_link(dir.join("f140"), dir.join("t/f80")).expect("linked");
     // A source that the operand before it makes, and one that never is.
-    symlink("t/f90", dir.join("late")).expect("a link");
-    symlink("nowhere", dir.join("never")).expect("a link");
+    symlink("t/f90", dir.join("late")).expect("linked");
+    symlink("nowhere", dir.join("never")).expect("linked");
 }
 
 fn operands() -> Vec<String> {
@@ -60,7 +60,7 @@ fn run(program: &str, before: &[&str], options: &[&str], dir: &Path) -> (Output,
 #[test]
 fn many_operands_are_copied_as_gnu_copies_them() {
     for options in [&[][..], &["-p"], &["-a"], &["-L", "--preserve=links"], &["-u"], &["-f"]] {
-        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("created"));
         let (gnu, theirs) = run("/bin/cp", &[], options, dirs[0].path());
         let refused =
             String::from_utf8_lossy(&gnu.stderr).contains("will not overwrite just-created");
@@ -81,11 +81,11 @@ fn many_operands_are_copied_as_gnu_copies_them() {
 
 #[test]
 fn failures_during_the_copy_are_reported_in_operand_order() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make(dir.path());
     // So long that a thread which met a short one first would speak up before its turn.
-    write(dir.path().join("f0"), random_bytes(3 << 20, 1)).expect("a file");
-    create_dir(dir.path().join("new")).expect("a directory");
+    write(dir.path().join("f0"), random_bytes(3 << 20, 1)).expect("written");
+    create_dir(dir.path().join("new")).expect("created");
     // Nobody may write more than 512 bytes to a file.
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" cp --jobs=8 \"$@\" new";
     let output = testfs::command("/bin/sh")

@@ -69,15 +69,15 @@ fn check(from: &Path, to: &Path, lengths: &[usize]) {
             kernel: None,
             lines,
         };
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let mut profile = Profile::default();
         profile.enter(&Machine::this(), pair.clone());
         profile.write(&dir.path().join("profile.toml")).expect("written");
         (dir, Predictor::between(&found, &[pair]))
     });
     for &bytes in lengths {
-        write(from.join("src"), random_bytes(bytes, 1)).expect("a file");
-        let file = File::open(from.join("src")).expect("a file");
+        write(from.join("src"), random_bytes(bytes, 1)).expect("written");
+        let file = File::open(from.join("src")).expect("opened");
         file.sync_all().expect("synced");
         let bytes = bytes as u64;
         // The lines are of shorter files: the longest is copied by the rule.

@@ -8,8 +8,8 @@ use testfs::{skip, test_name};
 
 /// A directory with a file `a` in it.
 fn directory() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::write(dir.path().join("a"), "text").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::write(dir.path().join("a"), "text").expect("written");
     dir
 }
 
@@ -43,7 +43,7 @@ fn called_by_a_path_it_repeats_that_path_where_gnu_cp_does() {
     }
     let dir = directory();
     let called = dir.path().join("cp");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_haulage"), &called).expect("a link");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_haulage"), &called).expect("linked");
     // Only what the C library says of an option begins with all of the name, since 9.10.
     for (args, in_full) in [
         (&[][..], false),
@@ -103,7 +103,7 @@ fn output_that_cannot_be_written_is_a_failure() {
             assert!(said.starts_with("cp: write error: "), "{words} {streams}: {said}");
         }
         if words.ends_with("a b") {
-            let copied = std::fs::read(dir.path().join("b")).expect("a copy");
+            let copied = std::fs::read(dir.path().join("b")).expect("read");
             assert_eq!(copied, b"text", "{words} {streams}");
         }
     }
@@ -120,7 +120,7 @@ fn a_pipe_without_a_reader_ends_it_by_sigpipe_unless_that_is_ignored() {
         ("", "a b", Some(0), ""),
     ] {
         let dir = directory();
-        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let (reader, writer) = std::io::pipe().expect("created");
         drop(reader);
         let script = format!("{trap} exec \"$0\" cp {words}");
         let mut command = Command::new("/bin/sh");
@@ -130,7 +130,7 @@ fn a_pipe_without_a_reader_ends_it_by_sigpipe_unless_that_is_ignored() {
         assert_eq!(output.status.code(), status, "{trap} {words}");
         assert_eq!(output.status.signal(), status.is_none().then_some(13), "{trap} {words}");
         if words.ends_with("a b") {
-            let copied = std::fs::read(dir.path().join("b")).expect("a copy");
+            let copied = std::fs::read(dir.path().join("b")).expect("read");
             assert_eq!(copied, b"text", "{trap} {words}");
         }
     }
@@ -155,15 +155,15 @@ fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds()
         "--parents --preserve=ownership",
         "--parents --no-preserve=mode",
     ] {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
         for name in ["s/d/e", "t"] {
-            std::fs::create_dir_all(at(name)).expect("a directory");
+            std::fs::create_dir_all(at(name)).expect("created");
         }
-        std::fs::write(at("s/d/e/f"), "text").expect("a file");
+        std::fs::write(at("s/d/e/f"), "text").expect("written");
         for name in ["s", "s/d", "s/d/e"] {
             let open = std::fs::Permissions::from_mode(0o777);
-            std::fs::set_permissions(at(name), open).expect("a mode");
+            std::fs::set_permissions(at(name), open).expect("mode set");
         }
         let set = rustix::fs::setxattr(
             at("t"),
@@ -181,7 +181,7 @@ fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds()
         let output = run(&mut command, dir.path());
         assert!(output.status.success(), "{options}: {}", text(&output.stderr));
         for name in ["t/s", "t/s/d", "t/s/d/e"] {
-            let mode = std::fs::metadata(at(name)).expect("the copy").permissions().mode();
+            let mode = std::fs::metadata(at(name)).expect("looked at").permissions().mode();
             assert_eq!(mode & 0o7777, 0o750, "{options}: {name} {mode:o}");
         }
     }

@@ -26,7 +26,7 @@ fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, Stri
     let words = [&["--reflink=never", "--receipt=receipt"], options, &[src, "copy"]].concat();
     let output = cp(dir, profile, &words);
     assert!(output.status.success(), "{words:?}: {}", stderr(&output));
-    assert!(read(dir.join(src)).expect("a source") == read(dir.join("copy")).expect("a copy"));
+    assert!(read(dir.join(src)).expect("a source") == read(dir.join("copy")).expect("read"));
     remove_file(dir.join("copy")).expect("removed");
     (json_lines(&dir.join("receipt")).swap_remove(0), stderr(&output))
 }
@@ -61,7 +61,7 @@ fn is_by_rule(entry: &Value) -> bool {
 fn a_line_is_used_wherever_it_fits() {
     each_fs(|kind, dir| {
         let profile = profile_in(dir, &["variant = \"splice:1M\""]);
-        write(dir.join("a"), random_bytes(100_000, 1)).expect("a file");
+        write(dir.join("a"), random_bytes(100_000, 1)).expect("written");
         let (entry, words) = copy(dir, &profile, &[], "a");
         assert_eq!(way(&entry), ["profile", "splice:1M", "splice:1M"], "{kind}");
         let line = entry["chosen"]["line"].as_str().expect("a line");
@@ -84,8 +84,8 @@ fn a_line_is_used_wherever_it_fits() {
 fn a_line_applies_to_its_file_systems_only() {
     each_pair(|src, dst| {
         let files = [(src, "a"), (dst, "b")].map(|(scratch, name)| {
-            write(scratch.join(name), random_bytes(10_000, 1)).expect("a file");
-            File::open(scratch.join(name)).expect("a file")
+            write(scratch.join(name), random_bytes(10_000, 1)).expect("written");
+            File::open(scratch.join(name)).expect("opened")
         });
         let there = FileSystems::of(files[0].as_fd(), files[1].as_fd());
         let back = FileSystems::of(files[1].as_fd(), files[0].as_fd());
@@ -142,8 +142,8 @@ fn a_length_belongs_to_its_class_up_to_the_last_byte() {
         for bytes in [1, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20] {
             for bytes in [bytes, bytes + 1] {
                 // A length needs no data behind it, and a class is that of the whole file.
-                let file = File::create(dir.join("a")).expect("a file");
-                file.set_len(bytes).expect("a length");
+                let file = File::create(dir.join("a")).expect("created");
+                file.set_len(bytes).expect("length set");
                 file.write_all_at(b"x", 0).expect("written");
                 file.sync_all().expect("synced");
                 let (entry, _) = copy(dir, &profile, &[], "a");
@@ -169,8 +169,8 @@ fn lines_match_by_residency() {
         let two = dir.join("two.toml");
         write(&two, profile_of(&lines[..2])).expect("a profile");
         for bytes in [200 << 10, 1 << 20, 5 << 20, 40 << 20] {
-            write(dir.join("a"), random_bytes(bytes, 1)).expect("a file");
-            let file = File::open(dir.join("a")).expect("a file");
+            write(dir.join("a"), random_bytes(bytes, 1)).expect("written");
+            let file = File::open(dir.join("a")).expect("opened");
             file.sync_all().expect("synced");
             let pages = |range: std::ops::Range<u64>| {
                 cachestat(file.as_fd(), range.start, range.end - range.start)
@@ -204,8 +204,8 @@ fn lines_match_by_residency() {
             check(&two, "read_write:128K");
         }
         // The residency of a short file is not looked up: that would take as long as its copy.
-        write(dir.join("a"), random_bytes(64 << 10, 1)).expect("a file");
-        let file = File::open(dir.join("a")).expect("a file");
+        write(dir.join("a"), random_bytes(64 << 10, 1)).expect("written");
+        let file = File::open(dir.join("a")).expect("opened");
         file.sync_all().expect("synced");
         fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
         let (entry, _) = copy(dir, &all, &[], "a");
@@ -220,7 +220,7 @@ fn a_source_that_is_to_be_compared_is_read_through_the_page_cache() {
     let Some(scratch) = fs(FsKind::Ext4) else { return };
     let dir = scratch.path();
     let profile = profile_in(dir, &["variant = \"direct_read:64K,depth=2\""]);
-    write(dir.join("a"), random_bytes(300_000, 1)).expect("a file");
+    write(dir.join("a"), random_bytes(300_000, 1)).expect("written");
     let (entry, _) = copy(dir, &profile, &[], "a");
     assert_eq!(way(&entry), ["profile", "direct_read:64K,depth=2", "direct_read:64K,depth=2"]);
     let (entry, _) = copy(dir, &profile, &["--verify"], "a");
@@ -230,17 +230,17 @@ fn a_source_that_is_to_be_compared_is_read_through_the_page_cache() {
 
 #[test]
 fn an_unreadable_profile_does_not_stop_the_copy() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
-    write(at("a"), random_bytes(2 << 20, 1)).expect("a file");
-    write(at("damaged"), "version = 1\n[[machine]\n").expect("a file");
-    write(at("newer"), "version = 7\n[the]\nfuture = true\n").expect("a file");
-    write(at("typo"), profile_of(&["varient = \"splice\""])).expect("a file");
-    write(at("other"), "{\"version\": 1}").expect("a file");
-    write(at("binary"), random_bytes(5000, 2)).expect("a file");
+    write(at("a"), random_bytes(2 << 20, 1)).expect("written");
+    write(at("damaged"), "version = 1\n[[machine]\n").expect("written");
+    write(at("newer"), "version = 7\n[the]\nfuture = true\n").expect("written");
+    write(at("typo"), profile_of(&["varient = \"splice\""])).expect("written");
+    write(at("other"), "{\"version\": 1}").expect("written");
+    write(at("binary"), random_bytes(5000, 2)).expect("written");
     File::create(at("long")).and_then(|file| file.set_len(1 << 40)).expect("a file");
-    symlink("loop", at("loop")).expect("a link");
-    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a fifo");
+    symlink("loop", at("loop")).expect("linked");
+    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("created");
     for (name, why) in [
         ("damaged", "line 2: "),
         ("newer", "version 7 is not known here, expected 1\n"),
@@ -266,13 +266,13 @@ fn an_unreadable_profile_does_not_stop_the_copy() {
 
 #[test]
 fn the_users_own_is_read_when_there_is_something_to_copy() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let config = dir.path().join("config/haulage");
     std::fs::create_dir_all(&config).expect("directories");
     write(config.join("profile.toml"), profile_of(&["variant = \"read_write:8K\""]))
-        .expect("a file");
-    write(dir.path().join("small"), random_bytes(1000, 1)).expect("a file");
-    write(dir.path().join("large"), random_bytes((16 << 20) + 1, 1)).expect("a file");
+        .expect("written");
+    write(dir.path().join("small"), random_bytes(1000, 1)).expect("written");
+    write(dir.path().join("large"), random_bytes((16 << 20) + 1, 1)).expect("written");
     let moved_by = |src: &str, variables: &[(&str, &Path)]| {
         let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
         command.args(["cp", "--reflink=never", "--receipt=-", src, "copy"]).current_dir(&dir);
@@ -285,8 +285,8 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
     };
     let config = dir.path().join("config");
     let home = dir.path().join("home");
-    std::fs::create_dir(&home).expect("a directory");
-    symlink(&config, home.join(".config")).expect("a link");
+    std::fs::create_dir(&home).expect("created");
+    symlink(&config, home.join(".config")).expect("linked");
     let (xdg, home) = (("XDG_CONFIG_HOME", config.as_path()), ("HOME", home.as_path()));
     let own = Some(String::from("read_write:8K"));
     assert_eq!(moved_by("large", &[xdg]), own);
@@ -301,10 +301,10 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
 
 #[test]
 fn profile_notices_need_debug_or_stats() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
-    write(dir.path().join("b"), random_bytes(2 << 20, 2)).expect("a file");
-    let file = File::open(dir.path().join("a")).expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("written");
+    write(dir.path().join("b"), random_bytes(2 << 20, 2)).expect("written");
+    let file = File::open(dir.path().join("a")).expect("opened");
     let now = FileSystems::of(file.as_fd(), file.as_fd());
     let path = dir.path().join("profile.toml");
     let line = |variant: &str| Line {
@@ -320,7 +320,7 @@ fn profile_notices_need_debug_or_stats() {
         assert_eq!(words, "");
         for option in ["--debug", "--stats"] {
             let words = ["--reflink=never", option, "a", "b", "to"];
-            std::fs::create_dir(dir.path().join("to")).expect("a directory");
+            std::fs::create_dir(dir.path().join("to")).expect("created");
             let output = cp(dir.path(), &path, &words);
             std::fs::remove_dir_all(dir.path().join("to")).expect("removed");
             assert!(output.status.success());
@@ -356,8 +356,8 @@ fn profile_notices_need_debug_or_stats() {
 
 #[test]
 fn lines_with_unusable_variants_are_skipped() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("written");
     let profile = profile_in(
         dir.path(),
         &[
@@ -379,7 +379,7 @@ fn lines_with_unusable_variants_are_skipped() {
 fn a_clone_precedes_the_profile() {
     each_fs(|kind, dir| {
         let profile = profile_in(dir, &["variant = \"read_write:8K\""]);
-        write(dir.join("a"), random_bytes(100_000, 1)).expect("a file");
+        write(dir.join("a"), random_bytes(100_000, 1)).expect("written");
         let (entry, _) = copy(dir, &profile, &["--reflink=auto"], "a");
         let expected = match kind.reflinks() {
             true => ["rule", "reflink", "reflink"],
@@ -391,8 +391,8 @@ fn a_clone_precedes_the_profile() {
 
 #[test]
 fn a_variant_has_no_more_workers_than_jobs() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), random_bytes(5 << 20, 1)).expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), random_bytes(5 << 20, 1)).expect("written");
     let lines = [
         "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
         "in_flight = \"several\"\nvariant = \"read_write:32K\"",
@@ -411,11 +411,11 @@ fn a_variant_has_no_more_workers_than_jobs() {
 
 #[test]
 fn lines_match_by_files_in_flight() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     let names: Vec<String> = (0..120).map(|number| format!("f{number}")).collect();
     for name in &names {
-        write(at(name), random_bytes(100_000, 1)).expect("a file");
+        write(at(name), random_bytes(100_000, 1)).expect("written");
     }
     let lines = [
         "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
@@ -423,7 +423,7 @@ fn lines_match_by_files_in_flight() {
     ];
     let profile = profile_in(dir.path(), &lines);
     let moved_by = |jobs: &str| {
-        std::fs::create_dir(at("to")).expect("a directory");
+        std::fs::create_dir(at("to")).expect("created");
         // The rate gives a second worker half a second to start in.
         let options =
             [jobs, "--reflink=never", "--limit-rate=24M", "--receipt=r", "--target-directory=to"];
@@ -446,11 +446,11 @@ fn lines_match_by_files_in_flight() {
 
 #[test]
 fn a_refusal_is_reported_and_the_next_variant_continues() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     // The destination is open for writing only, and cannot be mapped.
-    write(dir.path().join("a"), random_bytes(100_000, 1)).expect("a file");
-    write(dir.path().join("b"), random_bytes(100_000, 2)).expect("a file");
-    std::fs::create_dir(dir.path().join("to")).expect("a directory");
+    write(dir.path().join("a"), random_bytes(100_000, 1)).expect("written");
+    write(dir.path().join("b"), random_bytes(100_000, 2)).expect("written");
+    std::fs::create_dir(dir.path().join("to")).expect("created");
     let profile = profile_in(dir.path(), &["variant = \"mmap:8M,dst\""]);
     let output = cp(dir.path(), &profile, &["--debug", "--reflink=never", "a", "b", "to"]);
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -461,17 +461,17 @@ fn a_refusal_is_reported_and_the_next_variant_continues() {
         assert!(line.contains("; mmap:8M,dst was refused"), "{line}");
     }
     for name in ["a", "b"] {
-        let copied = read(dir.path().join("to").join(name)).expect("a copy");
+        let copied = read(dir.path().join("to").join(name)).expect("read");
         assert!(copied == read(dir.path().join(name)).expect("a source"), "{name}");
     }
 }
 
 #[test]
 fn stats_count_what_chose_the_variant() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let profile = profile_in(dir.path(), &["variant = \"read_write:8K\""]);
-    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
-    std::fs::create_dir(dir.path().join("to")).expect("a directory");
+    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("written");
+    std::fs::create_dir(dir.path().join("to")).expect("created");
     // A profile has no lines for files whose length is not known.
     let words = ["--reflink=never", "--stats", "--receipt=r", "a", "/proc/version", "to"];
     let words = stderr(&cp(dir.path(), &profile, &words));

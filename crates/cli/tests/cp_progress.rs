@@ -139,7 +139,7 @@ fn amounts(text: &str) -> Vec<f64> {
 #[test]
 fn the_bar_moves_within_a_file_and_goes_away() {
     let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     // Whatever is built in: one that moves a MiB at a time has less to tell.
     let args = ["--progress", "--engine=read_write:256K", &path_of(&source), "copy"];
     let watched = Watched::start(dir.path(), &args);
@@ -162,7 +162,7 @@ fn the_bar_moves_within_a_file_and_goes_away() {
 #[test]
 fn messages_stand_above_the_bar_and_whole() {
     let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     std::fs::create_dir(dir.path().join("dst")).expect("dst is made");
     let args = ["--progress", "--stats", "no1", &path_of(&source), "no2", "dst"];
     let watched = Watched::start(dir.path(), &args);
@@ -184,7 +184,7 @@ fn messages_stand_above_the_bar_and_whole() {
 #[test]
 fn an_interrupted_copy_leaves_the_terminal_clean() {
     let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let watched = Watched::start_copy(dir.path(), &source);
     watched.wait_for_bar();
     watched.signal(Signal::INT);
@@ -199,7 +199,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     const SIGNALS: usize = 6;
     let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let watched = Watched::start_copy(dir.path(), &source);
     watched.wait_for_bar();
     for _ in 0..SIGNALS {
@@ -220,7 +220,7 @@ fn sigcont_without_a_stop_redraws_the_progress_in_place() {
 #[test]
 fn what_others_wrote_during_a_stop_stays() {
     let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let mut watched = Watched::start_copy(dir.path(), &source);
     watched.wait_for_bar();
     watched.signal(Signal::STOP);
@@ -244,7 +244,7 @@ fn without_a_terminal_no_progress_is_drawn() {
     let Some(source) = slow_source() else { return };
     // A second in all.
     source.lie(Lies { read_time: Duration::from_millis(20), ..Lies::default() });
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let output = testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(["cp", "--progress", &path_of(&source)])
         .arg(dir.path().join("copy"))
@@ -261,7 +261,7 @@ fn a_copy_is_complete_when_the_medium_has_it() {
     for (option, shown) in [("--durable", "waiting for the medium"), ("--verify", " 83 % ")] {
         let Some(served) = FuseFs::mount(Costs::default()) else { return };
         served.lie(Lies { holds_fsync: true, ..Lies::default() });
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let data = random_bytes(6 << 20, 1);
         std::fs::write(dir.path().join("src"), &data).expect("a source");
         let dst = served.path().join("copy");
@@ -292,7 +292,7 @@ fn the_end_says_what_is_not_on_the_medium() {
                 .output()
                 .expect("the binary starts");
             assert!(copied.status.success());
-            std::fs::remove_file(dir.join("copy")).expect("a copy");
+            std::fs::remove_file(dir.join("copy")).expect("removed");
             let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("a summary");
             let unwritten = summary["unwritten_bytes"].as_u64().expect("a number");
             assert!(unwritten <= 32 << 20, "{unwritten}");

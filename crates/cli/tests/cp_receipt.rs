@@ -51,13 +51,13 @@ fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
 fn make_source(dir: &Path) {
     let src = dir.join("src");
     create_dir_all(src.join("sub")).expect("directories");
-    write(src.join("data"), random_bytes(100_000, 1)).expect("a file");
-    write(src.join("sub/empty"), "").expect("a file");
-    hard_link(src.join("data"), src.join("sub/again")).expect("a link");
-    symlink("nowhere", src.join("link")).expect("a link");
-    write(src.join(OsStr::from_bytes(b"f\xff")), "text").expect("a file");
-    let sparse = std::fs::File::create(src.join("sparse")).expect("a file");
-    sparse.set_len(1 << 20).expect("a length");
+    write(src.join("data"), random_bytes(100_000, 1)).expect("written");
+    write(src.join("sub/empty"), "").expect("written");
+    hard_link(src.join("data"), src.join("sub/again")).expect("linked");
+    symlink("nowhere", src.join("link")).expect("linked");
+    write(src.join(OsStr::from_bytes(b"f\xff")), "text").expect("written");
+    let sparse = std::fs::File::create(src.join("sparse")).expect("created");
+    sparse.set_len(1 << 20).expect("length set");
 }
 
 /// Copies that between them bring up every field: attributes that cannot be had there, a file system
@@ -73,12 +73,12 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
     run(&["-a", "src", "dst"].map(OsStr::new), true);
     run(&["src/data", "missing", "dst"].map(OsStr::new), false);
     // The engine of a large file is measured.
-    write(dir.join("large"), random_bytes(64 << 20, 3)).expect("a file");
+    write(dir.join("large"), random_bytes(64 << 20, 3)).expect("written");
     run(&["--reflink=never", "large", "dst"].map(OsStr::new), true);
     let faults = Lies { read_error_at: Some(50_000), ..Lies::default() };
     let failing = FuseFs::with_source(random_bytes(100_000, 2), faults)?;
     run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);
-    write(dir.join("attributed"), "text").expect("a file");
+    write(dir.join("attributed"), "text").expect("written");
     let flags = rustix::fs::XattrFlags::empty();
     if let Err(errno) = rustix::fs::setxattr(dir.join("attributed"), "user.a", b"v", flags) {
         skip(&test_name(), &format!("{} keeps no attributes: {errno}", dir.display()));
@@ -91,7 +91,7 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
 
 #[test]
 fn the_document_names_every_field_and_no_other() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let Some(records) = records(dir.path()) else { return };
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for record in &records {
@@ -122,7 +122,7 @@ fn the_document_names_every_field_and_no_other() {
 
 #[test]
 fn every_entry_has_a_receipt() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make_source(dir.path());
     let output = cp_words(dir.path(), "-a --reflink=never --receipt=r src dst");
     assert!(output.status.success(), "{}", stderr(&output));
@@ -175,7 +175,7 @@ fn entry_with_bytes(entries: &[Value]) -> &Value {
 
 #[test]
 fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let faults = Lies { read_error_at: Some(65_536), ..Lies::default() };
     let Some(faulty) = FuseFs::with_source(random_bytes(100_000, 1), faults) else { return };
     let args =
@@ -200,7 +200,7 @@ fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
 
 #[test]
 fn a_directory_that_is_omitted_has_failed() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make_source(dir.path());
     let output = cp_words(dir.path(), "--receipt=r src dst");
     let lines = json_lines(&dir.path().join("r"));
@@ -215,14 +215,14 @@ fn a_directory_that_cannot_be_read_has_failed() {
         skip(&test_name(), "root may read any directory");
         return;
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make_source(dir.path());
     let sub = dir.path().join("src/sub");
     let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
-    std::fs::set_permissions(&sub, closed).expect("a mode");
+    std::fs::set_permissions(&sub, closed).expect("mode set");
     let output = cp_words(dir.path(), "-r --receipt=r src dst");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&sub, open).expect("a mode");
+    std::fs::set_permissions(&sub, open).expect("mode set");
     assert_eq!(output.status.code(), Some(1));
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(entry(&lines, "src/sub")["failures"][0]["errno"]["name"], "EACCES");
@@ -231,7 +231,7 @@ fn a_directory_that_cannot_be_read_has_failed() {
 
 #[test]
 fn a_receipt_that_cannot_be_written_is_a_failure() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make_source(dir.path());
     let output = cp_words(dir.path(), "-a --receipt=/dev/full src dst");
     assert_eq!(output.status.code(), Some(1));
@@ -246,19 +246,19 @@ fn a_receipt_that_cannot_be_written_is_a_failure() {
     assert_eq!(output.status.code(), Some(1));
     let due = "cp: 'src/data' is to be copied, and cannot be the receipt\n";
     assert_eq!(stderr(&output), due);
-    assert_eq!(std::fs::read(dir.path().join("src/data")).expect("the source").len(), 100_000);
+    assert_eq!(std::fs::read(dir.path().join("src/data")).expect("read").len(), 100_000);
 }
 
 #[test]
 fn lines_of_many_workers_are_whole() {
-    let dir = tempfile::tempdir().expect("a directory");
-    create_dir_all(dir.path().join("src")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    create_dir_all(dir.path().join("src")).expect("created");
     for number in 0..3000 {
-        write(dir.path().join(format!("src/{number}")), "text").expect("a file");
+        write(dir.path().join(format!("src/{number}")), "text").expect("written");
     }
     let output = cp_words(dir.path(), "-a --jobs=8 --receipt=- src dst");
     assert!(output.status.success(), "{}", stderr(&output));
-    write(dir.path().join("r"), &output.stdout).expect("a file");
+    write(dir.path().join("r"), &output.stdout).expect("written");
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(lines.len(), 3002);
     let sources: BTreeSet<_> = lines.iter().filter_map(|line| line["src"].as_str()).collect();
@@ -267,7 +267,7 @@ fn lines_of_many_workers_are_whole() {
 
 #[test]
 fn stats_report_what_was_copied_and_how() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     make_source(dir.path());
     let output = cp_words(dir.path(), "-a --stats --engine=read_write:256K src dst");
     assert!(output.status.success());
@@ -297,7 +297,7 @@ fn stats_name_the_variants_used_before_a_profile_is_read() {
             (4 << 10, ["read_write:256K", "4.00", "KiB", "1", "file"]),
             (4 << 20, ["splice:512K,pipe=512K", "4.00", "MiB", "1", "file"]),
         ] {
-            std::fs::write(dir.join("a"), random_bytes(bytes, 1)).expect("a file");
+            std::fs::write(dir.join("a"), random_bytes(bytes, 1)).expect("written");
             let output = cp_words(dir, "--stats --reflink=never a b");
             assert!(output.status.success(), "{kind}");
             let said = stderr(&output);
@@ -309,11 +309,11 @@ fn stats_name_the_variants_used_before_a_profile_is_read() {
 
 #[test]
 fn no_copy_takes_the_place_of_the_receipt() {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::write(dir.path().join("a"), "content").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::write(dir.path().join("a"), "content").expect("written");
     for options in ["", "--atomic ", "--remove-destination ", "-b "] {
         let _ = std::fs::remove_dir_all(dir.path().join("t"));
-        std::fs::create_dir(dir.path().join("t")).expect("a directory");
+        std::fs::create_dir(dir.path().join("t")).expect("created");
         let output = cp_words(dir.path(), &format!("{options}--receipt=t/a a t"));
         assert_eq!(output.status.code(), Some(1), "{options}");
         let said = "cp: will not overwrite 't/a' with 'a': it is the receipt\n";
@@ -326,9 +326,9 @@ fn no_copy_takes_the_place_of_the_receipt() {
 /// A copy of it would be of a part, without a word.
 #[test]
 fn a_receipt_among_the_sources_is_not_copied() {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(dir.path().join("s")).expect("a directory");
-    std::fs::write(dir.path().join("s/a"), "content").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::create_dir(dir.path().join("s")).expect("created");
+    std::fs::write(dir.path().join("s/a"), "content").expect("written");
     let output = cp_words(dir.path(), "-r --receipt=s/receipt s t");
     assert_eq!(output.status.code(), Some(1));
     let said = "cp: not copying 's/receipt': it is the receipt, which is being written\n";

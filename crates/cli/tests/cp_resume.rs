@@ -22,16 +22,16 @@ const LARGE: usize = 72 << 20;
 const COUNTED: &str = "--engine=read_write:256K@2";
 
 fn make_tree(root: &Path) {
-    create_dir(root).expect("a directory");
-    create_dir(root.join("d")).expect("a directory");
-    write(root.join("large"), random_bytes(LARGE, 1)).expect("a file");
+    create_dir(root).expect("created");
+    create_dir(root.join("d")).expect("created");
+    write(root.join("large"), random_bytes(LARGE, 1)).expect("written");
     for number in 0..50 {
-        write(root.join(format!("d/{number}")), random_bytes(20_000, number)).expect("a file");
+        write(root.join(format!("d/{number}")), random_bytes(20_000, number)).expect("written");
     }
-    std::fs::hard_link(root.join("d/7"), root.join("again")).expect("a link");
-    symlink("large", root.join("link")).expect("a link");
-    let sparse = std::fs::File::create(root.join("sparse")).expect("a file");
-    sparse.set_len(36 << 20).expect("a length");
+    std::fs::hard_link(root.join("d/7"), root.join("again")).expect("linked");
+    symlink("large", root.join("link")).expect("linked");
+    let sparse = std::fs::File::create(root.join("sparse")).expect("created");
+    sparse.set_len(36 << 20).expect("length set");
     let bytes = random_bytes(1 << 20, 9);
     for mib in [0, 14, 30] {
         std::os::unix::fs::FileExt::write_all_at(&sparse, &bytes, mib << 20).expect("written");
@@ -119,11 +119,11 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
         let what = format!("{uid} {mode:o}");
         let Some(served) = FuseFs::mount(Costs::default()) else { return };
         served.lie(Lies { owner_and_mode: Some((uid, mode)), ..Lies::default() });
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let (src, dst) = (dir.path().join("src"), served.path().join("dst"));
-        create_dir(&src).expect("a directory");
+        create_dir(&src).expect("created");
         let content = random_bytes(LARGE / 2, 1);
-        write(src.join("large"), &content).expect("a file");
+        write(src.join("large"), &content).expect("written");
         let args = ["-r", COUNTED, "--resume", "src", dst.to_str().expect("UTF-8")];
         let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
         assert!(!ended, "{what}");
@@ -131,7 +131,7 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
         assert!(!testfs::stdout(&dry_run).contains("dst/src"), "{what}: {dry_run:?}");
         let (rest, ended) = run_for(dir.path(), &args, u64::MAX);
         assert!(ended && rest < content.len() as u64 * 2 / 3, "{what}: {rest} bytes again");
-        assert!(read(dst.join("large")).expect("the copy") == content, "{what}");
+        assert!(read(dst.join("large")).expect("read") == content, "{what}");
         assert_eq!(leftovers(served.path()), [""; 0], "{what}");
 
         // What is not continued is removed nevertheless.
@@ -139,7 +139,7 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
         let args = ["-rT", COUNTED, "--resume", "src", args[4]];
         let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
         assert!(!ended, "{what}");
-        write(src.join("large"), "short").expect("a file");
+        write(src.join("large"), "short").expect("written");
         assert!(cp(dir.path(), &args).status.success());
         assert_eq!(leftovers(&dst), [""; 0], "{what}");
     }
@@ -148,15 +148,15 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
 #[test]
 fn sources_named_like_temporary_files_are_copied_like_others() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("src")).expect("a directory");
+        create_dir(dir.join("src")).expect("created");
         let src = |name: &str| dir.join("src").join(name);
-        write(src("large"), random_bytes(5 << 20, 1)).expect("a file");
+        write(src("large"), random_bytes(5 << 20, 1)).expect("written");
         for name in ["small", "again", ".large.haulage-part", ".large.haulage-journal"] {
-            write(src(name), name).expect("a file");
-            write(src(&format!(".{name}.haulage-new")), "ours by name only").expect("a file");
+            write(src(name), name).expect("written");
+            write(src(&format!(".{name}.haulage-new")), "ours by name only").expect("written");
         }
-        std::fs::hard_link(src("large"), src("linked")).expect("a link");
-        write(src(".linked.haulage-part"), "so is this").expect("a file");
+        std::fs::hard_link(src("large"), src("linked")).expect("linked");
+        write(src(".linked.haulage-part"), "so is this").expect("written");
         for option in ["--resume", "--atomic", "--atomic -b"] {
             let common = ["-a", "--reflink=never", "-T", "src", "dst"];
             let args: Vec<_> = option.split(' ').chain(common).collect();
@@ -172,15 +172,15 @@ fn sources_named_like_temporary_files_are_copied_like_others() {
                         format_args!("{kind} {option} {pass}"),
                     );
                 }
-                for entry in std::fs::read_dir(dir.join("src")).expect("a directory") {
+                for entry in std::fs::read_dir(dir.join("src")).expect("listed") {
                     let name = entry.expect("an entry").file_name();
-                    let copied = read(dir.join("dst").join(&name)).expect("a copy");
-                    let whole = copied == read(dir.join("src").join(&name)).expect("a file");
+                    let copied = read(dir.join("dst").join(&name)).expect("read");
+                    let whole = copied == read(dir.join("src").join(&name)).expect("read");
                     assert!(whole, "{kind} {option} {pass}: {name:?}");
                 }
                 for name in ["small", "linked"] {
                     std::fs::remove_file(dir.join("dst").join(name)).expect("removed");
-                    write(dir.join("dst").join(name), "old").expect("a file");
+                    write(dir.join("dst").join(name), "old").expect("written");
                 }
             }
             std::fs::remove_dir_all(dir.join("dst")).expect("removed");
@@ -192,36 +192,37 @@ fn sources_named_like_temporary_files_are_copied_like_others() {
 fn stale_hard_links_at_temporary_names_are_removed() {
     each_fs(|kind, dir| {
         for name in ["src", "dst"] {
-            create_dir(dir.join(name)).expect("a directory");
+            create_dir(dir.join(name)).expect("created");
         }
         let names = ["a", "b", "c", "d", "e"];
-        write(dir.join("src/a"), "data").expect("a file");
+        write(dir.join("src/a"), "data").expect("written");
         for name in &names[1..] {
-            std::fs::hard_link(dir.join("src/a"), dir.join("src").join(name)).expect("a link");
+            std::fs::hard_link(dir.join("src/a"), dir.join("src").join(name)).expect("linked");
         }
         // Copies that were complete by themselves, and one of them about to take each name. The
         // last name is new, and its link gives that copy a new time.
         for name in &names[..4] {
             let copy = dir.join("dst").join(name);
-            write(&copy, "data").expect("a file");
+            write(&copy, "data").expect("written");
             set_time_of(&copy, &dir.join("src/a"));
         }
         for first in names[..4].iter().map(|name| dir.join("dst").join(name)) {
             for name in &names[..4] {
                 let left = dir.join(format!("dst/.{name}.haulage-new"));
-                std::fs::hard_link(&first, left).expect("a link");
+                std::fs::hard_link(&first, left).expect("linked");
             }
             let output = cp(dir, &["-a", "--resume", "-T", "src", "dst"]);
             assert!(output.status.success(), "{kind}: {output:?}");
             assert_eq!(leftovers(dir), [""; 0], "{kind}");
-            let inode =
-                |name: &str| std::fs::metadata(dir.join("dst").join(name)).expect("it").ino();
+            let inode = |name: &str| {
+                std::fs::metadata(dir.join("dst").join(name)).expect("looked at").ino()
+            };
             assert!(names.iter().all(|name| inode(name) == inode("a")), "{kind}");
             for name in &names[1..] {
                 std::fs::remove_file(dir.join("dst").join(name)).expect("removed");
             }
             for name in &names[1..4] {
-                std::fs::copy(dir.join("dst/a"), dir.join("dst").join(name)).expect("a copy");
+                std::fs::copy(dir.join("dst/a"), dir.join("dst").join(name)).expect("copied");
                 set_time_of(&dir.join("dst").join(name), &dir.join("src/a"));
             }
         }
@@ -230,7 +231,7 @@ fn stale_hard_links_at_temporary_names_are_removed() {
 
 #[test]
 fn a_dry_run_leaves_what_a_killed_copy_left_and_other_arguments_can_complete_it() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     make_tree(&dir.join("src"));
     let common = ["-a", COUNTED, "--resume", "--reflink=never"];
@@ -250,14 +251,14 @@ fn a_dry_run_leaves_what_a_killed_copy_left_and_other_arguments_can_complete_it(
 
 #[test]
 fn complete_files_are_skipped_and_changed_files_are_copied() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     make_tree(&dir.join("src"));
-    create_dir(dir.join("dst")).expect("a directory");
+    create_dir(dir.join("dst")).expect("created");
     assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
-    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
+    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("looked at").ino();
     let before = (inode("dst/large"), inode("dst/d/3"));
-    write(dir.join("src/d/3"), "another").expect("a file");
+    write(dir.join("src/d/3"), "another").expect("written");
     assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
     assert_eq!(inode("dst/large"), before.0, "it was complete");
     assert_ne!(inode("dst/d/3"), before.1, "it was not");
@@ -270,20 +271,20 @@ fn complete_files_are_skipped_and_changed_files_are_copied() {
 /// What the copy of another operand has is not taken for what an earlier run has copied.
 #[test]
 fn the_second_of_two_operands_with_one_name_is_refused() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     for (sub, content) in [("1", "one"), ("2", "two")] {
-        create_dir(dir.join(sub)).expect("a directory");
-        let file = File::create(dir.join(sub).join("f")).expect("a file");
+        create_dir(dir.join(sub)).expect("created");
+        let file = File::create(dir.join(sub).join("f")).expect("created");
         (&file).write_all(content.as_bytes()).expect("written");
         file.set_modified(UNIX_EPOCH).expect("the same time");
     }
-    create_dir(dir.join("dst")).expect("a directory");
+    create_dir(dir.join("dst")).expect("created");
     for run in 1..=2 {
         let output = cp(dir, &["-a", "--resume", "1/f", "2/f", "dst"]);
         let due = "cp: will not overwrite just-created 'dst/f' with '2/f'\n";
         assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{run}");
-        assert_eq!(std::fs::read(dir.join("dst/f")).expect("the copy"), b"one", "{run}");
+        assert_eq!(std::fs::read(dir.join("dst/f")).expect("read"), b"one", "{run}");
     }
     // With numbered backups both are kept.
     let args = ["-a", "--resume", "--backup=numbered", "1/f", "2/f", "dst"];
@@ -294,26 +295,26 @@ fn the_second_of_two_operands_with_one_name_is_refused() {
 
 #[test]
 fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("dst")).expect("a directory");
+    create_dir(dir.join("dst")).expect("created");
     for name in ["same", "other"] {
-        write(dir.join(name), random_bytes(LARGE, 1)).expect("a file");
+        write(dir.join(name), random_bytes(LARGE, 1)).expect("written");
     }
     let args = ["--resume", "same", "other", "dst"];
     assert!(cp(dir, &args).status.success());
     // Another file of equal length and time, such as a broken disk makes.
-    let copy = std::fs::File::options().write(true).open(dir.join("dst/other")).expect("the copy");
+    let copy = std::fs::File::options().write(true).open(dir.join("dst/other")).expect("opened");
     copy.write_all_at(b"broken", 12345).expect("written");
     set_time_of(&dir.join("dst/other"), &dir.join("other"));
-    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
+    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("looked at").ino();
     let before = inode("dst/same");
     assert!(cp(dir, &args).status.success());
-    assert!(read(dir.join("dst/other")).expect("it") != read(dir.join("other")).expect("it"));
+    assert!(read(dir.join("dst/other")).expect("read") != read(dir.join("other")).expect("read"));
     let verifying = [&["--verify", "--receipt=receipt"], &args[..]].concat();
     let output = cp(dir, &verifying);
     assert!(output.status.success(), "{output:?}");
-    assert!(read(dir.join("dst/other")).expect("it") == read(dir.join("other")).expect("it"));
+    assert!(read(dir.join("dst/other")).expect("read") == read(dir.join("other")).expect("read"));
     assert_eq!(inode("dst/same"), before, "it was complete");
     let lines = json_lines(&dir.join("receipt"));
     let methods: Vec<(String, bool)> = lines
@@ -330,8 +331,8 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
 #[test]
 fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("s")).expect("a directory");
-        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
+        create_dir(dir.join("s")).expect("created");
+        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("written");
         for args in [
             &["-a", "--resume", "-T", "s", "new"][..],
             &["-a", "--resume", "-T", "s", "new"],

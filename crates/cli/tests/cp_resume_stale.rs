@@ -52,9 +52,9 @@ fn kill_when_recorded(dir: &Path, args: &[&str], dst: &Path) {
 }
 
 static LEFT: LazyLock<Left> = LazyLock::new(|| {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
+    write(dir.join("a"), random_bytes(LARGE, 1)).expect("written");
     kill_a_copy(dir);
     let read = |path| read(path).expect("it was left");
     Left { part: read(part(dir)), journal: read(journal(dir)) }
@@ -68,10 +68,11 @@ impl Left {
     /// The mode is another one if the run was killed between the change of the mode and the rename.
     fn put_with_mode(&self, dir: &Path, part_mode: u32) {
         for (path, content) in [(part(dir), &self.part), (journal(dir), &self.journal)] {
-            write(&path, content).expect("a file");
-            std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).expect("a mode");
+            write(&path, content).expect("written");
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).expect("mode set");
         }
-        std::fs::set_permissions(part(dir), PermissionsExt::from_mode(part_mode)).expect("a mode");
+        std::fs::set_permissions(part(dir), PermissionsExt::from_mode(part_mode))
+            .expect("mode set");
     }
 }
 
@@ -79,7 +80,7 @@ impl Left {
 type Prepare = fn(&Path, &Path);
 
 fn large(src: &Path, _: &Path) {
-    write(src, random_bytes(LARGE, 1)).expect("a file");
+    write(src, random_bytes(LARGE, 1)).expect("written");
 }
 
 const CASES: [(&str, &str, Prepare); 9] = [
@@ -87,24 +88,24 @@ const CASES: [(&str, &str, Prepare); 9] = [
     ("a hard link to the source", "-l", large),
     ("attributes alone", "--attributes-only", large),
     ("a source that is a symbolic link", "-P", |src, _| {
-        symlink("anywhere", src).expect("a link");
+        symlink("anywhere", src).expect("linked");
     }),
-    ("a source that is a directory", "-p", |src, _| create_dir(src).expect("a directory")),
-    ("a source that is short", "-p", |src, _| write(src, "short").expect("a file")),
+    ("a source that is a directory", "-p", |src, _| create_dir(src).expect("created")),
+    ("a source that is short", "-p", |src, _| write(src, "short").expect("written")),
     ("a source that is short, and copied", "-p", |src, dst| {
         for path in [src, dst] {
-            write(path, "short").expect("a file");
+            write(path, "short").expect("written");
         }
         set_time_of(dst, src);
     }),
     ("a newer destination", "-u", |src, dst| {
         large(src, dst);
-        write(dst, "newer").expect("a file");
+        write(dst, "newer").expect("written");
     }),
     ("a destination that is a symbolic link", "-p", |src, dst| {
         large(src, dst);
-        write(dst.with_file_name("behind"), "old").expect("a file");
-        symlink("behind", dst).expect("a link");
+        write(dst.with_file_name("behind"), "old").expect("written");
+        symlink("behind", dst).expect("linked");
     }),
 ];
 
@@ -116,7 +117,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
         for ((what, option, prepare), mode) in cases {
             let what = &format!("{what}, mode {mode:o}");
             let at = dir.join("named");
-            create_dir(&at).expect("a directory");
+            create_dir(&at).expect("created");
             prepare(&at.join("a"), &at.join("b"));
             LEFT.put_with_mode(&at, mode);
             let output = cp(&at, &["-r", "--resume", "--reflink=never", option, "a", "b"]);
@@ -129,7 +130,7 @@ fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
                 continue;
             }
             for name in ["src", "dst"] {
-                create_dir(dir.join(name)).expect("a directory");
+                create_dir(dir.join(name)).expect("created");
             }
             prepare(&dir.join("src/b"), &dir.join("dst/b"));
             LEFT.put_with_mode(&dir.join("dst"), mode);
@@ -158,23 +159,23 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
             for args in [&["src/b", "dst/b"][..], &["-T", "src", "dst"]] {
                 let what = format!("{kind} {what} {args:?}");
                 for name in ["src", "dst", "target"] {
-                    create_dir(dir.join(name)).expect("a directory");
+                    create_dir(dir.join(name)).expect("created");
                 }
                 let content = random_bytes(src_len, 1);
                 let (src, target) = (dir.join("src/b"), dir.join("target/b"));
-                write(&src, &content).expect("a file");
-                write(&target, if is_complete { &content[..] } else { b"old" }).expect("a file");
+                write(&src, &content).expect("written");
+                write(&target, if is_complete { &content[..] } else { b"old" }).expect("written");
                 set_time_of(&target, &src);
-                symlink("../target/b", dir.join("dst/b")).expect("a link");
+                symlink("../target/b", dir.join("dst/b")).expect("linked");
                 LEFT.put(&dir.join("target"));
-                write(dir.join("target/.b.haulage-new"), "new").expect("a file");
+                write(dir.join("target/.b.haulage-new"), "new").expect("written");
                 // A link inside a directory is followed if it is older than the run.
                 std::thread::sleep(Duration::from_millis(20));
                 let options = ["-r", "--resume", "-p", "--reflink=never"];
                 let output = cp(dir, &[&options[..], args].concat());
                 assert!(output.status.success(), "{what}: {output:?}");
                 assert!(dir.join("dst/b").is_symlink(), "{what}");
-                assert!(read(&target).expect("the copy") == content, "{what}");
+                assert!(read(&target).expect("read") == content, "{what}");
                 assert_eq!(leftovers(&dir.join("target")), [""; 0], "{what}");
                 for name in ["src", "dst", "target"] {
                     std::fs::remove_dir_all(dir.join(name)).expect("removed");
@@ -186,14 +187,14 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
 
 #[test]
 fn a_stale_partial_file_beside_a_directory_is_removed() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     large(&dir.join("a"), dir);
-    create_dir(dir.join("b")).expect("a directory");
+    create_dir(dir.join("b")).expect("created");
     LEFT.put(dir);
     let output = cp(dir, &["--resume", "a", "b"]);
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(read(dir.join("b/a")).expect("the copy").len(), LARGE);
+    assert_eq!(read(dir.join("b/a")).expect("read").len(), LARGE);
     assert_eq!(leftovers(dir), [""; 0]);
 }
 
@@ -202,7 +203,7 @@ fn a_stale_partial_file_beside_a_directory_is_removed() {
 fn a_partial_file_of_an_earlier_source_gives_no_byte_and_no_attribute_to_the_copy() {
     let content = random_bytes(LARGE, 5);
     each_fs(|kind, dir| {
-        write(dir.join("a"), &content).expect("a file");
+        write(dir.join("a"), &content).expect("written");
         LEFT.put(dir);
         let attribute = setxattr(part(dir), "user.earlier", b"value", XattrFlags::empty());
         if attribute == Err(Errno::OPNOTSUPP) {
@@ -211,7 +212,7 @@ fn a_partial_file_of_an_earlier_source_gives_no_byte_and_no_attribute_to_the_cop
         attribute.expect("an attribute");
         let output = cp(dir, &["-a", "--resume", "--reflink=never", "a", "b"]);
         assert!(output.status.success(), "{kind}: {output:?}");
-        assert!(read(dir.join("b")).expect("the copy") == content, "{kind}");
+        assert!(read(dir.join("b")).expect("read") == content, "{kind}");
         let found = getxattr(dir.join("b"), "user.earlier", &mut [0; 8]);
         assert_eq!(found, Err(Errno::NODATA), "{kind}");
         assert_eq!(leftovers(dir), [""; 0], "{kind}");
@@ -220,14 +221,14 @@ fn a_partial_file_of_an_earlier_source_gives_no_byte_and_no_attribute_to_the_cop
 
 #[test]
 fn partial_files_in_use_or_of_others_stay() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    write(dir.join("a"), "short").expect("a file");
+    write(dir.join("a"), "short").expect("written");
     let both = [".b.haulage-journal", ".b.haulage-part"];
     let check = |what: &str, args: &[&str], stays: &[&str]| {
         let output = cp(dir, args);
         assert!(output.status.success(), "{what}: {output:?}");
-        assert_eq!(read(dir.join("b")).expect("the copy"), b"short", "{what}");
+        assert_eq!(read(dir.join("b")).expect("read"), b"short", "{what}");
         assert_eq!(leftovers(dir), stays, "{what}");
         for name in leftovers(dir).iter().map(String::as_str).chain(["b"]) {
             remove_file(dir.join(name)).expect("removed");
@@ -248,7 +249,7 @@ fn partial_files_in_use_or_of_others_stay() {
 
     LEFT.put(dir);
     for path in [part(dir), journal(dir)] {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).expect("a mode");
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).expect("mode set");
     }
     check("files that others may read", &resume, &both);
 
@@ -257,12 +258,12 @@ fn partial_files_in_use_or_of_others_stay() {
     check("data without a journal", &resume, &both[1..]);
 
     LEFT.put(dir);
-    let open = std::fs::File::options().write(true).open(journal(dir)).expect("it");
+    let open = std::fs::File::options().write(true).open(journal(dir)).expect("opened");
     open.write_all_at(b"anything", 0).expect("written");
     check("no journal of ours", &resume, &both);
 
     LEFT.put(dir);
-    std::fs::File::options().write(true).open(part(dir)).expect("it").set_len(0).expect("cut");
+    std::fs::File::options().write(true).open(part(dir)).expect("opened").set_len(0).expect("cut");
     remove_file(journal(dir)).expect("removed");
     check("an empty partial file", &resume, &[]);
 
@@ -272,16 +273,16 @@ fn partial_files_in_use_or_of_others_stay() {
 
     for len in [0, 1, 7] {
         LEFT.put(dir);
-        let open = std::fs::File::options().write(true).open(journal(dir)).expect("it");
+        let open = std::fs::File::options().write(true).open(journal(dir)).expect("opened");
         open.set_len(len).expect("cut");
         check("the start of a journal", &resume, &[]);
     }
 
     // Files of the source, one of which has such a name.
-    create_dir(dir.join("src")).expect("a directory");
-    create_dir(dir.join("dst")).expect("a directory");
+    create_dir(dir.join("src")).expect("created");
+    create_dir(dir.join("dst")).expect("created");
     LEFT.put(&dir.join("src"));
-    write(dir.join("src/b"), "short").expect("a file");
+    write(dir.join("src/b"), "short").expect("written");
     for pass in 0..2 {
         let output = cp(dir, &["-a", "--resume", "-T", "src", "dst"]);
         assert!(output.status.success(), "{pass}: {output:?}");
@@ -305,13 +306,13 @@ fn a_partial_file_that_is_not_private_is_not_continued() {
                 continue;
             }
             kill_a_copy(dir);
-            std::fs::set_permissions(part(dir), PermissionsExt::from_mode(mode)).expect("a mode");
+            std::fs::set_permissions(part(dir), PermissionsExt::from_mode(mode)).expect("mode set");
             std::os::unix::fs::chown(part(dir), uid, None).expect("an owner");
             // Open, so that no other file gets its number.
             let partial = std::fs::File::open(part(dir)).expect("the partial file");
             let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
             assert!(output.status.success(), "{kind} {mode:o} {uid:?}: {output:?}");
-            let copy = std::fs::metadata(dir.join("b")).expect("the copy");
+            let copy = std::fs::metadata(dir.join("b")).expect("looked at");
             let was_continued = copy.ino() == partial.metadata().expect("its state").ino();
             assert_eq!(was_continued, is_continued, "{kind} {mode:o} {uid:?}");
             assert_eq!(leftovers(dir), [""; 0], "{kind} {mode:o} {uid:?}");
@@ -331,8 +332,8 @@ fn run_limited(dir: &Path, kib: u32, args: &[&str]) -> Output {
 fn nothing_is_left_of_a_copy_that_is_too_long_for_the_file_system() {
     each_fs(|kind, dir| {
         large(&dir.join("a"), dir);
-        let sparse = std::fs::File::create(dir.join("sparse")).expect("a file");
-        sparse.set_len(5 << 30).expect("a length");
+        let sparse = std::fs::File::create(dir.join("sparse")).expect("created");
+        sparse.set_len(5 << 30).expect("length set");
         for args in [
             &["--resume", "--reflink=never", "a", "b"][..],
             &["--resume", "--reflink=never", "--jobs=1", COUNTED, "a", "b"],
@@ -358,7 +359,7 @@ fn what_a_full_disk_ended_is_continued() {
         return;
     };
     let dir = full.path();
-    let src = tempfile::tempdir().expect("a directory");
+    let src = tempfile::tempdir().expect("created");
     large(&src.path().join("a"), dir);
     let src = src.path().join("a");
     let output = cp(dir, &["--resume", src.to_str().expect("UTF-8"), "b"]);
@@ -375,8 +376,8 @@ fn the_bytes_of_an_incomplete_copy_are_those_that_it_has() {
         for (what, at) in
             [("no data", None), ("data at the start", Some(0)), ("a hole", Some(2 << 20))]
         {
-            let src = std::fs::File::create(dir.join("a")).expect("a file");
-            src.set_len(5 << 30).expect("a length");
+            let src = std::fs::File::create(dir.join("a")).expect("created");
+            src.set_len(5 << 30).expect("length set");
             at.map_or(Ok(()), |at| src.write_all_at(&mib, at)).expect("written");
             for sparse in ["auto", "always"] {
                 let options = ["--reflink=never", "--receipt=receipt", "a", "b"];
@@ -399,8 +400,8 @@ fn the_bytes_of_an_incomplete_copy_are_those_that_it_has() {
 
 #[test]
 fn a_marker_that_cannot_be_written_is_not_left() {
-    let dir = tempfile::tempdir().expect("a directory");
-    create_dir(dir.path().join("src")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    create_dir(dir.path().join("src")).expect("created");
     let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" cp -r --resume src b";
     let mut command = testfs::command("sh");
     command.args(["-c", script, HAULAGE]).current_dir(dir.path());
@@ -416,18 +417,18 @@ fn a_marker_that_cannot_be_written_is_not_left() {
 fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made() {
     each_fs(|kind, dir| {
         let content = random_bytes(LARGE, 1);
-        write(dir.join("a"), &content).expect("a file");
+        write(dir.join("a"), &content).expect("written");
         LEFT.put_with_mode(dir, 0o644);
         let held = std::fs::File::open(part(dir)).expect("the partial file");
         flock(&held, FlockOperation::LockExclusive).expect("a lock");
         let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
         assert!(output.status.success(), "{kind}: {output:?}");
-        assert!(read(dir.join("b")).expect("the copy") == content, "{kind}");
+        assert!(read(dir.join("b")).expect("read") == content, "{kind}");
         let named = std::fs::metadata(part(dir)).expect("the partial file is there");
         let ino = held.metadata().expect("its state").ino();
         assert_eq!(named.ino(), ino, "{kind}");
-        assert!(read(part(dir)).expect("it") == LEFT.part, "{kind}");
-        assert!(read(journal(dir)).expect("it") == LEFT.journal, "{kind}");
+        assert!(read(part(dir)).expect("read") == LEFT.part, "{kind}");
+        assert!(read(journal(dir)).expect("read") == LEFT.journal, "{kind}");
     });
 }
 
@@ -435,21 +436,21 @@ fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made
 fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
     each_fs(|kind, dir| {
         let content = random_bytes(LARGE, 1);
-        write(dir.join("a"), &content).expect("a file");
+        write(dir.join("a"), &content).expect("written");
         for name in [part(dir), journal(dir)] {
-            create_dir(&name).expect("a directory");
-            write(name.join("something"), "").expect("a file");
+            create_dir(&name).expect("created");
+            write(name.join("something"), "").expect("written");
             let output = cp(dir, &["--resume", "--reflink=never", "a", "b"]);
             assert!(output.status.success(), "{kind} {name:?}: {output:?}");
-            assert!(read(dir.join("b")).expect("the copy") == content, "{kind} {name:?}");
+            assert!(read(dir.join("b")).expect("read") == content, "{kind} {name:?}");
             assert!(name.join("something").exists(), "{kind} {name:?}");
             assert_eq!(leftovers(dir).len(), 1, "{kind} {name:?}");
             std::fs::remove_dir_all(name).expect("removed");
             remove_file(dir.join("b")).expect("removed");
         }
         // The marker of an incomplete directory has such a name as well.
-        create_dir(dir.join("src")).expect("a directory");
-        create_dir(journal(dir)).expect("a directory");
+        create_dir(dir.join("src")).expect("created");
+        create_dir(journal(dir)).expect("created");
         let output = cp(dir, &["-r", "--resume", "src", "b"]);
         assert!(output.status.success() && dir.join("b").is_dir(), "{kind}: {output:?}");
     });
@@ -467,19 +468,22 @@ fn a_stale_temporary_is_removed_by_every_way_to_complete_a_copy() {
         ] {
             for args in [&["src/a", "dst/a"][..], &["-T", "src", "dst"], &["src/a", "dst"]] {
                 for name in ["src", "dst"] {
-                    create_dir(dir.join(name)).expect("a directory");
+                    create_dir(dir.join(name)).expect("created");
                 }
                 let (src, dst) = (dir.join("src/a"), dir.join("dst/a"));
-                write(&src, random_bytes(len, 1)).expect("a file");
-                write(&dst, random_bytes(old_len, 1)).expect("a file");
+                write(&src, random_bytes(len, 1)).expect("written");
+                write(&dst, random_bytes(old_len, 1)).expect("written");
                 set_time_of(&dst, &src);
                 let left = dir.join("dst/.a.haulage-new");
-                write(&left, random_bytes(len, 2)).expect("a file");
+                write(&left, random_bytes(len, 2)).expect("written");
                 // In a file system without locks the temporary has to be older than the run.
                 std::thread::sleep(Duration::from_millis(20));
                 let output = cp(dir, &[&["-a", "--resume"], args].concat());
                 assert!(output.status.success(), "{kind} {what} {args:?}: {output:?}");
-                assert!(read(&dst).expect("it") == random_bytes(len, 1), "{kind} {what} {args:?}");
+                assert!(
+                    read(&dst).expect("read") == random_bytes(len, 1),
+                    "{kind} {what} {args:?}"
+                );
                 assert_eq!(leftovers(&dir.join("dst")), [""; 0], "{kind} {what} {args:?}");
                 for name in ["src", "dst"] {
                     std::fs::remove_dir_all(dir.join(name)).expect("removed");
@@ -496,21 +500,21 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
     let content = random_bytes(LARGE, 1);
     each_fs(|kind, dir| {
         for name in ["src", "dst"] {
-            create_dir(dir.join(name)).expect("a directory");
+            create_dir(dir.join(name)).expect("created");
         }
-        write(dir.join("src").join(&name), &content).expect("a file");
+        write(dir.join("src").join(&name), &content).expect("written");
         let args = ["-r", "--resume", "--reflink=never", "-T", "src", "dst"];
         let dst = dir.join("dst");
         kill_when_recorded(dir, &args, &dst);
         // As a run with `--atomic` leaves it that is killed at its rename.
         let part =
             leftovers(&dst).into_iter().find(|name| name.ends_with("part")).expect("it is left");
-        write(dst.join(part.replace("haulage-part", "haulage-new")), "new").expect("a file");
+        write(dst.join(part.replace("haulage-part", "haulage-new")), "new").expect("written");
         // In a file system without locks the temporary has to be older than the run.
         std::thread::sleep(Duration::from_millis(20));
         let output = cp(dir, &args);
         assert!(output.status.success(), "{kind}: {output:?}");
-        assert!(read(dst.join(&name)).expect("the copy") == content, "{kind}");
+        assert!(read(dst.join(&name)).expect("read") == content, "{kind}");
         assert_eq!(leftovers(&dst), [""; 0], "{kind}");
         for name in ["src", "dst"] {
             std::fs::remove_dir_all(dir.join(name)).expect("removed");
@@ -521,13 +525,13 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
 /// What another source has under the name of a temporary is a file like any other.
 #[test]
 fn a_copied_file_with_the_name_of_a_temporary_stays() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     for name in ["one", "two", "dst"] {
-        create_dir(dir.join(name)).expect("a directory");
+        create_dir(dir.join(name)).expect("created");
     }
-    write(dir.join("one/.a.haulage-new"), "one").expect("a file");
-    write(dir.join("two/a"), "two").expect("a file");
+    write(dir.join("one/.a.haulage-new"), "one").expect("written");
+    write(dir.join("two/a"), "two").expect("written");
     for sources in [["one/.", "two/."], ["two/.", "one/."], ["one/.a.haulage-new", "two/a"]] {
         for _ in 0..2 {
             let output = cp(dir, &["-a", "--resume", "--jobs=1", sources[0], sources[1], "dst"]);

@@ -43,9 +43,9 @@ fn each_server(costs: Costs, test: impl Fn(&str, &FuseFs)) {
 
 /// A file of this content in a directory that goes with what is returned first, and its name.
 fn source(content: &[u8]) -> (tempfile::TempDir, String) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("src");
-    write(&src, content).expect("a file");
+    write(&src, content).expect("written");
     let src = src.to_str().expect("a plain name").to_owned();
     (dir, src)
 }
@@ -68,7 +68,7 @@ fn a_name_that_is_stored_as_text_gets_a_whole_file_and_an_error() {
             Invalid or incomplete multibyte or wide character\n";
         assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{options}");
         assert_eq!(names_in(served.path()), ["no\u{fffd}text"], "{options}");
-        assert_eq!(read(served.path().join("no\u{fffd}text")).expect("the copy"), b"content");
+        assert_eq!(read(served.path().join("no\u{fffd}text")).expect("read"), b"content");
     }
 }
 
@@ -103,23 +103,23 @@ fn has_begun(dir: &Path) -> bool {
 fn atomic_renames_a_complete_file() {
     let content = random_bytes(300_000, 1);
     let (_dir, src) = source(&content);
-    set_permissions(&src, PermissionsExt::from_mode(0o640)).expect("a mode");
+    set_permissions(&src, PermissionsExt::from_mode(0o640)).expect("mode set");
     each_server(Costs::default(), |what, served| {
         let root = served.path();
-        write(root.join("old"), "old").expect("a file");
-        let before = metadata(root.join("old")).expect("a file");
+        write(root.join("old"), "old").expect("written");
+        let before = metadata(root.join("old")).expect("looked at");
         for name in ["old", "new"] {
             let output = cp(root, &["-p", "--atomic", "--durable", &src, name]);
             assert_eq!(stderr(&output), "", "{what}: {name}");
             assert!(output.status.success(), "{what}: {name}");
-            assert!(read(root.join(name)).expect("the copy") == content, "{what}: {name}");
+            assert!(read(root.join(name)).expect("read") == content, "{what}: {name}");
             let [copied, from] = [root.join(name), PathBuf::from(&src)].map(|path| {
-                let found = metadata(path).expect("a file");
+                let found = metadata(path).expect("looked at");
                 (found.mode(), found.mtime(), found.mtime_nsec(), found.nlink())
             });
             assert_eq!(copied, from, "{what}: {name}");
         }
-        assert_ne!(metadata(root.join("old")).expect("a file").ino(), before.ino(), "{what}");
+        assert_ne!(metadata(root.join("old")).expect("looked at").ino(), before.ino(), "{what}");
         assert_eq!(names_in(root), ["new", "old"], "{what}");
     });
 }
@@ -131,12 +131,12 @@ fn atomic_replaces_no_file_that_appears_during_the_copy() {
         let root = served.path();
         let child = begin(root, &["--atomic", "--limit-rate=300K", &src, "new"]);
         testfs::wait_until(|| has_begun(root));
-        write(root.join("new"), "another's").expect("a file");
+        write(root.join("new"), "another's").expect("written");
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(1), "{what}");
         let due = "cp: cannot create regular file 'new': File exists\n";
         assert_eq!(stderr(&output), due, "{what}");
-        assert_eq!(read(root.join("new")).expect("a file"), b"another's", "{what}");
+        assert_eq!(read(root.join("new")).expect("read"), b"another's", "{what}");
         assert_eq!(names_in(root), ["new"], "{what}");
     });
 }
@@ -155,12 +155,12 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
             _ => ("cp: cannot create regular file 'new': File exists\n", "new"),
         };
         assert_eq!(stderr(&output), due, "{what}");
-        assert_eq!(read(root.join("new")).expect("a file"), content.as_bytes(), "{what}");
+        assert_eq!(read(root.join("new")).expect("read"), content.as_bytes(), "{what}");
         assert_eq!(names_in(root), ["new"], "{what}");
     });
     each_server(costs, |what, served| {
         let root = served.path();
-        write(root.join("f"), "old").expect("a file");
+        write(root.join("f"), "old").expect("written");
         let output = cp(root, &["--backup=numbered", &src, "f"]);
         assert_eq!(stderr(&output), "", "{what}");
         let (names, backup) = match what {
@@ -169,7 +169,7 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
         };
         assert_eq!(names_in(root), names, "{what}");
         assert_eq!(read(root.join(backup)).expect("the backup"), b"old", "{what}");
-        assert_eq!(read(root.join("f")).expect("the copy"), b"content", "{what}");
+        assert_eq!(read(root.join("f")).expect("read"), b"content", "{what}");
     });
 }
 
@@ -198,7 +198,7 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
                 let name = format!("to {} {keeps}", options.join(" "));
                 let output = cp(root, &[options, &["-p", keeps, &src, &name]].concat());
                 assert_eq!(stderr(&output), "", "{what}: {name}");
-                let copied = metadata(root.join(&name)).expect("the copy");
+                let copied = metadata(root.join(&name)).expect("looked at");
                 assert_eq!(copied.modified().expect("a time"), time, "{what}: {name}");
                 assert_eq!(copied.nlink(), 1, "{what}: {name}");
             }
@@ -206,9 +206,9 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
         assert_eq!(names_in(root).len(), 36, "{what}");
         // With --atomic the backup is a second name of what is replaced.
         for (name, options, backup) in [("b", "-pb", "b~"), ("c", "--backup=t", "c.~1~")] {
-            std::fs::copy(&src, root.join(name)).expect("a file");
-            let old = std::fs::File::options().write(true).open(root.join(name)).expect("it");
-            old.set_modified(time).expect("a time");
+            std::fs::copy(&src, root.join(name)).expect("copied");
+            let old = std::fs::File::options().write(true).open(root.join(name)).expect("opened");
+            old.set_modified(time).expect("time set");
             let output = cp(root, &["--atomic", options, &src, name]);
             assert_eq!(stderr(&output), "", "{what}: {options}");
             let kept = metadata(root.join(backup)).expect("the backup").modified();
@@ -226,13 +226,13 @@ fn a_file_that_its_owner_may_not_write_is_so_under_its_name() {
         served.lie(Lies { renames_unprotect: true, ..Lies::default() });
         let root = served.path();
         for (index, mode) in [0o400, 0o644].into_iter().enumerate() {
-            set_permissions(&src, PermissionsExt::from_mode(mode)).expect("a mode");
+            set_permissions(&src, PermissionsExt::from_mode(mode)).expect("mode set");
             for options in [&["--atomic"][..], &["--resume"], &["--durable", "--atomic"]] {
                 let name = format!("to {} {index}", options.join(" "));
                 for onto in ["nothing", "its copy"] {
                     let output = cp(root, &[options, &["-p", &src, &name]].concat());
                     assert_eq!(stderr(&output), "", "{what}: {name}, onto {onto}");
-                    let copied = metadata(root.join(&name)).expect("the copy").mode();
+                    let copied = metadata(root.join(&name)).expect("looked at").mode();
                     assert_eq!(copied & 0o7777, mode, "{what}: {name}, onto {onto}");
                 }
             }
@@ -249,7 +249,7 @@ fn a_file_that_another_host_has_removed_is_copied_anew() {
     let Some(elsewhere) = served.mount_again() else { return };
     for options in [&[][..], &["-f"], &["-a"], &["--atomic"], &["-a", "--atomic"], &["--resume"]] {
         let dst = served.path().join("f");
-        write(&dst, "old").expect("a file");
+        write(&dst, "old").expect("written");
         assert_eq!(read(elsewhere.path().join("f")).expect("the file"), b"old", "{options:?}");
         assert!(dst.exists(), "{options:?}");
         std::fs::remove_file(elsewhere.path().join("f")).expect("removed");
@@ -278,12 +278,13 @@ fn nfs4_acl(who: &str) -> &'static [u8] {
 /// Every file of NFSv4 has a list. It is lost on another file system if a mode cannot say the same.
 #[test]
 fn lists_of_nfs_that_are_modes_are_kept_as_modes() {
-    let there = tempfile::tempdir().expect("a directory");
+    let there = tempfile::tempdir().expect("created");
     for (who, is_mode) in [("OWNER@", true), ("EVERYONE@", true), ("user@domain", false)] {
         let costs = Costs { nfs4_acl: Some(nfs4_acl(who)), ..Costs::default() };
         let Some(served) = FuseFs::mount(costs) else { return };
-        write(served.path().join("f"), "content").expect("a file");
-        set_permissions(served.path().join("f"), PermissionsExt::from_mode(0o640)).expect("a mode");
+        write(served.path().join("f"), "content").expect("written");
+        set_permissions(served.path().join("f"), PermissionsExt::from_mode(0o640))
+            .expect("mode set");
         for options in [&["-a"][..], &["-p"], &["-a", "--atomic"]] {
             let dst = there.path().join("f");
             let args = [options, &["f", dst.to_str().expect("a plain name")]].concat();
@@ -295,8 +296,8 @@ fn lists_of_nfs_that_are_modes_are_kept_as_modes() {
             let expected = if is_mode { "" } else { &message };
             assert_eq!(stderr(&output), expected, "{options:?} {who:?}");
             assert_eq!(output.status.success(), is_mode, "{options:?} {who:?}");
-            assert_eq!(read(&dst).expect("the copy"), b"content", "{options:?} {who:?}");
-            let mode = metadata(&dst).expect("the copy").permissions().mode();
+            assert_eq!(read(&dst).expect("read"), b"content", "{options:?} {who:?}");
+            let mode = metadata(&dst).expect("looked at").permissions().mode();
             assert_eq!(mode & 0o7777, 0o640, "{options:?} {who:?}");
             std::fs::remove_file(&dst).expect("removed");
         }
@@ -331,10 +332,10 @@ fn a_file_that_only_its_creator_may_read_is_verified() {
 /// Reads may be short anywhere, and io_uring(7) read the start of such a file again and again.
 #[test]
 fn every_engine_copies_what_short_reads_return() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let Some(served) = FuseFs::mount(Costs { direct_io: true, ..Costs::default() }) else { return };
     let content = random_bytes(300_000, 1);
-    write(served.path().join("src"), &content).expect("a file");
+    write(served.path().join("src"), &content).expect("written");
     for read_bytes_max in [1000, 4096, 65_537] {
         served.lie(Lies { read_bytes_max: Some(read_bytes_max), ..Lies::default() });
         for engine in ["io_uring", "direct_read", "splice", "sendfile", "copy_file_range", "stdio"]
@@ -343,7 +344,7 @@ fn every_engine_copies_what_short_reads_return() {
             let args = [&*format!("--engine={engine}"), src.to_str().expect("plain"), "dst"];
             let output = cp(dir.path(), &args);
             assert!(output.status.success(), "{engine}: {}", stderr(&output));
-            let copied = read(dir.path().join("dst")).expect("the copy");
+            let copied = read(dir.path().join("dst")).expect("read");
             assert!(copied == content, "{engine}: {read_bytes_max}: silently wrong");
         }
     }
@@ -355,7 +356,7 @@ fn atomic_ends_where_inode_numbers_change_at_each_look() {
     let content = random_bytes(300_000, 1);
     let (_dir, src) = source(&content);
     each_server(Costs::default(), |what, served| {
-        write(served.path().join(".new.haulage-new"), "of a killed run").expect("a file");
+        write(served.path().join(".new.haulage-new"), "of a killed run").expect("written");
         served.lie(Lies { changing_inodes: true, ..Lies::default() });
         let child = begin(served.path(), &["--atomic", &src, "new"]);
         let pid = Pid::from_child(&child);
@@ -382,7 +383,7 @@ fn an_interrupted_copy_leaves_the_old_file_alone() {
     let (_dir, src) = source(&random_bytes(300_000, 1));
     each_server(Costs::default(), |what, served| {
         let root = served.path();
-        write(root.join("old"), "old").expect("a file");
+        write(root.join("old"), "old").expect("written");
         let child = begin(root, &["--atomic", "--limit-rate=30K", &src, "old"]);
         // Until it watches for signals one ends it on the spot.
         testfs::wait_until(|| has_begun(root) && testfs::handles(&child, Signal::TERM.as_raw()));
@@ -390,7 +391,7 @@ fn an_interrupted_copy_leaves_the_old_file_alone() {
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.signal(), Some(15), "{what}");
         assert_eq!(stderr(&output), "cp: interrupted: 'old' is as it was before\n", "{what}");
-        assert_eq!(read(root.join("old")).expect("a file"), b"old", "{what}");
+        assert_eq!(read(root.join("old")).expect("read"), b"old", "{what}");
         assert_eq!(names_in(root), ["old"], "{what}");
     });
 }
@@ -398,16 +399,16 @@ fn an_interrupted_copy_leaves_the_old_file_alone() {
 /// With `--atomic` by a hard link. Without hard links the old file is renamed.
 #[test]
 fn backups_are_numbered_and_none_replaces_another() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     each_server(Costs::default(), |what, served| {
         let root = served.path();
-        write(root.join("f"), "0").expect("a file");
+        write(root.join("f"), "0").expect("written");
         for (atomic, number) in [(&[][..], 1), (&["--atomic"], 2), (&[], 4), (&["--atomic"], 5)] {
             if number == 4 {
-                write(root.join("f.~3~"), "another's").expect("a file");
+                write(root.join("f.~3~"), "another's").expect("written");
             }
             let src = dir.path().join("src");
-            write(&src, number.to_string()).expect("a file");
+            write(&src, number.to_string()).expect("written");
             let src = src.to_str().expect("a plain name");
             let output = cp(root, &[atomic, &["--backup=numbered", src, "f"]].concat());
             assert!(output.status.success(), "{what}: {number}: {}", stderr(&output));
@@ -421,9 +422,8 @@ fn backups_are_numbered_and_none_replaces_another() {
             ("f.~5~", "4"),
         ];
         let names = names_in(root);
-        let content = |name: &String| {
-            String::from_utf8(read(root.join(name)).expect("a file")).expect("text")
-        };
+        let content =
+            |name: &String| String::from_utf8(read(root.join(name)).expect("read")).expect("text");
         let found: Vec<_> = names.iter().map(|name| (name.as_str(), content(name))).collect();
         let due = due.map(|(name, text)| (name, text.to_owned()));
         assert_eq!(found, due, "{what}");
@@ -444,9 +444,9 @@ fn a_killed_copy_goes_on_where_inode_numbers_change_at_each_look() {
 /// Kills a copy to a file system that tells these lies, and checks that the next run continues it.
 fn check_killed(lies: &Lies) {
     const LEN: usize = 24 << 20;
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let content = random_bytes(LEN, 1);
-    write(dir.path().join("src"), &content).expect("a file");
+    write(dir.path().join("src"), &content).expect("written");
     let src = dir.path().join("src");
     let src = src.to_str().expect("a plain name");
     let costs = Costs { write_time: Duration::from_millis(4), ..Costs::default() };
@@ -471,7 +471,7 @@ fn check_killed(lies: &Lies) {
         assert!(output.status.success(), "{what}");
         let rest = served.writes() - whole - killed;
         assert!(rest * 3 < whole * 2, "{what}: {rest} writes after {killed} of {whole}");
-        assert!(read(root.join("copy")).expect("the copy") == content, "{what}");
+        assert!(read(root.join("copy")).expect("read") == content, "{what}");
         assert_eq!(names_in(root), ["copy", "whole"], "{what}");
         // What is complete is left.
         let before = served.writes();

@@ -14,8 +14,8 @@ use crate::cp;
 #[test]
 fn a_wrong_byte_is_found_wherever_it_is() {
     let len = 300_000;
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), random_bytes(len, 1)).expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), random_bytes(len, 1)).expect("written");
     for at in [0, 1, 131_071, 131_072, len as u64 - 1] {
         for options in [&["--verify"][..], &["--verify", "-p"], &["--verify", "--sparse=always"]] {
             check_wrong_byte(dir.path(), "a", at, options);
@@ -39,9 +39,9 @@ fn check_wrong_byte(dir: &Path, src: &str, at: u64, options: &[&str]) {
 #[test]
 fn a_wrong_copy_replaces_nothing_and_leaves_no_partial_file() {
     let content = random_bytes(6 << 20, 3);
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    write(dir.join("old"), "old").expect("a file");
+    write(dir.join("old"), "old").expect("written");
     for options in
         [&["--atomic"][..], &["--resume"], &["--resume", "--durable"], &["--atomic", "--durable"]]
     {
@@ -65,12 +65,12 @@ fn a_wrong_copy_replaces_nothing_and_leaves_no_partial_file() {
 #[test]
 fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("s")).expect("a directory");
+        create_dir(dir.join("s")).expect("created");
         let content = random_bytes(1_000_000, 2);
-        write(dir.join("s/a"), &content).expect("a file");
-        write(dir.join("s/empty"), "").expect("a file");
-        let sparse = std::fs::File::create(dir.join("s/sparse")).expect("a file");
-        sparse.set_len(3 << 20).expect("a length");
+        write(dir.join("s/a"), &content).expect("written");
+        write(dir.join("s/empty"), "").expect("written");
+        let sparse = std::fs::File::create(dir.join("s/sparse")).expect("created");
+        sparse.set_len(3 << 20).expect("length set");
         for (number, options) in
             [&["--reflink=never"][..], &["--atomic"], &["--durable"], &["--no-cache"]]
                 .iter()
@@ -102,14 +102,14 @@ fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
 }
 
 fn has_cachestat() -> bool {
-    let file = tempfile::tempfile().expect("a file");
+    let file = tempfile::tempfile().expect("created");
     engines::sys::cachestat(std::os::fd::AsFd::as_fd(&file), 0, 0).is_ok()
 }
 
 #[test]
 fn streams_cannot_be_verified() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), "text").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "text").expect("written");
     let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
     let output = testfs::command("sh").args(["-c", &shell]).current_dir(dir.path()).output();
     let output = output.expect("a shell");
@@ -129,12 +129,12 @@ fn methods_and_digests(dir: &Path) -> Vec<(String, bool)> {
 
 #[test]
 fn a_wrong_byte_is_found_with_every_other_option() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("s")).expect("a directory");
+    create_dir(dir.join("s")).expect("created");
     // Beyond what is worth a part, with a hole in its middle and one at its end.
-    let sparse = std::fs::File::create(dir.join("s/sparse")).expect("a file");
-    sparse.set_len(6 << 20).expect("a length");
+    let sparse = std::fs::File::create(dir.join("s/sparse")).expect("created");
+    sparse.set_len(6 << 20).expect("length set");
     for at in [0, 3 << 20] {
         std::os::unix::fs::FileExt::write_all_at(&sparse, &random_bytes(1 << 20, at), at)
             .expect("written");
@@ -153,10 +153,10 @@ fn a_wrong_byte_is_found_with_every_other_option() {
 #[test]
 fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("s")).expect("a directory");
-        write(dir.join("s/empty"), "").expect("a file");
-        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
-        std::fs::hard_link(dir.join("s/large"), dir.join("s/linked")).expect("a link");
+        create_dir(dir.join("s")).expect("created");
+        write(dir.join("s/empty"), "").expect("written");
+        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("written");
+        std::fs::hard_link(dir.join("s/large"), dir.join("s/linked")).expect("linked");
         for options in [&["--durable"][..], &["--atomic", "--durable"], &["--resume", "--durable"]]
         {
             // What is complete is compared when it is met again; its other names are links.
@@ -188,8 +188,8 @@ fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
 
 /// A file of `len` bytes that has data at some offsets, a byte at each, and holes elsewhere.
 fn sparse_file(path: &Path, len: u64, data_at: &[u64]) {
-    let file = std::fs::File::create(path).expect("a file");
-    file.set_len(len).expect("a length");
+    let file = std::fs::File::create(path).expect("created");
+    file.set_len(len).expect("length set");
     for &at in data_at {
         std::os::unix::fs::FileExt::write_all_at(&file, b"x", at).expect("written");
     }
@@ -206,7 +206,7 @@ fn holes_of_both_files_are_not_read() {
         command.args(["60", env!("CARGO_BIN_EXE_haulage"), "cp", "-a", "--verify", "a", "b"]);
         let output = command.current_dir(dir).output().expect("timeout runs");
         assert!(output.status.success(), "{kind}: {:?} {}", output.status, stderr(&output));
-        let copy = std::fs::File::open(dir.join("b")).expect("a copy");
+        let copy = std::fs::File::open(dir.join("b")).expect("opened");
         assert_eq!(copy.metadata().expect("its state").len(), LEN, "{kind}");
         for at in [0, at, LEN - 1] {
             let mut byte = [0];
@@ -245,7 +245,7 @@ fn a_hole_is_compared_with_the_data_of_the_other_file() {
             let method = if of_src == of_dst { "skipped" } else { "copied" };
             assert_eq!(methods_and_digests(dir), [(method.to_owned(), true)], "{what}");
             let whole = read(&src).expect("a source");
-            assert!(read(&dst).expect("a copy") == whole, "{what}");
+            assert!(read(&dst).expect("read") == whole, "{what}");
             let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
             let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&whole));
             assert!(receipt.contains(&digest), "{what}: {receipt}");
@@ -258,12 +258,12 @@ fn holes_of_a_fuse_file_system_are_read() {
     let content = random_bytes(300_000, 5);
     let faults = Lies { no_blocks: true, all_hole: true, ..Lies::default() };
     let Some(faulty) = FuseFs::with_source(content.clone(), faults) else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (faulty.source(), dir.path().join("b"));
     sparse_file(&dst, content.len() as u64, &[]);
     set_time_of(&dst, &src);
     let src = src.to_str().expect("a name");
     let output = cp(dir.path(), &["-p", "--resume", "--verify", src, "b"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(read(&dst).expect("a copy") == content);
+    assert!(read(&dst).expect("read") == content);
 }

@@ -87,7 +87,7 @@ fn check_choices(found: &Value, kind: FsKind) {
 
 #[test]
 fn a_measured_profile_decides_and_a_stale_one_is_reported() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let profile = dir.path().join("profile.toml");
     let run = || {
         let mut command = Command::new(PROGRAM);
@@ -123,7 +123,7 @@ fn a_full_file_system_is_no_obstacle() {
     for kind in FsKind::ALL {
         let Some(fs) = testfs::small_fs(kind) else { continue };
         let dir = fs.join("");
-        let mut rest = File::create(fs.join("rest")).expect("a file");
+        let mut rest = File::create(fs.join("rest")).expect("created");
         fs.leave_room(0);
         // btrfs keeps a rest for data that is allocated late.
         while rest.write_all(&[1; 4096]).is_ok() {}
@@ -145,7 +145,7 @@ fn a_read_only_mount_is_no_obstacle() {
     if !is_root() {
         return skip(&test_name(), "mounting requires root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let script = "mount -t tmpfs -o ro haulage \"$1\" && cd \"$1\" && \"$2\" doctor --json";
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
@@ -166,9 +166,9 @@ fn an_ordinary_user_without_a_home_runs_it() {
     if !is_root() {
         return skip(&test_name(), "only root can become another user");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     // Others may look, and not write.
-    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("mode set");
     let program = dir.path().join("haulage");
     testfs::copy_program(PROGRAM, &program);
     let run = |args: &[&str]| {
@@ -191,7 +191,7 @@ fn an_ordinary_user_without_a_home_runs_it() {
 
 #[test]
 fn it_is_one_screen() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     for columns in [80, 200] {
         let mut command = command();
         command.current_dir(dir.path());
@@ -203,8 +203,8 @@ fn it_is_one_screen() {
 
 #[test]
 fn two_directories_and_mistakes() {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(dir.path().join("with a blank")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::create_dir(dir.path().join("with a blank")).expect("created");
     let found = json(&["/dev/shm", "with a blank"], dir.path());
     assert_eq!(found["src"]["path"], "/dev/shm");
     let text = advice(&found);
@@ -228,7 +228,7 @@ fn two_directories_and_mistakes() {
 fn the_fields_are_described() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
     let document = std::fs::read_to_string(document).expect("docs/doctor.md");
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let found = json(&[], dir.path());
     for (name, value) in found.as_object().expect("an object") {
         let inner = match value {
@@ -270,7 +270,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 #[test]
 fn a_seccomp_filter_is_told_and_copies_go_on() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     std::fs::write(home.path().join("a"), testfs::random_bytes(3_000_000, 1)).expect("written");
     let run = |errno: Errno, args: &[&str]| {
         let mut command = testfs::command("python3");
@@ -302,7 +302,7 @@ fn a_seccomp_filter_is_told_and_copies_go_on() {
         let copy =
             run(errno, &["cp", "--engine=io_uring", "--verify", "a", "b"]).expect("python3 ran");
         assert!(copy.status.success(), "{}", stderr(&copy));
-        assert_eq!(std::fs::read(home.path().join("b")).expect("a copy").len(), 3_000_000);
+        assert_eq!(std::fs::read(home.path().join("b")).expect("read").len(), 3_000_000);
         let race = run(errno, &["race", "a", ".", "--time", "1", "--json", "race.json"])
             .expect("python3 ran");
         assert!(race.status.success(), "{}", stderr(&race));

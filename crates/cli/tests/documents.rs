@@ -63,10 +63,10 @@ fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut dirs = vec![PathBuf::from("docs"), PathBuf::from("experiments/reference")];
     while let Some(dir) = dirs.pop() {
-        for entry in fs::read_dir(root.join(&dir)).expect("a directory") {
+        for entry in fs::read_dir(root.join(&dir)).expect("listed") {
             let entry = entry.expect("an entry");
             let path = dir.join(entry.file_name());
-            if entry.file_type().expect("a type").is_dir() {
+            if entry.file_type().expect("looked at").is_dir() {
                 dirs.push(path);
             } else if path.extension().is_some_and(|extension| extension == "md") {
                 found.push(path);
@@ -304,7 +304,7 @@ fn blocks(document: &Path) -> Vec<Block> {
 
 /// Runs the blocks of a document in a directory of their own.
 fn run(document: &str) {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let (bin, dir) = (home.path().join("bin"), home.path().join("dir"));
     fs::create_dir(&bin).expect("made");
     fs::create_dir(&dir).expect("made");

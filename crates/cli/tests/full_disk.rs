@@ -15,7 +15,7 @@ fn haulage(args: &[&str], dir: &Path, home: &Path) -> Output {
 
 #[test]
 fn a_full_file_system_is_named_with_a_way_out() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     for kind in FsKind::ALL {
         let Some(fs) = testfs::small_fs(kind) else { continue };
         let dir = fs.join("");

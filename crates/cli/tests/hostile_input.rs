@@ -7,7 +7,7 @@ use fuzz_targets::{limits, scratch, targets};
 /// One test: the limits are those of the whole process.
 #[test]
 fn every_committed_input_is_borne() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     scratch::set(dir.path(), Some(Path::new(env!("CARGO_BIN_EXE_haulage"))));
     for target in targets() {
         assert!(target.dictionary().is_file(), "{} has no dictionary", target.name);

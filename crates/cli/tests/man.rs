@@ -17,9 +17,9 @@ fn haulage(args: &[&str]) -> String {
 
 /// All pages, in a directory.
 fn pages() -> (tempfile::TempDir, Vec<PathBuf>) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     haulage(&["man", "--all", dir.path().to_str().expect("text")]);
-    let entries = std::fs::read_dir(dir.path()).expect("a directory");
+    let entries = std::fs::read_dir(dir.path()).expect("listed");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
     (dir, files)

@@ -91,7 +91,7 @@ fn check_summary(kind: FsKind, row: &Value, samples: &[Value]) {
 
 #[test]
 fn csv_has_a_line_for_each_sample_with_the_fields_of_json() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     write_source(dir.path());
     let args = [
         "source",
@@ -192,7 +192,7 @@ fn copies_without_countable_pages_are_not_reported_as_shared_extents() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "mounting an overlayfs takes root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let script = "mount -t tmpfs none . && cd \"$PWD\" && mkdir lower upper work merged && \
         mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged && \
         cd merged && head -c 3000000 /dev/urandom > source && \
@@ -235,7 +235,7 @@ fn the_files_of_a_directory_are_copied_one_after_another() {
 
 #[test]
 fn the_time_limit_holds_and_hopeless_variants_are_left_out() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     fs::write(dir.path().join("source"), testfs::random_bytes(40 << 20, 3)).expect("written");
     let args = [
         "source",
@@ -265,7 +265,7 @@ fn an_interrupt_leaves_nothing_behind() {
     for (signal, after_ms) in
         [(Signal::INT, 500), (Signal::TERM, 500), (Signal::INT, 50), (Signal::INT, 200)]
     {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let child = command(&["--time", "60"], dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -290,7 +290,7 @@ const HOT: &str = "invalid value 'hot' for '--state <STATE>' [possible values: w
 
 #[test]
 fn bad_usage_is_one_clear_line() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     write_source(dir.path());
     for (args, status, expected) in [
         (&["--state", "hot"][..], 2, HOT),

@@ -26,7 +26,7 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn a_page_text_and_drawings_are_made() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     let output = haulage(&["report", text(&run)]);
     assert!(output.status.success(), "{}", testfs::stderr(&output));
@@ -47,7 +47,7 @@ fn a_page_text_and_drawings_are_made() {
 
 #[test]
 fn epsilon_sets_the_overhead_of_the_recommended_buffer() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     let recommended = |args: &[&str]| {
         let output = haulage(&[&["report", text(&run), "--text"], args].concat());
@@ -63,7 +63,7 @@ fn epsilon_sets_the_overhead_of_the_recommended_buffer() {
 
 #[test]
 fn two_runs_are_compared() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     let file = home.path().join("change.html");
     let output = haulage(&["report", "--compare", text(&run), text(&run), "-o", text(&file)]);
@@ -95,7 +95,7 @@ fn mistakes_are_reported() {
 
 #[test]
 fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     let file = run.join("experiment.toml");
     let whole = fs::read_to_string(&file).expect("committed");
@@ -115,7 +115,7 @@ fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
 /// A page that cannot be written does not destroy the one that is there.
 #[test]
 fn a_failed_page_leaves_the_last_one() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     fs::write(run.join("report.html"), "old").expect("written");
     let limited =
@@ -123,7 +123,7 @@ fn a_failed_page_leaves_the_last_one() {
     let output = testfs::command("bash").args(["-c", &limited]).current_dir(home.path()).output();
     let said = testfs::stderr(&output.expect("bash runs"));
     assert!(said.starts_with("haulage report: cannot write 'small/report.html': "), "{said}");
-    assert_eq!(fs::read_to_string(run.join("report.html")).expect("it is there"), "old");
+    assert_eq!(fs::read_to_string(run.join("report.html")).expect("read"), "old");
     let left: Vec<String> = testfs::names_in(&run);
     assert!(!left.iter().any(|name| name.contains("part")), "{left:?}");
 }
@@ -131,7 +131,7 @@ fn a_failed_page_leaves_the_last_one() {
 /// The lines of a run directory are also read if another program has damaged them.
 #[test]
 fn an_impossible_line_of_calls_is_named() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     let calls = run.join("calls.csv");
     let whole = fs::read_to_string(&calls).expect("committed");
@@ -158,7 +158,7 @@ fn an_impossible_line_of_calls_is_named() {
 /// The run directory may be that of another user.
 #[test]
 fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_without_end() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     for name in ["experiment.toml", "environment.json", "verdict.json", "certificate.json"] {
         let (path, kept) = (run.join(name), home.path().join("kept"));
@@ -171,7 +171,7 @@ fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_withou
                 let made = std::process::Command::new("mkfifo").arg(&path).status();
                 assert!(made.expect("mkfifo runs").success());
             } else {
-                std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
+                std::os::unix::fs::symlink("/dev/zero", &path).expect("linked");
             }
             let mut command = testfs::command("timeout");
             let haulage = env!("CARGO_BIN_EXE_haulage");
@@ -191,7 +191,7 @@ fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_withou
 
 #[test]
 fn the_page_of_a_tune_record_is_written_beside_it() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let committed =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/tuned/ext4-ext4.json");
     let record = home.path().join("tuned.json");

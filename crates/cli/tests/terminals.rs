@@ -50,7 +50,7 @@ fn fitting(args: &[&str], command: Command, columns: u16) -> String {
 
 #[test]
 fn every_line_fits_and_colours_obey() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     for args in PRINTING {
         for columns in COLUMNS {
             let text = fitting(args, command(args, dir.path()), columns);
@@ -78,7 +78,7 @@ fn every_line_fits_and_colours_obey() {
 
 #[test]
 fn every_help_fits() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let names = crate::commands();
     assert!(names.len() > 10, "{names:?}");
     for columns in COLUMNS {

@@ -17,16 +17,17 @@ use tempfile::TempDir;
 use testfs::{Aspects, assert_equal_trees, random_bytes};
 
 fn home() -> TempDir {
-    tempfile::tempdir().expect("a directory")
+    tempfile::tempdir().expect("created")
 }
 
 /// A tree of 300 files in 3 directories, with a symbolic and a hard link.
 fn make_tree(at: &Path) {
     for dir in 0..3 {
         let dir = at.join(format!("dir{dir}"));
-        fs::create_dir_all(&dir).expect("a directory");
+        fs::create_dir_all(&dir).expect("created");
         for file in 0..100 {
-            fs::write(dir.join(format!("file{file}")), random_bytes(file * 40, 1)).expect("a file");
+            fs::write(dir.join(format!("file{file}")), random_bytes(file * 40, 1))
+                .expect("written");
         }
     }
     symlink("dir0/file1", at.join("link")).expect("a symbolic link");
@@ -78,9 +79,9 @@ fn symbolic_links_are_followed_as_asked() {
 fn an_error_has_path_operation_and_errno() {
     let home = home();
     let at = |name: &str| home.path().join(name);
-    fs::create_dir(at("dir")).expect("a directory");
-    fs::write(at("file"), "1").expect("a file");
-    symlink("nowhere", at("dangling")).expect("a link");
+    fs::create_dir(at("dir")).expect("created");
+    fs::write(at("file"), "1").expect("written");
+    symlink("nowhere", at("dangling")).expect("linked");
     let check = |src: &str, dst: &str, operation, path: &str, errno, words: &str| {
         let error = copy_file(at(src), at(dst)).expect_err(words);
         assert_eq!(error.operation(), operation, "{words}");
@@ -104,7 +105,7 @@ fn an_error_has_path_operation_and_errno() {
         "not writing through dangling symlink",
     );
     assert!(!at("new").exists() && !at("nowhere").exists());
-    assert_eq!(fs::read(at("file")).expect("it is there"), b"1");
+    assert_eq!(fs::read(at("file")).expect("read"), b"1");
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn callbacks_run_on_the_thread_of_the_caller() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
     make_tree(&src);
-    fs::write(src.join("dir1/only this.tmp"), "1").expect("a file");
+    fs::write(src.join("dir1/only this.tmp"), "1").expect("written");
     fs::create_dir_all(dst.join("link")).expect("in the way");
     let here = std::thread::current().id();
     let (mut shown, mut errors, mut receipts, mut asked) = (0, Vec::new(), 0, 0);
@@ -179,19 +180,19 @@ fn callbacks_run_on_the_thread_of_the_caller() {
 fn a_directory_is_told_before_and_after_its_entries() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    fs::create_dir_all(src.join("dir")).expect("a directory");
-    fs::create_dir(src.join("left")).expect("a directory");
+    fs::create_dir_all(src.join("dir")).expect("created");
+    fs::create_dir(src.join("left")).expect("created");
     for file in ["file", "dir/file", "left/file"] {
-        fs::write(src.join(file), "bytes").expect("a file");
+        fs::write(src.join(file), "bytes").expect("written");
     }
-    fs::set_permissions(src.join("dir"), Permissions::from_mode(0o510)).expect("a mode");
-    let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+    fs::set_permissions(src.join("dir"), Permissions::from_mode(0o510)).expect("mode set");
+    let mode = |path: &Path| path.metadata().expect("looked at").permissions().mode() & 0o777;
     let mut stages = Vec::new();
     let report = Copy::new(&src, &dst)
         .recursive()
         .archive()
         .on_directory(|from, to, stage| {
-            let entries = fs::read_dir(to).expect("it is there").count();
+            let entries = fs::read_dir(to).expect("listed").count();
             let is_whole = mode(from) == mode(to);
             stages.push((to.to_owned(), stage, entries, is_whole));
             from != src.join("left")
@@ -248,7 +249,7 @@ fn an_error_that_is_skipped_does_not_fail_the_copy() {
 fn a_copy_is_cancelled_from_another_thread() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    fs::write(&src, random_bytes(4 << 20, 1)).expect("a file");
+    fs::write(&src, random_bytes(4 << 20, 1)).expect("written");
     let token = CancelToken::new();
     let begun = Instant::now();
     let failed = std::thread::scope(|scope| {
@@ -269,7 +270,7 @@ fn a_copy_is_cancelled_from_another_thread() {
     assert_eq!(error.copied().map(|copied| copied.data_bytes), Some(0));
     token.reset();
     let slow = Options { limit_rate: (400 << 10).try_into().ok(), ..Options::default() };
-    fs::remove_file(&dst).expect("it is there");
+    fs::remove_file(&dst).expect("removed");
     let error = std::thread::scope(|scope| {
         scope.spawn(|| {
             while fs::metadata(&dst).map_or(0, |found| found.len()) == 0 {
@@ -280,7 +281,7 @@ fn a_copy_is_cancelled_from_another_thread() {
         copy_file_with(&src, &dst, &slow, Some(&token)).expect_err("cancelled")
     });
     let copied = error.copied().expect("it had started");
-    assert_eq!(copied.data_bytes, fs::metadata(&dst).expect("the copy").len());
+    assert_eq!(copied.data_bytes, fs::metadata(&dst).expect("looked at").len());
     assert!(copied.data_bytes > 0 && copied.engine.is_some());
     token.reset();
     copy_file_with(&src, &dst, &Options::default(), Some(&token)).expect("copied");
@@ -291,7 +292,7 @@ fn a_copy_is_cancelled_from_another_thread() {
 fn progress_stops_a_copy_and_a_panic_does_too() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    fs::write(&src, random_bytes(4 << 20, 1)).expect("a file");
+    fs::write(&src, random_bytes(4 << 20, 1)).expect("written");
     // It would take more than three minutes.
     let copy = || Copy::new(&src, &dst).limit_rate(20 << 10).count_first();
     let begun = Instant::now();
@@ -319,11 +320,11 @@ fn open_files_are_copied_whole_and_stay_open() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
     let bytes = random_bytes(300_000, 1);
-    fs::write(&src, &bytes).expect("a file");
+    fs::write(&src, &bytes).expect("written");
     fs::write(&dst, random_bytes(400_000, 2)).expect("a longer one");
-    let mut from = File::open(&src).expect("open");
+    let mut from = File::open(&src).expect("opened");
     from.read_exact(&mut [0; 1000]).expect("an offset");
-    let mut to = File::options().write(true).open(&dst).expect("open");
+    let mut to = File::options().write(true).open(&dst).expect("opened");
     to.write_all(b"not at the start").expect("an offset");
     let copied = copy_descriptors(&from, &to).expect("copied");
     assert_eq!(copied.data_bytes, 300_000);
@@ -333,7 +334,7 @@ fn open_files_are_copied_whole_and_stay_open() {
 
     let error = copy_descriptors(&from, &from).expect_err("one file");
     assert_eq!(error.errno(), 22);
-    let appending = File::options().append(true).open(&dst).expect("open");
+    let appending = File::options().append(true).open(&dst).expect("opened");
     let error = copy_descriptors(&from, &appending).expect_err("O_APPEND");
     assert_eq!((error.errno(), error.operation()), (9, Operation::Write));
     assert!(fs::read(&dst).expect("read") == bytes, "nothing was changed");
@@ -343,17 +344,17 @@ fn open_files_are_copied_whole_and_stay_open() {
 fn open_files_get_attributes_and_streams_are_read_to_their_end() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    fs::write(&src, "some bytes").expect("a file");
+    fs::write(&src, "some bytes").expect("written");
     fs::set_permissions(&src, fs::Permissions::from_mode(0o640)).expect("its mode");
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     File::open(&src).and_then(|file| file.set_modified(old)).expect("its time");
     let options = Options { preserve: Options::archive().preserve, ..Options::default() };
-    let (from, to) = (File::open(&src).expect("open"), File::create(&dst).expect("created"));
+    let (from, to) = (File::open(&src).expect("opened"), File::create(&dst).expect("created"));
     copy_descriptors_with(&from, &to, &options, None).expect("copied");
-    let found = to.metadata().expect("its attributes");
+    let found = to.metadata().expect("looked at");
     assert_eq!((found.mode() & 0o777, found.mtime()), (0o640, 1_000_000));
 
-    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let (reader, mut writer) = std::io::pipe().expect("created");
     writer.write_all(b"through a pipe").expect("it has room");
     drop(writer);
     let copied = copy_descriptors(reader, &to).expect("copied");
@@ -365,8 +366,8 @@ fn open_files_get_attributes_and_streams_are_read_to_their_end() {
 fn existing_files_are_kept_or_refused() {
     let home = home();
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    fs::write(&src, "new").expect("a file");
-    fs::write(&dst, "old").expect("a file");
+    fs::write(&src, "new").expect("written");
+    fs::write(&dst, "old").expect("written");
     let report = Copy::new(&src, &dst).existing(Existing::Skip).run().expect("kept");
     assert_eq!(report.totals.count(Kind::File, Outcome::Skipped), 1);
     let failed = Copy::new(&src, &dst).existing(Existing::Fail).run().expect_err("refused");

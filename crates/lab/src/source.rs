@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_its_regular_files_in_order() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         fs::write(home.path().join("b"), [1; 10]).expect("written");
         fs::write(home.path().join("empty"), []).expect("written");
         fs::create_dir(home.path().join("a")).expect("made");
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_holds_nothing_is_refused() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let refusal = |path: &Path| Source::open(path).expect_err("nothing there").to_string();
         assert!(refusal(home.path()).contains("no regular file with bytes"));
         let file = home.path().join("empty");

@@ -78,7 +78,7 @@ struct Place {
 
 impl Place {
     fn new(workload: &str, file_bytes: u64, dir: &Path) -> Place {
-        let home = tempfile::tempdir_in(dir).expect("a directory");
+        let home = tempfile::tempdir_in(dir).expect("created");
         let below = |name| {
             let path = home.path().join(name);
             std::fs::create_dir(&path).expect("made");

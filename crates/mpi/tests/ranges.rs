@@ -150,7 +150,7 @@ fn with_jobs(jobs: usize) -> Options {
 
 /// A file of `bytes` whose data differs from block to block.
 fn make_dense(path: &Path, bytes: u64) {
-    let file = File::create(path).expect("a file");
+    let file = File::create(path).expect("created");
     let piece = random_bytes(1 << 20, 7);
     let mut at = 0;
     while at < bytes {
@@ -163,8 +163,8 @@ fn make_dense(path: &Path, bytes: u64) {
 
 /// A file with 4 MiB of data in each 20 MiB.
 fn make_sparse(path: &Path, bytes: u64) {
-    let file = File::create(path).expect("a file");
-    file.set_len(bytes).expect("a length");
+    let file = File::create(path).expect("created");
+    file.set_len(bytes).expect("length set");
     let mut piece = random_bytes(4 << 20, 3);
     for at in (3 * MIB..bytes - 4 * MIB).step_by(20 << 20) {
         piece[..8].copy_from_slice(&at.to_le_bytes());
@@ -178,7 +178,7 @@ fn assert_equal(src: &Path, dst: &Path, shown: &str) {
 
 /// A tree with one large file.
 fn make_tree(src: &Path, make: fn(&Path, u64), bytes: u64) {
-    create_dir(src).expect("a directory");
+    create_dir(src).expect("created");
     make(&src.join("large"), bytes);
 }
 
@@ -205,7 +205,7 @@ fn ranks_copy_ranges_of_one_file() {
         let status = run(&done, (&src, &dst), &with_jobs(jobs), || false);
         assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
         assert_equal(&src, &dst, &shown);
-        let blocks = |path: &Path| path.join("large").metadata().expect("a file").blocks();
+        let blocks = |path: &Path| path.join("large").metadata().expect("looked at").blocks();
         assert!(blocks(&dst) <= blocks(&src), "{shown}: holes are kept");
         assert!(at_work(&done) > 1, "{shown}: one rank has copied all");
         let receipts = done.iter().flat_map(|rank| rank.receipts.lock().expect("no panic").clone());
@@ -240,12 +240,12 @@ fn an_operand_that_is_a_file_is_shared_as_well() {
 fn ranks_that_all_own_files_help_each_other() {
     let dir = scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    create_dir(&src).expect("a directory");
+    create_dir(&src).expect("created");
     for number in 0..6 {
         make_sparse(&src.join(number.to_string()), (66 + number * 14) * MIB);
     }
     // Names of one file are copied by one rank, and wait for it on the others.
-    std::fs::hard_link(src.join("5"), src.join("again")).expect("a link");
+    std::fs::hard_link(src.join("5"), src.join("again")).expect("linked");
     for verify in [false, true] {
         let options = Options { verify, ..with_jobs(1) };
         let (done, status) = copy(4, (&src, &dst), &options);
@@ -261,15 +261,15 @@ fn a_rank_writes_to_no_other_file_than_the_owner() {
     let dir = scratch();
     let path = |name: &str| dir.path().join(name);
     make_tree(&path("src"), make_dense, 160 * MIB);
-    create_dir(path("outside")).expect("a directory");
+    create_dir(path("outside")).expect("created");
     let victim = "what nobody may touch".repeat(1 << 10);
-    write(path("outside/large"), &victim).expect("a file");
+    write(path("outside/large"), &victim).expect("written");
     // Between the offer and its arrival, another process moves the copy away.
     let [dst, moved, outside] = [path("dst"), path("moved"), path("outside")];
     let done = [(); 3].map(|()| Arc::default());
     run_with_change(&done, (&path("src"), &path("dst")), dst.join("large"), move || {
         std::fs::rename(&dst, moved).expect("moved");
-        std::os::unix::fs::symlink(outside, dst).expect("a link");
+        std::os::unix::fs::symlink(outside, dst).expect("linked");
     });
     let found = std::fs::read(path("outside/large")).expect("the file");
     assert!(found == victim.as_bytes(), "a file outside was written to");
@@ -285,8 +285,8 @@ fn a_source_that_changed_is_copied_by_its_owner() {
     let large = src.join("large");
     let done = [(); 2].map(|()| Arc::default());
     let status = run_with_change(&done, (&src, &dst), dst.join("large"), move || {
-        let file = File::options().write(true).open(large).expect("the source");
-        file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+        let file = File::options().write(true).open(large).expect("opened");
+        file.set_modified(SystemTime::UNIX_EPOCH).expect("time set");
     });
     assert_eq!(status, 0);
     assert_eq!(failures(&done), [Diagnostic::Changed { src: src.join("large") }]);
@@ -387,6 +387,6 @@ fn an_interrupted_file_ends_after_what_is_complete() {
     let [Diagnostic::Interrupted { bytes, .. }] = failures[..] else { panic!("{failures:?}") };
     assert_eq!((dst.metadata().expect("a part").len(), status), (bytes, 1));
     let copied = std::fs::read(&dst).expect("the part");
-    let all = std::fs::read(&src).expect("the source");
+    let all = std::fs::read(&src).expect("read");
     assert!(all.starts_with(&copied), "there is no gap");
 }

@@ -194,8 +194,8 @@ fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
                 Aspects::ALL,
                 format_args!("{ranks} ranks, turn {turn}"),
             );
-            write(src.join("flat/file 7"), "other, longer content").expect("a file");
-            write(dst.join("bushes/f0"), "what nobody wants").expect("a file");
+            write(src.join("flat/file 7"), "other, longer content").expect("written");
+            write(dst.join("bushes/f0"), "what nobody wants").expect("written");
         }
     }
 }
@@ -206,11 +206,11 @@ fn of_two_names_that_differ_in_case_none_is_lost_silently() {
     const PAIRS: usize = 200;
     let dir = common::scratch();
     let src = dir.path().join("src");
-    create_dir(&src).expect("a directory");
+    create_dir(&src).expect("created");
     for number in 0..PAIRS {
         for name in ["Name", "name"] {
             let name = format!("{name}{number}");
-            write(src.join(&name), &name).expect("a file");
+            write(src.join(&name), &name).expect("written");
         }
     }
     for resume in [false, true] {
@@ -242,7 +242,7 @@ fn several_operands_and_a_filter_are_kept() {
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     make_tree(&src, 5);
-    create_dir(&dst).expect("a directory");
+    create_dir(&dst).expect("created");
     let (first, second) = (src.join("links a"), src.join("links b"));
     let rules = [Rule { glob: "*7".into(), include: false }];
     let filter = Filter::new(&rules, &[]).expect("a pattern");
@@ -255,11 +255,11 @@ fn several_operands_and_a_filter_are_kept() {
         assert_eq!(a.exists(), number % 10 != 7, "{number}");
         if a.exists() {
             use std::os::unix::fs::MetadataExt;
-            let ino = |path: &Path| path.metadata().expect("a copy").ino();
+            let ino = |path: &Path| path.metadata().expect("looked at").ino();
             assert_eq!(ino(&a), ino(&b), "{number}");
         }
     }
-    assert_eq!(read(dst.join("large")).expect("a copy"), read(src.join("large")).expect("it"));
+    assert_eq!(read(dst.join("large")).expect("read"), read(src.join("large")).expect("read"));
 }
 
 #[test]
@@ -310,11 +310,11 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
     let bytes_of = |name: usize| if name == 0 { 64 << 20 } else { (1 + name % 4) << 20 };
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    create_dir(&src).expect("a directory");
-    create_dir(&dst).expect("a directory");
+    create_dir(&src).expect("created");
+    create_dir(&dst).expect("created");
     for name in 0..NAMES {
         let byte = u8::try_from(name).expect("few names");
-        write(src.join(name.to_string()), vec![byte; bytes_of(name)]).expect("a file");
+        write(src.join(name.to_string()), vec![byte; bytes_of(name)]).expect("written");
         if name > 0 {
             link(&dst.join("0"), &dst.join(name.to_string()));
         }
@@ -325,10 +325,10 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
     let options = Options { follow: haulage::options::Follow::Never, ..options };
     for turn in 0..3 {
         // Shorter than each of the new ones.
-        write(dst.join("0"), "x").expect("a file");
+        write(dst.join("0"), "x").expect("written");
         let (done, status) = copy(4, &exact, &options);
         assert_eq!((failures(&done), status), (vec![], 0), "turn {turn}");
-        let bytes = read(dst.join("0")).expect("a copy");
+        let bytes = read(dst.join("0")).expect("read");
         let first = bytes[0];
         assert!(bytes.iter().all(|&byte| byte == first), "turn {turn}");
         assert_eq!(bytes.len(), bytes_of(first.into()), "turn {turn}");
@@ -339,7 +339,7 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
 fn a_rank_that_is_interrupted_while_its_workers_wait_ends_all_of_them() {
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    write(&src, vec![1; 60 << 20]).expect("a file");
+    write(&src, vec![1; 60 << 20]).expect("written");
     // Rank 0 has the only file, for a minute.
     let options = Options { limit_rate: NonZeroU64::new(2 << 20), ..with_jobs(1) };
     let stops_at = Instant::now() + Duration::from_millis(300);
@@ -356,23 +356,23 @@ fn a_rank_that_is_interrupted_while_its_workers_wait_ends_all_of_them() {
 fn two_ranks_do_not_write_to_one_file_at_once_by_hard_links() {
     copy_to_names_of_one_file(|file, link| {
         if !file.exists() {
-            write(file, "x").expect("a file");
+            write(file, "x").expect("written");
         }
-        std::fs::hard_link(file, link).expect("a link");
+        std::fs::hard_link(file, link).expect("linked");
     });
 }
 
 #[test]
 fn two_ranks_do_not_write_to_one_file_at_once_by_symbolic_links() {
-    copy_to_names_of_one_file(|_, link| std::os::unix::fs::symlink("0", link).expect("a link"));
+    copy_to_names_of_one_file(|_, link| std::os::unix::fs::symlink("0", link).expect("linked"));
 }
 
 #[test]
 fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    write(&src, "new").expect("a file");
-    write(&dst, "old").expect("a file");
+    write(&src, "new").expect("written");
+    write(&dst, "old").expect("written");
     let held = std::fs::File::open(&dst).expect("the file");
     held.lock().expect("a lock");
     let stops_at = Some(Instant::now() + Duration::from_millis(300));
@@ -410,7 +410,7 @@ fn each_failure_is_told_once_and_the_rest_is_copied() {
     // A directory is in the way of each of these files.
     let in_the_way: Vec<PathBuf> =
         (0..40).map(|number| dst.join(format!("flat/file {}", number * 45))).collect();
-    in_the_way.iter().for_each(|path| std::fs::create_dir_all(path).expect("a directory"));
+    in_the_way.iter().for_each(|path| std::fs::create_dir_all(path).expect("created"));
     let exact =
         Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
     let (done, status) = copy(4, &exact, &with_jobs(2));

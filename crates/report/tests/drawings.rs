@@ -82,7 +82,7 @@ fn fits_are_those_of_the_answers() {
 
 #[test]
 fn names_from_a_run_are_text_in_drawings_and_terminals() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     hostile::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
     let report = Report::of(&sources, EPSILON);

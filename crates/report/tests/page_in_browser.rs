@@ -81,7 +81,7 @@ fn the_page_of_two_runs_works() {
 
 #[test]
 fn names_from_a_run_are_shown_and_never_obeyed() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     hostile::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
     let cases = json!([
@@ -99,7 +99,7 @@ const PAGE_BYTES_MAX: u64 = 400_000;
 
 #[test]
 fn the_page_of_100_000_samples_stays_small_and_can_be_used_soon() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     large::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
     let report = Report::of(&sources, EPSILON);

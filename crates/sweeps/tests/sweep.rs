@@ -48,11 +48,11 @@ fn finds_nothing(cases: u32, args: &[&str]) {
 /// else besides: it exits with 1, says `expected`, and the command line that it prints repeats the finding.
 fn finds(script: &str, expected: &str, args: &[&str]) {
     let Some(haulage) = haulage() else { return };
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let planted = dir.path().join("planted");
     let text = format!("#!/bin/sh\nHAULAGE='{}'\n{script}\n", haulage.display());
     std::fs::write(&planted, text).expect("a script");
-    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).expect("mode set");
     let output = sweep(&planted, args);
     let words = format!("{}\n{}", stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(1), "{args:?}: {words}");

@@ -27,7 +27,7 @@ impl ServedFs {
     ) -> Option<ServedFs> {
         /// A program that has not mounted after this time will not.
         const PATIENCE: Duration = Duration::from_secs(10);
-        let served = ServedFs { dir: tempfile::tempdir().expect("a directory") };
+        let served = ServedFs { dir: tempfile::tempdir().expect("created") };
         for dir in [served.store(), served.path()] {
             std::fs::create_dir(dir).expect("an empty directory");
         }

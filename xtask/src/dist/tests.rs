@@ -33,7 +33,7 @@ impl Staged {
             skip(&test_name(), &format!("'{}' was not built", program.display()));
             return None;
         }
-        let out = tempfile::tempdir().expect("a directory");
+        let out = tempfile::tempdir().expect("created");
         stage_program(&checkout()?, format, &program, out.path()).expect("staged");
         Some(Staged { dir: out.path().join("stage").join(format), _out: out })
     }
@@ -113,7 +113,7 @@ fn packages_have_what_belongs_in_them() {
             assert!(path.starts_with(prefix), "{}", path.display());
             let full = staged.dir.join(&path);
             // No link is dangling.
-            let mode = full.metadata().expect("it is there").permissions().mode() & 0o777;
+            let mode = full.metadata().expect("looked at").permissions().mode() & 0o777;
             assert_eq!(
                 mode,
                 if full.ends_with("bin/haulage") || full.is_symlink() { 0o755 } else { 0o644 }
@@ -187,7 +187,7 @@ fn the_library_has_a_package_for_programs_and_one_for_compilers() {
             skip(&test_name(), "no dpkg-architecture, which is in dpkg-dev");
             continue;
         }
-        let out = tempfile::tempdir().expect("a directory");
+        let out = tempfile::tempdir().expect("created");
         let [shared, archive] = ["shared", "archive"].map(|name| out.path().join(name));
         std::fs::write(&shared, "").and_then(|()| std::fs::write(&archive, "")).expect("written");
         let private_libraries = "-lgcc_s -lc".to_owned();
@@ -195,7 +195,7 @@ fn the_library_has_a_package_for_programs_and_one_for_compilers() {
         stage_library(&checkout, format, &built, out.path()).expect("staged");
         let of = |package| Staged {
             dir: out.path().join(format!("stage/{format}-{package}")),
-            _out: tempfile::tempdir().expect("a directory"),
+            _out: tempfile::tempdir().expect("created"),
         };
         let (runtime, development) = (of("runtime"), of("devel"));
         assert!(runtime.paths().iter().all(|path| !development.paths().contains(path)));
@@ -206,7 +206,7 @@ fn the_library_has_a_package_for_programs_and_one_for_compilers() {
         development.check_has(&own.map(|name| format!("{dir}/{name}")));
         let others = ["include/haulage.h", "include/copyfile.h", "share/man/man3/haulage.3.gz"];
         development.check_has(&others.map(|name| format!("usr/{name}")));
-        let link = |path: String| std::fs::read_link(path).expect("a link").display().to_string();
+        let link = |path: String| std::fs::read_link(path).expect("read").display().to_string();
         let [in_runtime, in_development] =
             [&runtime, &development].map(|it| format!("{}/{dir}", it.dir.display()));
         assert_eq!(link(format!("{in_runtime}/{soname}")), format!("libhaulage.so.{version}"));

@@ -222,7 +222,7 @@ fn files_without_a_module_or_a_layer_and_layers_without_a_file_are_told() {
 
 #[test]
 fn a_crate_that_uses_one_that_it_may_not_use_is_told() {
-    let root = tempfile::tempdir().expect("a directory");
+    let root = tempfile::tempdir().expect("created");
     let write = |path: &str, text: &str| {
         let path = root.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");

@@ -13,21 +13,21 @@ use crate::border::Border;
 /// Descriptors of every sort, and what comes of a copy from or to them.
 #[test]
 fn descriptors_that_cannot_be_copied_are_refused_and_change_nothing() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     fs::write(at("src"), "contents").and(fs::write(at("dst"), "")).expect("two files");
-    let read = || OwnedFd::from(File::open(at("src")).expect("open"));
-    let write = || OwnedFd::from(File::options().write(true).open(at("dst")).expect("open"));
-    let write_src = || OwnedFd::from(File::options().write(true).open(at("src")).expect("open"));
+    let read = || OwnedFd::from(File::open(at("src")).expect("opened"));
+    let write = || OwnedFd::from(File::options().write(true).open(at("dst")).expect("opened"));
+    let write_src = || OwnedFd::from(File::options().write(true).open(at("src")).expect("opened"));
     let with = |name: &str, flags: i32| {
         let mut options = File::options();
         options.read(true).custom_flags(flags);
-        OwnedFd::from(options.open(at(name)).expect("open"))
+        OwnedFd::from(options.open(at(name)).expect("opened"))
     };
-    let directory = || OwnedFd::from(File::open(home.path()).expect("open"));
-    let appends = || OwnedFd::from(File::options().append(true).open(at("dst")).expect("open"));
+    let directory = || OwnedFd::from(File::open(home.path()).expect("opened"));
+    let appends = || OwnedFd::from(File::options().append(true).open(at("dst")).expect("opened"));
     let listener = || OwnedFd::from(TcpListener::bind("127.0.0.1:0").expect("a listener"));
-    let read_end = || OwnedFd::from(std::io::pipe().expect("a pipe").0);
+    let read_end = || OwnedFd::from(std::io::pipe().expect("created").0);
     for border in Border::all() {
         let cases: [(&str, OwnedFd, OwnedFd, &[i32]); 11] = [
             ("a source that is open for writing only", write_src(), write(), &[libc::EBADF]),
@@ -48,7 +48,7 @@ fn descriptors_that_cannot_be_copied_are_refused_and_change_nothing() {
             ("the read end of a pipe as a destination", read(), read_end(), &[libc::EBADF]),
         ];
         for (what, src, dst, errnos) in cases {
-            fs::write(at("dst"), "old contents").expect("a file");
+            fs::write(at("dst"), "old contents").expect("written");
             let Some(errno) = border.copy_open(src.as_fd(), dst.as_fd()) else { continue };
             assert!(errnos.contains(&errno), "{border:?}, {what}: {errno}, not {errnos:?}");
             assert_eq!(fs::read(at("src")).expect("read"), b"contents", "{border:?}, {what}");
@@ -72,21 +72,21 @@ fn descriptors_that_cannot_be_copied_are_refused_and_change_nothing() {
 
 #[test]
 fn whole_files_are_copied_whatever_the_offsets_are_and_streams_from_where_they_are() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     let new = testfs::random_bytes(100_000, 1);
-    fs::write(at("src"), &new).expect("a file");
+    fs::write(at("src"), &new).expect("written");
     for border in Border::all() {
-        fs::write(at("dst"), testfs::random_bytes(200_000, 2)).expect("a file");
-        let mut src = File::open(at("src")).expect("open");
-        let mut dst = File::options().read(true).write(true).open(at("dst")).expect("open");
+        fs::write(at("dst"), testfs::random_bytes(200_000, 2)).expect("written");
+        let mut src = File::open(at("src")).expect("opened");
+        let mut dst = File::options().read(true).write(true).open(at("dst")).expect("opened");
         src.seek(SeekFrom::Start(77)).and(dst.seek(SeekFrom::End(0))).expect("offsets");
         let Some(errno) = border.copy_open(src.as_fd(), dst.as_fd()) else { continue };
         assert_eq!(errno, 0, "{border:?}");
         assert!(fs::read(at("dst")).expect("read") == new, "{border:?}");
         // Through a pipe and a pair of sockets, from the offset of the file.
         let (mut near, mut far) = UnixStream::pair().expect("sockets");
-        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let (reader, mut writer) = std::io::pipe().expect("created");
         writer.write_all(&new[..5000]).expect("it has room");
         drop(writer);
         assert_eq!(border.copy_open(reader.as_fd(), near.as_fd()), Some(0), "{border:?}");
@@ -102,12 +102,12 @@ fn whole_files_are_copied_whatever_the_offsets_are_and_streams_from_where_they_a
 
 #[test]
 fn a_device_that_is_full_is_an_error() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
-    fs::write(&src, "contents").expect("a file");
+    fs::write(&src, "contents").expect("written");
     for border in Border::all() {
-        let full = File::options().write(true).open(Path::new("/dev/full")).expect("open");
-        let errno = border.copy_open(File::open(&src).expect("open").as_fd(), full.as_fd());
+        let full = File::options().write(true).open(Path::new("/dev/full")).expect("opened");
+        let errno = border.copy_open(File::open(&src).expect("opened").as_fd(), full.as_fd());
         assert!(matches!(errno, None | Some(libc::ENOSPC)), "{border:?}: {errno:?}");
     }
 }

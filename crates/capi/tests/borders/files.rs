@@ -26,9 +26,9 @@ fn calls() -> impl Iterator<Item = (Border, What)> {
 #[test]
 fn a_full_file_system_is_an_error() {
     let Some(full) = small_fs(FsKind::Tmpfs) else { return };
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
-    fs::write(&src, random_bytes(8 << 20, 1)).expect("a file");
+    fs::write(&src, random_bytes(8 << 20, 1)).expect("written");
     full.leave_room(2 << 20);
     for (border, what) in calls() {
         let dst = full.join("dst");
@@ -45,7 +45,7 @@ fn a_full_file_system_is_an_error() {
 #[test]
 fn short_reads_lose_nothing_and_an_error_is_one() {
     let bytes = random_bytes(300_000, 1);
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dst = home.path().join("dst");
     let check = |content: Vec<u8>, faults: Lies, errno: i32| {
         let what = format!("{faults:?}");
@@ -70,9 +70,9 @@ fn short_reads_lose_nothing_and_an_error_is_one() {
 
 #[test]
 fn an_error_of_the_destination_is_one() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
-    fs::write(&src, random_bytes(300_000, 1)).expect("a file");
+    fs::write(&src, random_bytes(300_000, 1)).expect("written");
     for (faults, errno) in [
         (Lies { write_error: Some((0, rustix::io::Errno::IO)), ..Lies::default() }, EIO),
         (Lies { write_error: Some((200_000, rustix::io::Errno::DQUOT)), ..Lies::default() }, 122),
@@ -89,7 +89,7 @@ fn an_error_of_the_destination_is_one() {
 
 #[test]
 fn files_of_the_kernel_are_read_to_their_end() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     // The first says that it has no byte, the second that it has a page.
     for src in ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"].map(Path::new) {
         let Ok(expected) = fs::read(src) else { continue };
@@ -104,13 +104,13 @@ fn files_of_the_kernel_are_read_to_their_end() {
 
 #[test]
 fn the_same_file_is_refused_by_each_of_its_names() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     for (border, what) in calls() {
         for name in ["file", "./file", "other", "link", "dir/../file"] {
             let _ = fs::create_dir(at("dir"));
             let _ = fs::remove_file(at("other"));
-            fs::write(at("file"), "contents").expect("a file");
+            fs::write(at("file"), "contents").expect("written");
             fs::hard_link(at("file"), at("other")).expect("a hard link");
             let _ = symlink("file", at("link"));
             let errno = border.copy(what, &at("file"), &at(name));
@@ -123,10 +123,10 @@ fn the_same_file_is_refused_by_each_of_its_names() {
 
 #[test]
 fn names_that_cannot_be_used_are_errors() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::write(at("file"), "1").expect("a file");
-    symlink("loop", at("loop")).expect("a link");
+    fs::write(at("file"), "1").expect("written");
+    symlink("loop", at("loop")).expect("linked");
     let long = "n".repeat(300);
     for border in Border::all() {
         for (src, dst, errno) in [
@@ -157,20 +157,20 @@ fn names_that_cannot_be_used_are_errors() {
 
 #[test]
 fn a_source_that_is_cut_or_appended_to_meanwhile_is_never_silently_wrong() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let (src, dst) = (home.path().join("src"), home.path().join("dst"));
     let bytes = random_bytes(16 << 20, 1);
     for (border, what) in calls() {
         for appends in [false, true] {
             let mut failures = 0;
             for round in 0..4 {
-                fs::write(&src, &bytes).expect("a file");
+                fs::write(&src, &bytes).expect("written");
                 let ended = AtomicBool::new(false);
                 let begun = Instant::now();
                 let errno = std::thread::scope(|scope| {
                     scope.spawn(|| {
                         std::thread::sleep(Duration::from_micros(round * 500));
-                        let file = File::options().append(true).open(&src).expect("open");
+                        let file = File::options().append(true).open(&src).expect("opened");
                         if !appends {
                             return file.set_len(1 << 20).expect("it is cut");
                         }
@@ -202,7 +202,7 @@ fn a_source_that_is_cut_or_appended_to_meanwhile_is_never_silently_wrong() {
                     let is_whole = copied.len() >= bytes.len() || copied.len() == 1 << 20;
                     assert!(is_whole, "{what}");
                 }
-                fs::remove_file(&dst).expect("it is there");
+                fs::remove_file(&dst).expect("removed");
             }
             println!("{border:?}, {what:?}, appends {appends}: {failures} of 4 copies failed");
         }
@@ -212,7 +212,7 @@ fn a_source_that_is_cut_or_appended_to_meanwhile_is_never_silently_wrong() {
 #[test]
 fn old_contents_never_remain() {
     let Some(small) = small_fs(FsKind::Tmpfs) else { return };
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     for dir in [home.path(), &small.join("")] {
         let (src, dst) = (dir.join("src"), dir.join("dst"));
         for border in Border::all() {
@@ -222,13 +222,13 @@ fn old_contents_never_remain() {
                         continue;
                     }
                     let new = random_bytes(bytes, 1);
-                    fs::write(&src, &new).expect("a file");
-                    fs::write(&dst, random_bytes(old_bytes, 2)).expect("a file");
-                    let inode = fs::metadata(&dst).expect("it is there").ino();
+                    fs::write(&src, &new).expect("written");
+                    fs::write(&dst, random_bytes(old_bytes, 2)).expect("written");
+                    let inode = fs::metadata(&dst).expect("looked at").ino();
                     let words = format!("{border:?}: {bytes} bytes over {old_bytes}");
                     assert_eq!(border.copy(What::File, &src, &dst), 0, "{words}");
                     assert!(fs::read(&dst).expect("read") == new, "{words}");
-                    assert_eq!(fs::metadata(&dst).expect("it is there").ino(), inode, "{words}");
+                    assert_eq!(fs::metadata(&dst).expect("looked at").ino(), inode, "{words}");
                 }
             }
         }

@@ -25,18 +25,18 @@ fn limited(limits: &str, program: &Command) -> ExitStatus {
 
 #[test]
 fn a_limit_of_the_process_is_an_error_and_closed_streams_are_borne() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     let bytes = testfs::random_bytes(1 << 20, 1);
-    fs::create_dir(at("src")).expect("a directory");
+    fs::create_dir(at("src")).expect("created");
     for number in 0..50 {
-        fs::write(at("src").join(number.to_string()), &bytes[..number * 2000]).expect("a file");
+        fs::write(at("src").join(number.to_string()), &bytes[..number * 2000]).expect("written");
     }
-    fs::write(at("src/large"), &bytes).expect("a file");
+    fs::write(at("src/large"), &bytes).expect("written");
     for border in Border::all() {
         let check = |limits: &str, what: What, expected: Option<i32>| {
             let _ = fs::remove_dir_all(at("dst"));
-            fs::create_dir(at("dst")).expect("a directory");
+            fs::create_dir(at("dst")).expect("created");
             let (src, dst) = match what {
                 What::File => (at("src/large"), at("dst/large")),
                 What::Tree => (at("src"), at("dst")),

@@ -16,13 +16,13 @@ use crate::border::{Border, What};
 
 #[test]
 fn a_symlink_swapped_in_is_never_followed() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::create_dir_all(at("src/dir")).expect("a directory");
+    fs::create_dir_all(at("src/dir")).expect("created");
     for number in 0..50 {
-        fs::write(at("src/dir").join(number.to_string()), "secret").expect("a file");
+        fs::write(at("src/dir").join(number.to_string()), "secret").expect("written");
     }
-    fs::create_dir(at("outside")).expect("a directory");
+    fs::create_dir(at("outside")).expect("created");
     for border in Border::all() {
         let (ended, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
@@ -58,11 +58,11 @@ fn a_symlink_swapped_in_is_never_followed() {
 
 #[test]
 fn names_that_are_no_text_are_copied() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let names: [&[u8]; 5] = [b"\xff\n\x01", b"-rf", b"new\nline", b"*", b" "];
-    fs::create_dir(home.path().join("src")).expect("a directory");
+    fs::create_dir(home.path().join("src")).expect("created");
     for name in names {
-        fs::write(home.path().join("src").join(OsStr::from_bytes(name)), name).expect("a file");
+        fs::write(home.path().join("src").join(OsStr::from_bytes(name)), name).expect("written");
     }
     for border in Border::all() {
         let dst = home.path().join(format!("{border:?}"));
@@ -77,16 +77,16 @@ fn names_that_are_no_text_are_copied() {
 
 #[test]
 fn one_failure_is_reported_and_stops_no_other_entry() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: String| home.path().join(name);
-    fs::create_dir_all(at("src/dir".into())).expect("a directory");
+    fs::create_dir_all(at("src/dir".into())).expect("created");
     for name in ["src/a", "src/blocked", "src/dir/b", "src/z"] {
-        fs::write(at(name.into()), name).expect("a file");
+        fs::write(at(name.into()), name).expect("written");
     }
     for border in Border::all() {
         let dst = |name: &str| at(format!("{border:?}{name}"));
         // A directory is where the file goes.
-        fs::create_dir_all(dst("/blocked")).expect("a directory");
+        fs::create_dir_all(dst("/blocked")).expect("created");
         let errno = border.copy(What::Tree, &at("src".into()), &dst(""));
         assert_eq!(errno, libc::EISDIR, "{border:?}");
         if border == Border::Copyfile {
@@ -103,12 +103,12 @@ fn one_failure_is_reported_and_stops_no_other_entry() {
 #[test]
 fn every_file_of_a_full_file_system_is_whole_or_an_error_was_returned() {
     let Some(full) = small_fs(FsKind::Tmpfs) else { return };
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
-    fs::create_dir(&src).expect("a directory");
+    fs::create_dir(&src).expect("created");
     for number in 0..12 {
         fs::write(src.join(number.to_string()), testfs::random_bytes(400_000, number))
-            .expect("a file");
+            .expect("written");
     }
     full.leave_room(2 << 20);
     for border in Border::all() {
@@ -128,11 +128,11 @@ fn every_file_of_a_full_file_system_is_whole_or_an_error_was_returned() {
 
 #[test]
 fn a_directory_is_not_copied_into_itself_without_end() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     for border in Border::all() {
-        fs::create_dir_all(at("src/dir")).expect("a directory");
-        fs::write(at("src/dir/file"), "1").expect("a file");
+        fs::create_dir_all(at("src/dir")).expect("created");
+        fs::write(at("src/dir/file"), "1").expect("written");
         let errno = border.copy(What::Tree, &at("src"), &at("src/dir/inside"));
         // shutil lists a directory before it creates the copy in it, and so ends.
         assert!(errno == libc::EINVAL || border == Border::Python, "{border:?}: {errno}");
@@ -144,18 +144,18 @@ fn a_directory_is_not_copied_into_itself_without_end() {
 
 #[test]
 fn special_files_are_created_anew_and_never_waited_for() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::create_dir_all(at("src")).expect("a directory");
+    fs::create_dir_all(at("src")).expect("created");
     let node = |path: &Path, kind, device| {
-        mknodat(CWD, path, kind, Mode::RUSR | Mode::WUSR, device).expect("a node");
+        mknodat(CWD, path, kind, Mode::RUSR | Mode::WUSR, device).expect("created");
     };
     node(&at("src/fifo"), FileType::Fifo, 0);
     node(&at("src/socket"), FileType::Socket, 0);
     if is_root() {
         node(&at("src/device"), FileType::CharacterDevice, rustix::fs::makedev(1, 3));
     }
-    fs::write(at("src/file"), "1").expect("a file");
+    fs::write(at("src/file"), "1").expect("written");
     for border in Border::all() {
         let dst = at(&format!("{border:?}"));
         let errno = within_seconds(60, || border.copy(What::Tree, &at("src"), &dst));
@@ -167,7 +167,7 @@ fn special_files_are_created_anew_and_never_waited_for() {
             continue;
         }
         assert_eq!(errno, 0, "{border:?}");
-        let kind = |name: &str| dst.join(name).symlink_metadata().expect("it is there");
+        let kind = |name: &str| dst.join(name).symlink_metadata().expect("looked at");
         assert!(kind("fifo").file_type().is_fifo(), "{border:?}");
         assert!(kind("socket").file_type().is_socket(), "{border:?}");
         if is_root() {
@@ -183,10 +183,10 @@ fn special_files_are_created_anew_and_never_waited_for() {
 
 #[test]
 fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::write(at("file"), "1").expect("a file");
-    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a fifo");
+    fs::write(at("file"), "1").expect("written");
+    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("created");
     // copyfile(3) copies no fifo, and shutil refuses it on both sides. cp(1) reads and writes fifos that
     // are named, so haulage.h and the crate do too, and wait for the other end.
     for border in Border::all() {
@@ -202,20 +202,20 @@ fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
 fn a_tree_deeper_than_any_path_is_copied() {
     const LEVELS: usize = 200;
     let name = OsStr::from_bytes(&[b'd'; 40]);
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let open = |dir: &dyn std::os::fd::AsFd, name: &OsStr| {
         openat(dir, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
     };
-    fs::create_dir(home.path().join("src")).expect("a directory");
-    let mut at = open(&CWD, home.path().join("src").as_os_str()).expect("open");
+    fs::create_dir(home.path().join("src")).expect("created");
+    let mut at = open(&CWD, home.path().join("src").as_os_str()).expect("opened");
     for _ in 0..LEVELS {
-        mkdirat(&at, name, Mode::RWXU).expect("a directory");
-        at = open(&at, name).expect("open");
+        mkdirat(&at, name, Mode::RWXU).expect("created");
+        at = open(&at, name).expect("opened");
     }
     for border in Border::all() {
         let dst = home.path().join(format!("{border:?}"));
         assert_eq!(border.copy(What::Tree, &home.path().join("src"), &dst), 0, "{border:?}");
-        let mut at = open(&CWD, dst.as_os_str()).expect("open");
+        let mut at = open(&CWD, dst.as_os_str()).expect("opened");
         let mut levels = 0;
         while let Ok(next) = open(&at, name) {
             (at, levels) = (next, levels + 1);
@@ -226,25 +226,26 @@ fn a_tree_deeper_than_any_path_is_copied() {
 
 #[test]
 fn directories_get_their_modes_after_their_entries_and_no_file_is_open_to_others_before() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::create_dir_all(at("src/closed")).expect("a directory");
-    fs::write(at("src/closed/private"), "1").expect("a file");
+    fs::create_dir_all(at("src/closed")).expect("created");
+    fs::write(at("src/closed/private"), "1").expect("written");
     let set = |name: &str, mode| {
-        fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).expect("a mode");
+        fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).expect("mode set");
     };
     set("src/closed/private", 0o600);
     set("src/closed", 0o555);
     for border in Border::all() {
         let dst = at(&format!("{border:?}"));
         assert_eq!(border.copy(What::Tree, &at("src"), &dst), 0, "{border:?}");
-        let mode = |name: &str| dst.join(name).metadata().expect("it is there").mode() & 0o777;
+        let mode = |name: &str| dst.join(name).metadata().expect("looked at").mode() & 0o777;
         assert_equal_trees(&at("src"), &dst, Aspects::CONTENT, format_args!("{border:?}"));
         assert_eq!(mode("closed/private") & 0o177, 0, "{border:?}");
         if border != Border::Copyfile {
             assert_eq!(mode("closed") & 0o222, 0, "{border:?}");
         }
-        fs::set_permissions(dst.join("closed"), fs::Permissions::from_mode(0o700)).expect("a mode");
+        fs::set_permissions(dst.join("closed"), fs::Permissions::from_mode(0o700))
+            .expect("mode set");
     }
     set("src/closed", 0o700);
 }

@@ -143,7 +143,7 @@ fn attack_copy(
     tally: &mut Tally,
 ) {
     let special = mode.sources != Sources::FollowedFiles;
-    fs::create_dir(dir).expect("a directory");
+    fs::create_dir(dir).expect("created");
     let old = mode.before == Before::Existing;
     let copied_to = dir.join(if mode.shape == Shape::Parents { "dst/src" } else { "dst" });
     if old {
@@ -152,7 +152,7 @@ fn attack_copy(
         fs::create_dir(dir.join("dst")).expect("a destination");
     }
     make_tree(&dir.join("src"), "source", special).expect("a source");
-    fs::write(dir.join("first"), "source").expect("a file");
+    fs::write(dir.join("first"), "source").expect("written");
     let mut pairs = set_traps(dir, victim, mode, attack);
     let seed = seed_from_environment().wrapping_add(number as u64);
     // The fewer the names, the oftener each of them is hit between a look and a deed.
@@ -182,12 +182,12 @@ fn attack_copy(
 
 /// Makes the links that are to take the place of entries.
 fn set_traps(dir: &Path, victim: &Path, mode: &Mode, attack: Attack) -> Vec<Pair> {
-    fs::create_dir(dir.join("traps")).expect("a directory");
+    fs::create_dir(dir.join("traps")).expect("created");
     let mut pairs = Vec::new();
     let mut set = |entry: PathBuf, target: PathBuf| {
         let name = entry.to_string_lossy().replace('/', "-");
         let trap = dir.join("traps").join(&name);
-        symlink(target, &trap).expect("a link");
+        symlink(target, &trap).expect("linked");
         if attack.owner == Owner::Other {
             lchown(&trap, Some(65_534), Some(65_534)).expect("another owner");
         }
@@ -270,7 +270,7 @@ fn attack_all(program: &Program, root: &Path, copies: Range<usize>) -> Tally {
     let mut all = Tally::default();
     for (number, mode) in MODES.iter().enumerate() {
         let root = root.join(format!("mode-{number}"));
-        fs::create_dir(&root).expect("a directory");
+        fs::create_dir(&root).expect("created");
         let tally = attack_mode(program, &root, mode, copies.clone(), usize::MAX);
         // A few copies may be over before a link is in its place.
         let few = tally.copies < COPIES_FEW;
@@ -296,7 +296,7 @@ fn nothing_outside_changes_or_is_copied() {
         for (number, program) in programs.iter().enumerate() {
             let start = Instant::now();
             let root = scratch.path().join(format!("program-{number}"));
-            fs::create_dir(&root).expect("a directory");
+            fs::create_dir(&root).expect("created");
             // Together they make each attack.
             let share = copies_each.div_ceil(programs.len());
             let tally = attack_all(program, &root, number * share..(number + 1) * share);
@@ -317,7 +317,7 @@ fn nothing_escapes_where_the_kernel_lacks_openat2() {
     if !is_root() {
         return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let strace = "strace -f -qq --seccomp-bpf -o /dev/null -e inject=openat2:error=ENOSYS";
     let mut words: Vec<String> = strace.split(' ').map(str::to_owned).collect();
     let works = Command::new(&words[0]).args(&words[1..]).arg("true").output();
@@ -338,11 +338,11 @@ fn a_naive_copier_is_caught() {
     if !is_root() {
         return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (mut changed, mut copied) = (false, false);
     for round in 0..20 {
         let root = dir.path().join(round.to_string());
-        fs::create_dir(&root).expect("a directory");
+        fs::create_dir(&root).expect("created");
         let tally = attack_mode(&Program::Naive, &root, &MODES[0], 0..100, 10);
         changed |= tally.escapes.iter().any(|escape| escape.contains("changed outside"));
         copied |= tally.escapes.iter().any(|escape| escape.contains("copied from outside"));

@@ -117,7 +117,7 @@ fn each_below(root: &Path, tell: &mut dyn FnMut(&Path, &fs::Metadata)) {
     let metadata = fs::symlink_metadata(root).expect("nobody changes it now");
     tell(root, &metadata);
     if metadata.is_dir() {
-        for entry in fs::read_dir(root).expect("a directory") {
+        for entry in fs::read_dir(root).expect("listed") {
             each_below(&entry.expect("an entry").path(), tell);
         }
     }

@@ -10,10 +10,10 @@ use crate::{HAULAGE, strace, within};
 
 #[test]
 fn force_removes_no_destination_if_descriptors_run_out() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), "new").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "new").expect("written");
     for errno in ["EMFILE", "ENFILE", "ENOMEM", "EIO"] {
-        write(dir.path().join("b"), "old").expect("a file");
+        write(dir.path().join("b"), "old").expect("written");
         // The first call asks whether it is a directory.
         let inject = format!("inject=openat:error={errno}:when=2+");
         let options = ["-P", "b", "-e", &inject];
@@ -28,9 +28,9 @@ fn force_removes_no_destination_if_descriptors_run_out() {
 /// that the copy gets its name.
 #[test]
 fn a_destination_that_cannot_be_opened_is_not_taken_for_a_file() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), "new").expect("a file");
-    std::fs::create_dir(dir.path().join("d")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "new").expect("written");
+    std::fs::create_dir(dir.path().join("d")).expect("created");
     let errnos = [
         ("EMFILE", "Too many open files"),
         ("ENFILE", "Too many open files in system"),
@@ -51,25 +51,25 @@ fn a_destination_that_cannot_be_opened_is_not_taken_for_a_file() {
 
 #[test]
 fn a_deep_tree_needs_few_descriptors() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let deepest = "d/".repeat(200);
     std::fs::create_dir_all(dir.path().join("s").join(&deepest)).expect("a tree");
-    write(dir.path().join("s").join(&deepest).join("f"), "1").expect("a file");
+    write(dir.path().join("s").join(&deepest).join("f"), "1").expect("written");
     for limit in ["24", "40", "64", "80"] {
         let limits = format!("--nofile={limit}:{limit}");
         let Some(output) = within(dir.path(), &limits, &["-a", "s", limit]) else { return };
         assert!(output.status.success(), "{limit}: {}", stderr(&output));
         let copy = dir.path().join(limit).join(&deepest).join("f");
-        assert_eq!(read(copy).expect("the copy"), b"1", "{limit}");
+        assert_eq!(read(copy).expect("read"), b"1", "{limit}");
     }
 }
 
 #[test]
 fn descriptors_that_others_have_taken_are_done_without() {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(dir.path().join("s")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::create_dir(dir.path().join("s")).expect("created");
     for number in 0..300 {
-        write(dir.path().join(format!("s/f{number}")), number.to_string()).expect("a file");
+        write(dir.path().join(format!("s/f{number}")), number.to_string()).expect("written");
     }
     // Workers who together took the last of them would fail by chance only.
     for (limit, taken) in
@@ -89,21 +89,21 @@ fn descriptors_that_others_have_taken_are_done_without() {
         assert!(output.status.success(), "{taken}: {}", stderr(&output));
         for number in 0..300 {
             let copy = dir.path().join(format!("{taken}/f{number}"));
-            assert_eq!(read(copy).expect("the copy"), number.to_string().as_bytes(), "{taken}");
+            assert_eq!(read(copy).expect("read"), number.to_string().as_bytes(), "{taken}");
         }
     }
 }
 
 #[test]
 fn parents_of_many_operands_need_few_descriptors() {
-    let dir = tempfile::tempdir().expect("a directory");
-    std::fs::create_dir(dir.path().join("t")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    std::fs::create_dir(dir.path().join("t")).expect("created");
     let names: Vec<String> = (0..100).map(|number| format!("s/d{number}/f")).collect();
     for name in &names {
         let path = dir.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
-        write(&path, name).expect("a file");
-        std::fs::hard_link(&path, path.with_file_name("g")).expect("a link");
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
+        write(&path, name).expect("written");
+        std::fs::hard_link(&path, path.with_file_name("g")).expect("linked");
     }
     // The second name of each is met when the directory of the first has long been left.
     let again = names.iter().map(|name| name.replace('f', "g"));
@@ -113,7 +113,7 @@ fn parents_of_many_operands_need_few_descriptors() {
     assert!(output.status.success(), "{}", stderr(&output));
     for name in &names {
         let copy = dir.path().join("t").join(name);
-        assert_eq!(read(&copy).expect("the copy"), name.as_bytes());
+        assert_eq!(read(&copy).expect("read"), name.as_bytes());
         let [first, other] = [&copy, &copy.with_file_name("g")].map(metadata);
         assert_eq!(first.expect("the copy").ino(), other.expect("its other name").ino(), "{name}");
     }
@@ -121,25 +121,25 @@ fn parents_of_many_operands_need_few_descriptors() {
 
 #[test]
 fn many_links_to_directories_need_few_descriptors() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: String| dir.path().join(name);
     for number in 0..100 {
         for tree in ["s/first", "s/second", "out", "d/first"] {
-            std::fs::create_dir_all(at(format!("{tree}/{number}"))).expect("a directory");
+            std::fs::create_dir_all(at(format!("{tree}/{number}"))).expect("created");
         }
         let link = at(format!("d/first/{number}"));
         std::fs::remove_dir(&link).expect("an empty directory");
-        symlink(format!("../../out/{number}"), link).expect("a link");
+        symlink(format!("../../out/{number}"), link).expect("linked");
         let first = at(format!("s/first/{number}/f"));
-        write(&first, number.to_string()).expect("a file");
-        std::fs::hard_link(first, at(format!("s/second/{number}/g"))).expect("a link");
+        write(&first, number.to_string()).expect("written");
+        std::fs::hard_link(first, at(format!("s/second/{number}/g"))).expect("linked");
     }
     let args = ["-aT", "--keep-directory-symlink", "s", "d"];
     let Some(output) = within(dir.path(), "--nofile=40:40", &args) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
     for number in 0..100 {
         let [first, second] = [format!("out/{number}/f"), format!("d/second/{number}/g")]
-            .map(|name| metadata(at(name)).expect("a copy").ino());
+            .map(|name| metadata(at(name)).expect("looked at").ino());
         assert_eq!(first, second, "{number}");
     }
 }

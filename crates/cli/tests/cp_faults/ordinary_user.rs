@@ -12,15 +12,15 @@ use crate::{as_nobody, open_dir};
 fn directories_that_may_not_be_written_to_are_filled_first() {
     let dir = open_dir();
     std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
-    write(dir.path().join("s/d/f"), "1").expect("a file");
+    write(dir.path().join("s/d/f"), "1").expect("written");
     for name in ["s/d/f", "s/d", "s"] {
         let mode = if name == "s/d/f" { 0o444 } else { 0o555 };
-        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("a mode");
+        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("mode set");
     }
     let Some(output) = as_nobody(dir.path(), &["-a", "s", "t"]) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
     for (name, mode) in [("t", 0o555), ("t/d", 0o555), ("t/d/f", 0o444)] {
-        let made = metadata(dir.path().join(name)).expect("the copy");
+        let made = metadata(dir.path().join(name)).expect("looked at");
         assert_eq!(made.mode() & 0o7777, mode, "{name}");
     }
     // So that the user of the tests can remove the directory.
@@ -42,13 +42,13 @@ fn a_source_that_cannot_be_read_costs_no_destination() {
         (&["-f"], own, ""),
     ] {
         let dir = open_dir();
-        write(dir.path().join("a"), "new").expect("a file");
-        set_permissions(dir.path().join("a"), Permissions::from_mode(0o0)).expect("a mode");
-        write(dir.path().join("b"), "old").expect("a file");
+        write(dir.path().join("a"), "new").expect("written");
+        set_permissions(dir.path().join("a"), Permissions::from_mode(0o0)).expect("mode set");
+        write(dir.path().join("b"), "old").expect("written");
         // What a backup would have replaced, only to be renamed back itself.
-        write(dir.path().join("b~"), "older").expect("a file");
+        write(dir.path().join("b~"), "older").expect("written");
         for name in names.iter().filter(|name| **name != "b") {
-            std::fs::hard_link(dir.path().join("b"), dir.path().join(name)).expect("a link");
+            std::fs::hard_link(dir.path().join("b"), dir.path().join(name)).expect("linked");
         }
         let args: Vec<&str> = options.iter().copied().chain(["a", "b"]).collect();
         let Some(output) = as_nobody(dir.path(), &args) else { return };
@@ -71,12 +71,12 @@ fn rights_lent_by_an_owner_are_not_lent_by_another() {
     }
     let dir = open_dir();
     let src = dir.path().join("a");
-    write(&src, "1").expect("a file");
+    write(&src, "1").expect("written");
     chown(&src, Some(4321), Some(4321)).expect("an owner");
-    set_permissions(&src, Permissions::from_mode(0o6755)).expect("a mode");
+    set_permissions(&src, Permissions::from_mode(0o6755)).expect("mode set");
     let Some(output) = as_nobody(dir.path(), &["-p", "a", "b"]) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
-    let made = metadata(dir.path().join("b")).expect("the copy");
+    let made = metadata(dir.path().join("b")).expect("looked at");
     assert_eq!((made.uid(), made.mode() & 0o7777), (65_534, 0o755));
 }
 
@@ -84,10 +84,10 @@ fn rights_lent_by_an_owner_are_not_lent_by_another() {
 fn a_dry_run_knows_whose_files_may_not_be_linked() {
     let dir = open_dir();
     for (name, mode) in [("private", 0o600), ("read", 0o644), ("shared", 0o666), ("lent", 0o4777)] {
-        write(dir.path().join(name), name).expect("a file");
-        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("a mode");
+        write(dir.path().join(name), name).expect("written");
+        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("mode set");
     }
-    symlink("shared", dir.path().join("link")).expect("a link");
+    symlink("shared", dir.path().join("link")).expect("linked");
     for options in [&["-l"][..], &["-lP"], &["-lf"]] {
         for name in ["private", "read", "shared", "lent", "link"] {
             let _ = dry_run_and_real(dir.path(), &[options, &[name, "new"]].concat());
@@ -99,10 +99,10 @@ fn a_dry_run_knows_whose_files_may_not_be_linked() {
 #[test]
 fn a_dry_run_knows_what_may_not_be_replaced() {
     let dir = open_dir();
-    write(dir.path().join("new"), "new").expect("a file");
-    write(dir.path().join("old"), "of another length").expect("a file");
+    write(dir.path().join("new"), "new").expect("written");
+    write(dir.path().join("old"), "of another length").expect("written");
     for name in ["new", "old"] {
-        set_permissions(dir.path().join(name), Permissions::from_mode(0o444)).expect("a mode");
+        set_permissions(dir.path().join(name), Permissions::from_mode(0o444)).expect("mode set");
     }
     for options in [&["--atomic"][..], &["--resume"], &["--durable"]] {
         let real = [options, &["new", "old"]].concat();

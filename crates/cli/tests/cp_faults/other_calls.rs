@@ -12,8 +12,8 @@ use crate::{HAULAGE, calls, cp, strace, with_faults};
 /// A copy without the attributes that could not be listed counts them as lost.
 #[test]
 fn attributes_that_cannot_be_listed_are_counted() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), "content").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "content").expect("written");
     const ERROR: &str = "getting attributes for 'b': Input/output error\n";
     const DENIED: &str = "getting attributes for 'b': Permission denied\n";
     for (option, errno, said, status) in [
@@ -63,9 +63,9 @@ fn attributes_that_cannot_be_listed_are_counted() {
 /// Access control lists have known names, and are kept where attributes cannot be listed.
 #[test]
 fn access_control_lists_are_kept_without_a_listing() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
-    write(dir.path().join("s/a"), "content").expect("a file");
+    write(dir.path().join("s/a"), "content").expect("written");
     for (list, name) in [("u:1:r", "s/a"), ("g:2:rx", "s/d"), ("d:u:1:rwx", "s/d")] {
         let mut setfacl = Command::new("setfacl");
         match setfacl.arg("-m").args([list, name]).current_dir(&dir).output() {
@@ -101,12 +101,12 @@ fn access_control_lists_are_kept_without_a_listing() {
 /// name of the old file.
 #[test]
 fn a_failing_close_leaves_the_backup() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), "new").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "new").expect("written");
     let mut failures = 0;
     for (option, backup) in [("-b", "b~"), ("--backup=numbered", "b.~1~")] {
         for when in 1..=24 {
-            write(dir.path().join("b"), "old").expect("a file");
+            write(dir.path().join("b"), "old").expect("written");
             let inject = format!("inject=close:error=ENOSPC:when={when}");
             let args = ["-a", "--atomic", option, "a", "b"];
             let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
@@ -124,15 +124,15 @@ fn a_failing_close_leaves_the_backup() {
 /// A file system on which every new name is said to exist.
 #[test]
 fn names_that_all_exist_are_not_tried_for_ever() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let cases: [(&str, &[&str]); 3] = [
         ("linkat", &["--backup=numbered", "--atomic"]),
         ("renameat2", &["--backup=numbered"]),
         ("symlinkat", &["-a", "--remove-destination", "--atomic"]),
     ];
-    std::os::unix::fs::symlink("target", dir.path().join("a")).expect("a link");
+    std::os::unix::fs::symlink("target", dir.path().join("a")).expect("linked");
     for (call, options) in cases {
-        write(dir.path().join("b"), "old").expect("a file");
+        write(dir.path().join("b"), "old").expect("written");
         let inject = format!("inject={call}:error=EEXIST");
         let args = [options, &["-P", "a", "b"]].concat();
         let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
@@ -146,20 +146,20 @@ fn names_that_all_exist_are_not_tried_for_ever() {
 /// A directory that cannot be listed is not one whose files are gone: without a backup nothing is replaced.
 #[test]
 fn without_a_backup_a_hard_link_replaces_nothing() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("s")).expect("a directory");
+    create_dir(dir.join("s")).expect("created");
     for name in ["a", "b"] {
-        write(dir.join("s").join(name), "new").expect("a file");
+        write(dir.join("s").join(name), "new").expect("written");
     }
-    std::fs::hard_link(dir.join("s/a"), dir.join("s/c")).expect("a link");
+    std::fs::hard_link(dir.join("s/a"), dir.join("s/c")).expect("linked");
     let mut refused = 0;
     for errno in ["ENOENT", "ESTALE", "EIO"] {
         for when in 1..=6 {
             let _ = std::fs::remove_dir_all(dir.join("t"));
-            create_dir(dir.join("t")).expect("a directory");
+            create_dir(dir.join("t")).expect("created");
             for name in ["a", "b", "c"] {
-                write(dir.join("t").join(name), "old").expect("a file");
+                write(dir.join("t").join(name), "old").expect("written");
             }
             let inject = format!("inject=getdents64:error={errno}:when={when}+");
             let Some(output) = with_faults(dir, &[&inject], &["-ab", "-T", "s", "t"]) else {
@@ -180,13 +180,13 @@ fn without_a_backup_a_hard_link_replaces_nothing() {
 /// A receipt does without the release of the kernel.
 #[test]
 fn receipts_need_no_uname() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("s")).expect("a directory");
+    create_dir(dir.join("s")).expect("created");
     for name in ["a", "b.o", "c.tmp"] {
-        write(dir.join("s").join(name), "content").expect("a file");
+        write(dir.join("s").join(name), "content").expect("written");
     }
-    write(dir.join("ignored"), "*.tmp\n").expect("a file");
+    write(dir.join("ignored"), "*.tmp\n").expect("written");
     let options = ["-a", "--jobs=2", "--exclude=*.o", "--ignore-file=ignored", "--receipt=receipt"];
     for errno in ["ETXTBSY", "EIO", "EPERM", "ENOSYS"] {
         let inject = format!("inject=uname:error={errno}");
@@ -194,7 +194,7 @@ fn receipts_need_no_uname() {
         let Some(output) = with_faults(dir, &[&inject], &args) else { return };
         assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{errno}");
         assert!(calls(dir, "(INJECTED)") > 0, "{errno}");
-        let copied = std::fs::read_dir(dir.join("t")).expect("the copy").count();
+        let copied = std::fs::read_dir(dir.join("t")).expect("listed").count();
         assert_eq!(copied, 1, "{errno}");
         let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("a summary");
         assert!(summary["kernel"].is_null(), "{errno}: {summary}");
@@ -205,12 +205,12 @@ fn receipts_need_no_uname() {
 /// What the copy does not need may fail, and nobody sees a panic.
 #[test]
 fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
     for number in 0..30 {
-        write(dir.path().join(format!("s/d/{number}")), "content").expect("a file");
+        write(dir.path().join(format!("s/d/{number}")), "content").expect("written");
     }
-    std::fs::hard_link(dir.path().join("s/d/1"), dir.path().join("s/other")).expect("a link");
+    std::fs::hard_link(dir.path().join("s/d/1"), dir.path().join("s/other")).expect("linked");
     for call in ["getrandom", "clock_gettime", "recvfrom"] {
         for when in ["1", "2", "1+", "2+"] {
             // The rate limit makes the program wait for signals.
@@ -225,7 +225,7 @@ fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
                     ("", Some(0)),
                     "{what}"
                 );
-                let copied = std::fs::read_dir(dir.path().join("t/d")).expect("the copy").count();
+                let copied = std::fs::read_dir(dir.path().join("t/d")).expect("listed").count();
                 assert_eq!(copied, 30, "{what}");
                 std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
             }
@@ -236,31 +236,31 @@ fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
 /// A filter of system calls may refuse what only tells about the process.
 #[test]
 fn neither_limits_nor_the_flags_of_standard_streams_are_needed() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
-    write(dir.path().join("s/d/f"), "content").expect("a file");
+    write(dir.path().join("s/d/f"), "content").expect("written");
     for inject in ["prlimit64:error=EPERM:when=2+", "fcntl:error=EPERM:when=1..4"] {
         let args = ["-a", "--jobs=2", "s", "t"];
         let inject = format!("inject={inject}");
         let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
         assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{inject}");
         assert!(calls(dir.path(), "(INJECTED)") > 0, "{inject}");
-        assert_eq!(read(dir.path().join("t/d/f")).expect("the copy"), b"content", "{inject}");
+        assert_eq!(read(dir.path().join("t/d/f")).expect("read"), b"content", "{inject}");
         std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
     }
 }
 
 #[test]
 fn an_old_kernel_without_openat2_is_enough() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     std::fs::create_dir_all(dir.path().join("s/d/e")).expect("a tree");
-    write(dir.path().join("s/d/e/f"), "1").expect("a file");
+    write(dir.path().join("s/d/e/f"), "1").expect("written");
     for errno in ["ENOSYS", "EPERM"] {
         let inject = format!("inject=openat2:error={errno}");
         let _ = std::fs::remove_dir_all(dir.path().join("t"));
         let Some(output) = with_faults(dir.path(), &[&inject], &["-a", "s", "t"]) else { return };
         assert!(output.status.success(), "{errno}: {}", stderr(&output));
-        assert_eq!(read(dir.path().join("t/d/e/f")).expect("the copy"), b"1", "{errno}");
+        assert_eq!(read(dir.path().join("t/d/e/f")).expect("read"), b"1", "{errno}");
         assert_eq!(calls(dir.path(), " openat2("), 1, "it is tried once");
     }
 }
@@ -268,10 +268,10 @@ fn an_old_kernel_without_openat2_is_enough() {
 /// What is left over is named, whichever call removes it.
 #[test]
 fn a_file_of_its_own_that_cannot_be_removed_is_named() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("s")).expect("a directory");
-    write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
+    create_dir(dir.join("s")).expect("created");
+    write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("written");
     let unlink = "inject=unlinkat:error=EIO";
     let left = |name: &str| {
         format!("cp: warning: cannot remove '{name}', which is left over: Input/output error\n")
@@ -311,7 +311,7 @@ fn a_file_of_its_own_that_cannot_be_removed_is_named() {
     }
     // A temporary, after the copy has failed.
     let faults = [unlink, "inject=renameat,renameat2:error=EDQUOT"];
-    write(dir.join("old"), "old").expect("a file");
+    write(dir.join("old"), "old").expect("written");
     let args = ["--atomic", "s/large", "old"];
     let Some(output) = with_faults(dir, &faults, &args) else { return };
     let said = stderr(&output);
@@ -323,19 +323,19 @@ fn a_file_of_its_own_that_cannot_be_removed_is_named() {
 /// A hard link over an existing name is made under a temporary one.
 #[test]
 fn the_temporary_of_a_hard_link_is_named() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("s")).expect("a directory");
-    write(dir.join("s/a"), "new").expect("a file");
-    std::fs::hard_link(dir.join("s/a"), dir.join("s/b")).expect("a link");
+    create_dir(dir.join("s")).expect("created");
+    write(dir.join("s/a"), "new").expect("written");
+    std::fs::hard_link(dir.join("s/a"), dir.join("s/b")).expect("linked");
     for (t, fault, words) in [
         ("t1", "renameat:error=EDQUOT", "hard link 't1/b' to 't1/a': Disk quota exceeded\n"),
         // Nobody can tell whether the link is one of the right file.
         ("t2", "newfstatat:error=ESTALE", "hard link 't2/b' to 't2/a': Input/output error\n"),
     ] {
-        create_dir(dir.join(t)).expect("a directory");
+        create_dir(dir.join(t)).expect("created");
         for name in ["a", "b"] {
-            write(dir.join(t).join(name), "old").expect("a file");
+            write(dir.join(t).join(name), "old").expect("written");
         }
         let fault = format!("inject={fault}");
         let options = ["-P", ".b.haulage-new", "-e", &fault, "-e", "inject=unlinkat:error=EIO"];
@@ -354,14 +354,14 @@ fn the_temporary_of_a_hard_link_is_named() {
 /// A link is read before another one that its path leads through gives way to its copy. That was lost.
 #[test]
 fn a_link_that_cannot_be_read_replaces_nothing() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
     for options in
         [&["-P"][..], &["-P", "--remove-destination"], &["-P", "-b"], &["-P", "--atomic"]]
     {
-        create_dir(dir.join("t")).expect("a directory");
-        symlink("a", dir.join("t/d")).expect("a link");
-        symlink("t", dir.join("d")).expect("a link");
+        create_dir(dir.join("t")).expect("created");
+        symlink("a", dir.join("t/d")).expect("linked");
+        symlink("t", dir.join("d")).expect("linked");
         let args = [options, &["d/d", "."]].concat();
         let inject = ["inject=readlinkat:error=EIO"];
         let Some(output) = with_faults(dir, &inject, &args) else { return };
@@ -370,7 +370,7 @@ fn a_link_that_cannot_be_read_replaces_nothing() {
         assert_eq!(read_link(dir.join("d")).expect("it stays"), Path::new("t"), "{options:?}");
         let output = cp(dir, &args);
         assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{options:?}");
-        assert_eq!(read_link(dir.join("d")).expect("the copy"), Path::new("a"), "{options:?}");
+        assert_eq!(read_link(dir.join("d")).expect("read"), Path::new("a"), "{options:?}");
         for name in ["d", "d~"] {
             let _ = remove_file(dir.join(name));
         }
@@ -386,9 +386,9 @@ fn the_modes_of_special_files_are_kept_without_proc() {
     if !is_root() {
         return skip(&test_name(), "only root can hide /proc");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    create_dir(dir.join("s")).expect("a directory");
+    create_dir(dir.join("s")).expect("created");
     for (name, kind, device) in [
         ("fifo", FileType::Fifo, 0),
         ("socket", FileType::Socket, 0),
@@ -415,7 +415,7 @@ fn the_modes_of_special_files_are_kept_without_proc() {
 
 fn has_fchmodat2() -> bool {
     use std::os::fd::AsFd;
-    let file = tempfile::tempfile().expect("a file");
+    let file = tempfile::tempfile().expect("created");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     engines::sys::chmod_path_fd(file.as_fd(), mode).is_ok()
 }

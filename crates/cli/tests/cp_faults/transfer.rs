@@ -11,8 +11,8 @@ const KERNEL_COPY: &str = "--engine=copy_file_range";
 
 #[test]
 fn no_fallback_hides_an_error_of_copy_file_range() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), random_bytes(1 << 20, 1)).expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), random_bytes(1 << 20, 1)).expect("written");
     for (errno, words) in [
         ("ENOSPC", "No space left on device"),
         ("EDQUOT", "Disk quota exceeded"),
@@ -33,9 +33,9 @@ fn no_fallback_hides_an_error_of_copy_file_range() {
 
 #[test]
 fn after_a_refusal_the_next_variant_continues_at_that_byte() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let bytes = random_bytes(3 << 20, 2);
-    write(dir.path().join("a"), &bytes).expect("a file");
+    write(dir.path().join("a"), &bytes).expect("written");
     // Network and stacked file systems give the last three although reads and writes work.
     for errno in ["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "EPERM", "EACCES", "ENOENT", "EIO"] {
         let inject = format!("inject=copy_file_range:error={errno}:when=1");
@@ -50,10 +50,10 @@ fn after_a_refusal_the_next_variant_continues_at_that_byte() {
 
 #[test]
 fn a_refused_clone_is_not_tried_again() {
-    let dir = tempfile::tempdir().expect("a directory");
-    create_dir(dir.path().join("s")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    create_dir(dir.path().join("s")).expect("created");
     for number in 0..10 {
-        write(dir.path().join(format!("s/{number}")), "x").expect("a file");
+        write(dir.path().join(format!("s/{number}")), "x").expect("written");
     }
     // Each worker tries it by itself.
     let args = ["-a", "--jobs=1", "s", "t"];
@@ -66,9 +66,9 @@ fn a_refused_clone_is_not_tried_again() {
 
 #[test]
 fn an_error_at_close_is_reported() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(dir.path().join("a"), "content").expect("a file");
-    write(dir.path().join("b"), "old").expect("a file");
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "content").expect("written");
+    write(dir.path().join("b"), "old").expect("written");
     let dst = dir.path().join("b").to_str().expect("a plain name").to_owned();
     let options = ["-P", &dst, "-e", "inject=close:error=EDQUOT"];
     let Some(output) = strace(dir.path(), &options, &["a", &dst]) else { return };
@@ -80,10 +80,10 @@ fn an_error_at_close_is_reported() {
 
 #[test]
 fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
-    let dir = tempfile::tempdir().expect("a directory");
-    create_dir(dir.path().join("src")).expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
+    create_dir(dir.path().join("src")).expect("created");
     for name in ["a", "b", "c"] {
-        write(dir.path().join("src").join(name), name).expect("a file");
+        write(dir.path().join("src").join(name), name).expect("written");
     }
     let args = ["-r", "--durable", "--receipt=receipt", "src", "dst"];
     let Some(output) = with_faults(dir.path(), &["inject=fsync:error=EIO"], &args) else { return };
@@ -101,9 +101,9 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
 
 #[test]
 fn a_kernel_without_memory_for_a_ring_is_not_asked_for_ever() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let bytes = random_bytes(3 << 20, 2);
-    write(dir.path().join("a"), &bytes).expect("a file");
+    write(dir.path().join("a"), &bytes).expect("written");
     let inject = "inject=io_uring_enter:error=EAGAIN";
     let args = ["--reflink=never", "--engine=io_uring", "a", "b"];
     let begun = std::time::Instant::now();
@@ -111,7 +111,7 @@ fn a_kernel_without_memory_for_a_ring_is_not_asked_for_ever() {
     assert!(begun.elapsed().as_secs() < 60, "{output:?}");
     if output.status.success() {
         // Where there is no io_uring, or another variant has gone on.
-        assert!(read(dir.path().join("b")).expect("the copy") == bytes);
+        assert!(read(dir.path().join("b")).expect("read") == bytes);
     } else {
         assert!(stderr(&output).contains("'b'"), "{output:?}");
     }
@@ -119,9 +119,9 @@ fn a_kernel_without_memory_for_a_ring_is_not_asked_for_ever() {
 
 #[test]
 fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     // Longer than one piece.
-    write(dir.path().join("a"), random_bytes(65 << 20, 1)).expect("a file");
+    write(dir.path().join("a"), random_bytes(65 << 20, 1)).expect("written");
     let inject = "inject=copy_file_range:error=EIO:when=2+";
     let Some(output) = with_faults(dir.path(), &[inject], &[KERNEL_COPY, "a", "b"]) else {
         return;
@@ -133,16 +133,16 @@ fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
 
 #[test]
 fn a_lease_on_either_file_is_waited_for() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     for leased in ["a", "b"] {
-        write(dir.path().join("a"), "new").expect("a file");
-        write(dir.path().join("b"), "old").expect("a file");
+        write(dir.path().join("a"), "new").expect("written");
+        write(dir.path().join("b"), "old").expect("written");
         // What open(2) with O_NONBLOCK returns while another process has a lease on the file.
         let options = ["-P", leased, "-e", "inject=openat:error=EAGAIN:when=1"];
         let Some(output) = strace(dir.path(), &options, &["a", "b"]) else { return };
         assert!(output.status.success(), "{leased}: {}", stderr(&output));
         assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{leased}");
-        assert_eq!(read(dir.path().join("b")).expect("the copy"), b"new", "{leased}");
+        assert_eq!(read(dir.path().join("b")).expect("read"), b"new", "{leased}");
     }
 }
 
@@ -155,13 +155,13 @@ fn a_small_file_is_cloned_over_or_left_alone() {
             for refused in [false, true] {
                 let said = format!("{kind}: {len} over {old_len}, refused {refused}");
                 let (new, old) = (random_bytes(len, 1), random_bytes(old_len, 2));
-                write(dir.join("a"), &new).expect("a file");
+                write(dir.join("a"), &new).expect("written");
                 write(dir.join("b"), &old).expect("what was there before");
                 let inject = ["inject=ftruncate:error=EIO", "inject=ioctl:error=EOPNOTSUPP"];
                 let inject = &inject[..1 + usize::from(refused)];
                 let Some(output) = with_faults(dir, inject, &["a", "b"]) else { return };
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-                let copy = read(dir.join("b")).expect("it is there");
+                let copy = read(dir.join("b")).expect("read");
                 let is_page = kind == FsKind::Tmpfs && old_len > 0;
                 if is_page || kind.reflinks() && !refused {
                     assert!(output.status.success() && copy == new, "{said}: {stderr}");
@@ -172,12 +172,12 @@ fn a_small_file_is_cloned_over_or_left_alone() {
             }
         }
         // Of more than a block only a part might come before the run is killed.
-        write(dir.join("a"), random_bytes(9000, 1)).expect("a file");
+        write(dir.join("a"), random_bytes(9000, 1)).expect("written");
         write(dir.join("b"), random_bytes(9000, 2)).expect("what was there before");
         let Some(output) = with_faults(dir, &["inject=ftruncate:error=EIO"], &["a", "b"]) else {
             return;
         };
         assert!(!output.status.success(), "{kind}");
-        assert!(read(dir.join("b")).expect("it is there") == random_bytes(9000, 2));
+        assert!(read(dir.join("b")).expect("read") == random_bytes(9000, 2));
     });
 }

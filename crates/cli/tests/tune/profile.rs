@@ -15,7 +15,7 @@ use crate::{Home, stderr, text};
 fn changes_since_the_measurement_are_shown() {
     use std::os::fd::AsFd;
     let home = Home::new();
-    let opened = fs::File::open(home.work()).expect("a directory");
+    let opened = fs::File::open(home.work()).expect("opened");
     let found = FileSystem::of(opened.as_fd());
     let (Some(place), Some(options)) = (&found.mount_point, &found.options) else {
         panic!("{found:?}");
@@ -46,7 +46,7 @@ fn changes_since_the_measurement_are_shown() {
 /// A profile of another machine, and of this one on the file system of `dir`.
 fn two_machines(dir: &Path) -> Profile {
     use std::os::fd::AsFd;
-    let opened = fs::File::open(dir).expect("a directory");
+    let opened = fs::File::open(dir).expect("opened");
     let found = FileSystem::of(opened.as_fd());
     let line = |variant: &str| {
         let choice = engines::profile::Choice { variant: variant.to_owned(), ..Default::default() };
@@ -214,7 +214,7 @@ fn a_damaged_profile_is_not_overwritten() {
 fn a_dangling_link_at_the_profile_is_followed() {
     let home = Home::new();
     fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
-    symlink("../dotfiles/profile.toml", home.profile()).expect("a link");
+    symlink("../dotfiles/profile.toml", home.profile()).expect("linked");
     let other = Home::new();
     two_machines(&other.work()).write(&other.profile()).expect("written");
     let output = home.tune(&["--import", text(&other.profile())]);
@@ -229,7 +229,7 @@ fn a_change_that_would_lose_data_is_refused() {
     two_machines(&home.work()).write(&home.profile()).expect("written");
     let before = fs::read_to_string(home.profile()).expect("read");
     let by_another_name = home.dir.path().join("link");
-    symlink(home.profile(), &by_another_name).expect("a link");
+    symlink(home.profile(), &by_another_name).expect("linked");
     for (args, expected) in [
         (["--export", text(&home.profile())], "is the profile itself"),
         (["--export", text(&by_another_name)], "is the profile itself"),

@@ -149,7 +149,7 @@ fn search_in_one(dirs: [&Path; 2], situation: Situation, time: Duration) -> Reco
 }
 
 fn file_systems(dirs: [&Path; 2]) -> FileSystems {
-    let [src, dst] = dirs.map(|dir| fs::File::open(dir).expect("a directory"));
+    let [src, dst] = dirs.map(|dir| fs::File::open(dir).expect("opened"));
     FileSystems::of(src.as_fd(), dst.as_fd())
 }
 

@@ -268,13 +268,13 @@ mod tests {
         let path = dir.path().join("config/haulage/profile.toml");
         assert_eq!(Profile::read(&path), Ok(None));
         profile().write(&path).expect("written");
-        let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+        let mode = |path: &Path| path.metadata().expect("looked at").permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(&dir.path().join("config"))), (0o600, 0o700));
-        let read = Profile::read(&path).expect("right").expect("there");
+        let read = Profile::read(&path).expect("read").expect("there");
         assert_eq!(read, Parsed { profile: profile(), unusable: Vec::new() });
         // A symbolic link to a file elsewhere is kept.
         let link = dir.path().join("link");
-        symlink(&path, &link).expect("a link");
+        symlink(&path, &link).expect("linked");
         Profile::default().write(&link).expect("written");
         assert!(link.is_symlink());
         assert_eq!(Profile::read(&path), Ok(Some(Parsed::default())));
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(left, 1, "nothing is left beside it");
         // The target of a dangling symbolic link is created.
         let early = dir.path().join("early");
-        symlink("config/later/profile.toml", &early).expect("a link");
+        symlink("config/later/profile.toml", &early).expect("linked");
         may_be_changed(&early).expect("its directory can be made");
         profile().write(&early).expect("written");
         assert!(early.is_symlink() && dir.path().join("config/later/profile.toml").is_file());
@@ -306,7 +306,7 @@ mod tests {
         let long = "#".repeat(usize::try_from(LONGEST_BYTES).expect("it fits") + 1);
         let error = write_text(&path, &long).expect_err("too long").to_string();
         assert_eq!(error, "it is longer than 8388608 bytes");
-        assert_eq!(Profile::read(&path).expect("right").expect("there").profile, profile());
+        assert_eq!(Profile::read(&path).expect("read").expect("there").profile, profile());
         assert_eq!(text_of(std::io::repeat(b'#'), 0), Err(Problem::TooLong));
         write_text(&path, &long[1..]).expect("just short enough");
         assert_eq!(
@@ -319,7 +319,7 @@ mod tests {
     fn the_check_for_changes_reports_errors_and_changes_nothing() {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let at = |name: &str| dir.path().join(name);
-        std::fs::write(at("file"), "").expect("a file");
+        std::fs::write(at("file"), "").expect("written");
         for (path, expected) in [
             (at("a/b/profile.toml"), Ok(())),
             (at("file"), Ok(())),
@@ -335,8 +335,8 @@ mod tests {
     fn a_file_that_is_no_profile_is_an_error() {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let at = |name: &str| dir.path().join(name);
-        std::fs::write(at("bytes"), b"version = 1\n\xff").expect("a file");
-        std::fs::write(at("text"), "version = 1\n\nno").expect("a file");
+        std::fs::write(at("bytes"), b"version = 1\n\xff").expect("written");
+        std::fs::write(at("text"), "version = 1\n\nno").expect("written");
         File::create(at("long")).and_then(|file| file.set_len(9 << 20)).expect("a file");
         let fifo = rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -346,7 +346,7 @@ mod tests {
             0,
         );
         fifo.expect("a fifo");
-        symlink(at("loop"), at("loop")).expect("a link");
+        symlink(at("loop"), at("loop")).expect("linked");
         for (name, expected) in [
             ("", "it is no regular file"),
             ("fifo", "it is no regular file"),

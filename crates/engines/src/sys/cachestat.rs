@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_pipe_has_no_pages() {
-        let (reader, _writer) = rustix::pipe::pipe().expect("a pipe");
+        let (reader, _writer) = rustix::pipe::pipe().expect("created");
         let pages = cachestat(reader.as_fd(), 0, 0).map_or(0, |counted| counted.cached_pages);
         assert_eq!(pages, 0);
     }

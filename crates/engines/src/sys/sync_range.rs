@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_pipe_has_nothing_to_write_back() {
-        let (reader, _writer) = rustix::pipe::pipe().expect("a pipe");
+        let (reader, _writer) = rustix::pipe::pipe().expect("created");
         assert_eq!(write_back(reader.as_fd(), 0, 1), Err(rustix::io::Errno::SPIPE));
     }
 }

@@ -86,7 +86,7 @@ mod tests {
             // Each new directory is in another group than the one before.
             let groups = (0..4 * geometry.groups).map(|number| {
                 let path = dir.join(number.to_string());
-                std::fs::create_dir(&path).expect("a directory");
+                std::fs::create_dir(&path).expect("created");
                 path.metadata().expect("its inode").ino() >> geometry.group_shift
             });
             let groups = groups.collect::<std::collections::BTreeSet<_>>();

@@ -29,7 +29,7 @@ const VARIABLES: [&[u8]; 3] = [b"POSIXLY_CORRECT", b"VERSION_CONTROL", b"SIMPLE_
 
 fn cp(input: &[u8]) {
     let dir = scratch::empty_dir("cp").join("work");
-    std::fs::create_dir(&dir).expect("a directory");
+    std::fs::create_dir(&dir).expect("created");
     fill(&dir);
     let mut command = program::command(&dir);
     command.arg("cp");
@@ -74,9 +74,9 @@ fn words(input: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 /// Files without data: a limit of one byte a second would make a copy of some slow.
 fn fill(dir: &Path) {
     for name in ["a", "b", "rules", "profile.toml"] {
-        std::fs::write(dir.join(name), "").expect("a file");
+        std::fs::write(dir.join(name), "").expect("written");
     }
-    std::fs::create_dir(dir.join("d")).expect("a directory");
-    std::fs::write(dir.join("d/a"), "").expect("a file");
-    std::os::unix::fs::symlink("a", dir.join("link")).expect("a link");
+    std::fs::create_dir(dir.join("d")).expect("created");
+    std::fs::write(dir.join("d/a"), "").expect("written");
+    std::os::unix::fs::symlink("a", dir.join("link")).expect("linked");
 }

@@ -79,9 +79,9 @@ fn source() -> &'static Path {
     SOURCE.get_or_init(|| {
         let top = scratch::empty_dir("filter").join("src");
         for dir in [top.clone(), top.join("d"), top.join("d/e")] {
-            std::fs::create_dir(&dir).expect("a directory");
+            std::fs::create_dir(&dir).expect("created");
             for name in NAMES {
-                std::fs::write(dir.join(OsStr::from_bytes(name)), "").expect("a file");
+                std::fs::write(dir.join(OsStr::from_bytes(name)), "").expect("written");
             }
         }
         top

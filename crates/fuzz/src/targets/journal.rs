@@ -112,7 +112,7 @@ fn damage(step: u8, steps: &mut Bytes<'_>, partial: &mut Vec<u8>, journal: &mut 
 fn interrupted() -> Interrupted {
     let dir = scratch::empty_dir("journal");
     let src = testfs::random_bytes(FILE_BYTES, 1);
-    fs::write(dir.join("src"), &src).expect("a file");
+    fs::write(dir.join("src"), &src).expect("written");
     let _ = tree::copy(&request(&dir), &options(), &After::default());
     let read = |name: &str| fs::read(dir.join(name)).expect("an interrupted copy leaves it");
     let (partial, journal) = (read(PARTIAL), read(JOURNAL));

@@ -20,13 +20,13 @@ pub(crate) const TARGET: Target = Target {
 
 fn run(input: &[u8]) {
     let dir = scratch::empty_dir("receipt");
-    std::fs::create_dir(dir.join("src")).expect("a directory");
+    std::fs::create_dir(dir.join("src")).expect("created");
     let names: BTreeSet<&[u8]> = input
         .split(|byte| matches!(byte, b'/' | 0))
         .filter(|name| !matches!(*name, b"" | b"." | b"..") && name.len() < 200)
         .collect();
     for name in &names {
-        std::fs::write(dir.join("src").join(OsStr::from_bytes(name)), "x").expect("a file");
+        std::fs::write(dir.join("src").join(OsStr::from_bytes(name)), "x").expect("written");
     }
     let mut command = program::command(&dir);
     command.args(["cp", "-a", "--debug", "--receipt=receipts", "src", "dst"]);

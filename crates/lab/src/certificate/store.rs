@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_for_its_subject_alone() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let kept = kept(true, 0.03);
         let dir = home.path().join("certificates");
         kept.keep(&dir).expect("kept");

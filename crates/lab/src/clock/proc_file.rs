@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn it_is_read_anew_and_whole() {
         static STATUS: ProcFile = ProcFile::new("/proc/thread-self/stat");
-        let look = || STATUS.read(str::to_owned).expect("it is there");
+        let look = || STATUS.read(str::to_owned).expect("read");
         assert!(look().starts_with(&format!("{} ", rustix::thread::gettid().as_raw_nonzero())));
         static MAPS: ProcFile = ProcFile::new("/proc/self/smaps");
         let all = std::fs::read_to_string("/proc/self/smaps").expect("read");
@@ -56,7 +56,7 @@ mod tests {
         static NONE: ProcFile = ProcFile::new("/proc/no-such-file");
         assert_eq!(NONE.read(str::len), None);
         let before = crate::clock::device_bytes::device_bytes().expect("they are counted");
-        let mut file = tempfile::tempfile().expect("a file");
+        let mut file = tempfile::tempfile().expect("created");
         std::io::Write::write_all(&mut file, &vec![1; 1 << 20]).expect("written");
         let after = crate::clock::device_bytes::device_bytes().expect("they are counted");
         assert!(after.written >= before.written + (1 << 20), "{before:?} {after:?}");

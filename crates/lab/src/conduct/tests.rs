@@ -40,7 +40,7 @@ fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
 }
 
 fn taken_up(run: &Run, check: impl FnOnce(&Conductor<'_>)) {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
     let limits = Limits { time: Some(Duration::from_secs(60)), rounds: None, deltas: LEAST };
     let places = Places { src: home.path(), dst: home.path() };
@@ -76,7 +76,7 @@ fn next_part(main: &str, time: Option<u64>, spent: [u64; 2]) -> String {
     made.definition.parts.push(other);
     made.definition.main = main.to_owned();
     let run = interrupted(&mut made, 1);
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
     let time = time.map(Duration::from_secs);
     let limits = Limits { time, rounds: time.is_none().then_some(9), deltas: LEAST };

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let path = home.path().join("samples.csv");
         let mut rows = Rows::new(Vec::new());
         let mut single = Sample::default();

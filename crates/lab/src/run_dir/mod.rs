@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_run_reads_back_and_is_taken_up_after_a_kill() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let text = "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
             [[part]]\nname = \"p\"\nquestion = \"q\"\nworkload = \"copy\"\n\
             variants = [\"sendfile\"]\nsizes = [\"4K\"]\n";

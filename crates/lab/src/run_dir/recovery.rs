@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn calls_go_with_the_sample_that_was_never_written() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let run = home.path();
         let (cell, variant) = ("p/1M".to_owned(), "a \"b\"\nc".to_owned());
         let sample = |session, round| Sample {

@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn nothing_remains_of_it() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let scratch = Scratch::create(home.path(), "race").expect("scratch");
         let _file = scratch.create_file("0").expect("a file");
         assert!(scratch.create_file("0").is_err(), "an existing file is never taken");
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_race_left_is_found() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let left = home.path().join(".haulage-race-1-deadbeef");
         std::fs::create_dir(&left).expect("made");
         std::fs::create_dir(home.path().join("other")).expect("made");
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_taken_up_finds_what_it_left() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let scratch = |purpose| Scratch::create(home.path(), purpose).expect("scratch");
         let left_by = |purpose| {
             // As a kill leaves it: the lock is gone, and nothing was removed.
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_second_handle_removes_it_under_a_writer() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let scratch = Scratch::create(home.path(), "race").expect("scratch");
         let remover = scratch.remover().expect("a second handle");
         std::thread::scope(|scope| {
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn too_little_room_is_refused() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let scratch = Scratch::create(home.path(), "race").expect("scratch");
         scratch.require_space(1).expect("room for a byte");
         let refusal = scratch.require_space(u64::MAX).expect_err("no such disk");

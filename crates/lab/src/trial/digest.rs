@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn one_wrong_byte_is_found() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let path = home.path().join("source");
         let mut bytes = vec![0; 5 << 20];
         fastrand::Rng::with_seed(1).fill(&mut bytes);

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_copy_stays_until_others_lie_behind_it() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
         let (src, dst) = (scratch(), scratch());
         let situation = Situation {
@@ -157,7 +157,7 @@ mod tests {
         let task = Task { digests: Digests::of(&slot.source, &load).expect("read"), load };
         let files = || -> usize {
             let dirs = std::fs::read_dir(&slot.paths[1]).expect("copies");
-            let files = dirs.flatten().map(|dir| std::fs::read_dir(dir.path()).expect("a copy"));
+            let files = dirs.flatten().map(|dir| std::fs::read_dir(dir.path()).expect("listed"));
             files.map(Iterator::count).sum()
         };
         for run in 1..=10 {

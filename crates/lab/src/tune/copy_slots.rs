@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_was_dropped_is_made_anew_where_there_is_time() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
         let (src, dst) = (scratch(), scratch());
         let mut slots = CopySlots::new((&src, &dst), 1);
@@ -114,7 +114,7 @@ mod tests {
             let left = Duration::from_secs(left_secs);
             assert_eq!(slots.of(&case, 1, left).expect("copy slots").len(), 1);
             let file = src.path().join(format!("{}-1-0/0000", case.file_bytes));
-            let stat = std::fs::metadata(file).expect("the source");
+            let stat = std::fs::metadata(file).expect("looked at");
             (stat.ino(), stat.ctime(), stat.ctime_nsec())
         };
         let first = file_of(Residency::Resident, 1000);

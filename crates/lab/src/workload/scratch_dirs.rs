@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_source_is_made_once_and_whole() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let open = || WorkDir::open(home.path()).expect("opened");
         let dirs = ScratchDirs { src: open(), dst: open(), seed: 3 };
         let mut cell = Cell {

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_was_found_out_is_found_again_until_it_is_forgotten() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let path = home.path().join("src");
         std::fs::write(&path, vec![7; 3 << 20]).expect("written");
         let source = Source::open(&path).expect("opened");

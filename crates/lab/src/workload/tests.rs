@@ -30,7 +30,7 @@ impl TestCell {
     pub(crate) fn new_in(workload: &'static Workload, file_bytes: u64, dir: &Path) -> TestCell {
         // A failed test leaves no state behind that matters here.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let home = tempfile::tempdir_in(dir).expect("a directory");
+        let home = tempfile::tempdir_in(dir).expect("created");
         let below = |name| {
             let path = home.path().join(name);
             std::fs::create_dir(&path).expect("made");

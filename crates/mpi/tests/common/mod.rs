@@ -17,33 +17,34 @@ const CHAIN_LEVELS: usize = 150;
 
 pub(crate) fn make_tree(root: &Path, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
-    create_dir(root).expect("a directory");
+    create_dir(root).expect("created");
     make_flat(&root.join("flat"));
     make_bushes(&root.join("bushes"), 3, &mut random);
     make_chain(&root.join("chain"));
     make_links(root);
     make_special(&root.join("special"));
-    let large = File::create(root.join("large")).expect("a file");
+    let large = File::create(root.join("large")).expect("created");
     large.write_all_at(&random_bytes(10 << 20, seed), 0).expect("written");
     set_times(root, 1_000_000_000);
 }
 
 fn make_flat(dir: &Path) {
-    create_dir(dir).expect("a directory");
+    create_dir(dir).expect("created");
     for number in 0..FLAT_FILES {
-        write(dir.join(format!("file {number}")), format!("content {number}")).expect("a file");
+        write(dir.join(format!("file {number}")), format!("content {number}")).expect("written");
     }
     set_times(dir, 1_100_000_000);
 }
 
 /// Directories of random sizes below each other.
 fn make_bushes(dir: &Path, levels: u32, random: &mut fastrand::Rng) {
-    create_dir(dir).expect("a directory");
+    create_dir(dir).expect("created");
     for number in 0..random.usize(0..12) {
         let bytes = random.usize(0..20_000);
         let path = dir.join(format!("f{number}"));
-        write(&path, random_bytes(bytes, number as u64)).expect("a file");
-        set_permissions(&path, Permissions::from_mode(random.u32(0o400..0o1000))).expect("a mode");
+        write(&path, random_bytes(bytes, number as u64)).expect("written");
+        set_permissions(&path, Permissions::from_mode(random.u32(0o400..0o1000)))
+            .expect("mode set");
         set_times(&path, 1_200_000_000 + number as u64);
     }
     if levels > 0 {
@@ -52,17 +53,17 @@ fn make_bushes(dir: &Path, levels: u32, random: &mut fastrand::Rng) {
         }
     }
     set_permissions(dir, Permissions::from_mode(random.u32(0o500..0o1000) | 0o500))
-        .expect("a mode");
+        .expect("mode set");
     set_times(dir, 1_300_000_000 + u64::from(levels));
 }
 
 fn make_chain(top: &Path) {
-    create_dir(top).expect("a directory");
+    create_dir(top).expect("created");
     let mut dir = top.to_owned();
     for level in 0..CHAIN_LEVELS {
         dir.push("d");
-        create_dir(&dir).expect("a directory");
-        write(dir.join("f"), format!("level {level}")).expect("a file");
+        create_dir(&dir).expect("created");
+        write(dir.join("f"), format!("level {level}")).expect("written");
     }
     while dir.starts_with(top) {
         set_times(&dir, 1_400_000_000);
@@ -73,29 +74,29 @@ fn make_chain(top: &Path) {
 /// Names of the same files in different directories.
 fn make_links(root: &Path) {
     let (first, second) = (root.join("links a"), root.join("links b"));
-    create_dir(&first).expect("a directory");
-    create_dir(&second).expect("a directory");
+    create_dir(&first).expect("created");
+    create_dir(&second).expect("created");
     for number in 0..200 {
         let path = first.join(number.to_string());
-        write(&path, random_bytes(300, number)).expect("a file");
-        hard_link(&path, second.join(format!("x{number}"))).expect("a link");
+        write(&path, random_bytes(300, number)).expect("written");
+        hard_link(&path, second.join(format!("x{number}"))).expect("linked");
         if number % 3 == 0 {
-            hard_link(&path, root.join(format!("flat/linked {number}"))).expect("a link");
+            hard_link(&path, root.join(format!("flat/linked {number}"))).expect("linked");
         }
     }
 }
 
 fn make_special(dir: &Path) {
-    create_dir(dir).expect("a directory");
-    symlink("nowhere", dir.join("dangling")).expect("a link");
-    symlink("../flat", dir.join("to a directory")).expect("a link");
-    mknodat(CWD, dir.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o640), 0).expect("a fifo");
-    write(dir.join(OsStr::from_bytes(b"not \xff UTF-8\n")), "x").expect("a file");
-    let sparse = File::create(dir.join("sparse")).expect("a file");
-    sparse.set_len(24 << 20).expect("a length");
+    create_dir(dir).expect("created");
+    symlink("nowhere", dir.join("dangling")).expect("linked");
+    symlink("../flat", dir.join("to a directory")).expect("linked");
+    mknodat(CWD, dir.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o640), 0).expect("created");
+    write(dir.join(OsStr::from_bytes(b"not \xff UTF-8\n")), "x").expect("written");
+    let sparse = File::create(dir.join("sparse")).expect("created");
+    sparse.set_len(24 << 20).expect("length set");
     sparse.write_all_at(&[1; 4096], 12 << 20).expect("written");
     let tagged = dir.join("tagged");
-    write(&tagged, "x").expect("a file");
+    write(&tagged, "x").expect("written");
     // Not every file system has attributes; then there is nothing to keep.
     let _ = setxattr(&tagged, "user.colour", b"blue", XattrFlags::empty());
     let _ = setxattr(dir, "user.shape", b"round", XattrFlags::empty());
@@ -127,7 +128,7 @@ fn set_times(path: &Path, seconds: u64) {
 
 /// What a comparison of two trees does not see.
 pub(crate) fn assert_holes_are_kept(root: &Path) {
-    let sparse = root.join("special/sparse").metadata().expect("a copy");
+    let sparse = root.join("special/sparse").metadata().expect("looked at");
     assert!(sparse.blocks() * 512 < 8 << 20, "{} blocks", sparse.blocks());
 }
 

@@ -14,7 +14,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     make_tree(&dir.path().join("src"), 15);
     let args = ["cp", "-a", "--resume", "--jobs=1", "--receipt=r"];
     let slow = [&args[..], &["--limit-rate=4M", "src", "dst"]].concat();
-    write(dir.path().join("r"), "of an older job\n").expect("a file");
+    write(dir.path().join("r"), "of an older job\n").expect("written");
     let mut child = start_quietly(dir.path(), 3, &slow);
     let part = || {
         let names = testfs::names_in(dir.path());
@@ -83,7 +83,7 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
 fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() {
     let dir = scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    let file = std::fs::File::create(&src).expect("a file");
+    let file = std::fs::File::create(&src).expect("created");
     for at in (0..400).step_by(4) {
         let bytes = testfs::random_bytes(4 << 20, at);
         std::os::unix::fs::FileExt::write_all_at(&file, &bytes, at << 20).expect("written");

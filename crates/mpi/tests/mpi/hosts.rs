@@ -53,7 +53,7 @@ impl Hosts {
             self.names[1]
         );
         write(&script, text).expect("a script");
-        set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("a mode");
+        set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("mode set");
         script
     }
 }
@@ -74,9 +74,9 @@ fn two_hosts_copy_one_tree() {
     let Some(hosts) = Hosts::new() else { return };
     let dir = scratch();
     make_tree(&dir.path().join("src"), 7);
-    std::fs::create_dir_all(dir.path().join("src/more")).expect("a directory");
+    std::fs::create_dir_all(dir.path().join("src/more")).expect("created");
     for number in 0..3000 {
-        write(dir.path().join(format!("src/more/{number}")), "x").expect("a file");
+        write(dir.path().join(format!("src/more/{number}")), "x").expect("written");
     }
     let agent = hosts.agent(dir.path());
     for ranks in [2, 6] {
@@ -84,7 +84,7 @@ fn two_hosts_copy_one_tree() {
         let first = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let file = format!("{first} slots={slots}\nsecond slots={slots}\n");
         let hostfile = dir.path().join("hosts");
-        write(&hostfile, file).expect("a file");
+        write(&hostfile, file).expect("written");
         let options: Vec<OsString> = [
             "--mca",
             "plm_rsh_agent",
@@ -125,7 +125,7 @@ fn two_hosts_copy_one_tree() {
         // Now each file fails, and each message names a host.
         for number in 0..3000 {
             let in_the_way = dir.path().join(format!("dst/more/{number}"));
-            std::fs::create_dir_all(in_the_way).expect("a directory");
+            std::fs::create_dir_all(in_the_way).expect("created");
         }
         let output = copy("src/more");
         assert_eq!(output.status.code(), Some(1), "{ranks} ranks: {output:?}");

@@ -26,7 +26,7 @@ fn a_tree_is_copied_by_any_number_of_ranks() {
 fn messages_have_host_and_rank_and_the_status_is_1() {
     let dir = scratch();
     make_tree(&dir.path().join("src"), 4);
-    std::fs::create_dir_all(dir.path().join("dst/src/flat/file 1500")).expect("a directory");
+    std::fs::create_dir_all(dir.path().join("dst/src/flat/file 1500")).expect("created");
     let output = run(dir.path(), 3, &["cp", "-a", "src", "dst"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let messages = messages(&output);
@@ -42,7 +42,7 @@ fn messages_have_host_and_rank_and_the_status_is_1() {
 #[test]
 fn what_cannot_be_kept_right_is_refused_once() {
     let dir = scratch();
-    create_dir(dir.path().join("src")).expect("a directory");
+    create_dir(dir.path().join("src")).expect("created");
     for (args, expected) in [
         (&["cp", "-ai", "src", "dst"][..], "--interactive"),
         (&["cp", "-av", "src", "dst"], "--verbose"),
@@ -69,9 +69,9 @@ fn what_cannot_be_kept_right_is_refused_once() {
 fn ranks_in_different_directories_copy_nothing() {
     let dir = scratch();
     let (here, there) = (dir.path().join("here"), dir.path().join("there"));
-    create_dir(&here).expect("a directory");
-    create_dir(&there).expect("a directory");
-    write(here.join("f"), "x").expect("a file");
+    create_dir(&here).expect("created");
+    create_dir(&there).expect("created");
+    write(here.join("f"), "x").expect("written");
     let program = env!("CARGO_BIN_EXE_haulage-mpi");
     let output = mpirun(&here, 1, &[])
         .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "--wdir"])
@@ -89,7 +89,7 @@ fn ranks_in_different_directories_copy_nothing() {
 #[test]
 fn ranks_with_different_umasks_copy_nothing() {
     let dir = scratch();
-    write(dir.path().join("f"), "x").expect("a file");
+    write(dir.path().join("f"), "x").expect("written");
     let program = env!("CARGO_BIN_EXE_haulage-mpi");
     let copy = format!("umask 027; exec {program} cp -a f g");
     let output = mpirun(dir.path(), 1, &[])
@@ -108,17 +108,17 @@ fn ranks_with_different_umasks_copy_nothing() {
 fn many_operands_need_no_more_descriptors_than_a_few() {
     let dir = scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    create_dir(&dst).expect("a directory");
+    create_dir(&dst).expect("created");
     for number in 0..300 {
         let operand = src.join(number.to_string());
-        create_dir_all(&operand).expect("a directory");
+        create_dir_all(&operand).expect("created");
         for file in 0..40 {
-            write(operand.join(file.to_string()), "x").expect("a file");
+            write(operand.join(file.to_string()), "x").expect("written");
         }
         // Links to files of the operand before, of whose destination each rank has to know.
         if number > 0 {
             let other = src.join(format!("{}/0", number - 1));
-            hard_link(other, operand.join("link")).expect("a link");
+            hard_link(other, operand.join("link")).expect("linked");
         }
     }
     let program = env!("CARGO_BIN_EXE_haulage-mpi");
@@ -139,7 +139,7 @@ fn many_operands_need_no_more_descriptors_than_a_few() {
 #[test]
 fn ranks_of_one_host_look_for_no_network_unless_they_are_told_to() {
     let dir = scratch();
-    write(dir.path().join("f"), "x").expect("a file");
+    write(dir.path().join("f"), "x").expect("written");
     let program = env!("CARGO_BIN_EXE_haulage-mpi");
     for (options, looks) in [(&[][..], false), (&["--mca", "pml", "ob1,cm"], true)] {
         let mut command = mpirun(dir.path(), 2, options);

@@ -12,26 +12,26 @@ use testfs::{Costs, FuseFs, random_bytes};
 
 /// A tree of files, directories and hard links between them, which a store can have.
 fn make_plain_tree(root: &Path) {
-    create_dir(root).expect("a directory");
+    create_dir(root).expect("created");
     for number in 0..24_u64 {
         let dir = root.join(format!("d{number}/below"));
         create_dir_all(&dir).expect("directories");
         for file in 0..8 {
             write(dir.join(file.to_string()), random_bytes(3000, number * 100 + file))
-                .expect("a file");
+                .expect("written");
         }
         // Of the directory before it, so that different ranks come to the names.
         if number > 0 {
             for file in 0..4 {
                 let other = root.join(format!("d{}/below/{file}", number - 1));
-                hard_link(other, dir.join(format!("link {file}"))).expect("a link");
+                hard_link(other, dir.join(format!("link {file}"))).expect("linked");
             }
         }
     }
     for number in 0..24 {
         let top = root.join(format!("d{number}"));
         for (dir, seconds) in [(top.join("below"), 1_000_000_000), (top, 1_100_000_000)] {
-            set_permissions(&dir, PermissionsExt::from_mode(0o750)).expect("a mode");
+            set_permissions(&dir, PermissionsExt::from_mode(0o750)).expect("mode set");
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + number);
             let times = FileTimes::new().set_modified(time).set_accessed(time);
             File::open(&dir).and_then(|dir| dir.set_times(times)).expect("times");
@@ -77,7 +77,7 @@ fn ranks_with_mounts_of_their_own_copy_one_tree() {
     make_plain_tree(&first.path().join("src"));
     let here = scratch();
     let shared = here.path().join("store");
-    create_dir(&shared).expect("a directory");
+    create_dir(&shared).expect("created");
     let mounts = [first, second];
     for turn in 0..2 {
         let dst = format!("dst{turn}");
@@ -105,10 +105,10 @@ fn store(dirs: usize) -> Option<FuseFs> {
         for dir in 0..dirs {
             let dir = store.path().join(format!("src/{dir}"));
             scope.spawn(move || {
-                create_dir_all(&dir).expect("a directory");
+                create_dir_all(&dir).expect("created");
                 for file in 0..STORE_FILES {
                     write(dir.join(file.to_string()), format!("contents of {file}"))
-                        .expect("a file");
+                        .expect("written");
                 }
             });
         }
@@ -188,7 +188,7 @@ fn mounts_of_a_store(costs: Costs, count: usize) -> Option<(Vec<FuseFs>, tempfil
 fn ranks_with_mounts_of_their_own_copy_one_large_file() {
     let costs = Costs { caches_for: Duration::from_secs(1), ..Costs::default() };
     let Some((mounts, shared)) = mounts_of_a_store(costs, 3) else { return };
-    write(mounts[0].path().join("src"), random_bytes(200 << 20, 9)).expect("a file");
+    write(mounts[0].path().join("src"), random_bytes(200 << 20, 9)).expect("written");
     let copies = [("-a", "dst1"), ("-a --atomic --verify", "dst2"), ("-a --resume", "dst3")];
     for (options, dst) in copies {
         let args = format!("cp {options} --jobs=1 src {dst}");
@@ -210,7 +210,7 @@ fn speed_up_of_one_large_file() {
     let costs = Costs { latency: Duration::from_millis(2), ..Costs::default() };
     let Some((mounts, shared)) = mounts_of_a_store(costs, 8) else { return };
     let (src, dst) = (mounts[0].path().join("src"), mounts[0].path().join("dst"));
-    write(&src, random_bytes(1 << 30, 5)).expect("a file");
+    write(&src, random_bytes(1 << 30, 5)).expect("written");
     let mut one = None;
     for ranks in [1, 2, 4, 8_u8] {
         let seconds = |args: &str| {
@@ -223,7 +223,7 @@ fn speed_up_of_one_large_file() {
         let start = seconds("--version");
         let seconds = seconds("cp --jobs=1 src dst") - start;
         assert_speed_up(ranks, *one.get_or_insert(seconds), seconds);
-        assert_eq!(std::fs::metadata(&dst).expect("a file").len(), 1 << 30, "{ranks} ranks");
+        assert_eq!(std::fs::metadata(&dst).expect("looked at").len(), 1 << 30, "{ranks} ranks");
         std::fs::remove_file(&dst).expect("removed");
     }
 }

@@ -83,7 +83,7 @@ impl FuseFs {
     }
 
     fn mount_store(costs: Costs, store: Arc<Store>) -> Option<FuseFs> {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
         let requests = Requests::new(costs, Arc::clone(&store), Arc::clone(&hanging));
         let mut config = Config::default();

@@ -295,11 +295,11 @@ mod tests {
 
     #[test]
     fn usual_files_are_copied_here_and_others_are_left_as_they_are() {
-        let home = tempfile::tempdir().expect("a directory");
+        let home = tempfile::tempdir().expect("created");
         let at = |name: &str| home.path().join(name);
-        write(at("file"), "new").expect("a file");
-        symlink("file", at("link")).expect("a link");
-        create_dir(at("directory")).expect("a directory");
+        write(at("file"), "new").expect("written");
+        symlink("file", at("link")).expect("linked");
+        create_dir(at("directory")).expect("created");
         let options = Options::default();
         assert!(is_plain(&options, &Silent));
         for (src, dst, is_copied) in [
@@ -314,7 +314,7 @@ mod tests {
             ("missing", "absent", false),
             ("file", "missing/absent", false),
         ] {
-            write(at("old"), "old").expect("a file");
+            write(at("old"), "old").expect("written");
             let _ = std::fs::remove_file(at("absent"));
             let _ = symlink("nowhere", at("dangling"));
             let _ = hard_link(at("file"), at("other name"));

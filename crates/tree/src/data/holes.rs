@@ -157,8 +157,8 @@ mod tests {
                 bytes.extend(std::iter::repeat_n(digit - b'0', block));
             }
             bytes.truncate(bytes.len() - cut);
-            let src = tempfile::tempfile().expect("a file");
-            let dst = tempfile::tempfile().expect("a file");
+            let src = tempfile::tempfile().expect("created");
+            let dst = tempfile::tempfile().expect("created");
             src.write_all_at(&bytes, 0).expect("written");
             for buffer_bytes in [block, 3 * block, 64 * block] {
                 dst.set_len(0).expect("emptied");

@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_hole_is_hashed_as_the_zeros_that_it_reads_as_and_is_not_read() {
-        let file = tempfile::tempfile().expect("a file");
+        let file = tempfile::tempfile().expect("created");
         // Neither end is that of a block.
         let (hole, end) = (5000..(4 << 20) + 300, (4 << 20) + 9000);
         pwrite_all(file.as_fd(), &[1; 5000], 0).1.expect("written");
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_source_with_coarse_times_may_change_unseen_until_they_differ() {
-        let mut src = fstat(tempfile::tempfile().expect("a file")).expect("its state");
+        let mut src = fstat(tempfile::tempfile().expect("created")).expect("its state");
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("later");
         let even = i64::try_from(now.as_secs()).expect("a time") / 2 * 2;
         for (seconds, nanoseconds, may_change) in [

@@ -254,7 +254,7 @@ mod tests {
     fn holes_are_not_sampled() {
         const BYTES: u64 = 256 << 20;
         each_fs(|kind, dir| {
-            let file = File::create_new(dir.join("s")).expect("a file");
+            let file = File::create_new(dir.join("s")).expect("created");
             file.set_len(BYTES).expect("a hole");
             file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("data");
             let file = File::open(dir.join("s")).expect("it opens");
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn the_residency_of_a_hole_is_unknown() {
         each_fs(|kind, dir| {
-            let file = File::create_new(dir.join("s")).expect("a file");
+            let file = File::create_new(dir.join("s")).expect("created");
             file.set_len(1 << 20).expect("a hole");
             assert_eq!(residency(file.as_fd(), 1 << 20, true), None, "{kind}");
         });

@@ -306,12 +306,12 @@ mod tests {
     type Shape = (u64, &'static [u64]);
 
     fn make(path: &Path, (len, data_at): Shape) -> File {
-        let file = File::create_new(path).expect("a file");
-        file.set_len(len).expect("a length");
+        let file = File::create_new(path).expect("created");
+        file.set_len(len).expect("length set");
         for &at in data_at {
             file.write_all_at(b"x", at).expect("a write");
         }
-        File::open(path).expect("it is there")
+        File::open(path).expect("opened")
     }
 
     /// As cmp(1): the first byte that differs, or that only one of them has.
@@ -357,8 +357,8 @@ mod tests {
                     compare(&report, files, 0..u64::MAX, None, || panic!("nothing interrupts it"));
                 let found = compared.expect("both can be read").err();
                 let [src_bytes, dst_bytes] = [src_path, dst_path].map(|path| {
-                    let bytes = read(&path).expect("a file");
-                    std::fs::remove_file(path).expect("it is there");
+                    let bytes = read(&path).expect("read");
+                    std::fs::remove_file(path).expect("removed");
                     bytes
                 });
                 let due = first_difference(&src_bytes, &dst_bytes);

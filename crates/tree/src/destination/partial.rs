@@ -383,10 +383,10 @@ mod tests {
         damage: impl FnOnce(&std::fs::File, &std::fs::File, &mut Stat),
         valid: u64,
     ) {
-        let dir = tempfile::tempdir().expect("a directory");
-        let at = std::fs::File::open(dir.path()).expect("a directory");
-        let src = std::fs::File::create(dir.path().join("src")).expect("a file");
-        src.set_len(4 * CHUNK_BYTES).expect("a length");
+        let dir = tempfile::tempdir().expect("created");
+        let at = std::fs::File::open(dir.path()).expect("opened");
+        let src = std::fs::File::create(dir.path().join("src")).expect("created");
+        src.set_len(4 * CHUNK_BYTES).expect("length set");
         let mut stat = fstat(&src).expect("its state");
         let shown = DisplayPath::Operand(Path::new("src"));
         let place = Place::new(at.as_fd(), c"src", shown, Trust::Operand);
@@ -411,7 +411,7 @@ mod tests {
         drop(partial);
         let open = |name: &str| {
             let mut options = std::fs::File::options();
-            options.read(true).write(true).open(dir.path().join(name)).expect("it is there")
+            options.read(true).write(true).open(dir.path().join(name)).expect("opened")
         };
         damage(&open(".name.haulage-part"), &open(".name.haulage-journal"), &mut stat);
         let partial = resume_or_create(&stat).expect("no other run uses it");

@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_file_of_nfs_is_opened_for_direct_io_only_until_it_is_open() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let at = File::open(dir.path()).expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
+        let at = File::open(dir.path()).expect("opened");
         let new = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NONBLOCK;
         let open = |flags| {
             let mode = Mode::RUSR | Mode::WUSR;
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_file_that_refuses_direct_io_is_opened_without() {
-        let dir = File::open("/proc/self").expect("a directory");
+        let dir = File::open("/proc/self").expect("opened");
         let open = |flags| openat(dir.as_fd(), c"comm", flags, Mode::empty());
         assert_eq!(open(OFlags::WRONLY | OFlags::DIRECT).err(), Some(Errno::INVAL));
         let place = (dir.as_fd(), c"comm");
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_new_file_is_described_without_its_times() {
-        let file = tempfile::tempfile().expect("a file");
+        let file = tempfile::tempfile().expect("created");
         file.write_all_at(&[1; 5000], 0).expect("written");
         file.set_permissions(std::fs::Permissions::from_mode(0o640)).expect("its own mode");
         let like = fstat(File::open("/").expect("the root")).expect("looked at");
@@ -341,23 +341,23 @@ mod open_name_tests {
 
     #[test]
     fn a_file_has_its_name_until_it_is_renamed_removed_or_replaced() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let at = File::open(dir.path()).expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
+        let at = File::open(dir.path()).expect("opened");
         let path = |name: &str| dir.path().join(name);
-        let file = File::create(path("f")).expect("a file");
+        let file = File::create(path("f")).expect("created");
         let is_named = |name| is_named(file.as_fd(), at.as_fd(), name);
         assert!(is_named(c"f"));
         assert_eq!(path_of(file.as_fd()), path_of(at.as_fd()).map(|dir| dir.join("f")));
-        hard_link(path("f"), path("other")).expect("a link");
+        hard_link(path("f"), path("other")).expect("linked");
         assert!(is_named(c"other"));
         rename(path("f"), path("g")).expect("renamed");
         assert!(!is_named(c"f"));
-        File::create(path("f")).expect("a file");
+        File::create(path("f")).expect("created");
         assert!(!is_named(c"f"), "it is another file");
         for name in ["g", "other"] {
             remove_file(path(name)).expect("removed");
         }
-        File::create(path("g")).expect("a file");
+        File::create(path("g")).expect("created");
         assert!(!is_named(c"g"), "it is another file");
     }
 }

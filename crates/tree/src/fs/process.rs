@@ -143,10 +143,10 @@ mod tests {
     fn the_umask_is_withheld_from_new_files() {
         // Other tests run beside this one.
         assert!(!is_single_threaded());
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let (path, all) = (dir.path().join("new"), Mode::from_raw_mode(0o777));
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
-        let new = open(&path, flags, all).expect("a file");
+        let new = open(&path, flags, all).expect("opened");
         let mode = rustix::fs::fstat(new).expect("its mode").st_mode & 0o777;
         assert_eq!(read_from_proc(), Some(all & !Mode::from_raw_mode(mode)));
         assert_eq!(umask().as_raw_mode(), 0o777 & !mode);

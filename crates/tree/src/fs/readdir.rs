@@ -207,9 +207,10 @@ mod tests {
 
     #[test]
     fn a_large_directory_is_read_in_parts_and_can_be_closed_between_them() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         for number in 0..FILES {
-            std::fs::write(dir.path().join(format!("a file's name {number}")), "").expect("a file");
+            std::fs::write(dir.path().join(format!("a file's name {number}")), "")
+                .expect("written");
         }
         let open = || std::fs::File::open(dir.path()).expect("the directory");
         let (mut file, mut listing, mut buffer) = (open(), Listing::default(), Buffer::default());

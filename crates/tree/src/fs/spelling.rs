@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn names_that_a_directory_distinguishes_are_listed_and_may_be_alike() {
-        let home = tempfile::tempdir().expect("a directory");
-        let dir = std::fs::File::open(home.path()).expect("a directory");
+        let home = tempfile::tempdir().expect("created");
+        let dir = std::fs::File::open(home.path()).expect("opened");
         for name in ["File", "file", "other", "7"] {
-            std::fs::write(home.path().join(name), "content").expect("a file");
+            std::fs::write(home.path().join(name), "content").expect("written");
         }
         assert_eq!(names_like(dir.as_fd(), c"file"), Ok(vec![c"File".to_owned()]));
         for (name, may) in [(c"File", false), (c"other", false), (c"7", false), (c"\xc3\xa9", true)]

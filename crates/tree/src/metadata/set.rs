@@ -188,14 +188,14 @@ mod tests {
 
     #[test]
     fn without_preserve_mode_a_socket_may_be_executed_and_a_file_not() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let (socket, file) = (dir.path().join("s"), dir.path().join("f"));
         let _listener = UnixListener::bind(&socket).expect("a socket");
-        std::fs::write(&file, "").expect("a file");
+        std::fs::write(&file, "").expect("written");
         let preserve = Preserve { mode: ModeRule::Fresh, ..Preserve::default() };
         let options = Options { preserve, ..Options::default() };
         for (path, expected) in [(socket, 0o750), (file, 0o640)] {
-            let src = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
+            let src = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).expect("looked at");
             let mode = new_file_mode(&options, &src, Mode::from_raw_mode(0o027), false);
             assert_eq!(mode.wanted.as_raw_mode(), expected, "{path:?}");
         }

@@ -215,11 +215,11 @@ mod tests {
 
     #[test]
     fn a_change_right_after_the_start_is_later() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         for number in 0..1000 {
             let start = StartTime::now();
             let link = dir.path().join(number.to_string());
-            rustix::fs::symlink("nowhere", &link).expect("a link");
+            rustix::fs::symlink("nowhere", &link).expect("linked");
             let stat = rustix::fs::lstat(&link).expect("the link");
             assert!(start.is_before(ctime(&stat)), "{number}");
         }

@@ -213,15 +213,15 @@ mod tests {
 
     #[test]
     fn a_file_that_replaced_the_copy_is_not_linked() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let open = std::fs::File::open(dir.path()).expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
+        let open = std::fs::File::open(dir.path()).expect("opened");
         let shown = crate::fs::place::DisplayPath::Operand(dir.path());
         let trust = crate::fs::place::Trust::PreExisting;
         let dst = Place { dir: open.as_fd(), name: c"other", shown, trust };
         let made = |name: &CStr| {
             let path = dir.path().join(name.to_str().expect("a name"));
-            std::fs::write(path, "content").expect("a file");
-            let stat = lstat(open.as_fd(), name).expect("it is there");
+            std::fs::write(path, "content").expect("written");
+            let stat = lstat(open.as_fd(), name).expect("looked at");
             let dir_path = DirPath::top(dir.path(), None, None);
             FirstCopy { dir: dir_path, name: name.into(), id: FileId::of(&stat) }
         };

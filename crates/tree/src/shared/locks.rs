@@ -158,7 +158,7 @@ mod tests {
             let creation_locks = CreationLocks::default();
             let lock_of = |number: usize| {
                 let path = dir.join(number.to_string());
-                create_dir(&path).expect("a directory");
+                create_dir(&path).expect("created");
                 let (fd, stat) = (File::open(&path).expect("it opens"), path.metadata());
                 let stat = stat.expect("its inode");
                 creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() }, true)

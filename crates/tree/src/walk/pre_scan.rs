@@ -126,20 +126,20 @@ mod tests {
 
     #[test]
     fn everything_is_counted_however_deep() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let mut deepest = dir.path().to_owned();
         for level in 0..40 {
             // Files on both sides of the directory in each listing.
             for name in ["a", "z"] {
-                write(deepest.join(format!("{name}{level}")), [0; 10]).expect("a file");
+                write(deepest.join(format!("{name}{level}")), [0; 10]).expect("written");
             }
             deepest.push("d");
-            create_dir_all(&deepest).expect("a directory");
+            create_dir_all(&deepest).expect("created");
         }
         for number in 0..600 {
-            write(deepest.join(number.to_string()), "x").expect("a file");
+            write(deepest.join(number.to_string()), "x").expect("written");
         }
-        std::os::unix::fs::symlink(dir.path(), deepest.join("loop")).expect("a link");
+        std::os::unix::fs::symlink(dir.path(), deepest.join("loop")).expect("linked");
         let options = Options::archive();
         let all = true;
         let expected = Totals { entries: 80 + 600 + 1, bytes: 800 + 600, all };

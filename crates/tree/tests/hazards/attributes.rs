@@ -47,24 +47,24 @@ fn make_tree(root: &Path, files: usize) {
     let mut random = fastrand::Rng::with_seed(7);
     let root_user = testfs::is_root();
     let mut dirs = vec![root.to_owned()];
-    create_dir_all(root).expect("a directory");
+    create_dir_all(root).expect("created");
     for number in 0..files {
         if number % 50 == 0 {
             let dir = dirs[random.usize(..dirs.len())].join(format!("d{number}"));
-            create_dir_all(&dir).expect("a directory");
+            create_dir_all(&dir).expect("created");
             dirs.push(dir);
         }
         let dir = &dirs[random.usize(..dirs.len())];
         let path = dir.join(format!("f{number}"));
         match random.u8(..20) {
-            0 => symlink(format!("f{}", random.usize(..files)), &path).expect("a link"),
+            0 => symlink(format!("f{}", random.usize(..files)), &path).expect("linked"),
             1 if number > 0 && dir.join(format!("f{}", number - 1)).is_file() => {
-                hard_link(dir.join(format!("f{}", number - 1)), &path).expect("a link");
+                hard_link(dir.join(format!("f{}", number - 1)), &path).expect("linked");
                 continue;
             }
             _ => {
                 let len = random.usize(..3000);
-                write(&path, random_bytes(len, number as u64)).expect("a file");
+                write(&path, random_bytes(len, number as u64)).expect("written");
                 if random.u8(..10) == 0 {
                     let value = random_bytes(40, 9);
                     setxattr(&path, "user.test", &value, XattrFlags::empty()).expect("an xattr");
@@ -75,14 +75,14 @@ fn make_tree(root: &Path, files: usize) {
                     let owner = random.u32(..5);
                     lchown(&path, Some(owner), Some(owner + 1)).expect("an owner");
                 }
-                set_permissions(&path, bits).expect("a mode");
+                set_permissions(&path, bits).expect("mode set");
                 age(&path, &mut random);
             }
         }
     }
     for dir in dirs.iter().rev() {
         let bits = Permissions::from_mode([0o755, 0o700, 0o555, 0o1777][random.usize(..4)]);
-        set_permissions(dir, bits).expect("a mode");
+        set_permissions(dir, bits).expect("mode set");
         age(dir, &mut random);
     }
 }
@@ -105,15 +105,15 @@ fn no_other_user_has_access_before_the_mode_is_set() {
 /// Copies a world-writable file, and checks the modes of the destination and its directory
 /// meanwhile.
 fn check_privacy(exists: bool, is_private: fn(u32, u32) -> bool) {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("a directory");
-    write(src.join("f"), random_bytes(100_000, 5)).expect("a file");
-    set_permissions(src.join("f"), Permissions::from_mode(0o666)).expect("a mode");
-    set_permissions(&src, Permissions::from_mode(0o777)).expect("a mode");
+    create_dir_all(&src).expect("created");
+    write(src.join("f"), random_bytes(100_000, 5)).expect("written");
+    set_permissions(src.join("f"), Permissions::from_mode(0o666)).expect("mode set");
+    set_permissions(&src, Permissions::from_mode(0o777)).expect("mode set");
     if exists {
-        create_dir_all(&dst).expect("a directory");
-        set_permissions(&dst, Permissions::from_mode(0o777)).expect("a mode");
+        create_dir_all(&dst).expect("created");
+        set_permissions(&dst, Permissions::from_mode(0o777)).expect("mode set");
     }
     let seen = Mutex::new(Vec::new());
     let recorder = Recorder::with_meanwhile(|| {
@@ -125,8 +125,8 @@ fn check_privacy(exists: bool, is_private: fn(u32, u32) -> bool) {
     let seen = seen.into_inner().expect("a list");
     assert!(!seen.is_empty());
     assert!(seen.iter().all(|&(dir, file)| is_private(dir, file)), "{seen:?}");
-    assert_eq!(metadata(&dst).expect("the copy").mode() & 0o7777, 0o777);
-    assert_eq!(metadata(dst.join("f")).expect("the copy").mode() & 0o7777, 0o666);
+    assert_eq!(metadata(&dst).expect("looked at").mode() & 0o7777, 0o777);
+    assert_eq!(metadata(dst.join("f")).expect("looked at").mode() & 0o7777, 0o666);
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
     use rustix::fs::{getxattr, removexattr};
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
-        create_dir_all(src.join("d")).expect("a directory");
-        create_dir_all(&to).expect("a directory");
-        write(src.join("plain"), "1").expect("a file");
-        write(src.join("listed"), "1").expect("a file");
+        create_dir_all(src.join("d")).expect("created");
+        create_dir_all(&to).expect("created");
+        write(src.join("plain"), "1").expect("written");
+        write(src.join("listed"), "1").expect("written");
         let access = acl(7);
         setxattr(src.join("listed"), "system.posix_acl_access", &access, XattrFlags::empty())
             .expect("an access control list");
@@ -176,12 +176,12 @@ fn a_copy_grants_nothing_that_a_default_list_withholds() {
     use rustix::fs::{CWD, FileType, mknodat};
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
-        create_dir_all(src.join("d")).expect("a directory");
-        write(src.join("d/f"), "1").expect("a file");
-        write(src.join("g"), "1").expect("a file");
-        mknodat(CWD, src.join("p"), FileType::Fifo, 0o666.into(), 0).expect("a fifo");
+        create_dir_all(src.join("d")).expect("created");
+        write(src.join("d/f"), "1").expect("written");
+        write(src.join("g"), "1").expect("written");
+        mknodat(CWD, src.join("p"), FileType::Fifo, 0o666.into(), 0).expect("created");
         for name in ["", "d", "d/f", "g", "p"] {
-            set_permissions(src.join(name), Permissions::from_mode(0o777)).expect("a mode");
+            set_permissions(src.join(name), Permissions::from_mode(0o777)).expect("mode set");
         }
         // The permissions in the last entry, that of others.
         let mut list = acl(7);
@@ -193,7 +193,7 @@ fn a_copy_grants_nothing_that_a_default_list_withholds() {
             (false, tree::Keep::IfPossible, false),
             (false, tree::Keep::IfPossible, true),
         ] {
-            create_dir_all(if exists { to.join("t") } else { to.clone() }).expect("a directory");
+            create_dir_all(if exists { to.join("t") } else { to.clone() }).expect("created");
             let gives = if exists { to.join("t") } else { to.clone() };
             setxattr(&gives, "system.posix_acl_default", &list, XattrFlags::empty())
                 .expect("a default list");
@@ -201,10 +201,10 @@ fn a_copy_grants_nothing_that_a_default_list_withholds() {
             let options = Options { preserve, recursive: true, ..Options::default() };
             copy_ok(&src, &to.join("t"), &options);
             for name in ["d", "d/f", "g", "p"] {
-                let mode = metadata(to.join("t").join(name)).expect("the copy").mode();
+                let mode = metadata(to.join("t").join(name)).expect("looked at").mode();
                 assert_eq!(mode & 0o007, 0, "{kind}: {name} {mode:o}, {ownership} {exists}");
             }
-            std::fs::remove_dir_all(&to).expect("a directory");
+            std::fs::remove_dir_all(&to).expect("removed");
         }
     });
 }
@@ -214,15 +214,15 @@ fn a_list_that_is_removed_grants_no_access_before() {
     use rustix::fs::getxattr;
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
-        create_dir_all(src.join("d")).expect("a directory");
-        write(src.join("d/f"), random_bytes(100_000, 5)).expect("a file");
-        create_dir_all(&to).expect("a directory");
+        create_dir_all(src.join("d")).expect("created");
+        write(src.join("d/f"), random_bytes(100_000, 5)).expect("written");
+        create_dir_all(&to).expect("created");
         setxattr(&to, "system.posix_acl_default", &acl(7), XattrFlags::empty())
             .expect("a default list");
         let preserve = tree::Preserve { mode: tree::ModeRule::Fresh, ..<_>::default() };
         let options = Options { preserve, recursive: true, ..Options::default() };
         // A file without an inherited list shows the umask.
-        let usual = metadata(src.join("d")).expect("a directory").mode();
+        let usual = metadata(src.join("d")).expect("looked at").mode();
         let names = ["t", "t/d", "t/d/f"];
         let seen = Mutex::new(Vec::new());
         let recorder = Recorder::with_meanwhile(|| {
@@ -235,12 +235,12 @@ fn a_list_that_is_removed_grants_no_access_before() {
         let seen = seen.into_inner().expect("a list");
         assert!(!seen.is_empty() && seen.iter().all(|modes| *modes == [0; 3]), "{kind}: {seen:?}");
         for (name, bits) in [("t", 0o777), ("t/d", 0o777), ("t/d/f", 0o666)] {
-            let mode = metadata(to.join(name)).expect("the copy").mode() & 0o7777;
+            let mode = metadata(to.join(name)).expect("looked at").mode() & 0o7777;
             assert_eq!(mode, bits & usual, "{kind}: {name}");
             let list = getxattr(to.join(name), "system.posix_acl_access", &mut [0; 256][..]);
             assert!(list.is_err(), "{kind}: {name}");
         }
-        std::fs::remove_dir_all(&to).expect("a directory");
+        std::fs::remove_dir_all(&to).expect("removed");
     });
 }
 
@@ -252,10 +252,10 @@ fn attributes_of_symbolic_links_are_kept() {
     }
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
-        create_dir_all(&src).expect("a directory");
+        create_dir_all(&src).expect("created");
         for number in 0..4 {
             let link = src.join(format!("l{number}"));
-            symlink("target", &link).expect("a link");
+            symlink("target", &link).expect("linked");
             if number % 2 == 0 {
                 let set = lsetxattr(&link, "trusted.colour", b"red", XattrFlags::empty());
                 set.unwrap_or_else(|errno| panic!("{kind}: {errno}"));
@@ -263,7 +263,7 @@ fn attributes_of_symbolic_links_are_kept() {
             lchown(&link, Some(number), Some(7)).expect("an owner");
         }
         let owners = |dir: &Path| {
-            let of = |number| dir.join(format!("l{number}")).symlink_metadata().expect("a link");
+            let of = |number| dir.join(format!("l{number}")).symlink_metadata().expect("looked at");
             (0..4).map(of).map(|link| (link.uid(), link.gid(), link.mtime())).collect::<Vec<_>>()
         };
         let colours = |dir: &Path| {
@@ -280,7 +280,7 @@ fn attributes_of_symbolic_links_are_kept() {
             assert_eq!(owners(&dst), owners(&src), "{kind}");
             assert_eq!(colours(&dst), colours(&src), "{kind}");
             for number in 0..4 {
-                std::fs::remove_file(dst.join(format!("l{number}"))).expect("a link");
+                std::fs::remove_file(dst.join(format!("l{number}"))).expect("removed");
             }
         }
     });
@@ -304,16 +304,16 @@ fn acl(user: u32) -> Vec<u8> {
 
 #[test]
 fn files_of_other_threads_get_their_permissions() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, theirs) = (dir.path().join("s"), dir.path().join("theirs"));
-    write(&src, "some").expect("a file");
-    write(&theirs, "other").expect("a file");
-    let usual = metadata(&theirs).expect("a file").mode();
+    write(&src, "some").expect("written");
+    write(&theirs, "other").expect("written");
+    let usual = metadata(&theirs).expect("looked at").mode();
     let modes = Mutex::new(HashSet::new());
     let make = || {
         std::fs::remove_file(&theirs).expect("it was made");
-        write(&theirs, "other").expect("a file");
-        modes.lock().expect("a set").insert(metadata(&theirs).expect("a file").mode());
+        write(&theirs, "other").expect("written");
+        modes.lock().expect("a set").insert(metadata(&theirs).expect("looked at").mode());
     };
     with_other_thread(make, || {
         for at in 0..2000 {

@@ -16,9 +16,9 @@ use crate::workers::with_jobs;
 const FILES: usize = 200;
 
 fn make_files(dir: &Path) {
-    create_dir_all(dir).expect("a directory");
+    create_dir_all(dir).expect("created");
     for number in 0..FILES {
-        write(dir.join(format!("f{number}")), random_bytes(900, number as u64)).expect("a file");
+        write(dir.join(format!("f{number}")), random_bytes(900, number as u64)).expect("written");
     }
 }
 
@@ -58,7 +58,7 @@ fn an_interrupt_leaves_no_empty_file() {
             for entry in read_dir(&dst).into_iter().flatten() {
                 let path = entry.expect("an entry").path();
                 let source = src.join(path.file_name().expect("its name"));
-                let is_whole = read(&path).expect("a copy") == read(source).expect("its source");
+                let is_whole = read(&path).expect("read") == read(source).expect("its source");
                 if is_whole { whole += 1 } else { partial.push(path) }
             }
             let of = format!("{kind}, asked {at} times: {partial:?}");
@@ -96,8 +96,8 @@ fn a_file_that_became_a_directory_is_entered_and_later_files_are_copied() {
                         let path = src.join(format!("f{number}"));
                         if number % 7 == 3 && !dst.join(format!("f{number}")).exists() {
                             remove_file(&path).expect("a source that nobody has opened");
-                            create_dir(&path).expect("a directory");
-                            write(path.join("in it"), "x").expect("a file");
+                            create_dir(&path).expect("created");
+                            write(path.join("in it"), "x").expect("written");
                         }
                     }
                 });
@@ -137,7 +137,7 @@ fn a_file_that_cannot_be_created_is_reported_and_later_files_are_copied() {
         let mut failed = 0;
         for number in 0..FILES {
             let name = format!("f{number}");
-            let copy = read(dst.join(&name)).expect("a file");
+            let copy = read(dst.join(&name)).expect("read");
             if copy == read(src.join(&name)).expect("its source") {
                 continue;
             }
@@ -182,7 +182,7 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() 
                         1 => write(&path, "short").expect("a shorter source"),
                         _ => {
                             let mode = std::fs::Permissions::from_mode(0o600);
-                            std::fs::set_permissions(&path, mode).expect("a mode");
+                            std::fs::set_permissions(&path, mode).expect("mode set");
                         }
                     }
                     rewritten.fetch_add(1, Ordering::Relaxed);
@@ -196,8 +196,8 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() 
             let differ = |number: &usize| {
                 let [source, copy] = [&src, &dst].map(|dir| {
                     let path = dir.join(format!("f{number}"));
-                    let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
-                    (mode, read(path).expect("it is there"))
+                    let mode = std::fs::metadata(&path).expect("looked at").permissions().mode();
+                    (mode, read(path).expect("read"))
                 });
                 source != copy
             };

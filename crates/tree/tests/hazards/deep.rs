@@ -23,16 +23,16 @@ fn a_tree_deeper_than_any_path_is_copied_with_few_descriptors() {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     let dir = in_memory.or_else(|_| tempfile::tempdir()).expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    std::fs::create_dir(&src).expect("a directory");
+    std::fs::create_dir(&src).expect("created");
     let mut at = openat(CWD, &src, OFlags::DIRECTORY, Mode::empty()).expect("it was just made");
     for level in 1..LEVELS {
         mkdirat(&at, NAME, Mode::RWXU).expect("a level");
         at = open(&at, NAME).expect("it was just made");
         if level == LEVELS / 2 {
-            openat(&at, c"half", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("a file");
+            openat(&at, c"half", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("opened");
         }
     }
-    openat(&at, c"bottom", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("a file");
+    openat(&at, c"bottom", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("opened");
 
     let most = AtomicUsize::new(0);
     let mut recorder = Recorder::with_meanwhile(|| {
@@ -99,14 +99,14 @@ fn remove(root: &Path) {
 #[test]
 fn a_deep_tree_that_branches_is_listed_to_its_end() {
     // Deep enough that directories are closed before all their names are read.
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     let mut at = src.clone();
     for _ in 0..60 {
         std::fs::create_dir_all(&at).expect("a level");
         for number in 0..7 {
-            std::fs::create_dir(at.join(format!("d{number}"))).expect("a directory");
-            std::fs::write(at.join(format!("f{number}")), "x").expect("a file");
+            std::fs::create_dir(at.join(format!("d{number}"))).expect("created");
+            std::fs::write(at.join(format!("f{number}")), "x").expect("written");
         }
         at = at.join("d3");
     }

@@ -15,17 +15,17 @@ fn node(path: &Path, kind: FileType, device: u64) {
 
 #[test]
 fn fifos_and_sockets_are_created_and_never_opened() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir(&src).expect("a directory");
+    create_dir(&src).expect("created");
     node(&src.join("fifo"), FileType::Fifo, 0);
     node(&src.join("socket"), FileType::Socket, 0);
     // Opening either for reading would block or fail.
     copy_ok(&src, &dst, &Options::archive());
-    let kind = |name: &str| symlink_metadata(dst.join(name)).expect("the copy").file_type();
+    let kind = |name: &str| symlink_metadata(dst.join(name)).expect("looked at").file_type();
     assert!(kind("fifo").is_fifo());
     assert!(kind("socket").is_socket());
-    assert_eq!(metadata(dst.join("fifo")).expect("the copy").mode() & 0o777, 0o640);
+    assert_eq!(metadata(dst.join("fifo")).expect("looked at").mode() & 0o777, 0o640);
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn an_existing_device_keeps_its_attributes() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "devices need root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("null"));
-    write(&src, "swallowed").expect("a file");
+    write(&src, "swallowed").expect("written");
     node(&dst, FileType::CharacterDevice, makedev(1, 3));
     let options = Options { recursive: false, ..Options::archive() };
     copy_ok(&src, &dst, &options);

@@ -11,12 +11,12 @@ use crate::recorder::{Recorder, copy_exactly};
 fn a_full_file_system_is_reported_with_the_bytes_written_and_later_entries_are_tried() {
     for kind in FsKind::ALL {
         let Some(full) = small_fs(kind) else { continue };
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let (src, dst) = (dir.path().join("s"), full.join("t"));
-        create_dir(&src).expect("a directory");
+        create_dir(&src).expect("created");
         let len = 24 << 20;
-        write(src.join("large"), random_bytes(len, 1)).expect("a file");
-        create_dir(src.join("d")).expect("a directory");
+        write(src.join("large"), random_bytes(len, 1)).expect("written");
+        create_dir(src.join("d")).expect("created");
         full.leave_room(4 << 20);
         let recorder = Recorder::default();
         let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);

@@ -12,11 +12,11 @@ fn the_same_file_is_recognised_through_a_bind_mount() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "mounting needs root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (here, there) = (dir.path().join("here"), dir.path().join("there"));
-    create_dir(&here).expect("a directory");
-    create_dir(&there).expect("a directory");
-    write(here.join("a"), "precious").expect("a file");
+    create_dir(&here).expect("created");
+    create_dir(&there).expect("created");
+    write(here.join("a"), "precious").expect("written");
     let mounted = std::process::Command::new("mount").arg("--bind").args([&here, &there]).status();
     if !mounted.is_ok_and(|status| status.success()) {
         return testfs::skip(&testfs::test_name(), "a directory cannot be mounted twice here");
@@ -35,11 +35,11 @@ fn the_same_file_is_recognised_through_a_bind_mount() {
 fn a_backup_replaces_no_file_of_this_run() {
     let kinds = [BackupKind::Simple, BackupKind::Existing, BackupKind::Numbered];
     for (kind, order) in kinds.iter().flat_map(|kind| [(kind, ["f~", "f"]), (kind, ["f", "f~"])]) {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
         for (name, content) in [("s/f", "f"), ("s/f~", "f~"), ("t/f", "old"), ("t/f~", "older")] {
-            create_dir_all(at(name).parent().expect("it has one")).expect("a directory");
-            write(at(name), content).expect("a file");
+            create_dir_all(at(name).parent().expect("it has one")).expect("created");
+            write(at(name), content).expect("written");
         }
         let backup = Some(Backup { kind: *kind, suffix: "~".into() });
         let request = Request {
@@ -49,7 +49,7 @@ fn a_backup_replaces_no_file_of_this_run() {
         let recorder = Recorder::default();
         let options = Options { backup, ..Options::default() };
         let outcome = tree::copy(&request, &options, &recorder);
-        let held = |name: &str| read(at(name)).expect("a file");
+        let held = |name: &str| read(at(name)).expect("read");
         let refuses = *kind != BackupKind::Numbered && order[0] == "f~";
         if refuses {
             let refused = Diagnostic::BackupDestroysCopy { dst: at("t/f"), backup: at("t/f~") };
@@ -66,12 +66,12 @@ fn a_backup_replaces_no_copy_of_another_operand() {
     // Files of the operands, and files of a directory of the first operand.
     for (files, first) in [(&["x/f", "y/f", "t/f"][..], "t"), (&["x/d/f", "x/d/f~", "y/d/f"], "x")]
     {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
-        create_dir(at("t")).expect("a directory");
+        create_dir(at("t")).expect("created");
         for name in files {
-            create_dir_all(at(name).parent().expect("it has one")).expect("a directory");
-            write(at(name), &name[..1]).expect("a file");
+            create_dir_all(at(name).parent().expect("it has one")).expect("created");
+            write(at(name), &name[..1]).expect("written");
         }
         let backup = Some(Backup { kind: BackupKind::Simple, suffix: "~".into() });
         let request = Request {
@@ -100,18 +100,18 @@ fn a_hard_link_whose_first_copy_was_renamed_is_copied() {
         (None, true, true, None),
     ] {
         let what = format!("{backup:?}, atomic {atomic}, stands {stands}");
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
         for name in ["a", "b", "c", "to"] {
-            create_dir(at(name)).expect("a directory");
+            create_dir(at(name)).expect("created");
         }
-        write(at("a/x"), "one").expect("a file");
-        write(at("b/x"), "two").expect("a file");
+        write(at("a/x"), "one").expect("written");
+        write(at("b/x"), "two").expect("written");
         for name in ["c/y", "c/z"] {
-            hard_link(at("a/x"), at(name)).expect("a link");
+            hard_link(at("a/x"), at(name)).expect("linked");
         }
         if stands {
-            write(at("to/y"), "old").expect("a file");
+            write(at("to/y"), "old").expect("written");
         }
         let request = Request {
             sources: ["a/.", "b/.", "c/."].map(|name| at(name).into()).to_vec(),
@@ -123,10 +123,10 @@ fn a_hard_link_whose_first_copy_was_renamed_is_copied() {
         assert_eq!(recorder.reported(), [], "{what}");
         let names = [("x", "two"), ("y", "one"), ("z", "one")].into_iter();
         for (name, content) in names.chain(left.map(|left| (left, "one"))) {
-            let copy = read(at("to").join(name)).expect("the copy");
+            let copy = read(at("to").join(name)).expect("read");
             assert_eq!(copy, content.as_bytes(), "{what}: {name}");
         }
-        let inode = |name: &str| metadata(at(name)).expect("the copy").ino();
+        let inode = |name: &str| metadata(at(name)).expect("looked at").ino();
         assert_eq!(inode("to/y"), inode("to/z"), "{what}");
     }
 }
@@ -137,13 +137,13 @@ fn a_copy_is_not_removed_to_be_linked_to_itself() {
     for (remove_destination, atomic) in [(false, false), (true, false), (false, true), (true, true)]
     {
         let what = format!("remove {remove_destination}, atomic {atomic}");
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
         for name in ["a/d", "to"] {
-            create_dir_all(at(name)).expect("a directory");
+            create_dir_all(at(name)).expect("created");
         }
-        write(at("a/x"), "content").expect("a file");
-        hard_link(at("a/x"), at("a/d/y")).expect("a link");
+        write(at("a/x"), "content").expect("written");
+        hard_link(at("a/x"), at("a/d/y")).expect("linked");
         let request = Request {
             sources: ["a/d/y", "a/.", "a/d/.", "a/x"].map(|name| at(name).into()).to_vec(),
             destination: Destination::Directory(at("to").into()),
@@ -151,8 +151,8 @@ fn a_copy_is_not_removed_to_be_linked_to_itself() {
         let options = Options { remove_destination, atomic, ..Options::archive() };
         let recorder = Recorder::default();
         assert_eq!(tree::copy(&request, &options, &recorder).failures, 0, "{what}");
-        let inode = |name: &str| metadata(at(name)).expect("the copy").ino();
-        assert_eq!(read(at("to/x")).expect("the copy"), b"content", "{what}");
+        let inode = |name: &str| metadata(at(name)).expect("looked at").ino();
+        assert_eq!(read(at("to/x")).expect("read"), b"content", "{what}");
         for name in ["to/y", "to/d/y"] {
             assert_eq!(inode("to/x"), inode(name), "{what}: {name}");
         }

@@ -47,9 +47,9 @@ impl Threads {
 fn make_files(src: &Path, names: &[&str], content: &[u8]) {
     for (number, name) in names.iter().enumerate() {
         let path = src.join(name);
-        create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        create_dir_all(path.parent().expect("it has one")).expect("created");
         // No two of them are equal.
-        write(path, &content[number..]).expect("a file");
+        write(path, &content[number..]).expect("written");
     }
 }
 
@@ -77,8 +77,8 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
             // Every entry once: the files, and the directories above them.
             let receipts = recorder.receipts.lock().expect("a list").len();
             assert_eq!(receipts, 3 + [1, 4, 4][case], "{kind}, {case}");
-            remove_dir_all(&src).expect("the source");
-            remove_dir_all(&dst).expect("the copy");
+            remove_dir_all(&src).expect("removed");
+            remove_dir_all(&dst).expect("removed");
         }
     });
 }
@@ -86,12 +86,12 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
 /// Small files are created some at a time. One that has grown since must not be forgotten.
 #[test]
 fn a_file_that_becomes_large_in_a_batch_is_copied() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir(&src).expect("a directory");
+    create_dir(&src).expect("created");
     let small = |number| src.join(format!("f{number}"));
     for number in 0..60 {
-        write(small(number), "small").expect("a file");
+        write(small(number), "small").expect("written");
     }
     let content = random_bytes(LARGE / 2, 1);
     let copied = Mutex::new(0);
@@ -100,7 +100,7 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
         let mut copied = copied.lock().expect("no panic");
         // By now the batches are as long as they become.
         if *copied == 40 {
-            (0..60).for_each(|number| write(small(number), &content).expect("a file"));
+            (0..60).for_each(|number| write(small(number), &content).expect("written"));
         }
         *copied += 1;
     });
@@ -108,9 +108,9 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
     let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
     // That a file has changed while it was copied is a warning.
     assert!(outcome.failures <= recorder.reported().len() as u64, "{:?}", recorder.reported());
-    assert_eq!(read_dir(&dst).expect("a directory").count(), 60);
+    assert_eq!(read_dir(&dst).expect("listed").count(), 60);
     let large = (0..60).filter(|number| {
-        let copy = std::fs::metadata(dst.join(format!("f{number}"))).expect("the copy");
+        let copy = std::fs::metadata(dst.join(format!("f{number}"))).expect("looked at");
         copy.len() == content.len() as u64
     });
     let large = large.count();
@@ -119,10 +119,10 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
 
 #[test]
 fn a_few_large_operands_are_copied_at_the_same_time() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     make_files(&src, &["a", "b"], &random_bytes(LARGE, 1));
-    create_dir(&dst).expect("a directory");
+    create_dir(&dst).expect("created");
     let threads = Threads::default();
     let recorder = Recorder::with_meanwhile(|| threads.meet());
     let sources = vec![src.join("a").into(), src.join("b").into()];
@@ -141,10 +141,10 @@ fn a_worker_without_work_joins_a_large_file() {
     let content = random_bytes(5 * LARGE, 1);
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
-        create_dir(&src).expect("a directory");
-        write(src.join("large"), &content).expect("a file");
+        create_dir(&src).expect("created");
+        write(src.join("large"), &content).expect("written");
         for number in 0..20 {
-            write(src.join(format!("empty{number}")), "").expect("a file");
+            write(src.join(format!("empty{number}")), "").expect("written");
         }
         let threads = Threads::default();
         let recorder = Recorder::with_meanwhile(|| {
@@ -161,8 +161,8 @@ fn a_worker_without_work_joins_a_large_file() {
         let workers: Vec<_> = workers.collect();
         assert!(workers.contains(&2), "{kind}: {workers:?}");
         assert_equal_trees(&src, &dst, Aspects::ALL, kind);
-        assert_eq!(read_dir(&dst).expect("a directory").count(), 21, "{kind}");
-        remove_dir_all(&src).expect("the source");
-        remove_dir_all(&dst).expect("the copy");
+        assert_eq!(read_dir(&dst).expect("listed").count(), 21, "{kind}");
+        remove_dir_all(&src).expect("removed");
+        remove_dir_all(&dst).expect("removed");
     });
 }

@@ -13,7 +13,7 @@ use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
 const LENGTHS: [usize; 8] = [0, 1, 4095, 4096, 5000, 100_000, 1 << 20, (1 << 20) + 5];
 
 fn make_old(path: &Path) {
-    let file = OpenOptions::new().write(true).open(path).expect("it is there");
+    let file = OpenOptions::new().write(true).open(path).expect("opened");
     file.set_modified(SystemTime::now() - Duration::from_secs(1000)).expect("its time");
 }
 
@@ -25,7 +25,7 @@ fn old_contents_of_every_length_are_replaced() {
             let options = Options { reflink, ..Options::default() };
             for (len, old_len) in LENGTHS.iter().flat_map(|&a| LENGTHS.map(|b| (a, b))) {
                 let what = format!("{kind} {reflink:?}: {len} over {old_len}");
-                write(&src, random_bytes(len, 1)).expect("a file");
+                write(&src, random_bytes(len, 1)).expect("written");
                 let _ = std::fs::remove_file(&dst);
                 let _ = std::fs::remove_file(&name);
                 write(&dst, random_bytes(old_len, 2)).expect("the old file");
@@ -33,10 +33,10 @@ fn old_contents_of_every_length_are_replaced() {
                 make_old(&dst);
                 // The second time both may share their extents already.
                 for _ in 0..2 {
-                    let before = metadata(&dst).expect("it is there");
+                    let before = metadata(&dst).expect("looked at");
                     copy_ok(&src, &dst, &options);
-                    let after = metadata(&dst).expect("it is there");
-                    assert!(read(&dst).expect("the copy") == random_bytes(len, 1), "{what}");
+                    let after = metadata(&dst).expect("looked at");
+                    assert!(read(&dst).expect("read") == random_bytes(len, 1), "{what}");
                     assert_eq!((after.ino(), after.nlink()), (before.ino(), 2), "{what}");
                     assert!(after.modified().expect("a time") > before.modified().expect("one"));
                     make_old(&dst);
@@ -50,14 +50,14 @@ fn old_contents_of_every_length_are_replaced() {
 fn data_written_since_a_clone_is_replaced() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
-        write(&src, random_bytes(100_000, 1)).expect("a file");
+        write(&src, random_bytes(100_000, 1)).expect("written");
         for changed in [&dst, &src, &dst] {
             // Now both may share all extents.
             copy_ok(&src, &dst, &Options::default());
-            let file = OpenOptions::new().write(true).open(changed).expect("it is there");
+            let file = OpenOptions::new().write(true).open(changed).expect("opened");
             file.write_all_at(b"new, and only in the page cache", 50_000).expect("it is written");
             copy_ok(&src, &dst, &Options::default());
-            let (src, dst) = (read(&src).expect("the source"), read(&dst).expect("the copy"));
+            let (src, dst) = (read(&src).expect("read"), read(&dst).expect("read"));
             assert!(src == dst, "{kind}: {} was written to", changed.display());
         }
     });
@@ -72,8 +72,8 @@ fn the_end_of_old_contents_is_removed_when_the_source_shrinks() {
 
 fn check_shrinking(what: &str, dir: &Path, len: usize) {
     let (src, dst) = (dir.join("s"), dir.join("t"));
-    write(&src, vec![b's'; len]).expect("a file");
-    let source = OpenOptions::new().write(true).open(&src).expect("it is there");
+    write(&src, vec![b's'; len]).expect("written");
+    let source = OpenOptions::new().write(true).open(&src).expect("opened");
     let cut = || {
         for len in [len - 1, len / 2, 0, len] {
             source.set_len(len as u64).expect("cut, or with a hole at its end");
@@ -85,7 +85,7 @@ fn check_shrinking(what: &str, dir: &Path, len: usize) {
             let recorder = Recorder::default();
             // A diagnostic about the change is allowed.
             let _ = copy_exactly(&src, &dst, &Options::default(), &recorder);
-            let copy = read(&dst).expect("the copy");
+            let copy = read(&dst).expect("read");
             let old = copy.iter().filter(|&&byte| byte == b'o').count();
             assert_eq!(old, 0, "{what}: of {} bytes", copy.len());
         }
@@ -103,7 +103,7 @@ fn a_page_in_memory_is_emptied_before_a_server_fills_it_in_parts() {
         write(&dst, &old).expect("the old file");
         let recorder = Recorder::default();
         let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
-        let copy = read(&dst).expect("the copy");
+        let copy = read(&dst).expect("read");
         assert_eq!(outcome.failures, failures, "{what}: {:?}", recorder.reported());
         assert!(copy == random_bytes(1000, 1)[..copied_bytes], "{what}: {} bytes", copy.len());
     };

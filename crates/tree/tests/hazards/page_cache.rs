@@ -17,7 +17,7 @@ const PAGE_BYTES: usize = 4096;
 
 /// Which pages of a file are in the cache.
 fn resident(path: &Path) -> Vec<bool> {
-    let file = File::open(path).expect("a file");
+    let file = File::open(path).expect("opened");
     let len = file.metadata().expect("its length").len();
     (0..len.div_ceil(PAGE_BYTES as u64))
         .map(|page| {
@@ -37,7 +37,7 @@ fn differences(now: &[bool], before: &[bool]) -> Vec<(usize, usize)> {
 
 /// Makes exactly the pages of the file resident for which `wanted` returns true.
 fn set_resident(path: &Path, wanted: impl Fn(usize) -> bool) {
-    let file = File::open(path).expect("a file");
+    let file = File::open(path).expect("opened");
     file.sync_all().expect("synced");
     fadvise(&file, 0, None, Advice::DontNeed).expect("dropped");
     fadvise(&file, 0, None, Advice::Random).expect("no reading ahead");
@@ -50,8 +50,8 @@ fn set_resident(path: &Path, wanted: impl Fn(usize) -> bool) {
 /// Whether pages can be counted and dropped.
 fn can_be_tried(kind: FsKind, dir: &Path) -> bool {
     let path = dir.join("try");
-    write(&path, random_bytes(PAGE_BYTES, 1)).expect("a file");
-    let counted = cachestat(File::open(&path).expect("a file").as_fd(), 0, 0);
+    write(&path, random_bytes(PAGE_BYTES, 1)).expect("written");
+    let counted = cachestat(File::open(&path).expect("opened").as_fd(), 0, 0);
     let counts = counted.is_ok_and(|counted| counted.cached_pages == 1);
     if !counts {
         skip(&test_name(), &format!("{kind}: the kernel does not count pages here"));
@@ -91,7 +91,7 @@ fn check(kind: FsKind, (src, dst): (&Path, &Path), pages: Pages, options: &Optio
         let (after, copy) = (resident(src), resident(dst));
         // tmpfs keeps all files in the cache.
         let due = vec![kind == FsKind::Tmpfs; copy.len()];
-        assert!(read(src).expect("a file") == read(dst).expect("a copy"), "{what}");
+        assert!(read(src).expect("read") == read(dst).expect("read"), "{what}");
         let stray = (differences(&after, &before), differences(&copy, &due));
         if stray == (vec![], vec![]) {
             return;
@@ -110,7 +110,7 @@ fn neither_side_of_a_copy_stays_in_the_cache() {
         let cases = [(None, 1), (None, 2), (Some("read_write:256K"), 1), (Some("read_write"), 3)];
         for (number, bytes) in [1, 4095, 4096, 100_000, (8 << 20) + 17].into_iter().enumerate() {
             let (src, dst) = (dir.join(format!("s{number}")), dir.join("t"));
-            write(&src, random_bytes(bytes, number as u64)).expect("a file");
+            write(&src, random_bytes(bytes, number as u64)).expect("written");
             for (engine, jobs) in cases {
                 for &(state, pages) in STATES {
                     let what = format!("{bytes} bytes, {state}, {engine:?}, {jobs} jobs");
@@ -129,7 +129,7 @@ fn pages_of_a_large_file_are_dropped_during_the_copy() {
             return;
         }
         let (src, dst) = (dir.join("s"), dir.join("t"));
-        let file = File::create(&src).expect("a file");
+        let file = File::create(&src).expect("created");
         for part in [0_u64, 5, 70] {
             let bytes = random_bytes(35 << 20, part);
             file.write_all_at(&bytes, (part << 20) + 1000).expect("a part");
@@ -157,8 +157,8 @@ fn no_file_of_a_tree_stays_in_the_cache() {
         let files: Vec<_> = (0..150).map(|n| format!("d{}/f{n}", n % 5)).collect();
         for (number, file) in files.iter().enumerate() {
             let path = src.join(file);
-            create_dir_all(path.parent().expect("a directory")).expect("a directory");
-            write(&path, random_bytes(number * 300, number as u64)).expect("a file");
+            create_dir_all(path.parent().expect("a directory")).expect("created");
+            write(&path, random_bytes(number * 300, number as u64)).expect("written");
         }
         let strays = |jobs| {
             for (number, file) in files.iter().enumerate() {

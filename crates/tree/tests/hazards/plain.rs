@@ -18,66 +18,66 @@ type Make = fn(&Path);
 
 const SOURCES: &[(&str, Make)] = &[
     ("missing", |_| {}),
-    ("empty", |at| write(at, "").expect("a file")),
-    ("1 KiB", |at| write(at, random_bytes(1024, 1)).expect("a file")),
-    ("a page", |at| write(at, random_bytes(4096, 2)).expect("a file")),
-    ("a page and a byte", |at| write(at, random_bytes(4097, 3)).expect("a file")),
-    ("200 KiB", |at| write(at, random_bytes(200 << 10, 4)).expect("a file")),
+    ("empty", |at| write(at, "").expect("written")),
+    ("1 KiB", |at| write(at, random_bytes(1024, 1)).expect("written")),
+    ("a page", |at| write(at, random_bytes(4096, 2)).expect("written")),
+    ("a page and a byte", |at| write(at, random_bytes(4097, 3)).expect("written")),
+    ("200 KiB", |at| write(at, random_bytes(200 << 10, 4)).expect("written")),
     ("sparse", |at| {
-        let file = File::create(at).expect("a file");
+        let file = File::create(at).expect("created");
         file.set_len(3 << 20).expect("a hole");
         file.write_all_at(&random_bytes(5000, 5), 1 << 20).expect("data");
     }),
     ("set-user-ID", |at| {
-        write(at, "1").expect("a file");
+        write(at, "1").expect("written");
         set_permissions(at, PermissionsExt::from_mode(0o6751)).expect("its mode");
     }),
     ("not readable", |at| {
-        write(at, "1").expect("a file");
+        write(at, "1").expect("written");
         set_permissions(at, PermissionsExt::from_mode(0o000)).expect("its mode");
     }),
-    ("directory", |at| create_dir(at).expect("a directory")),
+    ("directory", |at| create_dir(at).expect("created")),
     ("link to a file", |at| {
-        write(at.with_file_name("target"), "linked").expect("a file");
-        symlink("target", at).expect("a link");
+        write(at.with_file_name("target"), "linked").expect("written");
+        symlink("target", at).expect("linked");
     }),
-    ("dangling link", |at| symlink("nowhere", at).expect("a link")),
-    ("loop of links", |at| symlink("src", at).expect("a link")),
+    ("dangling link", |at| symlink("nowhere", at).expect("linked")),
+    ("loop of links", |at| symlink("src", at).expect("linked")),
     ("socket", |at| drop(UnixListener::bind(at).expect("a socket"))),
-    ("link to a variable of the kernel", |at| symlink("/proc/version", at).expect("a link")),
-    ("link to memory that cannot be read", |at| symlink("/proc/self/mem", at).expect("a link")),
-    ("link to a device", |at| symlink("/dev/null", at).expect("a link")),
+    ("link to a variable of the kernel", |at| symlink("/proc/version", at).expect("linked")),
+    ("link to memory that cannot be read", |at| symlink("/proc/self/mem", at).expect("linked")),
+    ("link to a device", |at| symlink("/dev/null", at).expect("linked")),
 ];
 
 const DESTINATIONS: &[(&str, Make)] = &[
     ("absent", |_| {}),
-    ("a longer file", |at| write(at, random_bytes(300 << 10, 6)).expect("a file")),
+    ("a longer file", |at| write(at, random_bytes(300 << 10, 6)).expect("written")),
     ("a shorter file", |at| {
-        write(at, "old").expect("a file");
+        write(at, "old").expect("written");
         set_permissions(at, PermissionsExt::from_mode(0o604)).expect("its mode");
     }),
     ("not writable", |at| {
-        write(at, "old").expect("a file");
+        write(at, "old").expect("written");
         set_permissions(at, PermissionsExt::from_mode(0o400)).expect("its mode");
     }),
     ("a file with two names", |at| {
-        write(at, "old").expect("a file");
-        hard_link(at, at.with_file_name("other")).expect("a link");
+        write(at, "old").expect("written");
+        hard_link(at, at.with_file_name("other")).expect("linked");
     }),
-    ("directory", |at| create_dir(at).expect("a directory")),
+    ("directory", |at| create_dir(at).expect("created")),
     ("link to a file", |at| {
-        write(at.with_file_name("old"), "old").expect("a file");
-        symlink("old", at).expect("a link");
+        write(at.with_file_name("old"), "old").expect("written");
+        symlink("old", at).expect("linked");
     }),
-    ("link to the source", |at| symlink("src", at).expect("a link")),
-    ("link to a directory", |at| symlink(".", at).expect("a link")),
-    ("dangling link", |at| symlink("nowhere", at).expect("a link")),
+    ("link to the source", |at| symlink("src", at).expect("linked")),
+    ("link to a directory", |at| symlink(".", at).expect("linked")),
+    ("dangling link", |at| symlink("nowhere", at).expect("linked")),
     ("the source", |at| {
         // Fails where there is none, or where it is a directory.
         let _ = hard_link(at.with_file_name("src"), at);
     }),
     ("socket", |at| drop(UnixListener::bind(at).expect("a socket"))),
-    ("link to a full device", |at| symlink("/dev/full", at).expect("a link")),
+    ("link to a full device", |at| symlink("/dev/full", at).expect("linked")),
     ("a directory that gives its files an access list", |at| {
         let dir = at.parent().expect("it has one");
         // Version 2; the owner may all, the group read and search, others nothing.
@@ -141,7 +141,7 @@ fn run(
     options: &Options,
     without_receipts: bool,
 ) -> String {
-    create_dir(dir).expect("a directory");
+    create_dir(dir).expect("created");
     make_src(&dir.join("src"));
     make_dst(&dir.join("dst"));
     // Names are joined as bytes: `Path::join` would drop a slash at the end.
@@ -196,7 +196,7 @@ fn the_short_way_ends_as_the_general_one() {
 
 #[test]
 fn a_faulty_source_is_reported_in_the_same_words() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let content = random_bytes(9000, 1);
     for faults in [
         Lies { read_bytes_max: Some(777), ..Lies::default() },
@@ -213,7 +213,7 @@ fn a_faulty_source_is_reported_in_the_same_words() {
             let recorder = Recorder { without_receipts, ..Recorder::default() };
             let dst = home.path().join("dst");
             let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
-            let copy = std::fs::read(&dst).expect("the copy");
+            let copy = std::fs::read(&dst).expect("read");
             std::fs::remove_file(&dst).expect("removed");
             (outcome, format!("{:?}", recorder.reported()), copy)
         });
@@ -223,9 +223,9 @@ fn a_faulty_source_is_reported_in_the_same_words() {
 
 #[test]
 fn a_copy_that_is_cancelled_before_it_starts_says_so() {
-    let home = tempfile::tempdir().expect("a directory");
+    let home = tempfile::tempdir().expect("created");
     let src = home.path().join("src");
-    write(&src, "bytes").expect("a file");
+    write(&src, "bytes").expect("written");
     let results = ["short", "general"].map(|way| {
         let dst = home.path().join("dst");
         let (interrupt, without_receipts) = (AtomicBool::new(true), way == "short");

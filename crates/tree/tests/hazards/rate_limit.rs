@@ -24,12 +24,12 @@ fn at(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
 
 #[test]
 fn no_copy_is_faster_than_its_rate() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, tree) = (dir.path().join("s"), dir.path().join("tree"));
-    write(&src, random_bytes(20 * MIB, 1)).expect("a file");
-    create_dir_all(&tree).expect("a directory");
+    write(&src, random_bytes(20 * MIB, 1)).expect("written");
+    create_dir_all(&tree).expect("created");
     for number in 0..640 {
-        write(tree.join(format!("f{number}")), random_bytes(32 << 10, number)).expect("a file");
+        write(tree.join(format!("f{number}")), random_bytes(32 << 10, number)).expect("written");
     }
     for (jobs, engine) in
         [(1, None), (4, None), (1, Some("sendfile")), (1, Some("read_write:64K@2"))]
@@ -45,14 +45,14 @@ fn no_copy_is_faster_than_its_rate() {
         }
     }
     let copy = dir.path().join("t-4-false");
-    assert!(read(&src).expect("a file") == read(copy).expect("its copy"));
+    assert!(read(&src).expect("read") == read(copy).expect("its copy"));
 }
 
 #[test]
 fn an_interrupt_ends_the_wait() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("s");
-    write(&src, random_bytes(MIB, 1)).expect("a file");
+    write(&src, random_bytes(MIB, 1)).expect("written");
     let recorder = Recorder::default();
     // At 16 bytes a second the second piece starts after four minutes.
     let options = Options { limit_rate: NonZeroU64::new(16), ..at(1, 1, None) };

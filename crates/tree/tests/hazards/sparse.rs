@@ -11,13 +11,13 @@ use tree::{Options, Reflink, Sparse};
 use crate::recorder::copy_ok;
 
 fn allocated_bytes(path: &Path) -> u64 {
-    metadata(path).expect("a file").blocks() * 512
+    metadata(path).expect("looked at").blocks() * 512
 }
 
 /// A file of `len` bytes that is a hole except for 64 KiB of random data at each offset in `data`.
 fn make_sparse(path: &Path, len: u64, data: &[u64]) {
-    let file = File::create(path).expect("a file");
-    file.set_len(len).expect("a length");
+    let file = File::create(path).expect("created");
+    file.set_len(len).expect("length set");
     for &at in data {
         file.write_all_at(&random_bytes(64 << 10, at), at).expect("data");
     }
@@ -25,7 +25,7 @@ fn make_sparse(path: &Path, len: u64, data: &[u64]) {
 }
 
 fn same(one: &Path, other: &Path) -> bool {
-    read(one).expect("a file") == read(other).expect("a file")
+    read(one).expect("read") == read(other).expect("read")
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_file_longer_than_one_call_moves_is_copied_whole() {
         make_sparse(&src, len, &[0, 0x7fff_f000 - 100, len - (64 << 10)]);
         let options = Options { reflink: Reflink::Auto, ..Options::default() };
         copy_ok(&src, &dst, &options);
-        assert_eq!(metadata(&dst).expect("the copy").len(), len, "{kind}");
+        assert_eq!(metadata(&dst).expect("looked at").len(), len, "{kind}");
         let (one, other) = (File::open(&src).expect("src"), File::open(&dst).expect("dst"));
         for at in [0, 0x7fff_f000 - 100, len - (64 << 10), 1 << 30] {
             let (mut here, mut there) = (vec![0; 64 << 10], vec![1; 64 << 10]);
@@ -107,7 +107,7 @@ fn a_clone_succeeds_or_is_refused_without_loss() {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         let options = Options { reflink: Reflink::Always, ..Options::default() };
         for len in [1, 4096, 100_000] {
-            write(&src, random_bytes(len, 1)).expect("a file");
+            write(&src, random_bytes(len, 1)).expect("written");
             for before in [None, Some(10), Some(200_001)] {
                 let _ = std::fs::remove_file(&dst);
                 let old = before.map(|len| random_bytes(len, 2));

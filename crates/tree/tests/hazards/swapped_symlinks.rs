@@ -19,17 +19,17 @@ struct Outside<'o>(&'o Path);
 
 impl Outside<'_> {
     fn make(root: &Path) -> Outside<'_> {
-        create_dir(root).expect("a directory");
-        write(root.join("victim"), "untouched").expect("a file");
+        create_dir(root).expect("created");
+        write(root.join("victim"), "untouched").expect("written");
         Outside(root)
     }
 
     fn state(&self) -> (Vec<std::ffi::OsString>, Vec<u8>, u32, i64, u32) {
-        let names = read_dir(self.0).expect("a directory");
+        let names = read_dir(self.0).expect("listed");
         let names = names.map(|entry| entry.expect("an entry").file_name()).collect();
         let (dir, victim) = (self.0.metadata(), self.0.join("victim").metadata());
         let (dir, victim) = (dir.expect("a directory"), victim.expect("a file"));
-        let content = read(self.0.join("victim")).expect("a file");
+        let content = read(self.0.join("victim")).expect("read");
         (names, content, dir.mode(), victim.mtime(), victim.mode())
     }
 }
@@ -75,23 +75,23 @@ fn copy_archive(src: &Path, dst: &Path) {
 
 fn source(root: &Path) {
     for dir in ["a", "b", "a/c"] {
-        create_dir_all(root.join(dir)).expect("a directory");
+        create_dir_all(root.join(dir)).expect("created");
         for number in 0..4 {
-            write(root.join(dir).join(format!("f{number}")), "from the source").expect("a file");
+            write(root.join(dir).join(format!("f{number}")), "from the source").expect("written");
         }
-        write(root.join(dir).join("victim"), "from the source").expect("a file");
+        write(root.join(dir).join("victim"), "from the source").expect("written");
     }
 }
 
 #[test]
 fn nothing_is_written_through_links_swapped_into_the_destination() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     source(&at("src"));
     let outside = Outside::make(&dir.path().join("outside")).0.to_owned();
     let outside = Outside(&outside);
     let before = outside.state();
-    create_dir(at("traps")).expect("a directory");
+    create_dir(at("traps")).expect("created");
     for name in ["a", "b", "a-c"] {
         symlink(at("outside"), at("traps").join(name)).expect("a trap");
     }
@@ -112,14 +112,14 @@ fn nothing_is_written_through_links_swapped_into_the_destination() {
 
 #[test]
 fn nothing_is_read_through_links_swapped_into_the_source() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     source(&at("src"));
-    create_dir(at("secret")).expect("a directory");
+    create_dir(at("secret")).expect("created");
     for name in ["f0", "f1", "victim", "hidden"] {
-        write(at("secret").join(name), "secret").expect("a file");
+        write(at("secret").join(name), "secret").expect("written");
     }
-    create_dir(at("traps")).expect("a directory");
+    create_dir(at("traps")).expect("created");
     for name in ["a", "b"] {
         symlink(at("secret"), at("traps").join(name)).expect("a trap");
     }
@@ -141,25 +141,25 @@ fn holds_secret(dir: &Path) -> bool {
         if kind.is_dir() {
             holds_secret(&entry.path())
         } else {
-            kind.is_file() && read(entry.path()).expect("a file") == b"secret"
+            kind.is_file() && read(entry.path()).expect("read") == b"secret"
         }
     })
 }
 
 #[test]
 fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     for tree in ["src", "dst"] {
-        create_dir(at(tree)).expect("a directory");
+        create_dir(at(tree)).expect("created");
         for name in ["one", "two"] {
-            write(at(tree).join(name), tree).expect("a file");
+            write(at(tree).join(name), tree).expect("written");
         }
     }
     let root = at("outside");
     let outside = Outside::make(&root);
     let before = outside.state();
-    create_dir(at("traps")).expect("a directory");
+    create_dir(at("traps")).expect("created");
     for name in ["one", "two"] {
         symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
     }
@@ -182,14 +182,14 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
 
 #[test]
 fn a_link_that_the_run_itself_made_is_not_written_through() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     for tree in ["one", "two", "dst"] {
-        create_dir(at(tree)).expect("a directory");
+        create_dir(at(tree)).expect("created");
     }
-    write(at("victim"), "untouched").expect("a file");
-    symlink("../victim", at("one/name")).expect("a link");
-    write(at("two/name"), "from the source").expect("a file");
+    write(at("victim"), "untouched").expect("written");
+    symlink("../victim", at("one/name")).expect("linked");
+    write(at("two/name"), "from the source").expect("written");
     let request = tree::Request {
         sources: ["one/.", "two/."].map(|name| at(name).into()).to_vec(),
         destination: tree::Destination::Directory(at("dst").into()),
@@ -200,7 +200,7 @@ fn a_link_that_the_run_itself_made_is_not_written_through() {
         let options = Options { recursive: true, ..Options::default() };
         let options = Options { follow: tree::Follow::Never, ..options };
         let outcome = tree::copy(&request, &options, &recorder);
-        assert_eq!(read(at("victim")).expect("a file"), b"untouched");
+        assert_eq!(read(at("victim")).expect("read"), b"untouched");
         assert_eq!(outcome.failures, 1);
         let reported = recorder.reported();
         assert!(matches!(reported[..], [Diagnostic::JustCreatedSymlink { .. }]), "{reported:?}");
@@ -217,15 +217,15 @@ fn old_links_that_are_moved_during_the_run_are_not_written_through() {
             let top = dir.join(exchanged);
             let at = |name: &str| top.join(name);
             for tree in ["src", "dst", "traps"] {
-                create_dir_all(at(tree).join("dir")).expect("a directory");
+                create_dir_all(at(tree).join("dir")).expect("created");
             }
-            write(at("victim"), "untouched").expect("a file");
+            write(at("victim"), "untouched").expect("written");
             for name in ["dir/file", "file", "first"] {
-                write(at("src").join(name), "from the source").expect("a file");
+                write(at("src").join(name), "from the source").expect("written");
                 symlink(at("victim"), at("traps").join(name)).expect("a trap");
             }
             for name in ["dir/file", "file"] {
-                write(at("dst").join(name), "old").expect("a file");
+                write(at("dst").join(name), "old").expect("written");
             }
             // All files must be older than the run by the kernel's coarse clock.
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -244,7 +244,7 @@ fn old_links_that_are_moved_during_the_run_are_not_written_through() {
             let options = Options { follow: tree::Follow::Never, ..options };
             let outcome = tree::copy(&request, &options, &recorder);
             let reported = recorder.reported();
-            assert_eq!(read(at("victim")).expect("a file"), b"untouched", "{kind}: {exchanged}");
+            assert_eq!(read(at("victim")).expect("read"), b"untouched", "{kind}: {exchanged}");
             assert_eq!(outcome.failures, 1, "{kind}: {exchanged}: {reported:?}");
         }
     });
@@ -255,21 +255,21 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "to be another user needs root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     let root = at("outside");
     let outside = Outside::make(&root);
     let before = outside.state();
-    create_dir_all(at("src/dir")).expect("a directory");
+    create_dir_all(at("src/dir")).expect("created");
     for name in ["file", "dir/victim", "dir/new"] {
-        write(at("src").join(name), "from the source").expect("a file");
+        write(at("src").join(name), "from the source").expect("written");
     }
-    create_dir(at("dst")).expect("a directory");
+    create_dir(at("dst")).expect("created");
     for (link, middle, end) in
         [("file", "middle-file", "outside/victim"), ("dir", "middle-dir", "outside")]
     {
-        symlink(middle, at("dst").join(link)).expect("a link");
-        symlink(at(end), at("dst").join(middle)).expect("a link");
+        symlink(middle, at("dst").join(link)).expect("linked");
+        symlink(at(end), at("dst").join(middle)).expect("linked");
         lchown(at("dst").join(middle), Some(65_534), Some(65_534)).expect("another owner");
     }
     // The links must be older than the run by the kernel's coarse clock.
@@ -290,22 +290,22 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     let recorder = Recorder::default();
     let _ = copy_exactly(&at("src"), &at("dst"), &options, &recorder);
     assert!(recorder.reported().is_empty(), "{:?}", recorder.reported());
-    assert_eq!(read(at("outside/new")).expect("a file"), b"from the source");
-    assert_eq!(read(at("outside/victim")).expect("a file"), b"from the source");
+    assert_eq!(read(at("outside/new")).expect("read"), b"from the source");
+    assert_eq!(read(at("outside/victim")).expect("read"), b"from the source");
 }
 
 #[test]
 fn a_link_with_a_new_target_is_not_used_for_hard_links() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     for name in ["x", "y", "to/y", "out", "elsewhere"] {
-        create_dir_all(at(name)).expect("a directory");
+        create_dir_all(at(name)).expect("created");
     }
-    write(at("x/first"), "from the source").expect("a file");
-    std::fs::hard_link(at("x/first"), at("y/second")).expect("a link");
-    write(at("elsewhere/first"), "a secret").expect("a file");
-    symlink("../out", at("to/x")).expect("a link");
-    symlink("../elsewhere", at("trap")).expect("a link");
+    write(at("x/first"), "from the source").expect("written");
+    std::fs::hard_link(at("x/first"), at("y/second")).expect("linked");
+    write(at("elsewhere/first"), "a secret").expect("written");
+    symlink("../out", at("to/x")).expect("linked");
+    symlink("../elsewhere", at("trap")).expect("linked");
     // The links must be older than the run by the kernel's coarse clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let request = tree::Request {
@@ -326,9 +326,9 @@ fn a_link_with_a_new_target_is_not_used_for_hard_links() {
     let (src, dst) = (at("to/x/first"), at("to/y/second"));
     let errno = rustix::io::Errno::STALE;
     assert_eq!(recorder.reported(), [Diagnostic::HardLink { src, dst, errno }]);
-    assert_eq!(read(at("out/first")).expect("the copy"), b"from the source");
+    assert_eq!(read(at("out/first")).expect("read"), b"from the source");
     assert!(!at("to/y/second").exists());
-    assert_eq!(at("elsewhere/first").metadata().expect("a file").nlink(), 1);
+    assert_eq!(at("elsewhere/first").metadata().expect("looked at").nlink(), 1);
 }
 
 #[test]
@@ -336,14 +336,14 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "to give files away needs root");
     }
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let at = |name: &str| dir.path().join(name);
     let names = ["p0", "p1", "p2"];
-    create_dir(at("src")).expect("a directory");
-    create_dir(at("traps")).expect("a directory");
+    create_dir(at("src")).expect("created");
+    create_dir(at("traps")).expect("created");
     let fifo = |path: &Path| {
         rustix::fs::mknodat(CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
-            .expect("a fifo");
+            .expect("created");
     };
     fifo(&at("victim"));
     for name in names {
@@ -354,7 +354,7 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
     copy_during_attack(&at("dst"), &at("traps"), &names, || {
         let _ = remove_dir_all(at("dst"));
         copy_archive(&at("src"), &at("dst"));
-        let victim = at("victim").metadata().expect("a fifo");
+        let victim = at("victim").metadata().expect("looked at");
         assert_eq!(victim.uid(), 0, "the victim has another owner");
     });
 }
@@ -364,7 +364,7 @@ fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
     for (name, force, through) in
         [("src", false, false), ("dst", false, false), ("dst", true, false), ("dst", false, true)]
     {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let top = dir.path().to_owned();
         let (sender, receiver) = std::sync::mpsc::channel();
         let copying = std::thread::spawn({
@@ -395,19 +395,19 @@ fn copy_while_replaced_by_fifo(
     through: bool,
 ) -> Vec<Diagnostic> {
     for tree in ["src", "dst"] {
-        create_dir(top.join(tree)).expect("a directory");
-        write(top.join(tree).join("file"), tree).expect("a file");
+        create_dir(top.join(tree)).expect("created");
+        write(top.join(tree).join("file"), tree).expect("written");
     }
     let mut target = top.join(name).join("file");
     if through {
         std::fs::rename(&target, top.join("target")).expect("renamed");
-        symlink("../target", &target).expect("a link");
+        symlink("../target", &target).expect("linked");
         target = top.join("target");
         // The link must be older than the run by the kernel's coarse clock.
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let fifo = top.join("fifo");
-    rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a fifo");
+    rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("created");
     let announced = || {
         renameat_with(CWD, &fifo, CWD, &target, RenameFlags::EXCHANGE).expect("exchanged");
     };

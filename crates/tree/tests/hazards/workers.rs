@@ -31,11 +31,11 @@ fn make_tree(root: &Path, random: &mut fastrand::Rng) {
         files.push(at.join("f"));
         at = at.join(format!("l{level}"));
     }
-    create_dir_all(root.join("flat")).expect("a directory");
+    create_dir_all(root.join("flat")).expect("created");
     files.extend((0..700).map(|number| root.join(format!("flat/f{number}"))));
     for number in 0..200 {
         let dir = root.join(format!("many/{}/d{number}", number % 7));
-        create_dir_all(&dir).expect("a directory");
+        create_dir_all(&dir).expect("created");
         files.extend((0..number % 3).map(|file| dir.join(format!("f{file}"))));
     }
     for (number, file) in files.iter().enumerate() {
@@ -45,8 +45,8 @@ fn make_tree(root: &Path, random: &mut fastrand::Rng) {
                 // The target may be a symbolic link that does not exist yet.
                 let _ = hard_link(other, file);
             }
-            1 => symlink("f", file).expect("a link"),
-            _ => write(file, random_bytes(random.usize(..5000), number as u64)).expect("a file"),
+            1 => symlink("f", file).expect("linked"),
+            _ => write(file, random_bytes(random.usize(..5000), number as u64)).expect("written"),
         }
     }
 }
@@ -64,7 +64,7 @@ fn any_number_of_workers_copies_the_same_tree() {
             let outcome = copy_exactly(&src, &dst, &archive, &recorder);
             assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
             assert_equal_trees(&src, &dst, Aspects::ALL, format_args!("{kind}, {jobs}"));
-            remove_dir_all(&dst).expect("the copy");
+            remove_dir_all(&dst).expect("removed");
             let recorder = Recorder::default();
             let outcome = copy_exactly(&src, &dst, &archive, &recorder);
             assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
@@ -87,11 +87,11 @@ fn any_number_of_workers_copies_the_same_tree() {
 
 #[test]
 fn a_flat_directory_is_split_among_all_workers() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("a directory");
+    create_dir_all(&src).expect("created");
     for number in 0..2000 {
-        write(src.join(format!("f{number}")), "x").expect("a file");
+        write(src.join(format!("f{number}")), "x").expect("written");
     }
     let shares = Mutex::new(HashMap::new());
     let mut recorder = Recorder::with_meanwhile(|| {
@@ -112,14 +112,14 @@ fn a_flat_directory_is_split_among_all_workers() {
     let shares = shares.into_inner().expect("a map");
     assert_eq!(shares.len(), 4, "{shares:?}");
     assert!(shares.values().all(|&files| files >= 200), "{shares:?}");
-    assert_eq!(std::fs::read_dir(&dst).expect("a directory").count(), 2000);
+    assert_eq!(std::fs::read_dir(&dst).expect("listed").count(), 2000);
 }
 
 #[test]
 fn a_large_file_is_shared_with_idle_workers() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
-        write(&src, random_bytes(40 << 20, 3)).expect("a file");
+        write(&src, random_bytes(40 << 20, 3)).expect("written");
         let options = Options { reflink: tree::Reflink::Never, ..Options::default() };
         let recorder = Recorder::default();
         assert_eq!(copy_exactly(&src, &dst, &with_jobs(3, options), &recorder).failures, 0);
@@ -127,17 +127,17 @@ fn a_large_file_is_shared_with_idle_workers() {
         // The variant depends on the profile; three workers share the file.
         let workers = receipts[0].attempts.iter().map(|attempt| attempt.variant.workers);
         assert_eq!(workers.collect::<Vec<_>>(), [3], "{kind}: {:?}", receipts[0].attempts);
-        assert!(read(&src).expect("the source") == read(&dst).expect("the copy"), "{kind}");
+        assert!(read(&src).expect("read") == read(&dst).expect("read"), "{kind}");
     });
 }
 
 #[test]
 fn a_few_slow_files_trigger_the_deferred_initialisation() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("a directory");
+    create_dir_all(&src).expect("created");
     for number in 0..6 {
-        write(src.join(format!("f{number}")), "x").expect("a file");
+        write(src.join(format!("f{number}")), "x").expect("written");
     }
     for without_receipts in [false, true] {
         let _ = remove_dir_all(&dst);
@@ -154,18 +154,18 @@ fn a_few_slow_files_trigger_the_deferred_initialisation() {
 fn files_with_one_destination_do_not_mix() {
     const NAMES: usize = 60;
     const BYTES: usize = 600_000;
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("a directory");
-    create_dir_all(&dst).expect("a directory");
+    create_dir_all(&src).expect("created");
+    create_dir_all(&dst).expect("created");
     for number in 0..NAMES {
         let fill = u8::try_from(number + 1).expect("few names");
-        write(src.join(format!("f{number}")), vec![fill; BYTES - number]).expect("a file");
+        write(src.join(format!("f{number}")), vec![fill; BYTES - number]).expect("written");
         let name = dst.join(format!("f{number}"));
         match number {
-            0 => write(&name, "old").expect("a file"),
-            _ if number % 3 == 0 => symlink("f0", &name).expect("a link"),
-            _ => hard_link(dst.join("f0"), &name).expect("a link"),
+            0 => write(&name, "old").expect("written"),
+            _ if number % 3 == 0 => symlink("f0", &name).expect("linked"),
+            _ => hard_link(dst.join("f0"), &name).expect("linked"),
         }
     }
     let options = Options { recursive: true, ..Options::default() };
@@ -173,10 +173,10 @@ fn files_with_one_destination_do_not_mix() {
         let recorder = Recorder::default();
         let outcome = copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &recorder);
         assert_eq!((outcome.failures, recorder.reported().len()), (0, 0));
-        let copy = read(dst.join("f0")).expect("the copy");
+        let copy = read(dst.join("f0")).expect("read");
         assert!(copy.iter().all(|byte| *byte == copy[0]));
         assert_eq!(copy.len(), BYTES - (usize::from(copy[0]) - 1));
-        let names = metadata(dst.join("f0")).expect("the copy").nlink();
+        let names = metadata(dst.join("f0")).expect("looked at").nlink();
         assert_eq!(names, u64::try_from(NAMES - NAMES / 3 + 1).expect("few names"));
     }
 }
@@ -184,37 +184,37 @@ fn files_with_one_destination_do_not_mix() {
 #[test]
 fn attributes_of_files_with_one_destination_do_not_mix() {
     const NAMES: u32 = 100;
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("a directory");
-    create_dir_all(&dst).expect("a directory");
+    create_dir_all(&src).expect("created");
+    create_dir_all(&dst).expect("created");
     let mode_of = |number: u32| if number.is_multiple_of(2) { 0o640 } else { 0o604 };
     for number in 0..NAMES {
         let file = src.join(format!("f{number}"));
-        write(&file, [u8::try_from(number).expect("few names"); 5000]).expect("a file");
-        set_permissions(&file, Permissions::from_mode(mode_of(number))).expect("a mode");
+        write(&file, [u8::try_from(number).expect("few names"); 5000]).expect("written");
+        set_permissions(&file, Permissions::from_mode(mode_of(number))).expect("mode set");
     }
     let mut options = Options { recursive: true, ..Options::default() };
     options.preserve.mode = ModeRule::Preserve;
     for round in 0..40 {
         let _ = remove_dir_all(&dst);
-        create_dir_all(&dst).expect("a directory");
-        write(dst.join("f0"), "old").expect("a file");
+        create_dir_all(&dst).expect("created");
+        write(dst.join("f0"), "old").expect("written");
         for number in 1..NAMES {
-            hard_link(dst.join("f0"), dst.join(format!("f{number}"))).expect("a link");
+            hard_link(dst.join("f0"), dst.join(format!("f{number}"))).expect("linked");
         }
-        set_permissions(dst.join("f0"), Permissions::from_mode(mode_of(round))).expect("a mode");
+        set_permissions(dst.join("f0"), Permissions::from_mode(mode_of(round))).expect("mode set");
         let jobs = with_jobs(8, options.clone());
         assert_eq!(copy_exactly(&src, &dst, &jobs, &Recorder::default()).failures, 0);
-        let last = u32::from(read(dst.join("f0")).expect("the copy")[0]);
-        let mode = metadata(dst.join("f0")).expect("the copy").mode() & 0o777;
+        let last = u32::from(read(dst.join("f0")).expect("read")[0]);
+        let mode = metadata(dst.join("f0")).expect("looked at").mode() & 0o777;
         assert_eq!(mode, mode_of(last), "{round}: {mode:o} with the data of {last}");
     }
 }
 
 #[test]
 fn a_tree_is_not_copied_into_itself_by_any_worker() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let src = dir.path().join("s");
     make_tree(&src, &mut fastrand::Rng::with_seed(4));
     let dst = src.join("many/0/copy");
@@ -228,15 +228,15 @@ fn a_tree_is_not_copied_into_itself_by_any_worker() {
 
 #[test]
 fn each_failure_is_reported_once_and_stops_no_worker() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(5));
     // A directory does not replace a file, nor a file a directory.
-    create_dir_all(dst.join("flat")).expect("a directory");
-    create_dir_all(dst.join("many")).expect("a directory");
-    write(dst.join("many/3"), "in the way").expect("a file");
+    create_dir_all(dst.join("flat")).expect("created");
+    create_dir_all(dst.join("many")).expect("created");
+    write(dst.join("many/3"), "in the way").expect("written");
     for number in (0..700).step_by(10) {
-        create_dir_all(dst.join(format!("flat/f{number}"))).expect("a directory");
+        create_dir_all(dst.join(format!("flat/f{number}"))).expect("created");
     }
     let recorder = Recorder::default();
     let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &recorder);
@@ -250,7 +250,7 @@ fn each_failure_is_reported_once_and_stops_no_worker() {
 
 #[test]
 fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(6));
     let (count, is_interrupted) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -281,7 +281,7 @@ fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
     });
     let copied = walk(&dst);
     let entries = |root: &Path| {
-        let names = |dir| std::fs::read_dir(root.join(dir)).expect("a directory").count();
+        let names = |dir| std::fs::read_dir(root.join(dir)).expect("listed").count();
         walk(root).into_iter().map(names).sum::<usize>()
     };
     assert!(entries(&dst) < entries(&src), "it was stopped");
@@ -296,7 +296,7 @@ fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
 fn walk(root: &Path) -> Vec<std::path::PathBuf> {
     let (mut found, mut next) = (Vec::new(), vec![root.to_owned()]);
     while let Some(dir) = next.pop() {
-        for entry in std::fs::read_dir(&dir).expect("a directory") {
+        for entry in std::fs::read_dir(&dir).expect("listed") {
             let entry = entry.expect("an entry");
             if entry.file_type().expect("its kind").is_dir() {
                 next.push(entry.path());
@@ -309,10 +309,10 @@ fn walk(root: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn many_operands_are_copied_in_parallel() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = tempfile::tempdir().expect("created");
     let names: Vec<_> = (0..100).map(|number| dir.path().join(number.to_string())).collect();
-    names.iter().for_each(|name| write(name, "content").expect("a file"));
-    create_dir_all(dir.path().join("t")).expect("a directory");
+    names.iter().for_each(|name| write(name, "content").expect("written"));
+    create_dir_all(dir.path().join("t")).expect("created");
     let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let recorder = Recorder::with_meanwhile(|| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -327,7 +327,7 @@ fn many_operands_are_copied_in_parallel() {
     };
     let outcome = tree::copy(&request, &with_jobs(4, Options::default()), &recorder);
     assert_eq!((outcome.failures, recorder.reported()), (0, vec![]));
-    assert_eq!(std::fs::read_dir(dir.path().join("t")).expect("a directory").count(), 100);
+    assert_eq!(std::fs::read_dir(dir.path().join("t")).expect("listed").count(), 100);
     let most = most.load(Ordering::SeqCst);
     assert!((2..=4).contains(&most), "{most} at once");
 }

@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn a_file_has_its_name_once_it_is_complete() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let target = dir.path().join("r");
         for old in [false, true] {
-            let (part, mut file) = PartFile::create(&target).expect("a file");
+            let (part, mut file) = PartFile::create(&target).expect("created");
             assert_eq!(part.replaced().is_some(), old);
             writeln!(file, "new, {old}").expect("written");
             assert_eq!(target.exists(), old);
@@ -150,34 +150,34 @@ mod tests {
             part.complete(&file).expect("renamed");
             assert_eq!(read_to_string(&target).expect("the file"), format!("new, {old}\n"));
             assert!(!part.path().exists());
-            std::fs::set_permissions(&target, Permissions::from_mode(0o640)).expect("a mode");
+            std::fs::set_permissions(&target, Permissions::from_mode(0o640)).expect("mode set");
         }
         assert_eq!(target.metadata().expect("the file").mode() & 0o777, 0o640);
     }
 
     #[test]
     fn what_a_dead_run_leaves_is_found() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let target = dir.path().join("r");
-        let (part, file) = PartFile::create(&target).expect("a file");
+        let (part, file) = PartFile::create(&target).expect("created");
         drop(file);
         let found: Vec<_> = left_over(&target);
-        assert_eq!(found, [part.path().canonicalize().expect("it")]);
+        assert_eq!(found, [part.path().canonicalize().expect("resolved")]);
         assert_eq!(left_over(&dir.path().join("other")), Vec::<PathBuf>::new());
     }
 
     #[test]
     fn nothing_that_appeared_meanwhile_is_replaced() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let target = dir.path().join("r");
-        let (part, file) = PartFile::create(&target).expect("a file");
-        write(&target, "other").expect("a file");
+        let (part, file) = PartFile::create(&target).expect("created");
+        write(&target, "other").expect("written");
         let error = part.complete(&file).expect_err("it is there");
         assert_eq!(error.raw_os_error(), Some(Errno::EXIST.raw_os_error()));
         std::fs::remove_file(part.path()).expect("removed");
         // Another file takes the place of the one that was to be replaced.
-        let (part, file) = PartFile::create(&target).expect("a file");
-        write(dir.path().join("third"), "third").expect("a file");
+        let (part, file) = PartFile::create(&target).expect("created");
+        write(dir.path().join("third"), "third").expect("written");
         std::fs::rename(dir.path().join("third"), &target).expect("renamed");
         assert!(part.complete(&file).is_err());
         assert_eq!(read(&target).expect("the file"), b"third");
@@ -185,28 +185,28 @@ mod tests {
 
     #[test]
     fn a_link_is_followed_and_a_directory_is_not_replaced() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let [target, link] = ["r", "link"].map(|name| dir.path().join(name));
-        write(&target, "old").expect("a file");
-        symlink("r", &link).expect("a link");
-        let (part, mut file) = PartFile::create(&link).expect("a file");
+        write(&target, "old").expect("written");
+        symlink("r", &link).expect("linked");
+        let (part, mut file) = PartFile::create(&link).expect("created");
         file.write_all(b"new").expect("written");
         part.complete(&file).expect("renamed");
         assert_eq!(read(&target).expect("the file"), b"new");
         assert!(link.is_symlink());
-        symlink("nowhere", dir.path().join("dangling")).expect("a link");
+        symlink("nowhere", dir.path().join("dangling")).expect("linked");
         assert!(PartFile::create(&dir.path().join("dangling")).is_err());
         assert!(PartFile::create(dir.path()).is_err());
     }
 
     #[test]
     fn a_file_below_a_directory_is_recognised() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let [src, dst] = ["src", "dst"].map(|name| dir.path().join(name));
-        create_dir(&src).expect("a directory");
-        create_dir(src.join("below")).expect("a directory");
-        create_dir(&dst).expect("a directory");
-        symlink("src/below", dir.path().join("link")).expect("a link");
+        create_dir(&src).expect("created");
+        create_dir(src.join("below")).expect("created");
+        create_dir(&dst).expect("created");
+        symlink("src/below", dir.path().join("link")).expect("linked");
         let sources = [&*src];
         for (target, is_below) in [
             ("src/r", true),

@@ -216,10 +216,10 @@ mod tests {
     /// The shim cuts what other programs move, and they see how much that was.
     #[test]
     fn the_shim_shortens_and_counts() {
-        let dir = tempfile::tempdir().expect("a directory");
+        let dir = tempfile::tempdir().expect("created");
         let shim = Shim::in_dir(dir.path()).expect("a compiler");
         let copy = dir.path().join("copy");
-        std::fs::write(dir.path().join("file"), vec![1; 10_000]).expect("a file");
+        std::fs::write(dir.path().join("file"), vec![1; 10_000]).expect("written");
         // One read and one write, however much that is.
         for (rule, bytes, changed) in [
             ("", 10_000, 0),
@@ -230,7 +230,7 @@ mod tests {
             let mut command = Command::new("dd");
             command.args(["if=file", "of=copy", "bs=10000", "count=1", "status=none"]);
             let (_, seen) = shim.run(command.current_dir(dir.path()), rule).expect("it runs");
-            let len = std::fs::metadata(&copy).expect("the copy").len();
+            let len = std::fs::metadata(&copy).expect("looked at").len();
             // dd writes the rest of a short write.
             let expected = if rule.starts_with("write") { 10_000 } else { bytes };
             assert_eq!((len, seen.changed), (expected, changed), "{rule}");
