@@ -91,9 +91,9 @@ pub(super) fn note_kept(job: Job<'_>, dst: FileId) {
 }
 
 /// Writes the receipt of an entry whose destination stays as it is.
-pub(super) fn skipped(job: Job<'_>) {
-    if let Some(receipt) = skipped_receipt(job, None) {
-        job.cx.report.observer.finished(receipt);
+pub(super) fn skipped(Job { cx, entry }: Job<'_>) {
+    if cx.report.keeps_receipts() {
+        entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Skipped));
     }
 }
 
@@ -113,16 +113,11 @@ pub(super) fn keep(
             None => cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path()),
         }
     }
-    if let Some(receipt) = skipped_receipt(job, verified) {
-        worker.finish(cx.data, receipt);
+    if cx.report.keeps_receipts() {
+        let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
+        let elapsed_ns = elapsed_ns(entry.started);
+        worker.finish(cx.data, Receipt { verified, elapsed_ns, ..receipt });
     }
     worker.sync_if_many(cx.data);
     Ok(())
-}
-
-fn skipped_receipt(Job { cx, entry }: Job<'_>, verified: Option<Verified>) -> Option<Receipt> {
-    cx.report.keeps_receipts().then(|| {
-        let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
-        Receipt { verified, elapsed_ns: elapsed_ns(entry.started), ..receipt }
-    })
 }

@@ -1,7 +1,7 @@
 //! Decides what is done about a destination ([`decide`]): create, overwrite, replace, back up, skip or refuse.
 //! What exists there is looked up in [`super::found`]; what comes before the copy is done in [`super::prepare`].
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
 
@@ -14,8 +14,8 @@ use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
 use crate::fs::{
     FileId, OpenFile, Place, are_one_name, c_name, file_bytes, is_directory, is_regular,
-    is_symlink, lstat, may_be_one_name, may_have_spellings, may_number_spellings, mtime,
-    names_like, open_looked_at, split,
+    is_symlink, may_be_one_name, may_have_spellings, may_number_spellings, mtime, names_like,
+    open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -292,11 +292,10 @@ fn refuse_other_spelling(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()
         // A directory that cannot be listed is not copied.
         false => names_like(entry.src.dir, name).unwrap_or_default(),
     };
-    let is_at = |dir, other: &CStr, id| lstat(dir, other).is_ok_and(|stat| FileId::of(&stat) == id);
     let is_same_name = |other: &CString| {
         let there = Place { name: other, ..entry.dst };
         // Two names of one source are no loss.
-        (entry.is_operand || !is_at(entry.src.dir, other, FileId::of(&entry.src_stat)))
+        (entry.is_operand || !FileId::of(&entry.src_stat).is_at(entry.src.dir, &**other))
             && may_be_one_name(other.to_bytes(), name.to_bytes())
             && there
                 .stat(false)

@@ -86,9 +86,7 @@ impl Beside<'_> {
             b"." => own.into(),
             parent => c_name(&[parent, own.to_bytes()].concat()).unwrap_or_default(),
         };
-        lstat(self.src.dir, &*path).is_ok_and(|there| {
-            !lstat(self.dir, own).is_ok_and(|here| FileId::of(&here) == FileId::of(&there))
-        })
+        lstat(self.src.dir, &*path).is_ok_and(|there| !FileId::of(&there).is_at(self.dir, own))
     }
 
     /// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
@@ -223,7 +221,7 @@ const SUFFIX: &[u8] = b".haulage-new";
 fn persists(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
     const RENAME_TIME_MAX: Duration = Duration::from_millis(20);
     std::thread::sleep(RENAME_TIME_MAX);
-    lstat(dir, name).is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
+    FileId::of(stat).is_at(dir, name)
 }
 
 /// A file of that kind that cannot be removed.

@@ -28,6 +28,11 @@ impl FileId {
     pub(crate) fn of_open(fd: impl AsFd) -> io::Result<FileId> {
         fstat(fd).map(|stat| FileId::of(&stat))
     }
+
+    /// Whether the entry `name` of `dir` is this file. A file that cannot be looked at is not.
+    pub(crate) fn is_at(self, dir: impl AsFd, name: impl Arg) -> bool {
+        lstat(dir, name).is_ok_and(|stat| FileId::of(&stat) == self)
+    }
 }
 
 /// lstat(2) of the entry `name` of `dir`.

@@ -131,7 +131,7 @@ impl FirstCopy {
 
     /// Whether its name in the directory `from` still is that of the copy.
     pub(crate) fn is_in(&self, from: BorrowedFd<'_>) -> bool {
-        self.stat(from).is_ok_and(|found| FileId::of(&found) == self.id)
+        self.id.is_at(from, &*self.name)
     }
 
     /// Links `dst` to the copy in the directory `from`, as [`link_known`] does.

@@ -96,7 +96,7 @@ fn a_dropped_variant_comes_back_when_the_best_turns_slow() {
     let steady = |rng: &mut fastrand::Rng| 1.5 * noise(rng);
     let slower = |rng: &mut fastrand::Rng| 1.7 * noise(rng);
     // Without a way back, 46 of the 60.
-    for (rounds, races, least) in [(11, 200, 108), (40, 60, 52)] {
+    for (rounds, races, least) in [(11, 400, 240), (40, 60, 52)] {
         let chosen =
             (0..races).filter(|_| race(&mut rng, rounds, &[&slow_mode, &steady, &slower]) == 1);
         let chosen = chosen.count();
@@ -185,11 +185,11 @@ fn winners(rounds: u32, lead: f64) -> (u32, u32) {
 #[test]
 fn equals_have_no_winner_and_a_true_lead_has_one() {
     let (false_winners, _) = winners(8, 0.0);
-    assert!(false_winners <= 7, "{false_winners} of 500");
+    assert!(false_winners <= 5, "{false_winners} of 500");
     let (_, found) = winners(12, 0.10);
     assert!(found >= 450, "{found} of 500");
     let (_, barely) = winners(12, DELTA);
-    assert!(barely <= 30, "{barely} of 500");
+    assert!(barely <= 25, "{barely} of 500");
 }
 
 /// In how many of 200 simulated races of two, which end as soon as one is beaten, a winner is
