@@ -51,24 +51,33 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_name_that_is_stored_as_text_gets_a_whole_file_and_an_error() {
+fn a_name_that_is_stored_as_another_gets_a_whole_file_and_an_error() {
     let (_dir, src) = source(b"content");
-    for options in ["-f", "--atomic", "--resume", "--atomic --durable"] {
-        let Some(served) = FuseFs::mount(Costs { stores_text: true, ..Costs::default() }) else {
-            return;
-        };
-        let name = OsStr::from_bytes(b"no\xfftext");
-        let mut command = haulage_cp(served.path(), &["-a", "--dry-run"]);
-        let output = command.args(options.split(' ')).arg(&src).arg(name).output();
-        assert_eq!(stderr(&output.expect("haulage runs")), "", "{options}");
-        let mut command = haulage_cp(served.path(), &["-a"]);
-        let output = command.args(options.split(' ')).arg(&src).arg(name).output();
-        let output = output.expect("haulage runs");
-        let due = "cp: cannot keep the name 'no'$'\\377''text': \
-            Invalid or incomplete multibyte or wide character\n";
-        assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{options}");
-        assert_eq!(names_in(served.path()), ["no\u{fffd}text"], "{options}");
-        assert_eq!(read(served.path().join("no\u{fffd}text")).expect("read"), b"content");
+    let text = Costs { stores_text: true, ..Costs::default() };
+    let fat = Costs { ignores_case: true, ..Costs::default() };
+    for (costs, name, stored, due) in [
+        (
+            text,
+            &b"no\xfftext"[..],
+            "no\u{fffd}text",
+            "'no'$'\\377''text': Invalid or incomplete multibyte or wide character",
+        ),
+        (fat, b"Inc.", "Inc", "'Inc.': Invalid argument"),
+    ] {
+        let due = format!("cp: cannot keep the name {due}\n");
+        for options in ["-f", "--atomic", "--resume", "--atomic --durable"] {
+            let Some(served) = FuseFs::mount(costs) else { return };
+            let name = OsStr::from_bytes(name);
+            let mut command = haulage_cp(served.path(), &["-a", "--dry-run"]);
+            let output = command.args(options.split(' ')).arg(&src).arg(name).output();
+            assert_eq!(stderr(&output.expect("haulage runs")), "", "{options}");
+            let mut command = haulage_cp(served.path(), &["-a"]);
+            let output = command.args(options.split(' ')).arg(&src).arg(name).output();
+            let output = output.expect("haulage runs");
+            assert_eq!((&*stderr(&output), output.status.code()), (&*due, Some(1)), "{options}");
+            assert_eq!(names_in(served.path()), [stored], "{options}");
+            assert_eq!(read(served.path().join(stored)).expect("read"), b"content");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
 use crate::entry::{elapsed_ns, open_regular};
-use crate::fs::{Buffer, FileId, KeepingBytes, Trust, is_regular, kind, may_have_spellings};
+use crate::fs::{Buffer, FileId, KeptNames, Trust, is_regular, kind, may_have_spellings};
 use crate::metadata::kept;
 use crate::report::{DataReport, Loss, Method, Receipt, Result, Verified};
 use crate::request::Options;
@@ -22,7 +22,7 @@ pub(crate) struct CopyWorker {
     pub(crate) last_was_linked: bool,
     /// The directory of the last such copy.
     pub(crate) last_reopened: LastReopened,
-    pub(crate) keeping_bytes: KeepingBytes,
+    pub(crate) kept_names: KeptNames,
 }
 
 impl CopyWorker {

@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
 
 use super::context::{CopyWorker, keep, note_kept, remember, skipped};
 use super::directory::{Next, enter_directory};
@@ -109,8 +108,8 @@ fn try_copy(
     match &copied {
         Ok(_) => {
             let is_made = is_new && !cx.options.dry_run;
-            if is_made && worker.keeping_bytes.has_other_name(&entry.dst) {
-                cx.report.report(failed(Action::KeepName, &entry.dst)(Errno::ILSEQ));
+            if is_made && let Err(errno) = worker.kept_names.check(&entry.dst, entry.dst_dev()) {
+                cx.report.report(failed(Action::KeepName, &entry.dst)(errno));
             }
             remove_stale(job, through_link);
         }

@@ -16,7 +16,7 @@ use super::directory_pair::{OpenDirectory, create_and_open};
 use crate::destination::context::CopyContext;
 use crate::destination::dry_run;
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Handle, KeepingBytes, OpenFile, Place, SEARCH, Trust,
+    Anchor, DirPath, DisplayPath, FileId, Handle, KeptNames, OpenFile, Place, SEARCH, Trust,
     c_name, enter_for_search, is_directory, is_symlink, join, lstat, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
@@ -205,8 +205,8 @@ fn create(
             let create = || create_and_open(cx, place, &like, Action::CreateParent, false);
             let operands = &cx.operands;
             let created = operands.create_root(create, |created| FileId::of(&created.stat))?;
-            if KeepingBytes::default().has_other_name(place) {
-                cx.report.report(failed(Action::KeepName, place)(Errno::ILSEQ));
+            if let Err(errno) = KeptNames::default().check(place, None) {
+                cx.report.report(failed(Action::KeepName, place)(errno));
             }
             (created, true)
         }

@@ -168,7 +168,7 @@ fn fs_type_of_directory(
         return None;
     }
     let dir = entry.dst.dir;
-    let dev = entry.dst_dev.or_else(|| fstat(dir).ok().map(|stat| FileId::of(&stat).dev));
+    let dev = entry.dst_dev().or_else(|| fstat(dir).ok().map(|stat| FileId::of(&stat).dev));
     fs_types.of(dir, dev?)
 }
 

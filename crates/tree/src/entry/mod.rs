@@ -27,8 +27,6 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) dst: Place<'a>,
     /// The destination's directory, if it can be opened again for another name of the same file.
     pub(crate) dst_dir: Option<&'a DirPath>,
-    /// The device of the destination's directory, if it is known.
-    pub(crate) dst_dev: Option<u64>,
     /// What the user named.
     pub(crate) operand: &'a Arc<Operand>,
     /// This is the operand itself.
@@ -68,6 +66,11 @@ impl<'a> Deref for Entry<'a> {
 impl ListedEntry<'_> {
     pub(crate) fn receipt(&self, kind: FileType, method: Method) -> Receipt {
         Receipt::new(self.src.path(), self.dst.path(), kind, method)
+    }
+
+    /// The device of the destination's directory, if it is known.
+    pub(crate) fn dst_dev(&self) -> Option<u64> {
+        self.dst_dir?.id().map(|id| id.dev)
     }
 
     pub(crate) fn finish(&self, report: &Reporter<'_>, mut receipt: Receipt) {

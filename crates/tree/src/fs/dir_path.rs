@@ -22,7 +22,7 @@ struct Node {
     name: Box<[u8]>,
     /// For the top of a destination, how it is opened again.
     anchor: Option<Anchor>,
-    /// The identity of the directory. That of a copy is known if partners may be told of it.
+    /// The identity of the directory, if it is known.
     id: Option<FileId>,
 }
 

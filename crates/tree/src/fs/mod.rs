@@ -30,7 +30,7 @@ pub(crate) use place::{
 pub(crate) use process::Caller;
 pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
 pub(crate) use spelling::{
-    KeepingBytes, are_one_name, are_one_name_where, have_one_directory, may_be_one_name,
+    KeptNames, are_one_name, are_one_name_where, have_one_directory, may_be_one_name,
     may_have_spellings, may_number_spellings, names_like, try_odd_name, without_end,
 };
 pub(crate) use stat::{

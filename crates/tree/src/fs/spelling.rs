@@ -5,12 +5,12 @@ use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use engines::fs_types::fs_type_of;
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, unlinkat};
-use rustix::io;
+use engines::fs_types::{VFAT, fs_type_of};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use rustix::io::{self, Errno};
 
 use super::dir::open_for_search;
-use super::fs_type::{is_on_reliable_fs, is_smb};
+use super::fs_type::{is_on_reliable_fs, is_reliable, is_smb};
 use super::place::{Place, c_name, split};
 use super::readdir::each_name;
 use super::stat::are_alike;
@@ -126,33 +126,68 @@ pub(crate) fn names_like(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Vec<CSt
     Ok(found)
 }
 
-/// The devices whose file systems were seen to keep names that are not UTF-8.
-#[derive(Default)]
-pub(crate) struct KeepingBytes(Vec<u64>);
-
-impl KeepingBytes {
-    /// Whether the new file `dst` has a name that is not UTF-8 and that its directory does not list. UDF and some
-    /// servers store text: such names become others there, and several of them one, of which one file alone can
+/// A kind of names that some file systems store as others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unusual {
+    /// Not UTF-8: UDF and some servers store text. Several such names become one there, of which one file alone can
     /// be opened.
-    pub(crate) fn has_other_name(&mut self, dst: &Place<'_>) -> bool {
-        if dst.name.to_str().is_ok() {
-            return false;
+    NotText,
+    /// A dot or a space is the last character: FAT and servers of SMB leave it out.
+    DotAtEnd,
+    /// More than eight characters, a dot and three: FAT that is mounted as msdos cuts them off.
+    Long,
+}
+
+/// The kinds of names that the file systems of these devices were seen to keep.
+#[derive(Default)]
+pub(crate) struct KeptNames(Vec<(u64, Unusual)>);
+
+impl KeptNames {
+    /// Looks for the name of the new file `dst` in its directory, which is on the device `dev` if that is known. A
+    /// name that another file system has kept is not looked for again.
+    ///
+    /// # Errors
+    /// The directory does not list the name: EILSEQ if it is not UTF-8, else EINVAL.
+    pub(crate) fn check(&mut self, dst: &Place<'_>, dev: Option<u64>) -> io::Result<()> {
+        let name = split(dst.name).1;
+        for (unusual, is_so, errno) in [
+            (Unusual::NotText, str::from_utf8(name).is_err(), Errno::ILSEQ),
+            (Unusual::DotAtEnd, without_end(name) != name, Errno::INVAL),
+            (Unusual::Long, !is_short(name), Errno::INVAL),
+        ] {
+            if is_so && !self.keeps(unusual, dst, dev) {
+                return Err(errno);
+            }
         }
-        let Ok((dir, name)) = open_above(dst) else { return false };
-        let Ok(stat) = fstat(&dir) else { return false };
-        if self.0.contains(&stat.st_dev) {
-            return false;
-        }
-        let is_listed = match is_on_reliable_fs(dir.as_fd()) {
-            true => Ok(true),
-            false => lists_all(dir.as_fd(), [name, name]),
-        };
-        if is_listed == Ok(true) {
-            self.0.push(stat.st_dev);
-        }
-        // A directory that cannot be listed does not tell.
-        is_listed == Ok(false)
+        Ok(())
     }
+
+    /// Whether the name of `dst`, which is `unusual`, is kept. A directory that cannot be listed does not tell.
+    fn keeps(&mut self, unusual: Unusual, dst: &Place<'_>, dev: Option<u64>) -> bool {
+        let dev_above = || dst.stat_above().ok().map(|dir| FileId::of(&dir).dev);
+        let Some(dev) = dev.or_else(dev_above) else { return true };
+        if self.0.contains(&(dev, unusual)) {
+            return true;
+        }
+        let Ok((dir, name)) = open_above(dst) else { return true };
+        let fs_type = fs_type_of(dir.as_fd());
+        let is_kept = match unusual {
+            _ if fs_type.is_some_and(is_reliable) => Ok(true),
+            Unusual::Long if fs_type != Some(VFAT) => Ok(true),
+            _ => lists_all(dir.as_fd(), [name, name]),
+        };
+        if is_kept == Ok(true) {
+            self.0.push((dev, unusual));
+        }
+        is_kept != Ok(false)
+    }
+}
+
+/// Whether `name` has at most eight characters, or a dot and up to three behind them.
+fn is_short(name: &[u8]) -> bool {
+    let dot = name.iter().position(|byte| *byte == b'.').unwrap_or(name.len());
+    let (stem, end) = name.split_at(dot);
+    stem.len() <= 8 && end.len() <= 4 && !end.iter().skip(1).any(|byte| *byte == b'.')
 }
 
 /// Tries a name beside `dst` that is not UTF-8 if that of `dst` is not. A server of SMB may refuse to create such a
@@ -228,6 +263,20 @@ mod tests {
         ] {
             assert_eq!(may_be_one_name(a.as_bytes(), b.as_bytes()), may, "{a} {b}");
             assert_eq!(may_be_one_name(b.as_bytes(), a.as_bytes()), may, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn short_names_have_eight_characters_and_three() {
+        for (name, is) in [
+            ("README", true),
+            ("filename.txt", true),
+            ("filenames.txt", false),
+            ("a.html", false),
+            ("a.b.c", false),
+            ("a.", true),
+        ] {
+            assert_eq!(is_short(name.as_bytes()), is, "{name}");
         }
     }
 

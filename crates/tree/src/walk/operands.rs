@@ -258,7 +258,6 @@ impl OperandEntry<'_> {
             src: Place::new(CWD, &src_name, src_shown, Trust::Operand),
             dst: Place::new(self.dir, &dst_name, dst_shown, self.trust),
             dst_dir: self.dst_dir,
-            dst_dev: None,
             operand: &operand,
             is_operand: true,
             listed_as: FileType::Unknown,

@@ -86,7 +86,6 @@ impl TreeWalk<'_> {
             src: Place::new(pair.src.fd(), name, src_shown, Trust::PreExisting),
             dst: Place::new(pair.dst.fd(), name, dst_shown, trust),
             dst_dir: Some(&pair.dst.dir_path),
-            dst_dev: Some(pair.dst.id().dev),
             operand: &pair.operand,
             is_operand: false,
             listed_as,
