@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
-use engines::sys::Uname;
 use engines::{Engine, Pair, Verdict};
 use rustix::fs::{AtFlags, MemfdFlags, StatxFlags, memfd_create, statx};
 use rustix::io::Errno;
+use sys::Uname;
 
 /// Bytes of a sample: whole pages, and a part of one.
 const SAMPLE_BYTES: usize = 9876;
@@ -126,7 +126,7 @@ fn why_no_ring(errno: Errno, disabled: &str, filtered: bool) -> String {
 
 fn cachestat() -> Result<(), String> {
     let (src, _) = files_in_memory()?;
-    engines::sys::cachestat(src.as_fd(), 0, 0).map(|_| ()).map_err(why_no_call)
+    sys::cachestat(src.as_fd(), 0, 0).map(|_| ()).map_err(why_no_call)
 }
 
 /// Files in memory have no alignment. The program's own file is on a file system that usually has one.

@@ -22,7 +22,7 @@ static RUNNING: OnceLock<Running> = OnceLock::new();
 /// this program, or the way in which the standard library reports an error that it cannot return.
 pub(crate) fn install() {
     std::panic::set_hook(Box::new(report_panic));
-    engines::sys::when_memory_is_exhausted(report_exhaustion);
+    sys::when_memory_is_exhausted(report_exhaustion);
 }
 
 /// `command` runs from now on; `incomplete` returns lines with the files that it has not

@@ -3,7 +3,7 @@
 #![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
 
 #[global_allocator]
-static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
+static ALLOCATOR: sys::Allocator = sys::Allocator;
 
-engines::program!(haulage_cli::run);
-engines::math_functions!();
+sys::program!(haulage_cli::run);
+sys::math_functions!();

@@ -4,10 +4,10 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use engines::sys::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::backend::{Handle, SignalDelivery};
 use signal_hook::iterator::exfiltrator::SignalOnly;
+use sys::is_ignored;
 
 /// SIGINT, SIGTERM and SIGHUP, except those that were ignored when the process started: nohup(1)
 /// ignores SIGHUP, and a shell ignores SIGINT for background jobs.

@@ -9,10 +9,10 @@ use engines::profile::{
     Choice, FileSystems, InFlight, Line, Machine, PairChoices, Profile, Residency, Situation,
     SizeClass,
 };
-use engines::sys::cachestat;
 use haulage::prediction::{PlannedFile, Predictor};
 use rustix::fs::{Advice, fadvise};
 use serde_json::Value;
+use sys::cachestat;
 use testfs::{each_fs, each_pair, random_bytes};
 
 /// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.

@@ -9,9 +9,9 @@ use std::process::Output;
 use engines::profile::{
     Choice, FileSystems, Line, Machine, PairChoices, Profile, Residency, SizeClass,
 };
-use engines::sys::cachestat;
 use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
 use serde_json::Value;
+use sys::cachestat;
 use testfs::{FsKind, each_fs, each_pair, fs, json_lines, random_bytes, skip, stderr, test_name};
 
 /// Runs in `dir`, with the variable HAULAGE_PROFILE naming `profile`.

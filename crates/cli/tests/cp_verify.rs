@@ -103,7 +103,7 @@ fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
 
 fn has_cachestat() -> bool {
     let file = tempfile::tempfile().expect("created");
-    engines::sys::cachestat(std::os::fd::AsFd::as_fd(&file), 0, 0).is_ok()
+    sys::cachestat(std::os::fd::AsFd::as_fd(&file), 0, 0).is_ok()
 }
 
 #[test]

@@ -16,7 +16,6 @@ mod probe;
 pub mod profile;
 mod span;
 mod support;
-pub mod sys;
 mod tuning;
 mod variant;
 mod variant_text;

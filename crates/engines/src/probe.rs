@@ -4,8 +4,8 @@ use rustix::io::Errno;
 
 use crate::contract::{Engine, Kind, Verdict};
 use crate::support::until_done::pwrite_all;
-use crate::sys::buffer::Buffer;
 use crate::{Pair, Side, Span, Stop, Variant};
+use sys::Buffer;
 
 /// The most bytes that a probe copies.
 const SAMPLE_BYTES_MAX: u64 = 1 << 20;

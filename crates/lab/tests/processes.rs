@@ -61,7 +61,7 @@ const HOLD_A_LEASE: &str = "hold-a-lease";
 
 fn hold_a_lease(path: &str) -> ! {
     let file = std::fs::File::open(path).expect("opened");
-    let leased = engines::sys::Leased::take(file.into()).expect("leased");
+    let leased = sys::Leased::take(file.into()).expect("leased");
     let map = leased.map(0, 100, false, false).expect("mapped");
     println!("{}", map.len());
     loop {

@@ -33,7 +33,7 @@ pub(crate) type Step = Box<dyn FnOnce(&mut Driver, &mut dyn Transport) + Send>;
 
 /// Two runs need not ask the same ranks.
 fn seed() -> u64 {
-    let bytes = engines::sys::process_random().unwrap_or_default();
+    let bytes = sys::process_random().unwrap_or_default();
     u64::from_ne_bytes(*bytes.first_chunk().expect("the process has sixteen random bytes"))
 }
 

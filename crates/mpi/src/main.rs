@@ -10,9 +10,9 @@ use haulage_mpi::network::Network;
 use haulage_mpi::rank;
 
 #[global_allocator]
-static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
+static ALLOCATOR: sys::Allocator = sys::Allocator;
 
-engines::program!(run);
+sys::program!(run);
 
 const USAGE: &str = "\
 Usage: mpirun [OPTION]... haulage-mpi cp [OPTION]... SOURCE... DEST
@@ -54,7 +54,7 @@ fn use_shared_memory_of_one_host() {
         ["OMPI_MCA_pml", "OMPI_MCA_btl"].map(std::env::var_os).iter().any(Option::is_some);
     if is_one_host && !has_chosen {
         // If it cannot be set, the start takes longer.
-        engines::sys::set_variable("OMPI_MCA_pml", "ob1");
+        sys::set_variable("OMPI_MCA_pml", "ob1");
     }
 }
 

@@ -18,6 +18,7 @@ mod tree;
 
 pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
 pub use fuse_fs::{Costs, FuseFs, LengthChange, Lies, WrongSize};
+pub use offset::offset_in_page;
 pub use program::{
     command, copy_program, documented_fields, handles, json, json_lines, measuring, names_in, only,
     set_time_of, stderr, stdout, wait_until,

@@ -8,7 +8,7 @@
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
 use std::sync::OnceLock;
 
-use engines::sys::process_random;
+use sys::process_random;
 
 pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, Seeded>;
 pub(crate) type HashSet<K> = std::collections::HashSet<K, Seeded>;

@@ -478,7 +478,7 @@ impl Out {
     }
 
     fn flush(&mut self) {
-        let is_closed = engines::sys::stdout_was_closed() && !self.writer.buffer().is_empty();
+        let is_closed = sys::stdout_was_closed() && !self.writer.buffer().is_empty();
         let result = if is_closed { Err(Errno::BADF.into()) } else { self.writer.flush() };
         self.check(result);
     }
@@ -487,7 +487,7 @@ impl Out {
     fn check(&mut self, result: std::io::Result<()>) {
         let (Err(error), None) = (result, self.error) else { return };
         let broken_pipe = error.kind() == ErrorKind::BrokenPipe;
-        if broken_pipe && !engines::sys::sigpipe_was_ignored() {
+        if broken_pipe && !sys::sigpipe_was_ignored() {
             self.error = Some(OutputError::BrokenPipe);
             return;
         }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use engines::sys::{block_signal, unblock_signal};
 use signal_hook::consts::{SIGCONT, SIGUSR1};
+use sys::{block_signal, unblock_signal};
 
 use crate::signals::SignalQueue;
 

@@ -8,11 +8,11 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use engines::sys::resource_limit;
 use haulage::events::{Observer, words_of_error};
 use haulage::options::{Destination, Filter, IgnoreFile};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
+use sys::resource_limit;
 
 mod builder;
 mod command_line;
@@ -115,7 +115,7 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
 fn copy(mut command: CopyCommand, job: Option<&Arc<dyn Job>>) -> ExitCode {
     if resource_limit(Resource::As).is_ok_and(|limit| limit.current.is_some()) {
         // Before any thread has an arena of its own.
-        engines::sys::use_one_arena();
+        sys::use_one_arena();
     }
     let interrupts = Interrupts::of_process();
     // The ignore files are read before the file for receipts is truncated: it may be one of them.

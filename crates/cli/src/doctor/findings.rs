@@ -117,9 +117,9 @@ impl Machine {
             cpu_model: engines::profile::cpu_model(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: lab::environment::memory_bytes(),
-            hypervisor: engines::sys::hypervisor(),
+            hypervisor: sys::hypervisor(),
             libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" },
-            libc_version: engines::sys::libc_version(),
+            libc_version: sys::libc_version(),
         }
     }
 }

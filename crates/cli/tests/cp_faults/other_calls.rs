@@ -417,5 +417,5 @@ fn has_fchmodat2() -> bool {
     use std::os::fd::AsFd;
     let file = tempfile::tempfile().expect("created");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    engines::sys::chmod_path_fd(file.as_fd(), mode).is_ok()
+    sys::chmod_path_fd(file.as_fd(), mode).is_ok()
 }

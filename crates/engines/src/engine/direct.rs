@@ -19,9 +19,9 @@ use crate::span::Pos;
 use crate::support::until_done::{
     Errors, Halt, Step, pass_on, put_back, read_at, until_done, write_at,
 };
-use crate::sys::buffer::Buffer;
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Tuning};
+use sys::Buffer;
 
 /// The table row.
 pub(crate) static DIRECT: Engine = Engine {
@@ -147,7 +147,7 @@ pub(crate) fn side_block_bytes(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
 mod tests {
     use super::*;
     use crate::Variant;
-    use crate::sys::buffer::offset_in_page;
+    use testfs::offset_in_page;
 
     #[test]
     fn the_buffer_starts_on_a_page() {

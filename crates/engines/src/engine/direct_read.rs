@@ -21,9 +21,9 @@ use crate::span::Pos;
 use crate::support::cursor::with_both_at;
 use crate::support::presized::{Presized, src_bytes_from};
 use crate::support::until_done::{write_all, write_at};
-use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
+use sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 
 /// The table row.
 pub(crate) static DIRECT_READ: Engine = Engine {
@@ -85,6 +85,7 @@ impl Copier for DirectRead {
                 let len = span.len;
                 Flight { pair, ends, len, slot_bytes, block_bytes, slots }.run(ring)
             });
+            let moved = moved.unwrap_or_else(Moved::refused);
             presized.iter().for_each(|presized| presized.shrink_after(pair, moved.bytes));
             moved
         })
@@ -284,7 +285,7 @@ mod tests {
 
     use super::*;
     use crate::Variant;
-    use crate::sys::cachestat;
+    use sys::cachestat;
 
     const BLOCK_BYTES: usize = 4096;
 

@@ -13,9 +13,9 @@ use crate::contract::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::until_done::{Errors, Halt, Step, pass_on, until_done};
-use crate::sys::buffer::Buffer;
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Tuning};
+use sys::Buffer;
 
 /// The table row.
 pub(crate) static DONTCACHE: Engine = Engine {
@@ -87,7 +87,7 @@ fn offset(pos: Pos) -> u64 {
 mod tests {
     use super::*;
     use crate::Variant;
-    use crate::sys::buffer::offset_in_page;
+    use testfs::offset_in_page;
 
     #[test]
     fn the_buffer_starts_on_a_page() {

@@ -18,9 +18,9 @@ use crate::moved::stop_for;
 use crate::probe::probe_by_copy;
 use crate::support::cursor::with_both_at;
 use crate::support::presized::Presized;
-use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
+use sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 
 /// The table row.
 pub(crate) static IO_URING: Engine = Engine {
@@ -98,6 +98,7 @@ impl Copier for Uring {
                 };
                 flight.run(ring)
             });
+            let moved = moved.unwrap_or_else(Moved::refused);
             if moved.stop != Stop::Done {
                 presized.shrink_after(pair, moved.bytes);
             }

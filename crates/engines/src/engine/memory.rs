@@ -10,9 +10,9 @@ use std::io;
 
 use crate::Tuning;
 use crate::contract::{Ends, Engine, Facts, Floor, Kind};
-use crate::sys::buffer::Buffer;
-use crate::sys::map::Map;
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
+use sys::Buffer;
+use sys::Map;
 
 /// The table row.
 pub(crate) static MEMORY: Engine = Engine {

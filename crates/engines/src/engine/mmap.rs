@@ -19,10 +19,9 @@ use crate::span::Pos;
 use crate::support::cursor::{with_both_at, with_src_at};
 use crate::support::presized::{Presized, src_bytes_from};
 use crate::support::until_done::{Errors, Halt, Step, doubt_zero, until_done};
-use crate::sys::guarded::{self, Missing};
-use crate::sys::map::Map;
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
+use sys::{Map, Missing, copy_guarded};
 
 /// The table row.
 pub(crate) static MMAP: Engine = Engine {
@@ -161,11 +160,11 @@ impl Mmap {
             Ok(map) => map,
             Err(errno) => return not_mapped(Side::Dst, errno),
         };
-        let copied = guarded::copy(&mut dst_map, dst_from, &window.map, window.from, window.len);
+        let copied = copy_guarded(&mut dst_map, dst_from, &window.map, window.from, window.len);
         drop(dst_map);
         match copied {
             Ok(()) => cut_at_src_end(pair, src_at, window.len),
-            Err(Missing { side: Side::Dst, reached }) => {
+            Err(Missing::Dst(reached)) => {
                 // The page could not be allocated. A write there returns the errno.
                 let halt = match rustix::io::pwrite(pair.dst, &[0], dst_at + reached as u64) {
                     Ok(_) => Halt::Error { side: Side::Dst, errno: Errno::IO },
@@ -173,7 +172,7 @@ impl Mmap {
                 };
                 Step { bytes: reached, halt: Some(halt) }
             }
-            Err(Missing { reached, .. }) => {
+            Err(Missing::Src(reached)) => {
                 let step = cut_at_src_end(pair, src_at, reached);
                 Step { halt: step.halt.or(Some(Halt::Zero)), ..step }
             }
@@ -186,7 +185,11 @@ fn write_out(pair: Pair<'_>, window: &Window, src_at: u64, dst: Pos) -> Step {
     let mut written = 0;
     while written < window.len {
         let (from, len) = (window.from + written, window.len - written);
-        match window.map.write_to(from, len, pair.dst, dst.advanced(written as u64)) {
+        let offset = match dst {
+            Pos::At(offset) => Some(offset + written as u64),
+            Pos::Here => None,
+        };
+        match window.map.write_to(from, len, pair.dst, offset) {
             Ok(0) => {
                 let halt = Halt::Error { side: Side::Dst, errno: Errno::IO };
                 return Step { bytes: written, halt: Some(halt) };

@@ -13,9 +13,9 @@ use crate::contract::{Copier, Ends, Engine, Facts, Kind};
 use crate::moved::errno_of;
 use crate::probe::probe_by_copy;
 use crate::support::until_done::{Errors, read_then_write, until_done};
-use crate::sys::buffer::{Buffer, PAGE_BYTES, Page};
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
 use crate::{Moved, Pair, Span, Tuning};
+use sys::{Buffer, PAGE_BYTES, Page};
 
 /// The table row.
 pub(crate) static READ_WRITE: Engine = Engine {
@@ -110,7 +110,7 @@ impl Copier for ReadWrite {
 mod tests {
     use super::*;
     use crate::Variant;
-    use crate::sys::buffer::offset_in_page;
+    use testfs::offset_in_page;
 
     #[test]
     fn the_buffer_starts_at_the_offset_of_the_variant() {

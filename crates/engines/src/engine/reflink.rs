@@ -14,8 +14,8 @@ use crate::contract::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::until_done::doubt_zero;
-use crate::sys::clone_range;
 use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
+use sys::clone_range;
 
 /// The table row.
 pub(crate) static REFLINK: Engine = Engine {
@@ -61,7 +61,7 @@ fn clone_span(pair: Pair<'_>, src_at: u64, dst_at: u64, len: u64) -> rustix::io:
     // Most spans are whole files, and need no fstat. An fstat of the destination before the first
     // write also causes an inode update: since Linux 6.13 the next change after a read of the
     // timestamps gets a new timestamp, which the kernel can otherwise omit within a tick.
-    match uninterrupted(|| clone_range(pair, src_at, dst_at, len)) {
+    match uninterrupted(|| clone_range((pair.src, src_at), (pair.dst, dst_at), len)) {
         Err(Errno::INVAL) => clone_what_can_be(pair, src_at, dst_at, len),
         result => result.map(|()| len),
     }
@@ -103,7 +103,7 @@ fn clone_what_can_be(
     if clonable == 0 {
         return Err(Errno::INVAL);
     }
-    uninterrupted(|| clone_range(pair, src_at, dst_at, clonable))?;
+    uninterrupted(|| clone_range((pair.src, src_at), (pair.dst, dst_at), clonable))?;
     Ok(clonable)
 }
 

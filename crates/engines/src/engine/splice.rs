@@ -17,9 +17,9 @@ use crate::span::Pos;
 use crate::support::until_done::{
     Errors, Halt, Step, after_failed_write, pass_on, until_done, write_at,
 };
-use crate::sys::buffer::Buffer;
 use crate::tuning::{Param, ParamKind};
 use crate::{CALL_BYTES_MAX, Moved, Pair, Side, Span, Tuning, is_refusal};
+use sys::Buffer;
 
 /// The table row.
 pub(crate) static SPLICE: Engine = Engine {

@@ -21,10 +21,10 @@ use crate::span::Pos;
 use crate::support::cursor::with_src_at;
 use crate::support::positions::appends;
 use crate::support::until_done::{Errors, Halt, Step, until_done};
-use crate::sys::buffer::Buffer;
-use crate::sys::stream::{End, Stream, Transfer};
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
+use sys::Buffer;
+use sys::stream::{End, Stream, Transfer};
 
 /// The table row.
 pub(crate) static STDIO: Engine = Engine {
@@ -172,7 +172,7 @@ fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
 mod tests {
     use super::*;
     use crate::Variant;
-    use crate::sys::buffer::offset_in_page;
+    use testfs::offset_in_page;
 
     #[test]
     fn item_and_stream_buffers_start_at_the_offset_of_the_variant() {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::fs_types::{fs_type_of, name_of, number_of};
 use crate::mount::Mount;
-use crate::sys::fs_uuid;
+use sys::fs_uuid;
 
 /// The identity of a file system. A line of a profile without a key fits any value of that key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -25,7 +25,7 @@ impl Machine {
     /// The current machine.
     #[must_use]
     pub fn this() -> Machine {
-        let host = crate::sys::uname().ok().map(|names| names.nodename);
+        let host = sys::uname().ok().map(|names| names.nodename);
         let id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|file| {
             let id = std::fs::read_to_string(file).ok()?;
             Some(id.trim().to_owned()).filter(|id| !id.is_empty())

@@ -7,7 +7,7 @@ use rustix::io::{self, Errno};
 
 use crate::moved::{Moved, Side, Stop, is_refusal};
 use crate::span::{Pair, Pos, Span};
-use crate::sys::buffer::Page;
+use sys::Page;
 
 /// The most bytes that one call moves. Linux truncates every read, write and kernel copy to this
 /// (MAX_RW_COUNT, read(2)), or with larger pages than 4 KiB to a whole number of those.

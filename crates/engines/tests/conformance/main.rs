@@ -1,11 +1,12 @@
 //! Tests every engine and variant of the table against the contract, on every available file
-//! system. No test names a single engine: a new row of the table needs no new test code.
+//! system. A new row of the table needs no new test code.
 
 mod buffers;
 mod chains;
 mod cursors;
 mod full;
 mod growing;
+mod interruptions;
 mod large;
 mod positions;
 mod proc_files;

@@ -98,8 +98,7 @@ impl Trial<'_> {
         }
         let failed = |action| Error::path(action, self.path);
         let page_bytes = rustix::param::page_size() as u64;
-        let pages =
-            engines::sys::mincore(self.fd.as_fd(), 0, BYTES).map_err(failed("cannot map"))?;
+        let pages = sys::mincore(self.fd.as_fd(), 0, BYTES).map_err(failed("cannot map"))?;
         let device = BlockDevice::under(self.path);
         let read_so_far = || device.as_ref().and_then(BlockDevice::read_bytes);
         let before = read_so_far();

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use engines::sys::{PerfCount, PerfCounter, PerfEvent};
+use sys::{PerfCount, PerfCounter, PerfEvent};
 
 /// Counters that are open, each for the thread that opened them and what came of it later; `None`
 /// for what cannot be counted here.

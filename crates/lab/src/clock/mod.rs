@@ -8,8 +8,8 @@ pub mod speed_probe;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use engines::sys::{Usage, Whose, usage};
 use rustix::time::{ClockId, clock_gettime};
+use sys::{Usage, Whose, usage};
 
 use crate::sample::measurement::Measurement;
 use device_bytes::{DeviceBytes, device_bytes};

@@ -113,7 +113,7 @@ impl Environment {
         seed: u64,
         haulage_commit: Option<&'static str>,
     ) -> Environment {
-        let names = engines::sys::Uname::or_unknown();
+        let names = sys::Uname::or_unknown();
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let number = |name: &str| of_cpuinfo(&cpuinfo, name)?.parse().ok();
         let page_bytes = rustix::param::page_size() as u64;
@@ -136,7 +136,7 @@ impl Environment {
             mitigations: mitigations(),
             virtual_machine: of_cpuinfo(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
-            hypervisor: engines::sys::hypervisor(),
+            hypervisor: sys::hypervisor(),
             reports_free_pages: reports_free_pages(Path::new(BALLOONS))
                 && some_block_is_reported(
                     line_of(REPORTING_ORDER).as_deref(),
@@ -147,7 +147,7 @@ impl Environment {
             transparent_hugepages: line_of("/sys/kernel/mm/transparent_hugepage/enabled")
                 .map(|line| chosen(&line)),
             libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" },
-            libc_version: engines::sys::libc_version(),
+            libc_version: sys::libc_version(),
             seed,
             src: FileSystem::of(src),
             dst: FileSystem::of(dst),
@@ -216,7 +216,7 @@ fn some_block_is_reported(least: Option<&str>, buddyinfo: &str) -> bool {
 
 /// The kernel's name, release and version, as uname(1) shows them; `unknown` if uname(2) fails.
 pub fn kernel() -> String {
-    let engines::sys::Uname { sysname, release, version, .. } = engines::sys::Uname::or_unknown();
+    let sys::Uname { sysname, release, version, .. } = sys::Uname::or_unknown();
     format!("{sysname} {release} {version}")
 }
 
@@ -284,7 +284,7 @@ fn mitigations() -> BTreeMap<String, String> {
 
 /// The machine's name, with what is no letter or digit replaced.
 pub(crate) fn host() -> String {
-    let name = engines::sys::uname().map(|names| names.nodename).unwrap_or_default();
+    let name = sys::uname().map(|names| names.nodename).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().take(40).map(plain).collect();
     if name.is_empty() { "host".to_owned() } else { name }

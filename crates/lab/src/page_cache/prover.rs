@@ -262,7 +262,7 @@ impl Prover {
 
 /// Bytes of the first `len` of `fd` that are in the page cache.
 pub(crate) fn resident_bytes(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<u64> {
-    let counted = engines::sys::cachestat(fd, 0, len)?;
+    let counted = sys::cachestat(fd, 0, len)?;
     // The last page may reach over the end of the file.
     Ok((counted.cached_pages * rustix::param::page_size() as u64).min(len))
 }

@@ -8,7 +8,7 @@
 //! took, other programs, memory pressure, reads of other programs. So no variant is more likely
 //! than another to have its samples rejected.
 
-use engines::sys::{Whose, usage};
+use sys::{Whose, usage};
 
 use crate::clock::device_bytes::device_bytes;
 use crate::clock::now_ns;

@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::Errno;
-use engines::sys::Buffer;
+use sys::Buffer;
 
 use super::cached_source::CachedSource;
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};

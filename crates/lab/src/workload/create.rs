@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::Errno;
-use engines::sys::{Buffer, Guard, Window};
+use sys::{Buffer, Guard, Window};
 
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::Output;

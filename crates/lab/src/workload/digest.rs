@@ -5,8 +5,8 @@
 //! dropped, and of a mapping every byte is loaded and summed.
 
 use engines::Errno;
-use engines::sys::{Buffer, Leased};
 use md5::Digest as _;
+use sys::{Buffer, Leased};
 
 use super::cached_source::{CachedSource, by_reading};
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};

@@ -1,7 +1,7 @@
 //! What several workloads share: checks of the text of a variant and of the cell.
 
-use engines::sys::Buffer;
 use engines::{ParseError, Side, Variant};
+use sys::Buffer;
 
 use crate::definition::cell::Cell;
 

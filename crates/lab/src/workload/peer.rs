@@ -7,8 +7,8 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-use engines::sys::Buffer;
 use serde::{Deserialize, Serialize};
+use sys::Buffer;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;

@@ -10,8 +10,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use engines::sys::Window;
 use engines::{Errno, Pair, Pos, Side, Span, Variant};
+use sys::Window;
 
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::output::{Opened, Output};

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::sys::Window;
+use sys::Window;
 
 use super::parameters;
 

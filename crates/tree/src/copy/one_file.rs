@@ -10,9 +10,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use engines::sys::close;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, fsync, ftruncate, openat};
 use rustix::io::{Errno, retry_on_intr};
+use sys::close;
 
 use super::context::Made;
 use crate::data::context::{DataContext, Files};

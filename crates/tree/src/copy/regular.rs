@@ -6,9 +6,9 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use engines::sys::close;
 use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 use rustix::io::Errno;
+use sys::close;
 
 use super::context::{CopyWorker, Made};
 use super::range_owner::{OwnedFile, may_share};

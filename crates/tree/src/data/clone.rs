@@ -3,10 +3,10 @@
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use engines::sys::{Fiemap, fiemap};
 use engines::{Span, Stop};
 use rustix::fs::{Mode, OFlags, ftruncate, ioctl_ficlone, openat};
 use rustix::io::{self, retry_on_intr};
+use sys::{Fiemap, fiemap};
 
 use super::data_copy::{DataCopy, OldContents, is_sparse, observer};
 use super::engine_choice::rule::SHARED_BLOCKS;

@@ -5,10 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use engines::profile::Residency;
-use engines::sys::Buffer;
 use engines::{Meter, Moved, Span, Variant};
 use rustix::fs::Stat;
 use rustix::io;
+use sys::Buffer;
 
 use super::context::{DataContext, Files};
 use super::engine_choice::chains::{ChainId, File, VariantChains};

@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use engines::sys::Buffer;
 use engines::{pread_full, pwrite_all};
 use rustix::fs::{Stat, ftruncate};
 use rustix::io::{self, Errno};
+use sys::Buffer;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::holes::{self, Extent, is_zeros};

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engines::profile::Residency;
-use engines::sys::{cachestat, write_back};
 use rustix::fs::{Advice, fadvise};
 use rustix::io;
+use sys::{cachestat, write_back};
 
 use super::context::Files;
 use super::holes::next_data;

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use engines::sys::{begin_writing_back, close, wait_for_writeback, write_back};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
+use sys::{begin_writing_back, close, wait_for_writeback, write_back};
 
 use crate::fs::{BTRFS, EXT4, FileId, Handle, TMPFS, VFAT, XFS, is_regular, open_operand, process};
 use crate::hash::HashMap;

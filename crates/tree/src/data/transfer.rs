@@ -1,10 +1,10 @@
 //! Copies data in pieces, with a chain of variants: around holes, or with zeros in place of holes.
 
 use engines::profile::Residency;
-use engines::sys::Buffer;
 use engines::{Moved, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
+use sys::Buffer;
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
 use super::engine_choice::chains::{ChainId, READ_WRITE};

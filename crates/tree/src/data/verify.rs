@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::pread_full;
-use engines::sys::{Buffer, cachestat};
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fcntl_getfl, fdatasync, fstat, openat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
+use sys::{Buffer, cachestat};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::context::Files;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engines::sys::Buffer;
 use rustix::fs::{Stat, fstat, fstatfs};
 use rustix::io::fcntl_dupfd_cloexec;
+use sys::Buffer;
 
 use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;

@@ -7,12 +7,12 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use engines::sys::close;
 use rustix::fs::{
     Access, AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatxAttributes,
     StatxFlags, accessat, flock, fstat, linkat, openat, renameat, renameat_with, statx,
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
+use sys::close;
 
 use super::context::Job;
 use super::found::{Found, refuse_untrusted_link};

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use engines::sys::resource_limit;
 use rustix::fs::{Mode, OFlags, Stat, open, stat};
 use rustix::io::read;
 use rustix::param::page_size;
 use rustix::process::Resource;
+use sys::resource_limit;
 
 use crate::lock::lock;
 

@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engines::sys::xattr_names_len;
 use rustix::fs::{
     Mode, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr,
     listxattr, llistxattr, lremovexattr, lsetxattr, removexattr, setxattr,
 };
 use rustix::io::{self, Errno};
+use sys::xattr_names_len;
 
 /// A file whose attributes are read or set.
 #[derive(Clone, Copy)]

@@ -2,12 +2,12 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::sys::chmod_path_fd;
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, chmod, chownat,
     fchmod, fchown, futimens, utimensat,
 };
 use rustix::io::{self, Errno};
+use sys::chmod_path_fd;
 
 use crate::fs::{ACL_DEFAULT, Caller, Handle, Place, acl_mode, atime, kind, may_have_any, mtime};
 use crate::report::{Action, Loss, Reporter, failed};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engines::sys::{XfsGeometry, xfs_geometry};
+use sys::{XfsGeometry, xfs_geometry};
 
 use crate::fs::{FileId, XFS, fs_type_of};
 use crate::hash::HashSet;

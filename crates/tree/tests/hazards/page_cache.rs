@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use engines::sys::cachestat;
 use rustix::fs::{Advice, fadvise};
+use sys::cachestat;
 use testfs::{Aspects, FsKind, assert_equal_trees, each_fs, random_bytes, skip, test_name};
 use tree::{Options, Reflink, Sparse};
 

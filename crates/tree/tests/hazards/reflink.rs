@@ -3,7 +3,7 @@
 use std::fs::{File, read, remove_file, write};
 use std::os::fd::AsFd;
 
-use engines::sys::fiemap;
+use sys::fiemap;
 use testfs::{each_fs, random_bytes};
 use tree::{Options, Reflink};
 

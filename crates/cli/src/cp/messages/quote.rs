@@ -21,7 +21,7 @@ impl Charset {
     /// The character set of the locale (LC_CTYPE).
     pub(crate) fn of_locale() -> Charset {
         static CHARSET: OnceLock<Charset> = OnceLock::new();
-        *CHARSET.get_or_init(|| match engines::sys::codeset().as_deref() {
+        *CHARSET.get_or_init(|| match sys::codeset().as_deref() {
             Some("UTF-8") => Charset::Utf8,
             _ => Charset::Ascii,
         })

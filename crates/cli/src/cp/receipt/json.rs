@@ -396,7 +396,7 @@ fn summary(run: &JobSummary, began: SystemTime, unwritten_bytes: Option<u64>) ->
         "record": "summary",
         "version": env!("CARGO_PKG_VERSION"),
         // Null if uname(2) fails.
-        "kernel": engines::sys::uname().ok().map(|names| names.release),
+        "kernel": sys::uname().ok().map(|names| names.release),
         "argv": argv.iter().map(|word| text_of(word.as_bytes())).collect::<Vec<_>>(),
         "complete": *failures == 0 && signal.is_none(),
         "signal": signal,

@@ -34,7 +34,7 @@ impl PartFile {
         if old.as_ref().is_some_and(Metadata::is_dir) {
             return Err(Errno::ISDIR.into());
         }
-        let random = engines::sys::process_random().unwrap_or_default();
+        let random = sys::process_random().unwrap_or_default();
         let number = u32::from_ne_bytes(*random.first_chunk().expect("it has sixteen bytes"));
         let mut name = target.clone().into_os_string();
         name.push(format!("{SUFFIX}{number:08x}"));

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engines::sys::{Usage, Whose, usage};
 use haulage::RunTotals;
 use haulage::events::{FileId, Receipt};
 use haulage::options::{Destination, Request};
+use sys::{Usage, Whose, usage};
 
 use crate::cp::command_line::Reports;
 use crate::cp::job::Job;

@@ -91,7 +91,7 @@ impl<'r> EngineContext<'r> {
             ProfileLines::default()
         } else {
             let found = FileSystems::of(ends.src.fd, ends.dst.fd);
-            let kernel = engines::sys::Uname::or_unknown().release;
+            let kernel = sys::Uname::or_unknown().release;
             let fitting = user.iter().filter(|pair| pair.fits(&found));
             let fitting: Vec<_> =
                 fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();

@@ -8,7 +8,6 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::last_errno;
-use crate::Pos;
 
 /// The length of a huge page on x86-64 and AArch64: what one page of the page table maps, whose entries have 8
 /// bytes. With small pages of 4 KiB it is 2 MiB, with those of 64 KiB 512 MiB.
@@ -21,7 +20,7 @@ pub(super) fn huge_page_bytes() -> usize {
 const MADV_COLLAPSE: libc::c_int = 25;
 
 /// A mapping, unmapped when dropped.
-pub(crate) struct Map {
+pub struct Map {
     base: *mut c_void,
     len: usize,
 }
@@ -35,7 +34,7 @@ impl Map {
     ///
     /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading; see
     /// mmap(2).
-    pub(crate) fn readable(
+    pub fn readable(
         fd: BorrowedFd<'_>,
         offset: u64,
         len: usize,
@@ -46,7 +45,7 @@ impl Map {
 
     /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading and writing. The
     /// file must be open for both.
-    pub(crate) fn writable(
+    pub fn writable(
         fd: BorrowedFd<'_>,
         offset: u64,
         len: usize,
@@ -69,7 +68,7 @@ impl Map {
     }
 
     /// `len` bytes of memory of which no page was accessed.
-    pub(crate) fn untouched(len: usize) -> rustix::io::Result<Map> {
+    pub fn untouched(len: usize) -> rustix::io::Result<Map> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: as for a file: the kernel chooses unused addresses.
         let base = unsafe {
@@ -163,32 +162,32 @@ impl Map {
     }
 
     /// Advises the kernel that the pages will be read in order (MADV_SEQUENTIAL).
-    pub(crate) fn advise_sequential(&self) -> rustix::io::Result<()> {
+    pub fn advise_sequential(&self) -> rustix::io::Result<()> {
         // SAFETY: the range is this mapping, and the advice changes only readahead.
         unsafe { rustix::mm::madvise(self.base, self.len, Advice::Sequential) }
     }
 
     /// `ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset)`
     ///
-    /// Writes bytes `from..from + len` of the mapping at `dst`. Pages that the file no longer has
+    /// Writes bytes `from..from + len` of the mapping to `dst`, at an offset or at its cursor. Pages that the file no longer has
     /// give EFAULT and no signal, because the kernel reads them; see pwrite(2).
-    pub(crate) fn write_to(
+    pub fn write_to(
         &self,
         from: usize,
         len: usize,
         dst: BorrowedFd<'_>,
-        pos: Pos,
+        offset: Option<u64>,
     ) -> rustix::io::Result<usize> {
         let start = self.at(from, len).cast_const();
-        let written = match pos {
-            Pos::At(offset) => {
+        let written = match offset {
+            Some(offset) => {
                 let offset = i64::try_from(offset).map_err(|_| Errno::FBIG)?;
                 // SAFETY: `at` checked that the range lies in the mapping, which the kernel only
                 // reads. The descriptor is borrowed and therefore open.
                 unsafe { libc::pwrite(dst.as_raw_fd(), start, len, offset) }
             }
             // SAFETY: as above.
-            Pos::Here => unsafe { libc::write(dst.as_raw_fd(), start, len) },
+            None => unsafe { libc::write(dst.as_raw_fd(), start, len) },
         };
         usize::try_from(written).map_err(|_| last_errno())
     }
@@ -204,7 +203,7 @@ impl Map {
     }
 
     /// `memcpy` of `len` bytes between two mappings of plain memory.
-    pub(crate) fn copy_memory(dst: &mut Map, src: &Map, len: usize) {
+    pub fn copy_memory(dst: &mut Map, src: &Map, len: usize) {
         let (to, from) = (dst.at(0, len), src.at(0, len));
         // SAFETY: both ranges lie in their mappings, which are distinct, and `dst` is borrowed
         // exclusively. Only mappings made by `untouched` are passed here (by the memory floor), so
@@ -228,7 +227,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A field of the mapping that contains `address`, as /proc/self/smaps prints it (proc_pid_smaps(5)).
-    pub(in crate::sys) fn mapping_field(address: usize, name: &str) -> Option<String> {
+    pub(crate) fn mapping_field(address: usize, name: &str) -> Option<String> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").expect("it can be read");
         let mut is_inside = false;
         for line in smaps.lines() {
@@ -263,7 +262,7 @@ pub(super) mod tests {
                 let has_huge_pages =
                     std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
                 let none_left = [Errno::AGAIN, Errno::BUSY, Errno::NOMEM].contains(&errno);
-                let release = crate::sys::uname().expect("the names").release;
+                let release = crate::uname().expect("the names").release;
                 let is_old = release.as_str() < "6.1";
                 assert!(none_left || is_old || !has_huge_pages, "{errno}");
                 testfs::skip(&testfs::test_name(), &format!("MADV_COLLAPSE: {errno}"));

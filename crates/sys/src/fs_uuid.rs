@@ -22,7 +22,7 @@ const FS_IOC_GETFSUUID: rustix::ioctl::Opcode = opcode::read::<FsUuid2>(0x15, 0)
 /// # Errors
 /// ENOTTY on older kernels and for a file system without a UUID. EINVAL if it is shorter than 16
 /// bytes.
-pub(crate) fn fs_uuid(fd: BorrowedFd<'_>) -> rustix::io::Result<[u8; 16]> {
+pub fn fs_uuid(fd: BorrowedFd<'_>) -> rustix::io::Result<[u8; 16]> {
     // SAFETY: FS_IOC_GETFSUUID writes one `struct fsuuid2`, which has the layout of the C header,
     // and reads no memory. Every bit pattern is valid.
     let getter = unsafe { Getter::<FS_IOC_GETFSUUID, FsUuid2>::new() };

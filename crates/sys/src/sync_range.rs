@@ -63,7 +63,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::sys::cachestat;
+    use crate::cachestat;
 
     #[test]
     fn a_range_that_was_written_back_is_clean() {

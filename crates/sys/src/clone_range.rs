@@ -1,8 +1,8 @@
 //! The ioctl FICLONERANGE.
 
-use rustix::ioctl::{Setter, ioctl, opcode};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
-use crate::Pair;
+use rustix::ioctl::{Setter, ioctl, opcode};
 
 /// `struct file_clone_range` of linux/fs.h.
 #[repr(C)]
@@ -18,19 +18,17 @@ const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94
 
 /// `int ioctl(int dest_fd, FICLONERANGE, struct file_clone_range *arg)`
 ///
-/// Shares `len` bytes of the source's extents with the destination; see ioctl_ficlonerange(2).
+/// Shares `len` bytes of extents from `src_at` of `src` with `dst` at `dst_at`; see ioctl_ficlonerange(2).
 ///
 /// # Errors
 /// EINVAL if a bound is not on a block boundary, EOPNOTSUPP, EXDEV and others.
-pub(crate) fn clone_range(
-    pair: Pair<'_>,
-    src_at: u64,
-    dst_at: u64,
+pub fn clone_range(
+    (src, src_at): (BorrowedFd<'_>, u64),
+    (dst, dst_at): (BorrowedFd<'_>, u64),
     len: u64,
 ) -> rustix::io::Result<()> {
-    use std::os::fd::AsRawFd;
     let argument = FileCloneRange {
-        src_fd: i64::from(pair.src.as_raw_fd()),
+        src_fd: i64::from(src.as_raw_fd()),
         src_offset: src_at,
         src_length: len,
         dest_offset: dst_at,
@@ -38,7 +36,7 @@ pub(crate) fn clone_range(
     // SAFETY: FICLONERANGE reads one `struct file_clone_range`, which has the layout of the C
     // header, and writes no memory.
     let setter = unsafe { Setter::<FICLONERANGE, FileCloneRange>::new(argument) };
-    // SAFETY: the opcode matches its argument, and both descriptors are open while `pair` is
+    // SAFETY: the opcode matches its argument, and both descriptors are open while they are
     // borrowed.
-    unsafe { ioctl(pair.dst, setter) }
+    unsafe { ioctl(dst, setter) }
 }

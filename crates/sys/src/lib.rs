@@ -1,9 +1,9 @@
-//! System calls and raw memory, each behind a safe type. No other module of the workspace may be
+//! System calls and raw memory, each behind a safe type. No other crate of the workspace may be
 //! unsafe, except the bindings for other languages.
 #![allow(unsafe_code)]
 
 mod allocator;
-pub(crate) mod buffer;
+mod buffer;
 mod cachestat;
 mod chmod;
 mod clone_range;
@@ -11,25 +11,25 @@ mod close;
 mod environment;
 mod fiemap;
 mod fs_uuid;
-pub(crate) mod guarded;
+mod guarded;
 mod hypervisor;
 mod initial_state;
-#[cfg(test)]
-pub(crate) mod interruption;
+#[doc(hidden)]
+pub mod interruption;
 mod leased;
 mod libc_version;
 mod list_xattr;
 mod locale;
-pub(crate) mod map;
+mod map;
 pub mod math;
 mod mincore;
 mod perf;
 mod process_random;
 mod program_entry;
 mod resource_limit;
-pub(crate) mod ring;
+pub mod ring;
 mod signal_mask;
-pub(crate) mod stream;
+pub mod stream;
 mod sync_range;
 mod uname;
 mod usage;
@@ -37,21 +37,22 @@ mod window;
 mod xfs_geometry;
 
 pub use allocator::{Allocator, use_one_arena, when_memory_is_exhausted};
-pub use buffer::Buffer;
+pub use buffer::{Buffer, PAGE_BYTES, Page};
 pub use cachestat::{Cachestat, cachestat};
 pub use chmod::chmod_path_fd;
-pub(crate) use clone_range::clone_range;
+pub use clone_range::clone_range;
 pub use close::close;
 pub use environment::set_variable;
-pub use fiemap::{FIEMAP_EXTENTS_MAX, Fiemap, fiemap};
-pub(crate) use fs_uuid::fs_uuid;
-pub use guarded::Guard;
+pub use fiemap::{Fiemap, fiemap};
+pub use fs_uuid::fs_uuid;
+pub use guarded::{Guard, Missing, copy_guarded};
 pub use hypervisor::hypervisor;
 pub use initial_state::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use leased::{Leased, LeasedMap};
 pub use libc_version::libc_version;
 pub use list_xattr::xattr_names_len;
 pub use locale::codeset;
+pub use map::Map;
 pub use mincore::mincore;
 pub use perf::{Event as PerfEvent, PerfCount, PerfCounter};
 pub use process_random::process_random;

@@ -12,15 +12,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::map::Map;
-use crate::Side;
 
-/// Where a guarded copy accessed a missing page.
+/// Where a guarded copy accessed a missing page: so many bytes of the range lie before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Missing {
-    /// The side of the missing page.
-    pub(crate) side: Side,
-    /// Bytes of the range before the missing page.
-    pub(crate) reached: usize,
+pub enum Missing {
+    /// The source has no such page.
+    Src(usize),
+    /// The destination has no such page.
+    Dst(usize),
 }
 
 /// Bytes that [`Guard::fill`] stores at once.
@@ -92,13 +91,11 @@ impl Guard {
         let (src, dst) = watched.end();
         match (src.reached(), dst.reached()) {
             (None, None) => Ok(()),
-            (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
+            (Some(reached), None) => Err(Missing::Src(reached)),
             // Both ranges began with the same byte, so the nearer missing page limits what was
             // copied.
-            (Some(reached), Some(lost_from)) if reached <= lost_from => {
-                Err(Missing { side: Side::Src, reached })
-            }
-            (_, Some(reached)) => Err(Missing { side: Side::Dst, reached }),
+            (Some(reached), Some(lost_from)) if reached <= lost_from => Err(Missing::Src(reached)),
+            (_, Some(reached)) => Err(Missing::Dst(reached)),
         }
     }
 
@@ -111,7 +108,7 @@ impl Guard {
     ///
     /// # Panics
     /// If the range lies outside the mapping.
-    pub(crate) fn fill(
+    pub fn fill(
         &self,
         dst: &mut Map,
         from: usize,
@@ -134,7 +131,7 @@ impl Guard {
             // SAFETY: as above.
             unsafe { place.copy_from_nonoverlapping(rest.as_ptr(), len % WORD_BYTES) };
         });
-        filled.map_err(|missing| missing.reached)
+        filled.map_err(|(Missing::Src(reached) | Missing::Dst(reached))| reached)
     }
 }
 
@@ -185,7 +182,7 @@ impl Drop for Watched {
 ///
 /// # Panics
 /// If a range lies outside its mapping, or SIGBUS cannot be handled.
-pub(crate) fn copy(
+pub fn copy_guarded(
     dst: &mut Map,
     dst_from: usize,
     src: &Map,
@@ -310,21 +307,21 @@ mod tests {
         let mut to = Map::writable(dst.as_fd(), 0, 4 * page_bytes, false).unwrap();
         src.set_len(src_pages * page_bytes as u64).unwrap();
         dst.set_len(dst_pages * page_bytes as u64).unwrap();
-        (copy(&mut to, 0, &from, 0, 4 * page_bytes), dst)
+        (copy_guarded(&mut to, 0, &from, 0, 4 * page_bytes), dst)
     }
 
     #[test]
     fn the_first_missing_page_counts() {
-        let missing =
-            |side, pages| Err(Missing { side, reached: pages * rustix::param::page_size() });
+        let page_bytes = rustix::param::page_size();
+        let missing = |side: fn(usize) -> Missing, pages| Err(side(pages * page_bytes));
         for (src_pages, dst_pages, expected) in [
             (4, 4, Ok(())),
-            (3, 4, missing(Side::Src, 3)),
-            (0, 4, missing(Side::Src, 0)),
-            (4, 1, missing(Side::Dst, 1)),
-            (1, 3, missing(Side::Src, 1)),
-            (3, 1, missing(Side::Dst, 1)),
-            (2, 2, missing(Side::Src, 2)),
+            (3, 4, missing(Missing::Src, 3)),
+            (0, 4, missing(Missing::Src, 0)),
+            (4, 1, missing(Missing::Dst, 1)),
+            (1, 3, missing(Missing::Src, 1)),
+            (3, 1, missing(Missing::Dst, 1)),
+            (2, 2, missing(Missing::Src, 2)),
         ] {
             let (copied, dst) = copy_of_four(src_pages, dst_pages);
             assert_eq!(copied, expected, "{src_pages} pages to {dst_pages}");
@@ -360,8 +357,7 @@ mod tests {
     fn a_thread_that_blocks_the_signal_survives() {
         std::thread::spawn(|| {
             let before = blocking(libc::SIG_BLOCK, &only_sigbus());
-            let missing = Missing { side: Side::Src, reached: 0 };
-            assert_eq!(copy_of_four(0, 4).0, Err(missing));
+            assert_eq!(copy_of_four(0, 4).0, Err(Missing::Src(0)));
             // SAFETY: both sets are valid.
             let blocked = unsafe { libc::sigismember(&raw const before, libc::SIGBUS) };
             assert_eq!(blocked, 0);

@@ -8,7 +8,7 @@ use rustix::param::page_size;
 use super::map::{Map, huge_page_bytes};
 
 /// The length of a [`Page`] in bytes: the smallest page size of Linux.
-pub(crate) const PAGE_BYTES: usize = 4096;
+pub const PAGE_BYTES: usize = 4096;
 
 /// The longest buffer that is put into huge pages where the system uses none: it is allocated to its end,
 /// however little of it is used.
@@ -126,24 +126,21 @@ impl Buffer {
 
 /// A page of zeros on the stack, of the smallest page size, for a few bytes that do not justify a mapping.
 #[repr(align(4096))]
-pub(crate) struct Page(pub(crate) [u8; PAGE_BYTES]);
+pub struct Page(pub [u8; PAGE_BYTES]);
 
 impl Page {
-    pub(crate) fn zeros() -> Page {
+    /// A page of zeros.
+    pub fn zeros() -> Page {
         Page([0; PAGE_BYTES])
     }
 }
 
-/// The offset of `bytes` from the start of a page.
-#[cfg(test)]
-pub(crate) fn offset_in_page(bytes: &[u8]) -> usize {
-    bytes.as_ptr().addr() % page_size()
-}
-
 #[cfg(test)]
 mod tests {
+    use testfs::offset_in_page;
+
     use super::*;
-    use crate::sys::map::tests::mapping_field;
+    use crate::map::tests::mapping_field;
 
     #[test]
     fn a_buffer_starts_at_the_requested_offset() {

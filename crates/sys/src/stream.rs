@@ -20,22 +20,24 @@ const IOFBF: c_int = 0;
 
 /// An open C stream. Its descriptor is a duplicate, so closing it leaves the original open. Both
 /// share one cursor.
-pub(crate) struct Stream {
+pub struct Stream {
     file: NonNull<libc::FILE>,
     /// The buffer passed to setvbuf, which must outlive the stream.
     _buffer: Option<Buffer>,
 }
 
-/// The result of a transfer: how many bytes the stream accepted or returned, and how it ended.
+/// The result of a transfer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer {
-    pub(crate) bytes: usize,
-    pub(crate) end: End,
+pub struct Transfer {
+    /// Bytes that the stream took or returned.
+    pub bytes: usize,
+    /// How it ended.
+    pub end: End,
 }
 
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// All requested bytes were transferred.
     Full,
     /// The stream's `read` returned 0.
@@ -46,13 +48,13 @@ pub(crate) enum End {
 
 impl Stream {
     /// `FILE *fdopen(int fd, const char *mode)` for a duplicate of `fd`, for reading.
-    pub(crate) fn reader(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
+    pub fn reader(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"r", buffer)
     }
 
     /// `FILE *fdopen(int fd, const char *mode)` for a duplicate of `fd`, for writing. fdopen(3)
     /// does not truncate.
-    pub(crate) fn writer(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
+    pub fn writer(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"w", buffer)
     }
 
@@ -84,7 +86,7 @@ impl Stream {
 
     /// `size_t fread(void *ptr, size_t size, size_t n, FILE *stream)` of single bytes; see
     /// fread(3).
-    pub(crate) fn read(&mut self, bytes: &mut [u8]) -> Transfer {
+    pub fn read(&mut self, bytes: &mut [u8]) -> Transfer {
         let start: *mut c_void = bytes.as_mut_ptr().cast();
         // SAFETY: the stream is open, and `start` has room for `bytes.len()` bytes.
         let got = unsafe { libc::fread(start, 1, bytes.len(), self.file.as_ptr()) };
@@ -93,7 +95,7 @@ impl Stream {
 
     /// `size_t fwrite(const void *ptr, size_t size, size_t n, FILE *stream)` of single bytes.
     /// Accepted bytes may still be in the stream's buffer.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Transfer {
+    pub fn write(&mut self, bytes: &[u8]) -> Transfer {
         let start: *const c_void = bytes.as_ptr().cast();
         // SAFETY: the stream is open, and `start` holds `bytes.len()` bytes.
         let taken = unsafe { libc::fwrite(start, 1, bytes.len(), self.file.as_ptr()) };
@@ -102,20 +104,20 @@ impl Stream {
 
     /// `int fflush(FILE *stream)`: writes the buffer out. After an error, EINTR included, the
     /// buffer is empty: a second flush would succeed and write nothing.
-    pub(crate) fn flush(&mut self) -> rustix::io::Result<()> {
+    pub fn flush(&mut self) -> rustix::io::Result<()> {
         // SAFETY: the stream is open.
         let result = unsafe { libc::fflush(self.file.as_ptr()) };
         if result == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
     /// Bytes written to the stream that have not reached the descriptor.
-    pub(crate) fn pending(&mut self) -> usize {
+    pub fn pending(&mut self) -> usize {
         // SAFETY: the stream is open.
         unsafe { __fpending(self.file.as_ptr()) }
     }
 
     /// Discards the buffer, so that closing the stream does not write it again.
-    pub(crate) fn purge(&mut self) {
+    pub fn purge(&mut self) {
         // SAFETY: the stream is open.
         unsafe { __fpurge(self.file.as_ptr()) };
     }

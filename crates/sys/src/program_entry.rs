@@ -29,7 +29,7 @@ macro_rules! program {
             _count: ::std::ffi::c_int,
             _arguments: *const *const ::std::ffi::c_char,
         ) -> ::std::ffi::c_int {
-            $crate::sys::enter($main)
+            $crate::enter($main)
         }
 
         #[cfg(not(all(target_env = "gnu", not(test))))]

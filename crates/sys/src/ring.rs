@@ -9,14 +9,13 @@ use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
-use crate::Moved;
 
 /// The maximum memory of a ring's buffers in total, in bytes.
 const BUFFERS_BYTES_MAX: usize = 1 << 30;
 
 /// How many times in a row an operation may return EAGAIN or EINTR before another engine is tried.
 /// A kernel that honours O_NONBLOCK for a file may return EAGAIN without end.
-pub(crate) const PUT_OFF_MAX: u32 = 16;
+pub const PUT_OFF_MAX: u32 = 16;
 
 /// How many times in a row the kernel may have no memory for the operations, with a pause each time: about
 /// two seconds.
@@ -24,7 +23,7 @@ const SHORT_MAX: u32 = 2000;
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
 /// A ring that an engine keeps from one span to the next.
-pub(crate) struct KeptRing {
+pub struct KeptRing {
     /// Taken out during use, and not put back with operations in flight. No such operation can then
     /// reach a later span, or descriptors that were closed meanwhile.
     ring: Option<Ring>,
@@ -37,7 +36,7 @@ impl KeptRing {
     ///
     /// # Errors
     /// `InvalidInput` for more than 1 GiB in total, and those of [`Ring::new`].
-    pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<KeptRing> {
+    pub fn new(depth: usize, slot_bytes: usize) -> io::Result<KeptRing> {
         if slot_bytes.checked_mul(depth).is_none_or(|bytes| bytes > BUFFERS_BYTES_MAX) {
             let message = "buffer times depth exceeds 1 GiB";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -50,29 +49,29 @@ impl KeptRing {
     ///
     /// # Errors
     /// EINVAL if none fits.
-    pub(crate) fn piece_bytes(&self, block_bytes: usize) -> Result<usize, Errno> {
+    pub fn piece_bytes(&self, block_bytes: usize) -> Result<usize, Errno> {
         let bytes = self.slot_bytes - self.slot_bytes % block_bytes;
         if bytes > 0 { Ok(bytes) } else { Err(Errno::INVAL) }
     }
 
     /// Runs `copy` with the ring, or with a new one if the last one was left with operations in
-    /// flight. Refused if no ring can be created.
-    pub(crate) fn with(&mut self, copy: impl FnOnce(&mut Ring) -> Moved) -> Moved {
+    /// flight.
+    ///
+    /// # Errors
+    /// Those of [`Ring::new`].
+    pub fn with<T>(&mut self, copy: impl FnOnce(&mut Ring) -> T) -> Result<T, Errno> {
         let kept = self.ring.take();
-        let mut ring = match kept.map_or_else(|| Ring::new(self.depth, self.slot_bytes), Ok) {
-            Ok(ring) => ring,
-            Err(error) => {
-                return Moved::refused(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM));
-            }
-        };
-        let moved = copy(&mut ring);
+        let mut ring = kept
+            .map_or_else(|| Ring::new(self.depth, self.slot_bytes), Ok)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
+        let result = copy(&mut ring);
         self.ring = Some(ring).filter(|ring| !ring.busy());
-        moved
+        Ok(result)
     }
 }
 
 /// A ring with `depth` slots.
-pub(crate) struct Ring {
+pub struct Ring {
     /// Declared before the buffers, so that it is closed before they are freed.
     uring: IoUring,
     /// All slots' buffers, one after another; `None` only during drop.
@@ -87,24 +86,31 @@ pub(crate) struct Ring {
 
 /// The result of an operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Completion {
-    pub(crate) slot: usize,
-    pub(crate) result: Result<usize, Errno>,
+pub struct Completion {
+    /// The slot of the operation.
+    pub slot: usize,
+    /// Bytes read or written.
+    pub result: Result<usize, Errno>,
 }
 
 /// The direction of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
+    /// From the file to the buffer.
     Read,
+    /// From the buffer to the file.
     Write,
 }
 
 /// A part of a slot's buffer and its offset in the file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) from: usize,
-    pub(crate) len: usize,
-    pub(crate) file_at: u64,
+pub struct Part {
+    /// The first byte in the slot's buffer.
+    pub from: usize,
+    /// Bytes.
+    pub len: usize,
+    /// The offset in the file, in bytes.
+    pub file_at: u64,
 }
 
 impl Ring {
@@ -112,7 +118,7 @@ impl Ring {
     ///
     /// # Errors
     /// ENOSYS or EPERM if the kernel has no io_uring or forbids it.
-    pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<Ring> {
+    pub fn new(depth: usize, slot_bytes: usize) -> io::Result<Ring> {
         let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
         // Each buffer starts on a page boundary, the widest alignment that direct I/O requires.
         let stride_bytes = slot_bytes.next_multiple_of(rustix::param::page_size());
@@ -141,7 +147,7 @@ impl Ring {
     }
 
     /// The number of slots.
-    pub(crate) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.in_flight.len()
     }
 
@@ -151,13 +157,7 @@ impl Ring {
     ///
     /// # Panics
     /// If the slot is busy, or the part lies outside its buffer.
-    pub(crate) fn push(
-        &mut self,
-        slot: usize,
-        direction: Direction,
-        fd: BorrowedFd<'_>,
-        part: Part,
-    ) {
+    pub fn push(&mut self, slot: usize, direction: Direction, fd: BorrowedFd<'_>, part: Part) {
         assert!(!self.in_flight[slot], "slot {slot} is busy");
         let end = part.from.checked_add(part.len);
         assert!(end.is_some_and(|end| end <= self.slot_bytes), "outside the slot");
@@ -191,7 +191,7 @@ impl Ring {
     }
 
     /// The number of operations that are queued and not submitted.
-    pub(crate) fn queued(&mut self) -> usize {
+    pub fn queued(&mut self) -> usize {
         self.uring.submission().len()
     }
 
@@ -200,7 +200,7 @@ impl Ring {
     ///
     /// # Errors
     /// Those of `io_uring_enter(2)`.
-    pub(crate) fn submit(&mut self) -> Result<(), Errno> {
+    pub fn submit(&mut self) -> Result<(), Errno> {
         match self.uring.submit() {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
@@ -215,7 +215,7 @@ impl Ring {
     ///
     /// # Errors
     /// Those of `io_uring_enter(2)`. EAGAIN or EBUSY if the kernel is short of memory for seconds.
-    pub(crate) fn wait(&mut self, mut each: impl FnMut(Completion)) -> Result<(), Errno> {
+    pub fn wait(&mut self, mut each: impl FnMut(Completion)) -> Result<(), Errno> {
         let mut short = 0;
         loop {
             match self.uring.submit_and_wait(1) {
@@ -249,7 +249,7 @@ impl Ring {
     ///
     /// # Panics
     /// If the slot is busy, or shorter.
-    pub(crate) fn bytes(&mut self, slot: usize, len: usize) -> &[u8] {
+    pub fn bytes(&mut self, slot: usize, len: usize) -> &[u8] {
         assert!(!self.in_flight[slot], "slot {slot} is busy");
         assert!(len <= self.slot_bytes, "outside the slot");
         let start = slot * self.stride_bytes;
@@ -258,7 +258,7 @@ impl Ring {
     }
 
     /// Whether any operation is in flight.
-    pub(crate) fn busy(&self) -> bool {
+    pub fn busy(&self) -> bool {
         self.in_flight.contains(&true)
     }
 }
@@ -279,7 +279,7 @@ impl Drop for Ring {
 /// Whether a file is on FUSE. After a short read or write of a regular file io_uring continues within the
 /// kernel, and with FUSE files that bypass the page cache it does so at the old offset: it counts bytes that it
 /// has read again from there. Seen on Linux 6.18.
-pub(crate) fn is_on_fuse(fd: BorrowedFd<'_>) -> bool {
+pub fn is_on_fuse(fd: BorrowedFd<'_>) -> bool {
     const FUSE: u64 = 0x6573_5546;
     rustix::fs::fstatfs(fd).is_ok_and(|stat| stat.f_type as u64 & 0xffff_ffff == FUSE)
 }
@@ -289,8 +289,9 @@ mod tests {
     use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
+    use testfs::offset_in_page;
+
     use super::*;
-    use crate::sys::buffer::offset_in_page;
 
     /// A ring; or `None`, after a message that says why the test is skipped.
     fn ring(depth: usize, slot_bytes: usize) -> Option<Ring> {

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
 /// The maximum number of extents that are requested.
-pub const FIEMAP_EXTENTS_MAX: u32 = 16;
+const FIEMAP_EXTENTS_MAX: u32 = 16;
 
 /// The first extents of a file: their offsets in the file and on the disk, and their flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,8 +129,7 @@ mod tests {
     use testfs::{FsKind, each_fs};
 
     use super::*;
-    use crate::Pair;
-    use crate::sys::clone_range;
+    use crate::clone_range;
 
     #[test]
     fn only_files_with_equal_extents_share_them() {
@@ -155,7 +154,7 @@ mod tests {
             };
             assert!(!share(&one, &other), "{kind}: an empty one");
             assert!(!share(&one, &one), "{kind}: not with another");
-            if clone_range(Pair::new(one.as_fd(), other.as_fd()), 0, 0, 0).is_err() {
+            if clone_range((one.as_fd(), 0), (other.as_fd(), 0), 0).is_err() {
                 return assert!(matches!(kind, FsKind::Ext4), "{kind}");
             }
             assert!(share(&one, &other), "{kind}");
@@ -167,7 +166,7 @@ mod tests {
             for at in 0..=u64::from(FIEMAP_EXTENTS_MAX) {
                 many.write_all_at(&[3; 4096], at << 20).expect("it is written");
             }
-            clone_range(Pair::new(many.as_fd(), more.as_fd()), 0, 0, 0).expect("it is shared");
+            clone_range((many.as_fd(), 0), (more.as_fd(), 0), 0).expect("it is shared");
             assert!(!share(&many, &more), "{kind}: more than {FIEMAP_EXTENTS_MAX}");
         });
     }

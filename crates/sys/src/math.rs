@@ -22,14 +22,14 @@ macro_rules! math_functions {
         #[cfg(all(target_env = "gnu", not(test)))]
         #[unsafe(no_mangle)]
         extern "C" fn sincos(x: f64, sin: &mut f64, cos: &mut f64) {
-            (*sin, *cos) = $crate::sys::math::functions::sincos(x);
+            (*sin, *cos) = $crate::math::functions::sincos(x);
         }
 
         // SAFETY: as above.
         #[cfg(all(target_env = "gnu", not(test)))]
         #[unsafe(no_mangle)]
         extern "C" fn sincosf(x: f32, sin: &mut f32, cos: &mut f32) {
-            (*sin, *cos) = $crate::sys::math::functions::sincosf(x);
+            (*sin, *cos) = $crate::math::functions::sincosf(x);
         }
     };
     ($float:ident: $($name:ident($($argument:ident),+))*) => {
@@ -38,7 +38,7 @@ macro_rules! math_functions {
             #[cfg(all(target_env = "gnu", not(test)))]
             #[unsafe(no_mangle)]
             extern "C" fn $name($($argument: $float),+) -> $float {
-                $crate::sys::math::functions::$name($($argument),+)
+                $crate::math::functions::$name($($argument),+)
             }
         )*
     };

@@ -178,9 +178,9 @@ mod tests {
 
     fn touch_pages(pages: usize) {
         let bytes = pages * rustix::param::page_size();
-        let map = crate::sys::map::Map::untouched(bytes).expect("mapped");
-        let mut dst = crate::sys::map::Map::untouched(bytes).expect("mapped");
-        crate::sys::map::Map::copy_memory(&mut dst, &map, bytes);
+        let map = crate::map::Map::untouched(bytes).expect("mapped");
+        let mut dst = crate::map::Map::untouched(bytes).expect("mapped");
+        crate::map::Map::copy_memory(&mut dst, &map, bytes);
     }
 
     #[test]
