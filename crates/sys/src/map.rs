@@ -23,6 +23,8 @@ const MADV_COLLAPSE: libc::c_int = 25;
 pub struct Map {
     base: *mut c_void,
     len: usize,
+    /// Another process may change the bytes, or make the file shorter.
+    is_file: bool,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread, and a `Map` is the only owner of its
@@ -32,8 +34,10 @@ unsafe impl Send for Map {}
 impl Map {
     /// `void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)`
     ///
-    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading; see
-    /// mmap(2).
+    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
     pub fn readable(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -45,6 +49,9 @@ impl Map {
 
     /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading and writing. The
     /// file must be open for both.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
     pub fn writable(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -64,17 +71,20 @@ impl Map {
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
         // SAFETY: without MAP_FIXED and with a null hint the kernel chooses unused addresses.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, prot, flags, fd, offset) }?;
-        Ok(Map { base, len })
+        Ok(Map { base, len, is_file: true })
     }
 
     /// `len` bytes of memory of which no page was accessed.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
     pub fn untouched(len: usize) -> rustix::io::Result<Map> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: as for a file: the kernel chooses unused addresses.
         let base = unsafe {
             rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE)
         }?;
-        Ok(Map { base, len })
+        Ok(Map { base, len, is_file: false })
     }
 
     /// Maps `len` bytes of memory, of which no page was accessed, from the boundary of a huge page, with the
@@ -162,6 +172,9 @@ impl Map {
     }
 
     /// Advises the kernel that the pages will be read in order (MADV_SEQUENTIAL).
+    ///
+    /// # Errors
+    /// Those of madvise(2).
     pub fn advise_sequential(&self) -> rustix::io::Result<()> {
         // SAFETY: the range is this mapping, and the advice changes only readahead.
         unsafe { rustix::mm::madvise(self.base, self.len, Advice::Sequential) }
@@ -169,8 +182,14 @@ impl Map {
 
     /// `ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset)`
     ///
-    /// Writes bytes `from..from + len` of the mapping to `dst`, at an offset or at its cursor. Pages that the file no longer has
-    /// give EFAULT and no signal, because the kernel reads them; see pwrite(2).
+    /// Writes bytes `from..from + len` of the mapping to `dst`, at an offset in bytes or at its cursor. Returns the
+    /// bytes written.
+    ///
+    /// # Errors
+    /// Those of pwrite(2). Pages that the file no longer has give EFAULT and no signal, because the kernel reads them.
+    ///
+    /// # Panics
+    /// If the range lies outside the mapping.
     pub fn write_to(
         &self,
         from: usize,
@@ -203,11 +222,14 @@ impl Map {
     }
 
     /// `memcpy` of `len` bytes between two mappings of plain memory.
+    ///
+    /// # Panics
+    /// If one is shorter, or maps a file.
     pub fn copy_memory(dst: &mut Map, src: &Map, len: usize) {
+        assert!(!dst.is_file && !src.is_file, "a file may shrink");
         let (to, from) = (dst.at(0, len), src.at(0, len));
         // SAFETY: both ranges lie in their mappings, which are distinct, and `dst` is borrowed
-        // exclusively. Only mappings made by `untouched` are passed here (by the memory floor), so
-        // no file can shrink.
+        // exclusively. No other process changes them.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), len) };
         std::hint::black_box(to);
     }

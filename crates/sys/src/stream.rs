@@ -48,12 +48,18 @@ pub enum End {
 
 impl Stream {
     /// `FILE *fdopen(int fd, const char *mode)` for a duplicate of `fd`, for reading.
+    ///
+    /// # Errors
+    /// Those of dup(2), fdopen(3) and setvbuf(3).
     pub fn reader(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"r", buffer)
     }
 
     /// `FILE *fdopen(int fd, const char *mode)` for a duplicate of `fd`, for writing. fdopen(3)
     /// does not truncate.
+    ///
+    /// # Errors
+    /// Those of dup(2), fdopen(3) and setvbuf(3).
     pub fn writer(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"w", buffer)
     }
@@ -102,8 +108,10 @@ impl Stream {
         self.transfer(taken, bytes.len())
     }
 
-    /// `int fflush(FILE *stream)`: writes the buffer out. After an error, EINTR included, the
-    /// buffer is empty: a second flush would succeed and write nothing.
+    /// `int fflush(FILE *stream)`: writes the buffer out.
+    ///
+    /// # Errors
+    /// Those of write(2). The buffer is empty then, also after EINTR: a second flush would succeed and write nothing.
     pub fn flush(&mut self) -> rustix::io::Result<()> {
         // SAFETY: the stream is open.
         let result = unsafe { libc::fflush(self.file.as_ptr()) };

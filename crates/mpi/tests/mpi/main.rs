@@ -19,6 +19,9 @@ fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
     command
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        // By default shared memory of killed ranks stays in /dev/shm. The second name is that of Open MPI 5.
+        .env("OMPI_MCA_btl_vader_backing_directory", std::env::temp_dir())
+        .env("OMPI_MCA_btl_sm_backing_directory", std::env::temp_dir())
         // Its default for small jobs gives each rank one processor.
         .args(["--oversubscribe", "--bind-to", "none"])
         .args(options)
