@@ -1,6 +1,6 @@
 //! close(2) with its error.
 
-use std::os::fd::{IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 
 use rustix::io;
 
@@ -17,4 +17,13 @@ pub fn close(fd: OwnedFd) -> io::Result<()> {
         Err(io::Errno::INTR) => Ok(()),
         result => result,
     }
+}
+
+/// Does for the file of `fd` what close(2) does, which stays open: the client of a network file system sends what is left
+/// in the page cache to its server.
+///
+/// # Errors
+/// Those of close(2), and of dup(2).
+pub fn flush_as_close(fd: impl AsFd) -> io::Result<()> {
+    close(io::fcntl_dupfd_cloexec(fd, 0)?)
 }

@@ -41,7 +41,7 @@ pub use buffer::{Buffer, PAGE_BYTES, Page};
 pub use cachestat::{Cachestat, cachestat};
 pub use chmod::chmod_path_fd;
 pub use clone_range::clone_range;
-pub use close::close;
+pub use close::{close, flush_as_close};
 pub use environment::set_variable;
 pub use fiemap::{Fiemap, fiemap};
 pub use fs_uuid::fs_uuid;

@@ -183,7 +183,8 @@ impl Certificate {
         let at_times = of(|truth| matches!(truth, Truth::SlowAtTimes { .. }));
         let effects: Vec<f64> = same.iter().filter_map(|cell| cell.smallest_effect).collect();
         let differs = |cell: &&Cell| matches!(cell.answer, Answer::Faster | Answer::Slower);
-        let measured = same.iter().copied().filter(|cell| cell.low.is_some());
+        let is_measured = |cell: &&Cell| cell.low.is_some();
+        let measured = same.iter().copied().filter(is_measured);
         let mut certificate = Certificate {
             schema: SCHEMA,
             passes: false,
@@ -191,10 +192,10 @@ impl Certificate {
             deltas: deltas(warm, cold),
             same_distance_p95: warm,
             same_distance_cold_p95: cold,
-            false_positives: Share::of(same.iter().copied(), differs),
+            false_positives: Share::of(measured.clone(), differs),
             same_held: Share::of(measured, |cell| cell.holds(1.0)),
             slower: [0.02, 0.05, 0.10].map(|by| Slower::of(&cells, by)).to_vec(),
-            mode_mistaken: Share::of(at_times.iter().copied(), differs),
+            mode_mistaken: Share::of(at_times.iter().copied().filter(is_measured), differs),
             mode_seen: Share::of(at_times.iter().copied(), |cell| cell.mode_seen == Some(true)),
             control_found: Share::of(of(|truth| *truth == Truth::Control), |cell| {
                 cell.answer == Answer::Slower

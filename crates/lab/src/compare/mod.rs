@@ -239,7 +239,7 @@ mod tests {
         let definition = Definition::parse(text, "x").expect("right");
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut samples = Vec::new();
-        for session in 1..=20 {
+        for session in 1..=40 {
             for (variant, times) in definition.parts[0].variants.iter().zip(times) {
                 for round in 1..=3 {
                     let waited = if rng.u8(..5) == 0 { 4_000_000 } else { 0 };

@@ -5,6 +5,7 @@
 //! tries itself on the source, since overlayfs answers cachestat with zeros and tmpfs cannot drop a
 //! page.
 
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::Advice;
@@ -75,10 +76,12 @@ impl Prover {
         let fd = source.open_file(part.file)?;
         let reading = Error::path("cannot read", source.path_of(part.file));
         let mut drops_by = DropsBy::PosixFadvise;
-        drop_pages(fd.as_fd(), drops_by);
+        // What is beyond the first bytes stays as it was written.
+        let tried = NonZeroU64::new(part.bytes);
+        drop_pages(fd.as_fd(), drops_by, tried);
         let mut after_drop = resident_bytes(fd.as_fd(), part.bytes);
         if wanted == State::Cold && after_drop.is_ok_and(|bytes| bytes > 0) {
-            drop_pages(fd.as_fd(), DropsBy::DropCaches);
+            drop_pages(fd.as_fd(), DropsBy::DropCaches, tried);
             after_drop = resident_bytes(fd.as_fd(), part.bytes);
             if after_drop == Ok(0) {
                 drops_by = DropsBy::DropCaches;
@@ -182,14 +185,14 @@ impl Prover {
     fn cool(&self, source: &Source, load: &Load) -> Result<(), Error> {
         for part in &load.parts {
             let fd = source.open_file(part.file)?;
-            drop_pages(fd.as_fd(), self.drops_by);
+            drop_pages(fd.as_fd(), self.drops_by, None);
             // Pages that the last run has just used may be held for a moment longer.
             for _ in 0..5 {
                 if !self.counts_pages || resident_bytes(fd.as_fd(), part.bytes) == Ok(0) {
                     break;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(2));
-                drop_pages(fd.as_fd(), self.drops_by);
+                drop_pages(fd.as_fd(), self.drops_by, None);
             }
         }
         Ok(())
@@ -267,12 +270,12 @@ pub(crate) fn resident_bytes(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result
     Ok((counted.cached_pages * rustix::param::page_size() as u64).min(len))
 }
 
-/// Where a call fails, the count that follows shows it.
-fn drop_pages(fd: BorrowedFd<'_>, by: DropsBy) {
+/// Drops the first `len` bytes, or all. Where a call fails, the count that follows shows it.
+fn drop_pages(fd: BorrowedFd<'_>, by: DropsBy, len: Option<NonZeroU64>) {
     // Dirty pages cannot be dropped.
     let _ = rustix::fs::fdatasync(fd);
     let _ = match by {
-        DropsBy::PosixFadvise => rustix::fs::fadvise(fd, 0, None, Advice::DontNeed).is_ok(),
+        DropsBy::PosixFadvise => rustix::fs::fadvise(fd, 0, len, Advice::DontNeed).is_ok(),
         DropsBy::DropCaches => std::fs::write("/proc/sys/vm/drop_caches", "1").is_ok(),
     };
 }
@@ -283,7 +286,7 @@ fn drop_pages(fd: BorrowedFd<'_>, by: DropsBy) {
 /// # Errors
 /// When they cannot be read.
 pub(crate) fn read_anew(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
-    let _ = rustix::fs::fadvise(fd, 0, std::num::NonZeroU64::new(len), Advice::DontNeed);
+    let _ = rustix::fs::fadvise(fd, 0, NonZeroU64::new(len), Advice::DontNeed);
     read_through(fd, len)
 }
 

@@ -255,17 +255,14 @@ fn too_close(best: &CandidateTimes, close: &[(&CandidateTimes, Option<Ratio>)]) 
     let apart = apart.fold(1.0, f64::max);
     let sentence = if equal {
         format!("{named} are as fast as each other: within {} %", DELTA * 100.0)
-    } else if apart < 1.2 {
-        let percent = ((apart - 1.0) * 100.0).ceil().max(1.0);
-        format!(
-            "too close to call between {named}: within {percent} %, and their runs vary too much \
-             to say more"
-        )
     } else {
+        let apart = match apart {
+            few if few < 1.2 => format!("{} %", ((few - 1.0) * 100.0).ceil().max(1.0)),
+            apart => format!("{} x", words::three_digits(apart)),
+        };
         format!(
-            "too close to call between {named}: their times are up to {} x apart, but the runs \
-             vary too much to be sure of it",
-            words::three_digits(apart)
+            "too close to call between {named}: their estimates are up to {apart} apart, but the runs \
+             vary too much to be sure of it"
         )
     };
     Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }

@@ -39,10 +39,13 @@ const ALIKE_P_OF_RUNS: f64 = 15.0;
 /// And slow runs of about the same cost: within this factor.
 const ALIKE_FACTOR: f64 = 2.0;
 
-/// A mode is reported if both sides have at least this many runs: one slow run is no mode.
+/// A mode has slow runs in at least this many sessions: one slow run is no mode. A round of a race is a session.
+const MODE_SESSIONS_MIN: u64 = 2;
+
+/// And at least this many fast runs.
 const MODE_RUNS_MIN: usize = 2;
 
-/// And if chance explains the difference to the others at most this often.
+/// A mode is reported if chance explains at most this often that the others have slow runs in fewer sessions.
 const MODE_P_MAX: f64 = 0.05;
 
 /// A comparison counts the slow runs of one side if chance explains at most this often that it has
@@ -93,22 +96,24 @@ pub(super) struct SlowRuns {
     /// The rounds in which it was slow.
     pub(super) rounds: BTreeSet<(u32, u32)>,
     runs: usize,
+    /// The sessions with a slow run, and all. What is constant within a session may make all of its runs slow.
+    sessions: (u64, usize),
     /// What the slow runs add to the mean, as a share of a fast time.
     added_mean: f64,
-    /// The standard error of that.
+    /// The standard error of that, from the differences between sessions.
     added_error: f64,
 }
 
 /// The slow modes, one entry a variant: `None` for a variant that has none.
 ///
-/// A mode has two slow runs and two fast ones or more. Of the variants with the largest shares of
-/// slow runs as many have a mode as differ most clearly from the rest: variants of one engine may
-/// share one. Chance alone reports a mode in one comparison of twenty at most; p values count that the
-/// group was picked among all of its size (Bonferroni).
+/// A mode has slow runs in two sessions or more, and two fast ones. Of the variants with the largest shares of
+/// slow runs as many have a mode as differ most clearly from the rest in the number of sessions with slow runs:
+/// variants of one engine may share one. Chance alone reports a mode in one comparison of twenty at most; p values
+/// count that the group was picked among all of its size (Bonferroni).
 pub fn slow_modes(variants: &[&Runs]) -> Vec<Option<SlowMode>> {
     let variants = slow_runs(variants, &levels(variants));
     let in_all = |indices: &[usize]| {
-        let counts = indices.iter().map(|&index| variants[index].counts());
+        let counts = indices.iter().map(|&index| variants[index].sessions);
         counts.fold((0, 0), |(slow, all), (own, runs)| (slow + own, all + runs))
     };
     let mut order: Vec<usize> = (0..variants.len()).filter(|&it| variants[it].runs > 0).collect();
@@ -129,9 +134,7 @@ pub fn slow_modes(variants: &[&Runs]) -> Vec<Option<SlowMode>> {
     for &index in group {
         let own = &variants[index];
         let (runs, slow_runs) = (own.runs, own.rounds.len());
-        let is_mode = slow_runs >= MODE_RUNS_MIN
-            && runs - slow_runs >= MODE_RUNS_MIN
-            && chance_of_as_many(own.counts(), rest) <= MODE_P_MAX;
+        let is_mode = own.may_have_mode() && chance_of_as_many(own.sessions, rest) <= MODE_P_MAX;
         let mode = SlowMode { runs, slow_runs, times_slower: 1.0 + own.cost() };
         modes[index] = is_mode.then_some(mode);
     }
@@ -166,22 +169,35 @@ impl SlowRuns {
         let limit = quiet.map_or(f64::INFINITY, |quiet| quiet * factor);
         let fast: Vec<f64> = own.values().copied().filter(|&time| time <= limit).collect();
         let fast_mean = fast.iter().sum::<f64>() / fast.len().max(1) as f64;
-        let slow = || own.iter().filter(|(_, time)| **time > limit);
-        let count = own.len().max(1) as f64;
-        let added_mean = slow().map(|(_, time)| time / fast_mean - 1.0).sum::<f64>() / count;
-        let squares = slow().map(|(_, time)| (time / fast_mean - 1.0).powi(2)).sum::<f64>();
-        let squares = squares - count * added_mean.powi(2);
+        // For each session its runs, and what slow ones add.
+        let mut sessions: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for (&(session, _), time) in &own {
+            let (runs, added) = sessions.entry(session).or_default();
+            *runs += 1.0;
+            *added += if *time > limit { time / fast_mean - 1.0 } else { 0.0 };
+        }
+        let (runs, count) = (own.len().max(1) as f64, sessions.len() as f64);
+        let added_mean = sessions.values().map(|(_, added)| added).sum::<f64>() / runs;
+        let squares = sessions.values().map(|(runs, added)| (added - runs * added_mean).powi(2));
+        let spread = squares.sum::<f64>() * count / (count - 1.0).max(1.0);
+        let slow_sessions = sessions.values().filter(|(_, added)| *added > 0.0).count() as u64;
         SlowRuns {
-            rounds: slow().map(|(&round, _)| round).collect(),
             runs: own.len(),
+            sessions: (slow_sessions, sessions.len()),
             added_mean,
-            added_error: (squares.max(0.0) / (count * (count - 1.0).max(1.0))).sqrt(),
+            added_error: spread.sqrt() / runs,
+            rounds: own.into_iter().filter(|(_, time)| *time > limit).map(|it| it.0).collect(),
         }
     }
 
     /// The slow runs and all.
     fn counts(&self) -> (u64, usize) {
         (self.rounds.len() as u64, self.runs)
+    }
+
+    /// Whether the slow runs are a mode: not those of one session, nor all but a few.
+    fn may_have_mode(&self) -> bool {
+        self.sessions.0 >= MODE_SESSIONS_MIN && self.runs - self.rounds.len() >= MODE_RUNS_MIN
     }
 
     /// The share of slow runs.
@@ -208,7 +224,7 @@ impl SlowRuns {
         Estimate {
             log: raised.ln(),
             standard_error: self.added_error / raised,
-            freedom: (self.runs as f64 - 1.0).max(1.0),
+            freedom: (self.sessions.1 as f64 - 1.0).max(1.0),
         }
     }
 
@@ -224,10 +240,7 @@ impl SlowRuns {
 
     /// Whether this has a slow mode that the other has not.
     fn is_shown_beside(&self, other: &SlowRuns) -> bool {
-        let (slow, runs) = (self.rounds.len(), self.runs);
-        slow >= MODE_RUNS_MIN
-            && runs - slow >= MODE_RUNS_MIN
-            && chance_of_as_many(self.counts(), other.counts()) <= SHOWN_P_MAX
+        self.may_have_mode() && chance_of_as_many(self.counts(), other.counts()) <= SHOWN_P_MAX
     }
 }
 
@@ -430,6 +443,30 @@ mod tests {
                 assert!(found <= allowed, "{name}, {count} rounds: {found}");
             }
         }
+    }
+
+    /// What makes all runs of a session slow is one event, however many runs it hits.
+    #[test]
+    fn slow_sessions_of_equal_variants_make_no_difference() {
+        let mut rng = fastrand::Rng::with_seed(6);
+        let mut runs = || {
+            let mut runs = Runs::new();
+            for session in 1..=10 {
+                let slow = if rng.u8(..10) == 0 { 2.5 } else { 1.0 };
+                for round in 1..=8 {
+                    runs.insert((session, round), slow * (0.03 * normal(&mut rng)).exp());
+                }
+            }
+            runs
+        };
+        let (mut differ, mut named) = (0, 0);
+        for _ in 0..300 {
+            let times = [runs(), runs()];
+            let interval = ratio(&times).interval;
+            differ += u32::from(!(interval.low..=interval.high).contains(&1.0));
+            named += u32::from(modes(&times).iter().any(Option::is_some));
+        }
+        assert!(differ <= 24 && named <= 15, "of 300 {differ} differ, {named} are named");
     }
 
     /// Slow runs that both have alike cancel: a difference of 5 % is told as well as by the ratio

@@ -155,7 +155,7 @@ impl Runner {
     ) -> Result<Attribution, Error> {
         let RunnerKind::Copier(copier) = &mut self.kind else { panic!("a floor has no ends") };
         let mut share = Attribution::default();
-        let moved = copier.copy(pair, span, first, &clock, (measured, &mut share))?;
+        let moved = copier.copy(pair, span, (first, || Ok(())), &clock, (measured, &mut share))?;
         check_stop(&self.variant, moved, || {
             let how = format!("it found an end after {} of {} bytes", moved.bytes, span.len);
             Error::Wrong { variant: self.variant.to_string(), how }
@@ -165,12 +165,12 @@ impl Runner {
 }
 
 impl Copier {
-    /// Moves `span` under the clock, after `first`, and adds to the share what the variant did.
+    /// Moves `span` under the clock, between `first` and `last`, and adds to the share what the variant did.
     fn copy(
         &mut self,
         pair: Pair<'_>,
         span: Span,
-        first: impl FnOnce() -> Result<(), Error>,
+        (first, last): (impl FnOnce() -> Result<(), Error>, impl FnOnce() -> Result<(), Error>),
         clock: &Clock<'_>,
         (measured, share): (&mut Measurement, &mut Attribution),
     ) -> Result<Moved, Error> {
@@ -178,7 +178,8 @@ impl Copier {
         let mut attempts = Attempts::of(&self.tried);
         let moved = clock.time(measured, || {
             first()?;
-            Ok(file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved)))
+            let moved = file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved));
+            last().map(|()| moved)
         })?;
         share.add(&attempts);
         Ok(moved)
@@ -303,11 +304,10 @@ impl Bench<'_> {
         measured.dst_resident_bytes_after = dst_after;
         measured.verified = true;
         share.fill(&mut measured);
-        let storage = fs_type_of(self.dst.dir().as_fd()).and_then(storage_of);
         measured.shares_extents = match dst_after {
             // Bytes that were written are dirty in the page cache, or were sent to the device. But
             // a server that copies by itself leaves no trace here.
-            Some(resident) if storage != Some(Storage::Served) => {
+            Some(resident) if !self.is_served() => {
                 let written = measured.device_written_bytes;
                 resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)
             }
@@ -348,7 +348,9 @@ impl Bench<'_> {
             copier.chain.forget_refusals();
         }
         let (pair, span) = (Pair::new(src.as_fd(), dst.as_fd()), Span::whole(part.bytes));
-        let moved = copier.copy(pair, span, || Ok(()), &self.clock, (&mut *measured, share))?;
+        let last = || if self.is_served() { self.flush(dst) } else { Ok(()) };
+        let moved =
+            copier.copy(pair, span, (|| Ok(()), last), &self.clock, (&mut *measured, share))?;
         if self.durable {
             // The clock continues.
             rustix::fs::fsync(dst)
@@ -356,6 +358,16 @@ impl Bench<'_> {
             note_durable(measured);
         }
         check_stop(variant, moved, || Error::SourceChanged(self.source.path_of(part.file)))
+    }
+
+    /// Whether a server or another process keeps the copies.
+    fn is_served(&self) -> bool {
+        fs_type_of(self.dst.dir().as_fd()).and_then(storage_of) == Some(Storage::Served)
+    }
+
+    /// Does what close(2) does, for which `cp` waits.
+    fn flush(&self, dst: &OwnedFd) -> Result<(), Error> {
+        sys::flush_as_close(dst).map_err(Error::path("cannot close a copy in", self.dst.path()))
     }
 
     fn dst_resident_bytes(&self, load: &Load, copies: &[OwnedFd]) -> Result<Option<u64>, Error> {

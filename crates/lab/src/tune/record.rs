@@ -9,7 +9,7 @@ use super::candidates;
 use super::search::Search;
 use crate::search::candidate::{Candidate, Role, Status};
 use crate::search::winner::{self, CandidateTimes};
-use crate::stats::{SlowMode, median, slow_modes};
+use crate::stats::{Interval, Ratio, SlowMode, median, slow_modes};
 
 /// The number of this form. It changes when a field changes its meaning or goes. 3: ratios are of
 /// typical times until a slow mode is shown, as in `bench`; in 2 they were of expected times, in 1 of
@@ -297,7 +297,10 @@ impl Finding {
     /// The finding's line of a profile.
     fn line(&self, date: &str) -> Option<Line> {
         let chosen = self.chosen()?;
-        let own = chosen.ratio_to_best.unwrap_or(1.0);
+        let times = |result: &VariantResult| {
+            CandidateTimes::new(result.name.clone(), result.rounds_ns.iter().copied())
+        };
+        let own = times(chosen);
         let compared = |result: &&VariantResult| {
             result.name != chosen.name
                 && !result.shares_extents
@@ -305,10 +308,8 @@ impl Finding {
         };
         let raced = self.variants.iter().filter(compared);
         let others = raced.filter_map(|result| {
-            // Against the choice; the interval is that against the best, which it is as good as.
-            let ratio = |ratio: Option<f64>| Some(ratio? / own);
-            let (ratio, low, high) =
-                (ratio(result.ratio_to_best)?, ratio(result.ratio_low)?, ratio(result.ratio_high)?);
+            let Ratio { estimate: ratio, interval } = times(result).ratio(&own)?;
+            let Interval { low, high } = interval;
             Some(Other { variant: result.name.clone(), ratio, low, high })
         });
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A time, positive.
