@@ -46,6 +46,7 @@ pub fn copy_file_with(
 ) -> Result<Copied, Error> {
     let destination = Destination::Exact(dst.as_ref().into());
     let request = Request { sources: vec![src.as_ref().into()], destination };
+    let options = &Options { recursive: false, ..options.clone() };
     observed(options, cancel, |watcher| tree::copy(&request, options, watcher))
 }
 

@@ -398,3 +398,34 @@ fn the_example_of_the_readme_is_run() {
     let commented: String = block.lines().map(|line| format!("//! {line}\n")).collect();
     assert!(crate_text.contains(&commented), "not in src/lib.rs:\n{commented}");
 }
+
+/// A large file that another worker copies is asked about once, too.
+#[test]
+fn each_entry_is_selected_once() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    for number in 0..4 {
+        File::create(src.join(format!("large{number}")))
+            .and_then(|file| file.set_len(9 << 20))
+            .expect("created");
+    }
+    let seen = Mutex::new(std::collections::HashSet::new());
+    let copy = Copy::new(&src, &dst).archive().select(|path, _| {
+        let is_new = seen.lock().expect("no panic").insert(path.to_owned());
+        assert!(is_new, "{} again", path.display());
+        true
+    });
+    copy.run().expect("copied");
+    assert_same_trees(&src, &dst);
+}
+
+#[test]
+fn a_directory_is_no_file() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    let error = copy_file_with(&src, &dst, &Options::archive(), None).expect_err("a directory");
+    assert!(error.to_string().contains("src"), "{error}");
+    assert!(!dst.exists());
+}
