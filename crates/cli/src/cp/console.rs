@@ -2,7 +2,7 @@
 //! questions to standard error, answers come from standard input. With `--progress` a few lines are
 //! redrawn below everything else on standard error.
 
-use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
@@ -12,6 +12,7 @@ use haulage::events::{
     Announcement, CurrentFile, Diagnostic, Errno, Observer, PreScan, Progress, ProgressTracker,
     Question, Receipt, Severity, words_of_error,
 };
+use rustix::io::retry_on_intr;
 
 use crate::cp::interrupt::{Interrupts, SignalActions};
 use crate::cp::job::{Collector, Job, OtherRanks};
@@ -212,7 +213,7 @@ impl Console {
         let is_complete = self.close_recorder(failures, true, |text| self.report(text));
         self.report_unwritten();
         let mut out = self.lock();
-        out.flush();
+        out.close();
         out.error.map_or(if is_complete { Ok(()) } else { Err(OutputError::Reported) }, Err)
     }
 
@@ -325,7 +326,11 @@ impl SignalActions for Console {
         }
     }
 
-    fn report_incomplete(&self) {
+    fn report_incomplete(&self, is_prompting: bool) {
+        if is_prompting {
+            self.close_recorder(self.failures.load(Ordering::Relaxed), false, sink::put);
+            return;
+        }
         let files = self.tracker.current_files();
         let mut lines: Vec<u8> = files
             .into_iter()
@@ -368,9 +373,15 @@ impl Observer for Console {
         self.report(&wording::of_question(&question));
         self.lock().paused = true;
         let mut answer = Vec::new();
-        // An answer that cannot be read counts as no.
-        let read = || std::io::stdin().lock().read_until(b'\n', &mut answer);
-        let _ = self.interrupts.while_prompting(read);
+        // An answer that cannot be read counts as no. What comes after it is for the next program.
+        let mut byte = [0];
+        self.interrupts.while_prompting(|| {
+            while retry_on_intr(|| rustix::io::read(std::io::stdin(), &mut byte)) == Ok(1)
+                && byte[0] != b'\n'
+            {
+                answer.push(byte[0]);
+            }
+        });
         self.lock().paused = false;
         matches!(answer.first(), Some(b'y' | b'Y'))
     }
@@ -439,7 +450,7 @@ pub(super) fn print(text: &str) -> Result<(), OutputError> {
     let mut out = Out::new(std::io::stdout());
     let written = out.writer.write_all(text.as_bytes());
     out.check(written);
-    out.flush();
+    out.close();
     out.error.map_or(Ok(()), Err)
 }
 
@@ -481,6 +492,12 @@ impl Out {
         let is_closed = sys::stdout_was_closed() && !self.writer.buffer().is_empty();
         let result = if is_closed { Err(Errno::BADF.into()) } else { self.writer.flush() };
         self.check(result);
+    }
+
+    /// Reports what close(2) would: a network file system or a quota may refuse then what was written.
+    fn close(&mut self) {
+        self.flush();
+        self.check(sys::flush_as_close(std::io::stdout()).map_err(Into::into));
     }
 
     /// Reports and keeps the first error.

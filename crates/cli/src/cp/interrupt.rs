@@ -27,8 +27,9 @@ pub(super) trait SignalActions: Send + Sync {
     fn print_status(&self);
     /// SIGCONT: the process may have been stopped, and the terminal used by another process.
     fn resumed(&self);
-    /// The copy did not stop within [`GRACE`]: report the files that are incomplete.
-    fn report_incomplete(&self);
+    /// The copy did not stop within [`GRACE`]: report the files that are incomplete. While the user is asked a question,
+    /// none is.
+    fn report_incomplete(&self, is_prompting: bool);
 }
 
 /// The signal that arrived, if one did.
@@ -120,10 +121,8 @@ impl Interrupts {
             }
         };
         self.caught.store(signal, Ordering::SeqCst);
-        if self.prompting.load(Ordering::SeqCst) {
-            die_of(signal);
-        }
-        let deadline = Instant::now() + GRACE;
+        let is_prompting = self.prompting.load(Ordering::SeqCst);
+        let deadline = Instant::now() + if is_prompting { Duration::ZERO } else { GRACE };
         while Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
             // A second signal means that the user does not want to wait.
@@ -134,7 +133,7 @@ impl Interrupts {
         let (reported, all_reported) = mpsc::channel();
         let actions = actions.clone();
         let report = std::thread::Builder::new().spawn(move || {
-            actions.report_incomplete();
+            actions.report_incomplete(is_prompting);
             let _ = reported.send(());
         });
         if report.is_ok() {

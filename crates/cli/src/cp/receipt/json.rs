@@ -56,7 +56,9 @@ impl Receipts {
     /// The error line.
     pub(crate) fn open(name: &Path, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
         let cannot = |error: &std::io::Error| cannot_open(name, error);
-        let file = if name.as_os_str() == "-" {
+        let file = if name.as_os_str() == "-" && sys::stdout_was_closed() {
+            Err(Errno::BADF.into())
+        } else if name.as_os_str() == "-" {
             std::io::stdout().as_fd().try_clone_to_owned().map(File::from)
         } else {
             File::options().write(true).create(true).truncate(false).open(name)
@@ -157,7 +159,7 @@ impl Receipts {
     ) -> Result<(), Vec<u8>> {
         let line = line(&summary(run, self.began, unwritten_bytes));
         let mut out = self.lock();
-        let result = out.write(&line).and_then(|()| out.flush());
+        let result = out.write(&line).and_then(|()| out.flush()).and_then(|()| out.close());
         self.error_line(result)?;
         let (Some(part), Some(Writer::File(file))) = (&self.part, &out.writer) else {
             return Ok(());
@@ -208,6 +210,14 @@ impl Out {
         self.attempt(|writer| match writer {
             Writer::File(writer) => writer.flush(),
             // What is under way arrives before the rank ends.
+            Writer::Rank0(_) => Ok(()),
+        })
+    }
+
+    /// Has the file report what close(2) would; it stays open.
+    fn close(&mut self) -> std::io::Result<()> {
+        self.attempt(|writer| match writer {
+            Writer::File(writer) => Ok(sys::flush_as_close(writer.get_ref())?),
             Writer::Rank0(_) => Ok(()),
         })
     }
