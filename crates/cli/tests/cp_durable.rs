@@ -170,6 +170,35 @@ fn what_is_linked_or_backed_up_is_there_after_a_loss_of_power() {
 }
 
 /// Else the tests above would prove nothing.
+/// Without a journal the name of a symbolic link reaches the medium by a sync of the file system alone.
+#[test]
+fn links_are_there_after_a_loss_of_power_of_a_file_system_without_a_journal() {
+    let Some(images) = fs(FsKind::Xfs) else { return };
+    if !is_root() {
+        return skip(&test_name(), "to mount an image needs root");
+    }
+    for options in ["-r", "-a"] {
+        let dir = images.join(options);
+        create_dir(&dir).expect("created");
+        let mkfs = &["-O", "^has_journal"];
+        let disk = match Crashable::made_with(FsKind::Ext4, 100 << 20, mkfs, &dir) {
+            Ok(disk) => disk,
+            Err(why) => return skip(&test_name(), &why),
+        };
+        let src = dir.join("src");
+        create_dir(&src).expect("created");
+        for number in 0..40 {
+            symlink("target", src.join(number.to_string())).expect("linked");
+        }
+        let mut command = testfs::command(HAULAGE);
+        command.args(["cp", "--durable", options]).arg(&src).arg(disk.join("dst"));
+        done(&mut command).expect("copied");
+        disk.lose_power();
+        let found = disk.join("dst").read_dir().expect("listed").count();
+        assert_eq!(found, 40, "{options}");
+    }
+}
+
 #[test]
 fn without_the_option_a_loss_of_power_shows() {
     for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {

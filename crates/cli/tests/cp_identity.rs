@@ -353,12 +353,15 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
                     // All that cp does not name is there.
                     let said = stderr(&output);
                     assert_eq!(output.status.code(), Some(1), "{what}: {said}");
-                    assert_eq!(said.lines().count(), lost, "{what}: {said}");
-                    let is_said = |line: &str| {
+                    let is_said = |line: &&str| {
                         line.contains("will not overwrite just-created")
                             || line.contains("File exists")
                     };
-                    assert!(said.lines().all(is_said), "{what}: {said}");
+                    let (refused, others): (Vec<_>, Vec<_>) = said.lines().partition(is_said);
+                    assert_eq!(refused.len(), lost, "{what}: {said}");
+                    // The dot at the end of the first.
+                    let is_of_name = |line: &&str| line.contains("cannot keep the name");
+                    assert!(others.iter().all(is_of_name), "{what}: {said}");
                     let is_backup = |path: &Path| path.display().to_string().ends_with('~');
                     let contents = served.contents();
                     let kept = contents.iter().filter(|(path, content)| {
@@ -416,6 +419,52 @@ fn a_hard_link_of_the_source_with_another_number_is_not_written_to() {
         for option in ["-p", "-f"] {
             let output = cp(&[option], &[&at("a"), &at("copy")]);
             assert!(output.status.success(), "{program} {option}: {}", stderr(&output));
+        }
+    }
+}
+
+/// While one worker copies a large file, another finds it by another spelling of its name.
+#[test]
+fn workers_do_not_write_to_one_file_by_two_spellings() {
+    let home = tempfile::tempdir().expect("created");
+    for (name, byte) in [("File", 1), ("file", 2)] {
+        std::fs::write(home.path().join(name), vec![byte; 12 << 20]).expect("written");
+    }
+    for spelled in [false, true] {
+        for args in [&["-rT"][..], &["-aT"], &["-rT", "--atomic"]] {
+            let Some(served) = ignoring_case(spelled) else { return };
+            let output = cp(args, &[home.path(), served.path()]);
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+            assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+            let contents = std::fs::read(served.path().join("File")).expect("read");
+            let first = contents[0];
+            assert!(contents.len() == 12 << 20, "{args:?}: {}", contents.len());
+            assert!(contents.iter().all(|&byte| byte == first), "{args:?}: two contents");
+        }
+    }
+}
+
+/// What has the name of a hard link is another file whose name is the same there.
+#[test]
+fn a_hard_link_replaces_no_file_of_another_spelling() {
+    let home = tempfile::tempdir().expect("created");
+    let at = |name: &str| home.path().join(name);
+    std::fs::write(at("linked"), "linked").expect("written");
+    std::fs::hard_link(at("linked"), at("FILE")).expect("linked");
+    std::fs::write(at("file"), "content").expect("written");
+    for args in [&["-aT"][..], &["-aT", "--atomic"], &["-aT", "--jobs=1"], &["-afT"]] {
+        for exists in [false, true] {
+            let Some(served) = ignoring_case(false) else { return };
+            let dst = served.path().join("dst");
+            if exists {
+                std::fs::create_dir(&dst).expect("created");
+            }
+            let output = cp(args, &[home.path(), &dst]);
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{args:?} {exists}: {said}");
+            assert_eq!(said.lines().count(), 1, "{args:?} {exists}: {said}");
+            assert_eq!(names_in(&dst).len(), 2, "{args:?} {exists}: {said}");
         }
     }
 }

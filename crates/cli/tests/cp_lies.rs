@@ -154,3 +154,37 @@ fn unsupported_attributes_are_reported_once() {
         assert_eq!(std::fs::read(&dst).expect("read"), b"text", "{args:?}");
     }
 }
+
+/// Where a length may be wrong, the source is read to its end, also for a pipe.
+#[test]
+fn a_copy_to_a_pipe_is_no_shorter_than_one_to_a_file() {
+    let Some(faulty) = FuseFs::mount(testfs::Costs { direct_io: true, ..Default::default() })
+    else {
+        return;
+    };
+    let content = random_bytes(LEN, 3);
+    std::fs::write(faulty.path().join("f"), &content).expect("written");
+    faulty.lie(Lies { size: Some(WrongSize::Is(10)), ..Lies::default() });
+    let output = cp(&[], &faulty.path().join("f"), Path::new("/dev/stdout"));
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(output.stdout == content, "{} bytes", output.stdout.len());
+}
+
+/// A length that becomes right while the file is read is not one that has grown.
+#[test]
+fn a_length_that_is_learned_late_loses_no_bytes() {
+    let home = tempfile::tempdir().expect("created");
+    let Some(faulty) = FuseFs::mount(testfs::Costs { direct_io: true, ..Default::default() })
+    else {
+        return;
+    };
+    let content = random_bytes(3_000_000, 4);
+    std::fs::write(faulty.path().join("f"), &content).expect("written");
+    for bytes in [0, 10] {
+        faulty.lie(Lies { size_until_read: Some(bytes), ..Lies::default() });
+        let copy = home.path().join("copy");
+        let output = cp(&[], &faulty.path().join("f"), &copy);
+        assert!(output.status.success(), "{}", testfs::stderr(&output));
+        assert!(std::fs::read(&copy).expect("read") == content, "{bytes}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Many operands are shared among workers, and it is as if they were copied one after another.
 
 use std::fs::{create_dir, hard_link, write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -110,4 +110,30 @@ fn deduplicated(numbers: &[usize]) -> Vec<usize> {
     let mut numbers = numbers.to_vec();
     numbers.dedup();
     numbers
+}
+
+/// The list of a file that its owner may not write takes the right to set what comes after it.
+#[test]
+fn an_ordinary_user_keeps_attributes_beside_an_access_control_list() {
+    testfs::each_fs(|kind, dir| {
+        std::fs::set_permissions(dir, PermissionsExt::from_mode(0o777)).expect("mode set");
+        let src = dir.join("src");
+        std::fs::write(&src, "content").expect("written");
+        let none = rustix::fs::XattrFlags::empty();
+        let entries = [(1_u16, u32::MAX), (2, 1001), (4, u32::MAX), (16, u32::MAX), (32, u32::MAX)];
+        let entry = |(tag, id): (u16, u32)| {
+            [&tag.to_le_bytes()[..], &4_u16.to_le_bytes(), &id.to_le_bytes()].concat()
+        };
+        let list = [2_u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat();
+        rustix::fs::setxattr(&src, "user.a", b"value", none).expect("set");
+        rustix::fs::setxattr(&src, "system.posix_acl_access", &list, none).expect("set");
+        if testfs::is_root() {
+            std::os::unix::fs::chown(&src, Some(65534), Some(65534)).expect("given");
+        }
+        let Some(output) = crate::as_nobody(dir, &["-a", "src", "dst"]) else { return };
+        assert!(output.status.success(), "{kind}: {}", testfs::stderr(&output));
+        let mut value = [0; 9];
+        let len = rustix::fs::getxattr(dir.join("dst"), "user.a", &mut value).expect("kept");
+        assert_eq!(&value[..len], b"value", "{kind}");
+    });
 }

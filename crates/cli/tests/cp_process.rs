@@ -216,3 +216,35 @@ fn the_locale_that_is_there_decides_about_quotation_marks() {
         }
     }
 }
+
+/// The answers that a question did not need are those of the next program.
+#[test]
+fn a_question_reads_one_line() {
+    let dir = directory();
+    for (name, content) in [("new", "new"), ("b", "old"), ("d", "old"), ("answers", "yes\ny\n")] {
+        std::fs::write(dir.path().join(name), content).expect("written");
+    }
+    let script = "{ \"$0\" cp -i new b && \"$0\" cp -i new d; } <answers";
+    let mut command = Command::new("/bin/sh");
+    let output = run(command.args(["-c", script, env!("CARGO_BIN_EXE_haulage")]), dir.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for name in ["b", "d"] {
+        assert_eq!(std::fs::read(dir.path().join(name)).expect("read"), b"new", "{name}");
+    }
+}
+
+#[test]
+fn zeros_from_a_pipe_become_holes() {
+    let dir = directory();
+    let script =
+        "{ head -c 4194304 /dev/zero; echo end; } | \"$0\" cp --sparse=always /dev/stdin b";
+    let mut command = Command::new("/bin/sh");
+    let output = run(command.args(["-c", script, env!("CARGO_BIN_EXE_haulage")]), dir.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let copied = std::fs::read(dir.path().join("b")).expect("read");
+    assert!(copied.len() == (4 << 20) + 4 && copied.ends_with(b"\0end\n"));
+    let blocks = std::os::unix::fs::MetadataExt::blocks(
+        &dir.path().join("b").metadata().expect("looked at"),
+    );
+    assert!(blocks < 1000, "{blocks}");
+}

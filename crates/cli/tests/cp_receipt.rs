@@ -340,3 +340,52 @@ fn a_receipt_among_the_sources_is_not_copied() {
     let output = cp_words(dir.path(), "-r --receipt=s/receipt --exclude=/receipt s u");
     assert!(output.status.success(), "{}", stderr(&output));
 }
+
+#[test]
+fn receipts_that_cannot_be_written_are_an_error() {
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "text").expect("written");
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-c", "\"$0\" cp --receipt=- a b >&-", crate::HAULAGE])
+        .current_dir(dir.path())
+        .output()
+        .expect("sh runs");
+    let due = "cp: cannot open '-' for writing: Bad file descriptor\n";
+    assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)));
+    // A server may refuse at the end what it took before.
+    for (file, args) in [("out", "--receipt=- a b"), ("r", "--receipt=r a b"), ("out", "-v a b")] {
+        let script = format!(
+            "strace -f -o trace -e trace=close -e inject=close:error=EDQUOT -P $PWD/{file} \"$0\" cp {args} >out"
+        );
+        write(dir.path().join(file), "").expect("written");
+        let output = std::process::Command::new("/bin/sh")
+            .args(["-c", &script, crate::HAULAGE])
+            .current_dir(dir.path())
+            .output()
+            .expect("sh runs");
+        if !dir.path().join("trace").exists() {
+            return skip(&test_name(), "strace cannot be run here");
+        }
+        let said = stderr(&output);
+        assert!(said.contains("Disk quota exceeded"), "{args}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{args}: {said}");
+    }
+}
+
+/// Two sources may have one destination, and each has a line.
+#[test]
+fn a_file_that_waits_for_its_sync_keeps_its_line() {
+    let dir = tempfile::tempdir().expect("created");
+    for name in ["one", "two", "dst"] {
+        create_dir_all(dir.path().join(name)).expect("directories");
+    }
+    write(dir.path().join("one/x"), "text").expect("written");
+    symlink("nowhere", dir.path().join("two/x")).expect("linked");
+    let line = "-d --durable --backup=numbered --receipt=r one/x two/x dst";
+    let output = cp_words(dir.path(), line);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = json_lines(&dir.path().join("r"));
+    for src in ["one/x", "two/x"] {
+        assert_eq!(entry(&lines, src)["dst"], "dst/x");
+    }
+}

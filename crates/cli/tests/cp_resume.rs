@@ -2,7 +2,7 @@
 
 use std::fs::{File, create_dir, read, write};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Child;
@@ -242,6 +242,11 @@ fn a_dry_run_leaves_what_a_killed_copy_left_and_other_arguments_can_complete_it(
     assert!(before.len() > 2, "{before:?}");
     assert!(cp(dir, &[&["--dry-run"], &args[..]].concat()).status.success());
     assert_eq!(leftovers(dir), before);
+    // As if the source had been mounted again, with another device number: a dry run goes on in the directory.
+    let marker = std::fs::File::options().write(true).open(dir.join(".dst.haulage-journal"));
+    marker.and_then(|marker| marker.write_all_at(&[0x7f; 8], 16)).expect("written");
+    let output = cp(dir, &[&["-v", "--dry-run"], &args[..]].concat());
+    assert!(!testfs::stdout(&output).contains("dst/src"), "{}", testfs::stdout(&output));
     assert!(cp(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
     assert_eq!(leftovers(dir), [""; 0]);
     // The copy is complete, so the first arguments copy into the directory.
@@ -345,4 +350,30 @@ fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
             assert_eq!(leftovers(dir), [""; 0], "{kind} {args:?}");
         }
     });
+}
+
+/// The run that made the copy may not have been able to set them.
+#[test]
+fn a_complete_file_gets_the_attributes_that_it_does_not_have() {
+    let dir = tempfile::tempdir().expect("created");
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    create_dir(&src).expect("created");
+    write(src.join("f"), "content").expect("written");
+    std::fs::set_permissions(src.join("f"), PermissionsExt::from_mode(0o640)).expect("mode set");
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(src.join("f"), "user.a", b"value", flags).is_err() {
+        return testfs::skip(&testfs::test_name(), "no extended attributes here");
+    }
+    let args = ["-aT", "--resume", "src", "dst"];
+    assert!(cp(dir.path(), &args).status.success());
+    let copy = dst.join("f");
+    let inode = std::fs::metadata(&copy).expect("looked at").ino();
+    rustix::fs::removexattr(&copy, "user.a").expect("removed");
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o666)).expect("mode set");
+    assert!(cp(dir.path(), &args).status.success());
+    let now = std::fs::metadata(&copy).expect("looked at");
+    assert_eq!((now.ino(), now.mode() & 0o777), (inode, 0o640));
+    let mut value = [0; 9];
+    let len = rustix::fs::getxattr(&copy, "user.a", &mut value).expect("there");
+    assert_eq!(&value[..len], b"value");
 }

@@ -16,6 +16,8 @@ use crate::offset::offset_of;
 pub struct Lies {
     /// How far the size that stat(2) reports for a file is from its own.
     pub size: Option<WrongSize>,
+    /// The size that stat(2) reports for a file until one is read.
+    pub size_until_read: Option<u64>,
     /// SEEK_DATA finds no data, and SEEK_HOLE finds a hole at every offset.
     pub all_hole: bool,
     /// stat(2) reports no blocks.
@@ -141,6 +143,9 @@ impl Liar {
                 }
                 Some(WrongSize::Short(bytes)) => attr.size = attr.size.saturating_sub(bytes),
                 Some(WrongSize::Long(bytes)) => attr.size += bytes,
+            }
+            if let Some(bytes) = self.lies.size_until_read.filter(|_| self.reads == 0) {
+                (attr.size, attr.blocks) = (bytes, bytes.div_ceil(512));
             }
         }
         if self.lies.no_blocks {

@@ -1,13 +1,18 @@
 //! What a worker keeps, what it makes for an entry, and what is noted of it.
 
+use std::os::fd::AsFd;
+
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
 use crate::entry::{elapsed_ns, open_regular};
-use crate::fs::{Buffer, FileId, KeptNames, Trust, is_regular, kind, may_have_spellings};
-use crate::metadata::kept;
-use crate::report::{DataReport, Loss, Method, Receipt, Result, Verified};
-use crate::request::Options;
+use crate::fs::{
+    Buffer, FileId, Handle, KeptNames, Place, Trust, hold, is_regular, kind, may_have_any,
+    may_have_spellings,
+};
+use crate::metadata::{Source, Target, apply, kept, reads_xattrs};
+use crate::report::{Action, DataReport, Loss, Method, Receipt, Result, Verified, failed};
+use crate::request::{ModeRule, Options};
 use crate::security::LastReopened;
 
 /// What a worker keeps.
@@ -97,6 +102,39 @@ pub(super) fn skipped(Job { cx, entry }: Job<'_>) {
     }
 }
 
+/// Sets attributes that the complete copy of an earlier run does not have: perhaps they could not be set then.
+fn restore_attributes(Job { cx, entry }: Job<'_>) -> Result<()> {
+    let (Options { preserve, .. }, src) = (cx.options, &entry.src_stat);
+    let Some(dst) = entry.dst.stat(false).ok().filter(is_regular) else { return Ok(()) };
+    let has_owner = (src.st_uid, src.st_gid) == (dst.st_uid, dst.st_gid);
+    let is_same = (preserve.mode != ModeRule::Preserve || src.st_mode == dst.st_mode)
+        && (!preserve.ownership || has_owner || !cx.security.caller.is_root());
+    let has_xattrs =
+        || reads_xattrs(cx.options, kind(src)) && may_have_any(entry.src.dir, entry.src.name);
+    if !is_regular(src) || is_same && !has_xattrs() {
+        return Ok(());
+    }
+    let held = |place: &Place<'_>, follow| {
+        hold(place.dir, place.name, follow).map_err(failed(Action::Stat, place))
+    };
+    let (src_fd, dst_fd) = (held(&entry.src, entry.src_through_link)?, held(&entry.dst, false)?);
+    let are_these = FileId::of_open(&src_fd) == Ok(FileId::of(src))
+        && FileId::of_open(&dst_fd) == Ok(FileId::of(&dst));
+    if are_these {
+        let source = Source { handle: Some(Handle::Path(src_fd.as_fd())), stat: src };
+        let target = Target {
+            handle: Handle::Path(dst_fd.as_fd()),
+            place: &entry.dst,
+            stat: &dst,
+            new: false,
+            inherits_acl: entry.inherits_acl,
+            mode: None,
+        };
+        apply(cx.metadata(), source, target);
+    }
+    Ok(())
+}
+
 /// With `--durable` syncs a destination that stays as it is: the run that wrote it may have ended before it did. Then
 /// writes the receipt, with the result of comparing the destination with the source if they were compared.
 pub(super) fn keep(
@@ -105,6 +143,9 @@ pub(super) fn keep(
     (through_link, verified): (bool, Option<Verified>),
 ) -> Result<()> {
     let Job { cx, entry } = job;
+    if cx.options.resume && !through_link && !cx.options.dry_run {
+        restore_attributes(job)?;
+    }
     if cx.options.durable && !cx.options.dry_run {
         let file = entry.dst.stat(through_link).ok().filter(is_regular);
         match file.and_then(|_| open_regular(&mut worker.fs_types, &entry.dst, through_link)) {

@@ -18,12 +18,12 @@ use crate::destination::dry_run::DryRun;
 use crate::destination::found::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
-    ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, OpenFile,
-    Place, Trust, dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join,
-    kind, lstat, open_destination, open_operand, split, trim_slashes,
+    Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, OpenFile, Place, Trust,
+    dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join, kind, lstat,
+    open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
-use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
+use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept, may_have_default_acl};
 use crate::report::{Action, Diagnostic, DirectoryStage, Method, Receipt, Result, failed};
 use crate::request::Follow;
 use crate::security::{open_through_symlink, unless_untrusted};
@@ -77,7 +77,7 @@ pub(crate) fn enter_directory(job: Job<'_>, found: Option<&Found>) -> Result<Nex
     // A new directory has a default list only if its parent has one.
     let children_inherit_acl = inherited_acl_matters(cx.options)
         && (found.is_some() || entry.inherits_acl)
-        && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
+        && may_have_default_acl(dir::handle(dst.fd.as_fd()));
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
     let private = found.is_none() && is_private(job, &dst);

@@ -198,11 +198,16 @@ fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Resul
         return Ok(());
     };
     worker.last_was_linked = false;
+    let is_data = matches!(cx.options.make, Make::Copy | Make::AttributesOnly)
+        && copies_data(cx.options, &entry.src_stat);
+    let is_found_by_others = entry.dst.trust != Trust::Created;
+    let _creation =
+        (!is_data && is_found_by_others).then(|| cx.operands.lock_creation(entry.dst_dir));
     let (method, made) = match cx.options.make {
         Make::HardLink => (Method::Linked, special::link_source(job, &state)),
         Make::SymbolicLink => (Method::SymbolicLink, special::link_to_name(job, &state)),
         Make::Copy | Make::AttributesOnly => {
-            let made = match copies_data(cx.options, &entry.src_stat) {
+            let made = match is_data {
                 true if cx.options.dry_run => dry_run_file(job, state),
                 true => copy_file(job, worker, state),
                 false if is_symlink(&entry.src_stat) => special::copy_symlink(job, &state),

@@ -10,20 +10,21 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, fsync, ftruncate, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, ftruncate, openat};
 use rustix::io::{Errno, retry_on_intr};
 use sys::close;
 
 use super::context::Made;
 use crate::data::context::{DataContext, Files};
 use crate::data::copy::{copy_data, verify_copy};
+use crate::data::sync::sync_file;
 use crate::data::worker::DataWorker;
 use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{bytes_to_copy, elapsed_ns, open_regular};
 use crate::fs::{
     Caller, DisplayPath, FileAt, FileId, FsTypes, Handle, OpenFile, Place, Trust, are_one_file,
-    c_name, file_bytes, is_directory, is_regular, is_reliable, kind, open_for_search, open_listed,
-    split,
+    c_name, file_bytes, is_directory, is_kept_everywhere, is_regular, is_reliable, kind,
+    open_for_search, open_listed, split,
 };
 use crate::metadata::{
     MetadataContext, Source, Target, apply, has_default_acl, inherited_acl_matters, new_file_mode,
@@ -99,7 +100,7 @@ pub(crate) fn copy_plain(
     if FileId::of(&src.stat) != FileId::of(&looked_at) {
         return None;
     }
-    if dst_place.name.to_str().is_err() || may_inherit_acl(cx.options, dst_place) {
+    if !is_kept_everywhere(split(dst_place.name).1) || may_inherit_acl(cx.options, dst_place) {
         return None;
     }
     // The kernel applies the umask, or the default access control list of the directory.
@@ -241,9 +242,9 @@ fn try_copy(
         let caller = Caller::of_process();
         let metadata = MetadataContext { options: cx.options, report: cx.report, caller };
         made.lost = apply(metadata, source, target);
-        if cx.options.durable {
-            retry_on_intr(|| fsync(dst)).map_err(failed(Action::Sync, dst_place))?;
-        }
+    }
+    if cx.options.durable {
+        sync_file(dst).map_err(failed(Action::Sync, dst_place))?;
     }
     Ok(made)
 }

@@ -120,8 +120,8 @@ pub(super) fn copy_file(
     Ok(Made { dst: Some(id), data, lost })
 }
 
-/// Opens or creates the destination. An existing one is locked, so that no other worker writes to
-/// it.
+/// Opens or creates the destination, and locks it if it was or is in a pre-existing directory: no other worker writes to
+/// it, by another spelling of its name or by another name of its directory.
 fn open_or_create<'j>(
     job: Job<'j>,
     worker: &mut CopyWorker,
@@ -153,8 +153,15 @@ fn open_or_create<'j>(
         cx.destination_locks.lock_file(FileId { ino, ..id })
     });
     let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
-    let opened = open_destination(job, found, state.dangling, new)?;
-    Ok((lock, opened))
+    let is_found_by_others = entry.dst.trust != Trust::Created && !state.dangling;
+    if found.is_some() || !is_found_by_others {
+        return Ok((lock, open_destination(job, found, state.dangling, new)?));
+    }
+    let _creation = cx.operands.lock_creation(entry.dst_dir);
+    let opened = open_destination(job, None, false, new)?;
+    let id = FileId::of(&opened.stat);
+    cx.operands.note_in_preexisting(&entry.dst, id);
+    Ok((Some(cx.destination_locks.lock_file(id)), opened))
 }
 
 /// The type of the file system of the destination's directory, for copies that depend on it: to keep times, or to have

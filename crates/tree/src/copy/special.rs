@@ -14,8 +14,8 @@ use crate::destination::dry_run::may_create;
 use crate::destination::prepare::{DestinationState, remove};
 use crate::destination::temporary::replace_by;
 use crate::fs::{
-    FileId, Handle, Place, Trust, cannot_be_linked, fs_type, hold, is_one_file, is_symlink, kind,
-    may_have_any,
+    EXT4, FileId, Handle, Place, Trust, cannot_be_linked, fs_type, fs_type_of, hold, is_one_file,
+    is_reliable, is_symlink, kind, may_have_any,
 };
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
@@ -128,7 +128,8 @@ fn create_or_replace(
         };
     }
     match make(entry.dst.name) {
-        Err(Errno::EXIST) if may_replace => {}
+        // What was not found before is of another process, or of another spelling of the name.
+        Err(Errno::EXIST) if may_replace && (state.replace || state.found.is_some()) => {}
         result => return result,
     }
     replace_by((&cx.security, cx.report), &entry.src, &entry.dst, |temp| make(temp.name))
@@ -164,17 +165,17 @@ fn finish_like_source(job: Job<'_>, mode: Option<Mode>) -> Result<Made> {
 
 /// Sets the attributes of a new file through an O_PATH descriptor. A symbolic link in a private
 /// directory is addressed by name, since no other user can exchange it.
-fn finish(
-    Job { cx, entry }: Job<'_>,
-    source: Source<'_>,
-    made: FileType,
-    mode: Option<Mode>,
-) -> Result<Made> {
+fn finish(job: Job<'_>, source: Source<'_>, made: FileType, mode: Option<Mode>) -> Result<Made> {
+    let Job { cx, entry } = job;
     if let Some(dry_run) = &cx.dry_run {
         return Ok(Made::file(dry_run.new_id()));
     }
+    if entry.is_operand || !cx.options.preserve.timestamps || !is_synced_with_its_directory(job) {
+        // Such an entry cannot be synced by itself.
+        cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
+    }
     if !keeps_anything(cx.options) && !drops_inherited_acl(cx.options, entry.inherits_acl) {
-        if !entry.is_compared_later(cx.options, source.stat) {
+        if !entry.is_compared_later(cx.options, source.stat) && entry.dst.trust == Trust::Created {
             return Ok(Made::default());
         }
         let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
@@ -202,12 +203,13 @@ fn finish(
         mode,
     };
     let lost = apply(cx.metadata(), source, target);
-    if entry.is_operand || !cx.options.preserve.timestamps {
-        // Such an entry cannot be synced by itself. The file system's journal commits it before the
-        // attributes of its directory, but this directory gets none.
-        cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
-    }
     Ok(Made { lost, ..Made::file(FileId::of(&dst_stat)) })
+}
+
+/// Whether a sync of the directory has its new entries on the medium too: the journal commits them before the
+/// attributes of the directory. An ext4 may have none.
+fn is_synced_with_its_directory(Job { cx, entry }: Job<'_>) -> bool {
+    !cx.options.durable || fs_type_of(entry.dst.dir).is_some_and(|of| is_reliable(of) && of != EXT4)
 }
 
 fn keeps_anything(options: &Options) -> bool {
@@ -283,7 +285,7 @@ fn link_to_earlier(
         (true, true) => Err(Errno::EXIST),
     };
     let linked = match linked {
-        Err(Errno::EXIST) => replace_by_link(job, (made, from))?,
+        Err(Errno::EXIST) => replace_by_link(job, (made, from), exists)?,
         linked => linked,
     };
     match linked {
@@ -309,11 +311,12 @@ fn link_to_earlier(
     Ok(None)
 }
 
-/// Replaces the existing destination by a link to `made`, unless it is one already. The inner error is that of the
-/// link, without which the existing file stays.
+/// Replaces the existing destination by a link to `made`, unless it is one already, or was not there when that was
+/// decided. The inner error is that of the link, without which the existing file stays.
 fn replace_by_link(
     job: Job<'_>,
     (made, from): (&FirstCopy, BorrowedFd<'_>),
+    was_found: bool,
 ) -> Result<io::Result<()>> {
     let Job { cx, entry } = job;
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
@@ -327,6 +330,9 @@ fn replace_by_link(
         && made.stat(from).is_ok_and(|first| is_one_file(&first, &existing))
     {
         return Ok(Ok(()));
+    }
+    if !was_found {
+        return Ok(Err(Errno::EXIST));
     }
     let replaced = replace_by((&cx.security, cx.report), &entry.src, &entry.dst, |temp| {
         made.link_to(cx.report, temp, from)

@@ -172,11 +172,11 @@ impl DataCopy<'_, '_, '_> {
     }
 
     /// Reads after the length that the source had at first. A file that another process appends to
-    /// is read once more; a file whose length is not known, as in /proc, to its end.
+    /// is read once more; a file whose length may be wrong, as in /proc and on FUSE, to its end.
     fn read_past(&mut self, size: u64) -> Result<()> {
         loop {
             let ended = self.copy_piece(self.position.at + BUFFER_BYTES as u64, READ_WRITE)?;
-            if ended == Ended::Yes || file_bytes(&self.src_now()?) > size {
+            if ended == Ended::Yes || self.facts.reliable && file_bytes(&self.src_now()?) > size {
                 return Ok(());
             }
         }

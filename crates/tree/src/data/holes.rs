@@ -43,11 +43,11 @@ pub(crate) struct CopiedWithoutZeros {
     pub(crate) hole_bytes: u64,
 }
 
-/// Reads `len` bytes from the offset `at` and writes the blocks of `block_bytes` that are not zeros
-/// to the same offsets. The destination must read as zeros where nothing is written.
+/// Reads `len` bytes from the offset `src_at`, or from where the source is, and writes the blocks of `block_bytes` that
+/// are not zeros from the offset `at`. The destination must read as zeros where nothing is written.
 pub(crate) fn copy_without_zeros(
     pair: Pair<'_>,
-    at: u64,
+    (src_at, at): (Option<u64>, u64),
     len: u64,
     block_bytes: usize,
     buffer: &mut [u8],
@@ -63,7 +63,12 @@ pub(crate) fn copy_without_zeros(
         let offset = at + bytes;
         let to_boundary = buffer_bytes as u64 - offset % buffer_bytes as u64;
         let want = usize::try_from((len - bytes).min(to_boundary)).unwrap_or(buffer_bytes);
-        match io::pread(pair.src, &mut buffer[..want], offset) {
+        let buffer = &mut buffer[..want];
+        let read = match src_at {
+            Some(src_at) => io::pread(pair.src, &mut *buffer, src_at + bytes),
+            None => io::read(pair.src, &mut *buffer),
+        };
+        match read {
             Ok(0) => break Stop::Eof,
             Err(Errno::INTR) => {}
             Err(errno) => break Stop::Failed { side: Side::Src, errno },
@@ -165,7 +170,7 @@ mod tests {
                 let mut buffer = vec![0xaa; buffer_bytes];
                 let len = bytes.len() as u64;
                 let pair = Pair::new(src.as_fd(), dst.as_fd());
-                let result = copy_without_zeros(pair, 0, len, block, &mut buffer);
+                let result = copy_without_zeros(pair, (Some(0), 0), len, block, &mut buffer);
                 assert_eq!(result.moved, Moved { bytes: len, stop: Stop::Done });
                 dst.set_len(len).expect("extended");
                 let mut copied = vec![1; bytes.len()];

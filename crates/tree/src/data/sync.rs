@@ -102,7 +102,8 @@ impl PendingSyncs {
     /// Keeps the receipt of the file that was added last until it is synced. Returns the receipt of
     /// another file.
     pub(crate) fn keep(&mut self, receipt: Receipt) -> Option<Receipt> {
-        match self.files.last_mut().filter(|last| last.path == receipt.dst) {
+        let is_its = |last: &&mut Written| last.path == receipt.dst && last.receipt.is_none();
+        match self.files.last_mut().filter(is_its) {
             Some(last) => {
                 last.receipt = Some(receipt);
                 None

@@ -152,7 +152,9 @@ impl DataCopy<'_, '_, '_> {
             let pair = self.files.pair().with_meter(self.position.meter());
             let buffer = buffer_bytes(self.buffer)
                 .map_err(|_| failed(Action::Read, self.files.src.place)(Errno::NOMEM))?;
-            let copied = copy_without_zeros(pair, self.position.at, len, block_bytes, buffer);
+            let src_at = self.facts.is_regular.then_some(self.position.at);
+            let offsets = (src_at, self.position.at);
+            let copied = copy_without_zeros(pair, offsets, len, block_bytes, buffer);
             self.count(copied.moved.bytes);
             self.report.hole_bytes += copied.hole_bytes;
             self.report.data_bytes -= copied.hole_bytes;
@@ -224,10 +226,17 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn copy_stream(&mut self) -> Result<()> {
         self.report.offload.offload =
             if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
-        // A regular file is read to its length: while another process appends to it, the copy onto
-        // a device would not end.
+        // A regular file is read to its length, if that is right: while another process appends to it, the copy
+        // onto a device would not end.
         let bytes = self.facts.file.bytes;
-        let end = if is_regular(self.files.src.stat) && bytes > 0 { bytes } else { Span::TO_EOF };
+        let has_end = is_regular(self.files.src.stat) && self.facts.reliable && bytes > 0;
+        let end = if has_end { bytes } else { Span::TO_EOF };
+        let may_have_holes = is_regular(self.files.dst.stat) && self.files.opened_here;
+        if self.cx.options.sparse == Sparse::Always && may_have_holes {
+            self.report.offload.sparse = SparseDetection::Zeros;
+            self.copy_nonzero_to(end)?;
+            return self.extend_to_end();
+        }
         while self.position.at < end && self.copy_piece(end, READ_WRITE)? == Ended::No {}
         Ok(())
     }

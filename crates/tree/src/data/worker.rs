@@ -18,7 +18,8 @@ use super::sync::{
 };
 use crate::concurrency::{ConcurrencyController, Permit, ProcessorUse};
 use crate::fs::{
-    BTRFS, Endpoints, FileId, FsTypes, Place, file_bytes, is_reliable, is_served, process,
+    BTRFS, Endpoints, FileId, FsTypes, Place, file_bytes, is_regular, is_reliable, is_served,
+    process,
 };
 use crate::report::{
     Action, DataReport, Diagnostic, Method, Receipt, Result, WorkerProgress, failed,
@@ -114,7 +115,10 @@ impl DataWorker {
         let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
         let path = place.path();
         let dev = FileId::of(&stat).dev;
-        let local = self.local_fs(cx, (fd.as_fd(), dev), || path.clone());
+        // The contents of a device are not those of the file system that it is on.
+        let is_file = is_regular(&stat);
+        let local =
+            is_file.then(|| self.local_fs(cx, (fd.as_fd(), dev), || path.clone())).flatten();
         let (bytes, times_of) = (file_bytes(&stat), times_of.copied());
         let written = Written { bytes, times_of, ..Written::new(fd, path, local) };
         self.pending_syncs.add(cx.report, written);

@@ -281,6 +281,8 @@ fn makes_numbered_backups(options: &Options) -> bool {
 fn refuse_other_spelling(Job { cx, entry }: Job<'_>, found: &Found) -> Result<()> {
     let id = FileId::of(&found.link);
     let (dir, name) = (entry.dst.dir, entry.dst.name);
+    // Another worker may have created the file just now, and not yet noted it.
+    drop(cx.operands.lock_creation(entry.dst_dir));
     if !cx.operands.may_be_of_this_run(&entry.dst, id)
         || makes_numbered_backups(cx.options)
         || !may_have_spellings(dir, name)

@@ -9,13 +9,16 @@
 //! it is valid ([`crate::data::journal`]).
 
 use std::ffi::{CStr, CString};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engines::{pread_full, pwrite_all};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, ftruncate, openat, statat, unlinkat};
 use rustix::io::{self, Errno};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::temporary::{
     self, Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own,
@@ -24,8 +27,8 @@ use super::temporary::{
 use crate::data::journal::{Journal, MAGIC};
 use crate::entry::Entry;
 use crate::fs::{
-    FileId, Trust, each_name, file_bytes, fs_type_of, is_directory, is_named, is_regular, lstat,
-    open_to_write,
+    FileId, Place, Trust, each_name, file_bytes, fs_type_of, is_directory, is_named, is_regular,
+    lstat, open_to_write,
 };
 use crate::report::Reporter;
 
@@ -215,7 +218,7 @@ impl<'d> DirectoryMarker<'d> {
         is_dry_run: bool,
     ) -> Result<Option<DirectoryMarker<'d>>, LeftOver> {
         let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
-        let Some(stat) = stat_of_marker(dir, &name, src) else { return Ok(None) };
+        let Some(stat) = stat_of_marker((dir, &name), (beside.src, src)) else { return Ok(None) };
         let own = is_dry_run
             || stat.st_uid == beside.security.caller.euid
             || beside.looks_as_new(&stat)?;
@@ -227,7 +230,8 @@ impl<'d> DirectoryMarker<'d> {
         let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
         let Some((file, _)) = open_own(beside, &name)? else { return Ok(None) };
         let written = ftruncate(&file, 0);
-        let written = written.and_then(|()| pwrite_all(file.as_fd(), &marker_text(src), 0).1);
+        let text = marker_text(beside.src, src);
+        let written = written.and_then(|()| pwrite_all(file.as_fd(), &text, 0).1);
         let marker = DirectoryMarker { dir, name };
         if let Err(errno) = written {
             // The directory is not created, and the error of the write is reported.
@@ -243,19 +247,30 @@ impl<'d> DirectoryMarker<'d> {
     }
 }
 
-/// The attributes of the file `name` in `dir`, if it has the text of a marker of `src`.
-fn stat_of_marker(dir: BorrowedFd<'_>, name: &CStr, src: &Stat) -> Option<Stat> {
+/// The attributes of the file `name` in `dir`, if it has the text of a marker of `src`. A file system that is mounted
+/// again may have another device number; the path is the same then.
+fn stat_of_marker(
+    (dir, name): (BorrowedFd<'_>, &CStr),
+    (place, src): (&Place<'_>, &Stat),
+) -> Option<Stat> {
     let (fd, stat) = open_own_file(dir, name).ok()?;
     let mut text = [0; MARKER_BYTES + 1];
     let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
-    (is_regular(&stat) && text[..len] == marker_text(src)).then_some(stat)
+    let wanted = marker_text(place, src);
+    let is_equal = |bytes: Range<usize>| text[bytes.clone()] == wanted[bytes];
+    let is_its =
+        len == MARKER_BYTES && is_equal(0..16) && (is_equal(16..24) || is_equal(24..MARKER_BYTES));
+    (is_regular(&stat) && is_its).then_some(stat)
 }
 
-const MARKER_BYTES: usize = 24;
+const MARKER_BYTES: usize = 32;
 
-fn marker_text(src: &Stat) -> Vec<u8> {
+/// The inode number, the device number and a digest of the path of the source directory.
+fn marker_text(place: &Place<'_>, src: &Stat) -> Vec<u8> {
     let id = FileId::of(src);
-    [*MARKER, id.dev.to_le_bytes(), id.ino.to_le_bytes()].concat()
+    let path = std::fs::canonicalize(place.path()).unwrap_or_else(|_| place.path());
+    let path = xxh3_64(path.as_os_str().as_bytes());
+    [*MARKER, id.ino.to_le_bytes(), id.dev.to_le_bytes(), path.to_le_bytes()].concat()
 }
 
 /// Whether a pre-existing directory has a name of a partial file, a journal or a temporary. That is

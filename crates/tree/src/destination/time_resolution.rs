@@ -23,6 +23,10 @@ use crate::report::Result;
 /// time of the copy is known: a run of the same commands by a script.
 const DOUBT: Nanoseconds = 10_000_000_000;
 
+/// By how much the time of a change may be behind that of an earlier one on another file system: the kernel takes the
+/// first from a clock that advances with its timer, at most every hundredth of a second.
+const TICK: Nanoseconds = 10_000_000;
+
 /// The resolutions that were seen, by device.
 #[derive(Default)]
 pub(crate) struct TimeResolutions(Mutex<Vec<(u64, Nanoseconds)>>);
@@ -94,7 +98,7 @@ impl Older<'_> {
         let is_known = ctime(dst) != mtime(dst)
             || self.hold().is_some_and(|(held, _)| is_on_reliable_fs(held.as_fd()));
         match is_known {
-            true => changed >= ctime(dst),
+            true => since_1970(changed) + TICK >= since_1970(ctime(dst)),
             false => elapsed_since(changed) < DOUBT,
         }
     }

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::fs_types::{VFAT, fs_type_of};
-use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{AtFlags, IFlags, Mode, OFlags, ioctl_getflags, openat, unlinkat};
 use rustix::io::{self, Errno};
 
 use super::dir::open_for_search;
@@ -30,7 +30,7 @@ pub(crate) fn without_end(name: &[u8]) -> &[u8] {
 
 /// Whether another name, which cannot be derived from this one, may be the same for a directory: in another form of
 /// Unicode, or the name that has this as its short name, of up to eight characters and three, on FAT.
-fn has_alias(name: &[u8]) -> bool {
+pub(crate) fn has_alias(name: &[u8]) -> bool {
     let is_short = name.len() <= "LONGNA~1.TXT".len();
     let is_numbered = |pair: &[u8]| pair[0] == b'~' && pair[1].is_ascii_digit();
     !name.is_ascii() || is_short && name.windows(2).any(is_numbered)
@@ -115,6 +115,14 @@ pub(crate) fn may_have_spellings(dir: BorrowedFd<'_>, name: &CStr) -> bool {
         || with_dot().is_ok_and(exists)
 }
 
+/// FS_CASEFOLD_FL of linux/fs.h: the directory ignores the case and the form of Unicode of names.
+const CASEFOLD: IFlags = IFlags::from_bits_retain(0x4000_0000);
+
+/// Whether two names are two files in `dir` unless they differ in the case of letters alone.
+pub(crate) fn keeps_spellings(dir: BorrowedFd<'_>) -> bool {
+    is_on_reliable_fs(dir) && ioctl_getflags(dir).is_ok_and(|flags| !flags.contains(CASEFOLD))
+}
+
 /// The names that `dir` lists besides `name` and that some directory may take for the same.
 pub(crate) fn names_like(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Vec<CString>> {
     let mut found = Vec::new();
@@ -151,7 +159,7 @@ impl KeptNames {
     pub(crate) fn check(&mut self, dst: &Place<'_>, dev: Option<u64>) -> io::Result<()> {
         let name = split(dst.name).1;
         for (unusual, is_so, errno) in [
-            (Unusual::NotText, str::from_utf8(name).is_err(), Errno::ILSEQ),
+            (Unusual::NotText, !is_text(name), Errno::ILSEQ),
             (Unusual::DotAtEnd, without_end(name) != name, Errno::INVAL),
             (Unusual::Long, !is_short(name), Errno::INVAL),
         ] {
@@ -181,6 +189,15 @@ impl KeptNames {
         }
         is_kept != Ok(false)
     }
+}
+
+/// Whether all file systems but msdos keep the name.
+pub(crate) fn is_kept_everywhere(name: &[u8]) -> bool {
+    is_text(name) && without_end(name) == name
+}
+
+fn is_text(name: &[u8]) -> bool {
+    str::from_utf8(name).is_ok()
 }
 
 /// Whether `name` has at most eight characters, or a dot and up to three behind them.

@@ -128,6 +128,8 @@ fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
             if keeps_acl { unlisted_acls(losses, handle, kind(source.stat)) } else { Vec::new() }
         });
     }
+    // A list of access may take the right to set what follows, and btrfs and tmpfs name it first.
+    names.sort_by_key(|name| Class::of(name) == Class::Acl);
     let found = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
     // Writing into an existing file may have cleared the special bits.
     let mut mode = (target.new || !found.intersects(SPECIAL_BITS)).then_some(found);

@@ -9,6 +9,6 @@ mod set;
 pub(crate) use apply::{apply, apply_replaced, kept, reads_xattrs};
 pub(crate) use set::{
     MetadataContext, NewMode, Source, Target, denied_by_default_acl, drops_inherited_acl,
-    has_default_acl, inherited_acl_matters, is_created_private, new_file_mode, set_mtime,
-    set_permissions, set_times, sets_attributes_later,
+    has_default_acl, inherited_acl_matters, is_created_private, may_have_default_acl,
+    new_file_mode, set_mtime, set_permissions, set_times, sets_attributes_later,
 };

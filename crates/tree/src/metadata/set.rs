@@ -167,14 +167,23 @@ pub(crate) fn inherited_acl_matters(options: &Options) -> bool {
 pub(crate) fn has_default_acl(options: &Options, dir: BorrowedFd<'_>) -> bool {
     inherited_acl_matters(options)
         && may_have_any(dir, c".")
-        && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
+        && may_have_default_acl(Handle::Path(dir))
+}
+
+/// Whether the directory `dir` has a default access control list, as far as that can be told. Without /proc it cannot
+/// be told of one that may not be listed.
+pub(crate) fn may_have_default_acl(dir: Handle<'_>) -> bool {
+    !matches!(dir.get(ACL_DEFAULT), Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 /// The permissions that the default access control list of `dir` withholds from new files. A new
 /// directory has the list of its parent.
 pub(crate) fn denied_by_default_acl(dir: Handle<'_>) -> Mode {
-    let list = dir.get(ACL_DEFAULT);
-    list.map_or(Mode::empty(), |list| Mode::from_raw_mode(0o777) & !acl_mode(&list))
+    match dir.get(ACL_DEFAULT) {
+        Ok(list) => Mode::from_raw_mode(0o777) & !acl_mode(&list),
+        Err(_) if may_have_default_acl(dir) => Mode::RWXG | Mode::RWXO,
+        Err(_) => Mode::empty(),
+    }
 }
 
 #[cfg(test)]

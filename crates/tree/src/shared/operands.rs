@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, OsStr};
 use std::hash::{BuildHasher, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::fs::{CWD, fstat};
 
@@ -26,6 +26,8 @@ pub(crate) struct Operands {
     made: Mutex<MadeNames>,
     /// Which files in pre-existing directories this run has made or written to.
     in_preexisting: Mutex<Vec<u64>>,
+    /// For pre-existing directories, some of which share one: locked while a name is created and noted.
+    creations: [Mutex<()>; CREATIONS],
     /// Partners may have made or written to others.
     has_partner: AtomicBool,
     /// The directories of the last source and destination that were compared, and whether they are one.
@@ -133,6 +135,13 @@ impl Operands {
         }
     }
 
+    /// Locks out other workers that create names in the directory `dir`, until the new one is noted. A worker that has
+    /// found a name waits for the lock before it asks whether this run has made the file.
+    pub(crate) fn lock_creation(&self, dir: Option<&DirPath>) -> MutexGuard<'_, ()> {
+        let number = dir.and_then(DirPath::id).map_or(0, |id| id.ino % CREATIONS as u64);
+        lock(&self.creations[usize::try_from(number).expect("below the number of locks")])
+    }
+
     /// Notes that a partner has names of this copy, and may make or write to any file.
     pub(crate) fn note_partner(&self) {
         self.has_partner.store(true, Ordering::Relaxed);
@@ -196,6 +205,9 @@ impl Operands {
         lock(&self.roots).contains(&id)
     }
 }
+
+/// Locks for creating names. Workers are few.
+const CREATIONS: usize = 31;
 
 /// Words of 64 bits: two bits for each of half a million files.
 const WORDS: usize = 1 << 14;

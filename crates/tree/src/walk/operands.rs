@@ -28,8 +28,9 @@ use crate::destination::backup;
 use crate::destination::context::CopyContext;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, is_regular, join,
-    last_component, last_component_verbatim, lstat, open_for_search, trim_slashes,
+    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, has_alias, is_regular,
+    join, keeps_spellings, last_component, last_component_verbatim, lstat, open_for_search,
+    trim_slashes, without_end,
 };
 use crate::hash::HashSet;
 use crate::lock::{OnDrop, lock};
@@ -351,11 +352,15 @@ impl Target<'_> {
     /// How many of the first `sources` can be copied in any order.
     fn count_independent(&self, sources: &[OsString]) -> usize {
         let mut names = HashSet::default();
+        let keeps_spellings = keeps_spellings(self.dir.as_fd());
         let is_independent = |source: &&OsString| {
             let source = source_name(self.cx.options, source);
             let name = last_component(source);
+            if has_alias(name) && !keeps_spellings {
+                return false;
+            }
             // Some directories ignore the case of names.
-            let folded = String::from_utf8_lossy(name).to_lowercase();
+            let folded = String::from_utf8_lossy(without_end(name)).to_lowercase();
             let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
             let is_absent = || matches!(lstat(&self.dir, &*name), Err(Errno::NOENT));
             names.insert(folded) && can_be_read(self.cx, &source) && is_absent()

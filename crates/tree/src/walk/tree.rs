@@ -232,7 +232,8 @@ impl<'w> TreeWalk<'w> {
             let place = || place_in(self.cx, &frame.pair);
             let entry = self.child_to_copy(frame, &name, listed_as);
             let entry = ListedEntry { range_place: Some(&place), ..entry };
-            if entry.is_left_out(self.cx.options, self.cx.report) {
+            // Who gave the file has asked.
+            if !frame.is_large_file && entry.is_left_out(self.cx.options, self.cx.report) {
                 continue;
             }
             worker.data.permit.acquire();
