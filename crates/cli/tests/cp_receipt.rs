@@ -389,3 +389,13 @@ fn a_file_that_waits_for_its_sync_keeps_its_line() {
         assert_eq!(entry(&lines, src)["dst"], "dst/x");
     }
 }
+
+#[test]
+fn a_device_keeps_its_own_attributes() {
+    let dir = tempfile::tempdir().expect("created");
+    write(dir.path().join("a"), "text").expect("written");
+    let output = cp_words(dir.path(), "-p --receipt=r a /dev/null");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = json_lines(&dir.path().join("r"));
+    assert_eq!(entry(&lines, "a")["kept"], Value::Array(Vec::new()));
+}

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::context::{CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
@@ -24,8 +24,8 @@ use crate::fs::{
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept, may_have_default_acl};
-use crate::report::{Action, Diagnostic, DirectoryStage, Method, Receipt, Result, failed};
-use crate::request::Follow;
+use crate::report::{Action, Diagnostic, DirectoryStage, Loss, Method, Receipt, Result, failed};
+use crate::request::{Follow, Keep};
 use crate::security::{open_through_symlink, unless_untrusted};
 use crate::shared::messages::Facts;
 
@@ -319,7 +319,10 @@ pub(crate) fn finish(cx: &CopyContext<'_>, worker: &mut CopyWorker, pair: &Direc
         inherits_acl: pair.inherits_acl,
         mode: pair.mode,
     };
-    let lost = apply(cx.metadata(), source, target);
+    let mut lost = apply(cx.metadata(), source, target);
+    if !pair.src.is_open() && cx.options.preserve.xattr != Keep::No {
+        lost.push(Loss::Xattr(Vec::new(), Errno::ACCESS));
+    }
     let receipt = cx.report.keeps_receipts().then(|| {
         let kept = kept(cx.options, kind(&pair.src.stat), &lost);
         Receipt { kept, lost, ..receipt(pair) }

@@ -219,7 +219,7 @@ fn try_copy(
     check(&files, moves_data)?;
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
-    let mut made = Made::default();
+    let mut made = Made { keeps_its_own: !is_regular(&dst_stat), ..Made::default() };
     if moves_data {
         let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);

@@ -116,8 +116,9 @@ pub(super) fn copy_file(
     }
     let is_timed_last = cx.options.preserve.timestamps && fs_type.is_some_and(is_served);
     let times_of = is_timed_last.then_some(&src_now);
+    let keeps_its_own = !is_regular(&dst.stat);
     worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;
-    Ok(Made { dst: Some(id), data, lost })
+    Ok(Made { dst: Some(id), data, lost, keeps_its_own })
 }
 
 /// Opens or creates the destination, and locks it if it was or is in a pre-existing directory: no other worker writes to

@@ -268,7 +268,11 @@ fn set_mode(losses: &mut Losses<'_>, src: &Stat, owner: Owner, current: Option<M
     let wanted = if cx.options.preserve.mode == ModeRule::Preserve {
         let mode = Mode::from_raw_mode(src.st_mode & 0o7777);
         // Set-user-ID must not give the rights of another user than the source's.
-        Some(if owner == Owner::Lost { mode & !SPECIAL_BITS } else { mode })
+        let is_withheld = owner == Owner::Lost && mode.intersects(SPECIAL_BITS);
+        if is_withheld {
+            losses.list.push(Loss::Permissions(Errno::PERM));
+        }
+        Some(if is_withheld { mode & !SPECIAL_BITS } else { mode })
     } else if owner != Owner::Unchanged && !target.new && is_regular(target.stat) {
         // The mode was narrowed for the change of owner, which has cleared the special bits.
         Some(Mode::from_raw_mode(target.stat.st_mode & 0o7777) & !SPECIAL_BITS)
