@@ -49,6 +49,8 @@ const REPORT_WITHOUT_LOCK_AFTER: Duration = Duration::from_millis(200);
 
 struct Out {
     writer: BufWriter<Stdout>,
+    /// Something was written.
+    is_used: bool,
     error: Option<OutputError>,
     /// The lines that are redrawn below everything else.
     screen: Screen,
@@ -392,8 +394,7 @@ impl Observer for Console {
         if self.line_buffered {
             out.erase();
         }
-        let written = out.writer.write_all(&line);
-        out.check(written);
+        out.write(&line);
         if self.line_buffered {
             out.flush();
         }
@@ -448,8 +449,7 @@ pub(super) fn keep_showing(console: &Arc<Console>, shown: ShownProgress) {
 /// The first error of the write or of the flush.
 pub(super) fn print(text: &str) -> Result<(), OutputError> {
     let mut out = Out::new(std::io::stdout());
-    let written = out.writer.write_all(text.as_bytes());
-    out.check(written);
+    out.write(text.as_bytes());
     out.close();
     out.error.map_or(Ok(()), Err)
 }
@@ -458,6 +458,7 @@ impl Out {
     fn new(stdout: Stdout) -> Out {
         Out {
             writer: BufWriter::new(stdout),
+            is_used: false,
             error: None,
             screen: Screen::default(),
             shown_files: ShownFiles::default(),
@@ -494,10 +495,18 @@ impl Out {
         self.check(result);
     }
 
+    fn write(&mut self, bytes: &[u8]) {
+        self.is_used = true;
+        let written = self.writer.write_all(bytes);
+        self.check(written);
+    }
+
     /// Reports what close(2) would: a network file system or a quota may refuse then what was written.
     fn close(&mut self) {
         self.flush();
-        self.check(sys::flush_as_close(std::io::stdout()).map_err(Into::into));
+        if self.is_used {
+            self.check(sys::flush_as_close(std::io::stdout()).map_err(Into::into));
+        }
     }
 
     /// Reports and keeps the first error.
