@@ -376,4 +376,14 @@ fn a_complete_file_gets_the_attributes_that_it_does_not_have() {
     let mut value = [0; 9];
     let len = rustix::fs::getxattr(&copy, "user.a", &mut value).expect("there");
     assert_eq!(&value[..len], b"value");
+    // What an option keeps, and a file of another time, stays as it is.
+    for (option, seconds) in [("-n", 0), ("-u", 60)] {
+        std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o666)).expect("mode set");
+        let time = now.modified().expect("a time") + Duration::from_secs(seconds);
+        File::open(&copy).and_then(|file| file.set_modified(time)).expect("its time");
+        assert!(cp(dir.path(), &[&[option], &args[..]].concat()).status.success());
+        let found = std::fs::metadata(&copy).expect("looked at");
+        assert_eq!(found.modified().expect("a time"), time, "{option}");
+        assert_eq!(found.mode() & 0o777, 0o666, "{option}");
+    }
 }

@@ -2,17 +2,19 @@
 
 use std::os::fd::AsFd;
 
+use rustix::fs::Stat;
+
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
 use crate::entry::{elapsed_ns, open_regular};
 use crate::fs::{
-    Buffer, FileId, Handle, KeptNames, Place, Trust, hold, is_regular, kind, may_have_any,
-    may_have_spellings,
+    Buffer, FileId, Handle, KeptNames, Place, Trust, file_bytes, hold, is_regular, kind,
+    may_have_any, may_have_spellings, mtime,
 };
 use crate::metadata::{Source, Target, apply, kept, reads_xattrs};
 use crate::report::{Action, DataReport, Loss, Method, Receipt, Result, Verified, failed};
-use crate::request::{ModeRule, Options};
+use crate::request::{Existing, ModeRule, Options};
 use crate::security::LastReopened;
 
 /// What a worker keeps.
@@ -106,16 +108,27 @@ pub(super) fn skipped(Job { cx, entry }: Job<'_>) {
     }
 }
 
-/// Sets attributes that the complete copy of an earlier run does not have: perhaps they could not be set then.
-fn restore_attributes(Job { cx, entry }: Job<'_>) -> Result<()> {
-    let (Options { preserve, .. }, src) = (cx.options, &entry.src_stat);
-    let Some(dst) = entry.dst.stat(false).ok().filter(is_regular) else { return Ok(()) };
+/// With `--resume` sets attributes that the complete copy of an earlier run does not have: perhaps they could not be set
+/// then. A file of another length or time is not that copy.
+pub(super) fn restore_attributes(Job { cx, entry }: Job<'_>) -> Result<()> {
+    let (Options { preserve, resume, existing, .. }, src) = (cx.options, &entry.src_stat);
+    let may_change = *resume
+        && preserve.timestamps
+        && !cx.options.dry_run
+        && !matches!(existing, Existing::Skip | Existing::Fail);
+    let is_copy = |dst: &Stat| {
+        [src, dst].into_iter().all(is_regular)
+            && file_bytes(src) == file_bytes(dst)
+            && mtime(src) == mtime(dst)
+    };
+    let found = may_change.then(|| entry.dst.stat(false).ok());
+    let Some(dst) = found.flatten().filter(is_copy) else { return Ok(()) };
     let has_owner = (src.st_uid, src.st_gid) == (dst.st_uid, dst.st_gid);
     let is_same = (preserve.mode != ModeRule::Preserve || src.st_mode == dst.st_mode)
         && (!preserve.ownership || has_owner || !cx.security.caller.is_root());
     let has_xattrs =
         || reads_xattrs(cx.options, kind(src)) && may_have_any(entry.src.dir, entry.src.name);
-    if !is_regular(src) || is_same && !has_xattrs() {
+    if is_same && !has_xattrs() {
         return Ok(());
     }
     let held = |place: &Place<'_>, follow| {
@@ -147,9 +160,6 @@ pub(super) fn keep(
     (through_link, verified): (bool, Option<Verified>),
 ) -> Result<()> {
     let Job { cx, entry } = job;
-    if cx.options.resume && !through_link && !cx.options.dry_run {
-        restore_attributes(job)?;
-    }
     if cx.options.durable && !cx.options.dry_run {
         let file = entry.dst.stat(through_link).ok().filter(is_regular);
         match file.and_then(|_| open_regular(&mut worker.fs_types, &entry.dst, through_link)) {

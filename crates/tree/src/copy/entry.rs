@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 
-use super::context::{CopyWorker, keep, note_kept, remember, skipped};
+use super::context::{CopyWorker, keep, note_kept, remember, restore_attributes, skipped};
 use super::directory::{Next, enter_directory};
 use super::regular::{copy_file, dry_run_file};
 use super::special::{self, NotLinked, link_or_claim, link_up_to_date};
@@ -151,6 +151,9 @@ fn prepare_destination(job: Job<'_>, worker: &mut CopyWorker) -> Result<Option<D
         Decision::Skip => keep(job, &mut worker.data, (false, None))?,
         Decision::UpToDate { id, verified, through_link } => {
             note_kept(job, *id);
+            if !through_link {
+                restore_attributes(job)?;
+            }
             link_up_to_date(job, worker, (*through_link, *verified))?;
             remove_stale(job, *through_link);
         }
