@@ -348,7 +348,8 @@ impl Bench<'_> {
             copier.chain.forget_refusals();
         }
         let (pair, span) = (Pair::new(src.as_fd(), dst.as_fd()), Span::whole(part.bytes));
-        let last = || if self.is_served() { self.flush(dst) } else { Ok(()) };
+        let is_served = self.is_served();
+        let last = || if is_served { self.flush(dst) } else { Ok(()) };
         let moved =
             copier.copy(pair, span, (|| Ok(()), last), &self.clock, (&mut *measured, share))?;
         if self.durable {
