@@ -35,9 +35,10 @@ pub fn unpaired(one: &Runs, other: &Runs) -> Option<Estimate> {
 /// Log-ratios `ln(time of the one / time of the other)`, one a round in which both ran, grouped by
 /// session.
 ///
-/// The session is the replicate: a new process with new files. What is constant within a session,
-/// such as the placement of its pages and the load of the machine, affects all of its rounds, so
-/// that only the variation between sessions shows its effect.
+/// The session is the replicate: a new process with new destinations. What is constant within a
+/// session, such as the placement of its pages and the load of the machine, affects all of its
+/// rounds, so that only the variation between sessions shows its effect. The source is the same in
+/// all sessions: how its pages lie is in no interval.
 ///
 /// Each session's value is the bisquare mean of its rounds. The scale is pooled over the sessions,
 /// so that three rounds suffice to recognise an outlier. The estimate is the mean of these values

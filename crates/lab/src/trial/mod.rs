@@ -1,8 +1,9 @@
 //! One timed copy: sets and proves the page cache state, times the copy, verifies it, and removes
 //! its files.
 //!
-//! Only the copy is timed. Opening, creating, counting pages, comparing and removing are not. The
-//! copy runs the same variants through the same chain as `haulage cp`.
+//! Only the copy is timed, with what close(2) writes on network file systems and FUSE. Opening,
+//! creating, counting pages, comparing and removing are not. The copy runs the same variants
+//! through the same chain as `haulage cp`.
 
 pub(crate) mod at_once;
 pub(crate) mod attribution;
