@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::ptr;
 
-use haulage::options::Options;
+use haulage::options::{Location, Options};
 use haulage::{CancelToken, Copied, Copy, Error, Kind, Outcome, Variant};
 
 use crate::border::{guarded, path, status, text};
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn haulage_set_text(
                 let variant = variant.filter(Variant::is_copier).ok_or(libc::EINVAL)?;
                 setup.options.engine = Some(variant);
             }
-            HAULAGE_PROFILE => setup.set_profile(value),
+            HAULAGE_PROFILE => setup.options.profile = Location::named(&value),
             HAULAGE_EXCLUDE => setup.rules.push((false, value)),
             HAULAGE_INCLUDE => setup.rules.push((true, value)),
             HAULAGE_IGNORE_FILE => setup.ignore_files.push(value.into()),

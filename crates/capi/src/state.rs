@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haulage::options::{Destination, Existing, Follow, Location, Options, Reflink, Request};
+use haulage::options::{Destination, Existing, Follow, Options, Reflink, Request};
 use haulage::{CancelToken, Control, Copied, Copy, CopyFailed, Error, Report};
 
 use crate::border::c_text;
@@ -239,10 +239,6 @@ impl Setup {
             (false, false) => Reflink::Auto,
         };
         Ok(())
-    }
-
-    pub(crate) fn set_profile(&mut self, path: OsString) {
-        self.options.profile = Location::named(&path);
     }
 }
 

@@ -10,15 +10,15 @@ const ACL: u32 = 1 << 0;
 const STAT: u32 = 1 << 1;
 const XATTR: u32 = 1 << 2;
 const DATA: u32 = 1 << 3;
-const RECURSIVE: u32 = 1 << 15;
-const CHECK: u32 = 1 << 16;
-const EXCL: u32 = 1 << 17;
-const NOFOLLOW_SRC: u32 = 1 << 18;
+pub(super) const RECURSIVE: u32 = 1 << 15;
+pub(super) const CHECK: u32 = 1 << 16;
+pub(super) const EXCL: u32 = 1 << 17;
+pub(super) const NOFOLLOW_SRC: u32 = 1 << 18;
 const NOFOLLOW_DST: u32 = 1 << 19;
-const MOVE: u32 = 1 << 20;
+pub(super) const MOVE: u32 = 1 << 20;
 const UNLINK: u32 = 1 << 21;
-const CLONE: u32 = 1 << 24;
-const CLONE_FORCE: u32 = 1 << 25;
+pub(super) const CLONE: u32 = 1 << 24;
+pub(super) const CLONE_FORCE: u32 = 1 << 25;
 const DATA_SPARSE: u32 = 1 << 27;
 
 /// The flags that have a meaning here. The others are those about AppleDouble files, tracked files and
@@ -55,32 +55,9 @@ impl Flags {
         Ok(Flags(if clones { flags | OF_CLONE } else { flags }))
     }
 
-    fn has(self, any: u32) -> bool {
+    /// Whether one of the flags `any` is set.
+    pub(super) fn has(self, any: u32) -> bool {
         self.0 & any != 0
-    }
-
-    pub(super) fn is_recursive(self) -> bool {
-        self.has(RECURSIVE)
-    }
-
-    pub(super) fn only_checks(self) -> bool {
-        self.has(CHECK)
-    }
-
-    pub(super) fn clones(self) -> bool {
-        self.has(CLONE | CLONE_FORCE)
-    }
-
-    pub(super) fn moves(self) -> bool {
-        self.has(MOVE)
-    }
-
-    pub(super) fn excludes_existing(self) -> bool {
-        self.has(EXCL)
-    }
-
-    pub(super) fn follows_source(self) -> bool {
-        !self.has(NOFOLLOW_SRC)
     }
 
     /// The options of the copy.
@@ -101,10 +78,10 @@ impl Flags {
         Options {
             make,
             preserve,
-            follow: match (self.follows_source(), self.is_recursive()) {
-                (false, _) => Follow::Never,
-                (true, true) => Follow::CommandLine,
-                (true, false) => Follow::Always,
+            follow: match (self.has(NOFOLLOW_SRC), self.has(RECURSIVE)) {
+                (true, _) => Follow::Never,
+                (false, true) => Follow::CommandLine,
+                (false, false) => Follow::Always,
             },
             existing: if self.has(EXCL) { Existing::Fail } else { Existing::Replace },
             // A file that is removed first is not followed, if it is a symbolic link.
@@ -117,7 +94,7 @@ impl Flags {
     /// For COPYFILE_CHECK: those of the flags for which `from` has something to copy. That every file has a
     /// mode and times is not told, as in the example of the manual page.
     pub(super) fn present(self, from: &Path) -> Result<u32, Ends> {
-        let attributes = names_of_attributes(from, self.follows_source())?;
+        let attributes = names_of_attributes(from, !self.has(NOFOLLOW_SRC))?;
         let is_acl = |name: &[u8]| name.starts_with(b"system.posix_acl_");
         let has_acl = attributes.iter().any(|name| is_acl(name));
         let has_others = attributes.iter().any(|name| !is_acl(name));

@@ -21,7 +21,7 @@ use std::ptr;
 use crate::border::{c_text, errno, guarded, path, set_errno, status};
 use crate::handle::{free, in_use};
 use ends::Ends;
-use flags::Flags;
+use flags::{CHECK, Flags};
 
 pub use state::CopyfileState;
 use state::Place;
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn copyfile(
                         state.set_names(&c_text(&from), &c_text(&to));
                         run::copy(&from, &to, state, flags)
                     }
-                    (Some(from), None) if flags.only_checks() => run::check(&from, flags),
+                    (Some(from), None) if flags.has(CHECK) => run::check(&from, flags),
                     // The descriptors that the program has set.
                     (None, None) => run::copy_open(state.fds(), state, flags),
                     _ => Err(Ends::Errno(libc::EINVAL)),

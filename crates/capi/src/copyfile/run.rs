@@ -12,7 +12,7 @@ use haulage::options::{Destination, Make, Options, Request};
 use haulage::{Control, Copy, CopyFailed, Error, Operation, Progress, Report};
 
 use super::ends::Ends;
-use super::flags::Flags;
+use super::flags::{CHECK, CLONE, CLONE_FORCE, EXCL, Flags, MOVE, NOFOLLOW_SRC, RECURSIVE};
 use super::state::{CopyfileState, UNSET};
 use crate::border::{c_text, set_errno};
 
@@ -37,18 +37,16 @@ pub(super) fn copy(
     state: &CopyfileState,
     flags: Flags,
 ) -> Result<c_int, Ends> {
-    if flags.only_checks() {
+    if flags.has(CHECK) {
         return check(from, flags);
     }
     let kind = look(from, flags)?.file_type();
-    if !(kind.is_file() || kind.is_dir() || kind.is_symlink() || flags.is_recursive()) {
+    if !(kind.is_file() || kind.is_dir() || kind.is_symlink() || flags.has(RECURSIVE)) {
         return Err(Ends::Errno(libc::ENOTSUP));
     }
-    let to = match kind.is_dir() && flags.is_recursive() {
-        true => within(from, to),
-        false => to.to_owned(),
-    };
-    if kind.is_dir() && flags.excludes_existing() && to.symlink_metadata().is_ok() {
+    let is_tree = kind.is_dir() && flags.has(RECURSIVE);
+    let to = if is_tree { within(from, to) } else { to.to_owned() };
+    if kind.is_dir() && flags.has(EXCL) && to.symlink_metadata().is_ok() {
         return Err(Ends::Errno(libc::EEXIST));
     }
     let options = Options {
@@ -58,9 +56,8 @@ pub(super) fn copy(
         one_file_system: state.forbids_cross_mount(),
         ..flags.options()
     };
-    let is_tree = kind.is_dir() && flags.is_recursive();
     let is_whole = run((from, &to), state, flags, options, is_tree)?;
-    if flags.moves() && is_whole {
+    if flags.has(MOVE) && is_whole {
         // As the manual says, a file that cannot be removed is no error.
         let _ = fs::remove_file(from).or_else(|_| fs::remove_dir(from));
     }
@@ -74,7 +71,7 @@ pub(super) fn check(from: &Path, flags: Flags) -> Result<c_int, Ends> {
 }
 
 fn look(from: &Path, flags: Flags) -> Result<fs::Metadata, Ends> {
-    let looked = if flags.follows_source() { fs::metadata(from) } else { from.symlink_metadata() };
+    let looked = if flags.has(NOFOLLOW_SRC) { from.symlink_metadata() } else { fs::metadata(from) };
     looked.map_err(|error| Ends::Errno(error.raw_os_error().unwrap_or(libc::EIO)))
 }
 
@@ -270,7 +267,7 @@ fn finish(report: Option<Report>, state: &CopyfileState, flags: Flags, is_tree: 
     let totals = &report.totals;
     let was_cloned = totals.shared_bytes > 0 && totals.shared_bytes == totals.data_bytes;
     state.set_was_cloned(was_cloned);
-    if was_cloned && flags.clones() {
+    if was_cloned && flags.has(CLONE | CLONE_FORCE) {
         state.set_copied(0);
     } else if !is_tree {
         state.set_copied(report.data_bytes());
@@ -341,10 +338,10 @@ pub(super) fn copy_open(
     if src == UNSET && dst == UNSET {
         return Err(Ends::Errno(libc::EINVAL));
     }
-    if src < 0 || (dst < 0 && !flags.only_checks()) {
+    if src < 0 || (dst < 0 && !flags.has(CHECK)) {
         return Err(Ends::Errno(libc::EBADF));
     }
-    if flags.only_checks() {
+    if flags.has(CHECK) {
         return check(Path::new(&format!("/proc/self/fd/{src}")), flags).map_err(|end| match end {
             // The name of a descriptor that is not open does not exist.
             Ends::Errno(libc::ENOENT) => Ends::Errno(libc::EBADF),

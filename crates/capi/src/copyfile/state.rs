@@ -86,8 +86,8 @@ impl CopyfileState {
         match flag {
             SRC_FD => place.put::<c_int>(self.fds().0),
             DST_FD => place.put::<c_int>(self.fds().1),
-            SRC_FILENAME => place.put::<*const c_char>(self.name(|names| &names.0)),
-            DST_FILENAME => place.put::<*const c_char>(self.name(|names| &names.1)),
+            SRC_FILENAME => place.put::<*const c_char>(address(&lock(&self.names).0)),
+            DST_FILENAME => place.put::<*const c_char>(address(&lock(&self.names).1)),
             STATUS_CB => place.put::<Option<StatusFn>>(self.callback().0),
             STATUS_CTX => place.put::<*mut c_void>(self.callback().1),
             COPIED => place.put::<i64>(self.copied.load(Ordering::Relaxed)),
@@ -151,21 +151,12 @@ impl CopyfileState {
 
     /// Names that are the same stay where they are: a program may have their addresses.
     pub(super) fn set_names(&self, src: &CStr, dst: &CStr) {
-        let mut names = lock(&self.names);
-        for (kept, given) in [(0, src), (1, dst)] {
-            let kept = if kept == 0 { &mut names.0 } else { &mut names.1 };
+        let (kept_src, kept_dst) = &mut *lock(&self.names);
+        for (kept, given) in [(kept_src, src), (kept_dst, dst)] {
             if kept.as_deref() != Some(given) {
                 *kept = Some(given.to_owned());
             }
         }
-    }
-
-    fn name(
-        &self,
-        which: impl FnOnce(&(Option<CString>, Option<CString>)) -> &Option<CString>,
-    ) -> *const c_char {
-        let names = lock(&self.names);
-        which(&names).as_ref().map_or(std::ptr::null(), |name| name.as_ptr())
     }
 
     pub(super) fn callback(&self) -> (Option<StatusFn>, *mut c_void) {
@@ -197,6 +188,10 @@ impl CopyfileState {
             callback(what, stage, state, src.as_ptr(), dst.as_ptr(), context)
         })
     }
+}
+
+fn address(name: &Option<CString>) -> *const c_char {
+    name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr())
 }
 
 /// ENOTSUP for a value that macOS has and that has no meaning here; EINVAL for any other.
