@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use engines::Variant;
 use engines::profile::Location;
-use engines::{Errno, Variant};
 use rustix::fs::FileType;
 use tree::{
     Destination, DirectoryStage, Existing, Filter, Follow, IgnoreFile, Keep, ModeRule, Observer,
@@ -16,7 +16,7 @@ use tree::{
 };
 
 use crate::cancel::{CancelToken, Control};
-use crate::error::{Error, Operation};
+use crate::error::Error;
 use crate::partners::Partnership;
 use crate::progress::Progress;
 use crate::report::{CopyFailed, Report};
@@ -453,10 +453,7 @@ impl<'c> Copy<'c> {
         }
         let read = |path: &PathBuf| match std::fs::read(path) {
             Ok(text) => Ok(IgnoreFile { path: path.clone(), text }),
-            Err(error) => {
-                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                Err(Error::of_call(Operation::Read, Some(path), errno))
-            }
+            Err(error) => Err(Error::ignore_file(path.clone(), &error)),
         };
         let files = self.ignore_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         self.options.filter = Filter::new(&self.rules, &files).map_err(Error::bad_glob)?;
@@ -504,8 +501,7 @@ impl<'c> Copy<'c> {
                 server.serve(received, every);
                 return Ok(());
             };
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
-            Err(Error::of_call(Operation::Prepare, None, errno))
+            Err(Error::thread(&error))
         })
     }
 }

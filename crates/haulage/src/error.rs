@@ -20,11 +20,8 @@ pub struct Error(Box<What>);
 enum What {
     /// With what was copied before, of the copy of one file.
     Diagnostic(Diagnostic, Option<Copied>),
-    Call {
-        operation: Operation,
-        path: Option<PathBuf>,
-        errno: Errno,
-    },
+    IgnoreFile(PathBuf, Errno),
+    Thread(Errno),
     BadGlob(BadGlob),
     HandlesSigbus(Variant),
 }
@@ -80,9 +77,15 @@ impl Error {
         Error(Box::new(What::Diagnostic(diagnostic, Some(copied))))
     }
 
-    pub(crate) fn of_call(operation: Operation, path: Option<&Path>, errno: Errno) -> Error {
-        let path = path.map(Path::to_owned);
-        Error(Box::new(What::Call { operation, path, errno }))
+    /// An ignore file that cannot be read.
+    pub(crate) fn ignore_file(path: PathBuf, error: &io::Error) -> Error {
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+        Error(Box::new(What::IgnoreFile(path, errno)))
+    }
+
+    /// The thread of the copy cannot be started.
+    pub(crate) fn thread(error: &io::Error) -> Error {
+        Error(Box::new(What::Thread(Errno::from_io_error(error).unwrap_or(Errno::AGAIN))))
     }
 
     pub(crate) fn bad_glob(bad: BadGlob) -> Error {
@@ -123,7 +126,8 @@ impl Error {
     fn facts(&self) -> (Operation, Option<&Path>, Errno) {
         match &*self.0 {
             What::Diagnostic(diagnostic, _) => facts(diagnostic),
-            What::Call { operation, path, errno } => (*operation, path.as_deref(), *errno),
+            What::IgnoreFile(path, errno) => (Operation::Read, Some(path), *errno),
+            What::Thread(errno) => (Operation::Prepare, None, *errno),
             What::BadGlob(_) | What::HandlesSigbus(_) => (Operation::Prepare, None, Errno::INVAL),
         }
     }
@@ -158,12 +162,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             What::Diagnostic(diagnostic, _) => diagnostic.fmt(f),
-            What::Call { operation, path, errno } => {
-                write!(f, "cannot {}", operation.verb())?;
-                if let Some(path) = path {
-                    write!(f, " '{}'", path.display())?;
-                }
-                write!(f, ": {}", words_of_error(&(*errno).into()))
+            What::IgnoreFile(path, errno) => {
+                write!(f, "cannot read '{}': {}", path.display(), words_of_error(&(*errno).into()))
+            }
+            What::Thread(errno) => {
+                write!(f, "cannot start the copy: {}", words_of_error(&(*errno).into()))
             }
             What::BadGlob(BadGlob { glob, reason }) => {
                 write!(f, "cannot use the pattern '{}': {reason}", glob.display())
@@ -189,31 +192,6 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = io::Error::from_raw_os_error(error.errno()).kind();
         io::Error::new(kind, error)
-    }
-}
-
-impl Operation {
-    fn verb(self) -> &'static str {
-        match self {
-            Operation::Look => "stat",
-            Operation::Open => "open",
-            Operation::List => "list",
-            Operation::Read => "read",
-            Operation::Write => "write",
-            Operation::Copy => "copy to",
-            Operation::Clone => "clone to",
-            Operation::Create => "create",
-            Operation::Rename => "rename",
-            Operation::Remove => "remove",
-            Operation::SetAttribute => "set an attribute of",
-            Operation::Sync => "sync",
-            Operation::Close => "close",
-            Operation::Verify => "verify",
-            Operation::Check => "copy to",
-            Operation::Finish => "finish",
-            Operation::ReadProfile => "use the profile",
-            Operation::Prepare => "start the copy",
-        }
     }
 }
 
