@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::docs::completions::Shell;
-use crate::terminal::{command, output};
+use crate::terminal::output;
 
 /// Print the completion script for a shell.
 ///
@@ -32,12 +32,10 @@ pub(crate) struct Args {
 }
 
 /// Runs the command. Exit status 1 if the script cannot be printed, 2 for bad usage.
-pub(crate) fn main(
-    arguments: Vec<OsString>,
+pub(crate) fn run(
+    args: &Args,
     completions: fn(Shell, Vec<OsString>) -> String,
-) -> ExitCode {
-    command::run("completions", arguments, |args: &Args| {
-        output::print(&completions(args.shell, args.words.clone()))?;
-        Ok(ExitCode::SUCCESS)
-    })
+) -> anyhow::Result<ExitCode> {
+    output::print(&completions(args.shell, args.words.clone()))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,5 @@
 //! `haulage engines [PATH…]`: lists the engines, and why some do not work here.
 
-use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,9 +10,8 @@ use clap::Parser;
 use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
 
-use crate::sample_files::{directory_of, empty_file, source, tried};
-use crate::terminal::output::{DIM, GOOD, REFUSED, SLOWER, styled_lines};
-use crate::terminal::{command, output};
+use crate::sample_files::{directory_of, empty_file, ends, source, tried};
+use crate::terminal::output::{self, DIM, GOOD, REFUSED, SLOWER, styled_lines};
 use report::columns::wrapped_behind;
 
 /// List the engines, and whether each works here.
@@ -47,17 +45,8 @@ struct Row {
 }
 
 /// Runs the command. Exit status 1 if nothing could be tried, 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("engines", arguments, run)
-}
-
-fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let here = PathBuf::from(".");
-    let (src_path, dst_path) = match args.paths.as_slice() {
-        [] => (&here, &here),
-        [both] => (both, both),
-        [src, dst, ..] => (src, dst),
-    };
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let [src_path, dst_path] = ends(&args.paths);
     let advice = "name a directory that takes new files; haulage doctor needs none";
     let dst = empty_file(&directory_of(dst_path)?);
     let dst = dst.map_err(|error| anyhow!("{error:#}; {advice}"))?;

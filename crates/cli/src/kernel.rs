@@ -6,21 +6,25 @@ use std::os::fd::{AsFd, OwnedFd};
 use engines::{Engine, Pair, Verdict};
 use rustix::fs::{AtFlags, MemfdFlags, StatxFlags, memfd_create, statx};
 use rustix::io::Errno;
+use serde::Serialize;
 use sys::Uname;
 
 /// Bytes of a sample: whole pages, and a part of one.
 const SAMPLE_BYTES: usize = 9876;
 
-/// Something of the kernel that haulage uses where it is found.
-#[derive(Clone, Debug)]
-pub(crate) struct Feature {
+/// A call of the kernel that haulage uses where it is found.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Call {
     pub(crate) name: &'static str,
+    pub(crate) found: bool,
+    /// Empty if it is found.
+    pub(crate) reason: String,
     /// The first release that has it, as major and minor number.
+    #[serde(skip)]
     pub(crate) since: (u32, u32),
     /// What haulage does with it, as the end of a sentence that begins with "haulage".
+    #[serde(skip)]
     pub(crate) purpose: &'static str,
-    /// Why it is not found, if it is not.
-    pub(crate) missing: Option<String>,
 }
 
 /// The release, as uname(2) gives it: `6.18.44-1-amd64`. `unknown` if that fails.
@@ -36,14 +40,14 @@ pub(crate) fn major_and_minor(release: &str) -> Option<(u32, u32)> {
 
 /// What `--version` says of the kernel, as a line.
 pub(crate) fn line() -> String {
-    let found = features().into_iter().filter(|it| it.missing.is_none()).map(|it| it.name);
+    let found = calls().into_iter().filter(|it| it.found).map(|it| it.name);
     let found: Vec<&str> = found.collect();
     let separator = if found.is_empty() { "" } else { ": " };
     format!("kernel {}{separator}{}\n", release(), found.join(", "))
 }
 
 /// Tries each call between two files in memory, so that it works in any directory.
-pub(crate) fn features() -> Vec<Feature> {
+pub(crate) fn calls() -> Vec<Call> {
     let files = files_in_memory();
     let engine = |name: &str| {
         let (src, dst) = files.as_ref().map_err(Clone::clone)?;
@@ -62,13 +66,11 @@ pub(crate) fn features() -> Vec<Feature> {
         ("cachestat", (6, 5), "asks how much of a file is in the page cache", cachestat()),
         ("statx DIO alignment", (6, 1), "aligns direct I/O as the file system asks", alignment()),
     ];
-    let feature = |(name, since, purpose, tried): (_, _, _, Result<(), String>)| Feature {
-        name,
-        since,
-        purpose,
-        missing: tried.err(),
+    let call = |(name, since, purpose, tried): (_, _, _, Result<(), String>)| {
+        let (found, reason) = (tried.is_ok(), tried.err().unwrap_or_default());
+        Call { name, found, reason, since, purpose }
     };
-    all.into_iter().map(feature).collect()
+    all.into_iter().map(call).collect()
 }
 
 /// A source with a sample, and an empty destination.
@@ -203,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_is_found_or_has_a_reason() {
-        let features = features();
-        assert_eq!(features.len(), 5);
-        for feature in &features {
-            assert!(feature.missing.as_deref() != Some(""), "{feature:?}");
+    fn a_call_is_found_or_has_a_reason() {
+        let calls = calls();
+        assert_eq!(calls.len(), 5);
+        for call in &calls {
+            assert_eq!(call.found, call.reason.is_empty(), "{call:?}");
         }
         // Every kernel that haulage runs on has it, and no filter of a container forbids it.
-        assert!(features.iter().any(|it| it.name == "splice" && it.missing.is_none()));
+        assert!(calls.iter().any(|it| it.name == "splice" && it.found));
     }
 }

@@ -32,7 +32,7 @@ pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
 use docs::completions::{self, Shell};
 use docs::{of_clap, overview};
 use man_command::Page;
-use terminal::command::with_color;
+use terminal::command::{self, with_color};
 use terminal::output;
 
 /// A subcommand.
@@ -54,37 +54,37 @@ static COMMANDS: &[Command] = &[
     Command {
         name: "race",
         about: "measure all variants on one file or directory; name the fastest",
-        main: race::main,
+        main: |words| command::run("race", words, race::run),
         arguments: Some(race::Args::command),
     },
     Command {
         name: "bench",
         about: "run an experiment and keep every sample",
-        main: bench::main,
+        main: |words| command::run("bench", words, bench::run),
         arguments: Some(bench::Args::command),
     },
     Command {
         name: "certify",
         about: "test whether measurements on this machine can be trusted",
-        main: certify::main,
+        main: |words| command::run("certify", words, certify::run),
         arguments: Some(certify::Args::command),
     },
     Command {
         name: "compare",
         about: "report what changed between two runs of an experiment",
-        main: compare::main,
+        main: |words| command::run("compare", words, compare::run),
         arguments: Some(compare::Args::command),
     },
     Command {
         name: "report",
         about: "show runs as a page, as figures or as text",
-        main: report::main,
+        main: |words| command::run("report", words, report::run),
         arguments: Some(report::Args::command),
     },
     Command {
         name: "tune",
         about: "find the fastest variants between directories, for later copies",
-        main: tune::main,
+        main: |words| command::run("tune", words, tune::run),
         arguments: Some(tune::Args::command),
     },
     Command {
@@ -96,25 +96,27 @@ static COMMANDS: &[Command] = &[
     Command {
         name: "engines",
         about: "list the engines, and whether each works here",
-        main: engines_command::main,
+        main: |words| command::run("engines", words, engines_command::run),
         arguments: Some(engines_command::Args::command),
     },
     Command {
         name: "doctor",
         about: "show what this machine has for copies, and what would be better",
-        main: doctor::main,
+        main: |words| command::run("doctor", words, doctor::run),
         arguments: Some(doctor::Args::command),
     },
     Command {
         name: "man",
         about: "print a manual page, or write all of them",
-        main: |arguments| man_command::main(arguments, pages),
+        main: |words| command::run("man", words, |args| man_command::run(args, pages())),
         arguments: Some(man_command::Args::command),
     },
     Command {
         name: "completions",
         about: "print the completion script for a shell",
-        main: |arguments| completions_command::main(arguments, completions),
+        main: |words| {
+            command::run("completions", words, |args| completions_command::run(args, completions))
+        },
         arguments: Some(completions_command::Args::command),
     },
 ];

@@ -1,13 +1,12 @@
 //! `haulage man [COMMAND]`: the manual pages.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
 
-use crate::terminal::command::{self, usage_error};
+use crate::terminal::command::usage_error;
 use crate::terminal::output;
 
 /// A manual page.
@@ -40,14 +39,12 @@ pub(crate) struct Args {
 }
 
 /// Runs the command. Exit status 1 if a page cannot be written, 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>, pages: fn() -> Vec<Page>) -> ExitCode {
-    command::run("man", arguments, |args: &Args| {
-        match &args.all {
-            Some(dir) => write_all(&pages(), dir)?,
-            None => output::print(&page_of(pages(), args.command.as_deref())?)?,
-        }
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) fn run(args: &Args, pages: Vec<Page>) -> anyhow::Result<ExitCode> {
+    match &args.all {
+        Some(dir) => write_all(&pages, dir)?,
+        None => output::print(&page_of(pages, args.command.as_deref())?)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn page_of(pages: Vec<Page>, command: Option<&str>) -> anyhow::Result<String> {

@@ -2,7 +2,7 @@
 //! behind.
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -11,6 +11,19 @@ use rustix::fs::{Mode, OFlags};
 
 /// Bytes of the sample that every engine copies: whole pages, and a part of one.
 const SAMPLE_BYTES: usize = (256 << 10) + 1234;
+
+/// The source and the destination that at most two operands name: one operand is both, and without any it is
+/// this directory.
+pub(crate) fn ends(operands: &[PathBuf]) -> [&Path; 2] {
+    [operands.first(), operands.last()].map(|path| path.map_or(Path::new("."), PathBuf::as_path))
+}
+
+pub(crate) fn open_dir(path: &Path) -> anyhow::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .map_err(std::io::Error::from)
+        .with_context(|| format!("cannot open the directory '{}'", path.display()))
+}
 
 /// The directory for scratch files: `path`, or the directory of the file `path`.
 pub(crate) fn directory_of(path: &Path) -> anyhow::Result<PathBuf> {

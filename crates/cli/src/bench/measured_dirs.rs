@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
+use crate::sample_files::ends;
 use crate::terminal::command::usage_error;
 
 #[derive(clap::Args, Debug)]
@@ -23,9 +24,7 @@ impl MeasuredDirs {
     /// If `--on` is given more than twice, or a directory does not exist.
     pub(crate) fn absolute(&self) -> anyhow::Result<[PathBuf; 2]> {
         self.check()?;
-        let here = Path::new(".");
-        let src = self.on.first().map_or(here, PathBuf::as_path);
-        let dst = self.on.last().map_or(here, PathBuf::as_path);
+        let [src, dst] = ends(&self.on);
         Ok([absolute(src)?, absolute(dst)?])
     }
 

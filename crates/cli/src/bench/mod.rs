@@ -8,7 +8,6 @@ mod plan;
 mod summary;
 pub(crate) mod table;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,19 +28,15 @@ use experiment::{Purpose, Start};
 
 /// Runs the command. Exit status 1 if the experiment could not be run or a run made a wrong copy, 2 for
 /// bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("bench", arguments, |args: &Args| {
-        let text = match &args.resume {
-            _ if args.list == Some(Listed::Claims) => {
-                plan::list_claims(BUILT_IN, output::columns())
-            }
-            _ if args.list.is_some() => plan::list(BUILT_IN, output::columns()),
-            Some(path) => resume(args, path)?,
-            None => run(args)?,
-        };
-        output::print(&text)?;
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let text = match &args.resume {
+        _ if args.list == Some(Listed::Claims) => plan::list_claims(BUILT_IN, output::columns()),
+        _ if args.list.is_some() => plan::list(BUILT_IN, output::columns()),
+        Some(path) => resume(args, path)?,
+        None => begin(args)?,
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// One session of an experiment, or one copier of several at once: `bench` starts this program for it.
@@ -49,7 +44,7 @@ pub(crate) fn session() -> ExitCode {
     if lab::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run(args: &Args) -> anyhow::Result<String> {
+fn begin(args: &Args) -> anyhow::Result<String> {
     args.dirs.check()?;
     let definition = match &args.claim {
         Some(claim) => only_claim(args.experiment.as_deref(), claim)?.scaled(args.scale),

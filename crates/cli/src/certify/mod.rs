@@ -3,7 +3,6 @@
 mod args;
 mod text;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -21,18 +20,16 @@ use lab::run_dir::{self, HowRun};
 use crate::bench::certificates;
 use crate::bench::experiment::{self, Purpose, Start};
 use crate::scratch::ScratchGuard;
-use crate::terminal::{command, output};
+use crate::terminal::output;
 use crate::version::VERSION;
 pub(crate) use args::Args;
 
 /// Runs the command. Exit status 1 if the machine is not certified or nothing could be measured, 2 for
 /// bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("certify", arguments, |args| {
-        let (kept, text) = ScratchGuard::around("certify", |guard| certify(args, guard))?;
-        output::print(&text)?;
-        Ok(if kept.certificate.passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    })
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (kept, text) = ScratchGuard::around("certify", |guard| certify(args, guard))?;
+    output::print(&text)?;
+    Ok(if kept.certificate.passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertificate, String)> {

@@ -3,7 +3,6 @@
 mod args;
 mod text;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,18 +11,14 @@ use lab::compare::Change;
 use lab::definition::deltas::{Deltas, LEAST};
 use lab::run_dir::{Run, files};
 
+use crate::terminal::output;
 use crate::terminal::steps::Steps;
-use crate::terminal::{command, output};
 pub(crate) use args::Args;
 use args::FailOn;
 
 /// Runs the command. Exit status 1 if a run cannot be read; with `--fail-on slower` also if something
 /// is slower or nothing was compared. 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("compare", arguments, compare)
-}
-
-fn compare(args: &Args) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut steps = Steps::new("compare");
     steps.show("reading the runs");
     let read = |path: &PathBuf| Run::read(path);

@@ -2,8 +2,8 @@
 
 use lab::words;
 
-use super::findings::{Call, Findings};
-use crate::kernel::major_and_minor;
+use super::findings::Findings;
+use crate::kernel::{Call, major_and_minor};
 use crate::tune::why_there_is_none;
 
 /// The first release with the flag RWF_DONTCACHE.

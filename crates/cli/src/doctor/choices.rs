@@ -9,9 +9,10 @@ use engines::profile::{
 use haulage::prediction::{PlannedFile, Predictor};
 use serde::Serialize;
 
-use super::place::{EngineFound, open_dir};
+use super::place::EngineFound;
 use crate::error_text::printable;
 use crate::kernel;
+use crate::sample_files::open_dir;
 
 /// What is expected of files of some lengths, if one is copied at a time and its bytes are moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

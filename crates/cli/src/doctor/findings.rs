@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::choices::{self, Choice, ProfileFound};
 use super::limits::Limits;
 use super::place::{EngineFound, Place, engines_between};
-use crate::kernel::{self, Feature};
+use crate::kernel::{self, Call};
 use crate::version;
 
 /// The version of the form of `--json`. It changes when a field changes its meaning or is removed.
@@ -56,18 +56,6 @@ pub(super) struct Kernel {
     pub(super) release: String,
     pub(super) arch: &'static str,
     pub(super) calls: Vec<Call>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Call {
-    pub(super) name: &'static str,
-    pub(super) found: bool,
-    /// Empty if it is found.
-    pub(super) reason: String,
-    #[serde(skip)]
-    pub(super) since: (u32, u32),
-    #[serde(skip)]
-    pub(super) purpose: &'static str,
 }
 
 impl Findings {
@@ -126,17 +114,6 @@ impl Machine {
 
 impl Kernel {
     fn this() -> Kernel {
-        let call = |Feature { name, since, purpose, missing }| Call {
-            name,
-            found: missing.is_none(),
-            reason: missing.unwrap_or_default(),
-            since,
-            purpose,
-        };
-        Kernel {
-            release: kernel::release(),
-            arch: std::env::consts::ARCH,
-            calls: kernel::features().into_iter().map(call).collect(),
-        }
+        Kernel { release: kernel::release(), arch: std::env::consts::ARCH, calls: kernel::calls() }
     }
 }

@@ -1,13 +1,13 @@
 //! `haulage doctor [DIR [DIR]]`: what this machine has for copies, what a copy uses, and what would be
 //! better.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::terminal::{command, output};
+use crate::sample_files::ends;
+use crate::terminal::output;
 
 mod advice;
 mod choices;
@@ -43,21 +43,14 @@ pub(crate) struct Args {
 
 /// Runs the command. Exit status 1 if a directory cannot be opened, 2 for bad usage. What would be better is
 /// no failure.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("doctor", arguments, |args: &Args| {
-        let here = PathBuf::from(".");
-        let (src, dst) = match args.dirs.as_slice() {
-            [] => (&here, &here),
-            [both] => (both, both),
-            [src, dst, ..] => (src, dst),
-        };
-        let mut findings = findings::Findings::between(src, dst)?;
-        findings.advice = advice::on(&findings);
-        let text = match args.json {
-            true => output::json(&findings)?,
-            false => text::of(&findings, output::columns()),
-        };
-        output::print(&text)?;
-        Ok(ExitCode::SUCCESS)
-    })
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let [src, dst] = ends(&args.dirs);
+    let mut findings = findings::Findings::between(src, dst)?;
+    findings.advice = advice::on(&findings);
+    let text = match args.json {
+        true => output::json(&findings)?,
+        false => text::of(&findings, output::columns()),
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }

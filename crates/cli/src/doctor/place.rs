@@ -1,17 +1,17 @@
 //! A directory and its file system, and the engines that work between two directories.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use anyhow::Context;
 use engines::{ENGINES, Engine, Pair};
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs};
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use serde::Serialize;
 
 use crate::error_text::{one_line, printable};
 use crate::kernel::{files_in_memory, offset_alignment_bytes};
-use crate::sample_files::{self, tried};
+use crate::sample_files::{self, open_dir, tried};
 
 /// A directory.
 #[derive(Clone, Debug, Serialize)]
@@ -67,13 +67,6 @@ impl Place {
             not_writable: sample.err().map(|error| printable(&one_line(&error))),
         })
     }
-}
-
-pub(super) fn open_dir(path: &Path) -> anyhow::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty())
-        .map_err(std::io::Error::from)
-        .with_context(|| format!("cannot open the directory '{}'", path.display()))
 }
 
 /// Tries all engines that copy files from `src` to `dst`. If no file can be made there, between files in

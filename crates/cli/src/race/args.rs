@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
 use engines::Variant;
 use lab::page_cache::state::State;
 use lab::race::config::Config;
@@ -46,8 +47,8 @@ pub(crate) struct Args {
 
     /// The state of the page cache before each run: it holds all of SRC (warm) or nothing of it
     /// (cold)
-    #[arg(long, value_enum, default_value = "warm")]
-    state: StateName,
+    #[arg(long, value_parser = PossibleValuesParser::new(["warm", "cold"]), default_value = "warm")]
+    state: String,
 
     /// The variants to measure, separated by commas [default: all that haulage proposes]. The name of
     /// an engine stands for all its proposed variants. After a colon, numbers and options of the
@@ -77,12 +78,6 @@ pub(crate) struct Args {
     /// Write one line for each sample to FILE as CSV; `-` is standard output, which then gets no table
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
-}
-
-#[derive(ValueEnum, Clone, Copy, Debug)]
-enum StateName {
-    Warm,
-    Cold,
 }
 
 /// What is copied, and where to.
@@ -125,10 +120,7 @@ impl Args {
             return Err(usage_error(text.to_owned()));
         }
         Ok(Config {
-            state: match self.state {
-                StateName::Warm => State::Warm,
-                StateName::Cold => State::Cold,
-            },
+            state: if self.state == "cold" { State::Cold } else { State::Warm },
             variants,
             named,
             rounds: self.rounds,

@@ -4,7 +4,6 @@ mod args;
 mod progress_view;
 mod table;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -18,7 +17,6 @@ use lab::search::winner::Kind;
 use lab::source::Source;
 
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
-use crate::terminal::command;
 use crate::terminal::live_lines::LiveLines;
 use crate::terminal::output::{self, ResultFile};
 use crate::version::COMMIT;
@@ -33,12 +31,8 @@ const METADATA_BYTES: u64 = 16 << 20;
 
 /// Runs the command. Exit status 1 if the race could not be run, a copy was wrong, or no run had the
 /// state that was asked for; 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let started = Instant::now();
-    command::run("race", arguments, |args| run(args, started))
-}
-
-fn run(args: &Args, started: Instant) -> anyhow::Result<ExitCode> {
     let operands = args.operands()?;
     let config = args.config(started)?;
     let open = |path: &PathBuf| ResultFile::open(path, operands.src.as_deref());

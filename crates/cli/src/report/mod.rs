@@ -2,7 +2,6 @@
 
 mod args;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,18 +10,16 @@ use lab::tune::record::{Record, Records};
 use report::drawing;
 use report::{Report, Source};
 
+use crate::terminal::output;
 use crate::terminal::steps::Steps;
-use crate::terminal::{command, output};
 pub(crate) use args::Args;
 
 /// Runs the command. Exit status 1 if a run cannot be read or a file cannot be written, 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("report", arguments, |args| {
-        let mut steps = Steps::new("report");
-        let done = make(args, &mut steps);
-        steps.clear();
-        done.map(|()| ExitCode::SUCCESS)
-    })
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut steps = Steps::new("report");
+    let done = make(args, &mut steps);
+    steps.clear();
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 fn make(args: &Args, steps: &mut Steps) -> anyhow::Result<()> {

@@ -1,21 +1,20 @@
 //! Two directories to search between, and the variants that copies between them use now.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Context;
 use engines::Variant;
 use engines::profile::{FileSystems, PairChoices, Profile};
 use haulage::prediction::{PlannedFile, Predictor};
 use lab::tune::case::Case;
 use lab::tune::config::Config;
 use lab::tune::record::Record;
-use rustix::fs::{Mode, OFlags};
 
 use super::args::Args;
 use super::profile_file::pairs_of_this_machine;
 use crate::kernel;
+use crate::sample_files::open_dir;
 
 /// The most copies in flight. More of them wait for the medium, on any number of processors.
 const COPIES_IN_FLIGHT_MAX: usize = 4;
@@ -84,11 +83,4 @@ impl DirectoryPair {
     pub(super) fn in_words(&self) -> String {
         format!("'{}' to '{}'", self.src.display(), self.dst.display())
     }
-}
-
-fn open_dir(dir: &Path) -> anyhow::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(dir, flags, Mode::empty())
-        .map_err(std::io::Error::from)
-        .with_context(|| format!("cannot open the directory '{}'", dir.display()))
 }

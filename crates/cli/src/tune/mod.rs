@@ -10,7 +10,6 @@ mod show;
 mod table;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -32,18 +31,16 @@ use progress_view::ProgressView;
 
 /// Runs the command. Exit status 1 if nothing could be measured, a copy was wrong, or the profile cannot
 /// be read or written; 2 for bad usage.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    command::run("tune", arguments, |args: &Args| {
-        match args.request()? {
-            Request::Measure(dirs) if args.dry_run => plan(args, &dirs),
-            Request::Measure(dirs) => return tune(args, &dirs),
-            Request::Show => show::show(),
-            Request::Export(path) => profile_file::export(&path),
-            Request::Import(path) => profile_file::import(&path),
-            Request::Forget(dirs) => profile_file::forget(&dirs),
-        }
-        .map(|()| ExitCode::SUCCESS)
-    })
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match args.request()? {
+        Request::Measure(dirs) if args.dry_run => plan(args, &dirs),
+        Request::Measure(dirs) => return tune(args, &dirs),
+        Request::Show => show::show(),
+        Request::Export(path) => profile_file::export(&path),
+        Request::Import(path) => profile_file::import(&path),
+        Request::Forget(dirs) => profile_file::forget(&dirs),
+    }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
