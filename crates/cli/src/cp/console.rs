@@ -16,14 +16,15 @@ use rustix::io::retry_on_intr;
 
 use crate::cp::interrupt::{Interrupts, SignalActions};
 use crate::cp::job::{Collector, Job, OtherRanks};
-use crate::cp::messages::sink::{self, put_stderr};
+use crate::cp::messages::sink;
 use crate::cp::messages::wording;
 use crate::cp::progress::current_files::ShownFiles;
 use crate::cp::progress::rate::{REDRAW_EVERY, RateEstimator};
-use crate::cp::progress::screen::{self, Screen};
 use crate::cp::progress::view::View;
+use crate::cp::receipt::json::Receipts;
 use crate::cp::receipt::recorder::{Ending, Recorder};
-use crate::terminal::live_lines::terminal_size;
+use crate::terminal::live_lines::{put_stderr, terminal_size};
+use crate::terminal::screen::{self, Screen};
 
 /// Standard output and standard error. Buffered output is written before anything goes to standard
 /// error, so that both have one order if they go to the same file.
@@ -289,6 +290,17 @@ impl Console {
     fn report(&self, bytes: &[u8]) {
         self.lock().report(bytes);
     }
+
+    fn receipts(&self) -> Option<&Receipts> {
+        self.recorder.as_ref().and_then(Recorder::receipts)
+    }
+
+    /// Reports the error line of a receipt.
+    fn report_error_of(&self, written: Option<Result<(), Vec<u8>>>) {
+        if let Some(Err(line)) = written {
+            self.report(&line);
+        }
+    }
 }
 
 impl Collector for Console {
@@ -297,16 +309,11 @@ impl Collector for Console {
     }
 
     fn add_receipts(&self, lines: &[u8]) {
-        let added = self.recorder.as_ref().map(|recorder| recorder.add_lines(lines));
-        if let Some(Err(line)) = added {
-            self.report(&line);
-        }
+        self.report_error_of(self.receipts().map(|receipts| receipts.lines(lines)));
     }
 
     fn flush_receipts(&self) {
-        if let Some(Err(line)) = self.recorder.as_ref().map(Recorder::flush) {
-            self.report(&line);
-        }
+        self.report_error_of(self.receipts().map(Receipts::flush));
     }
 }
 
@@ -409,9 +416,7 @@ impl Observer for Console {
     }
 
     fn finished(&self, receipt: Receipt) {
-        if let Some(Err(line)) = self.recorder.as_ref().map(|recorder| recorder.record(&receipt)) {
-            self.report(&line);
-        }
+        self.report_error_of(self.recorder.as_ref().map(|recorder| recorder.record(&receipt)));
     }
 
     fn interrupted(&self) -> bool {

@@ -44,6 +44,7 @@ pub use job::{Collector, Ended, Job, OtherRanks};
 use messages::sink::{self, put};
 use messages::usage_error::UsageError;
 use progress::scan;
+use receipt::json::Receipts;
 use receipt::recorder::Recorder;
 use values::Generated;
 
@@ -129,7 +130,8 @@ fn copy(mut command: CopyCommand, job: Option<&Arc<dyn Job>>) -> ExitCode {
         }
     };
     command.options.filter = filter;
-    command.options.record = recorder.as_ref().and_then(Recorder::file);
+    command.options.record =
+        recorder.as_ref().and_then(Recorder::receipts).and_then(Receipts::file);
     let CopyCommand { request, options, rules, ignore_files, reports } = command;
     let stderr_is_terminal = std::io::stderr().is_terminal();
     let is_first = job.is_none_or(|job| job.is_first());

@@ -3,5 +3,6 @@
 pub(crate) mod command;
 pub(crate) mod live_lines;
 pub(crate) mod output;
+pub(crate) mod screen;
 pub(crate) mod steps;
 pub(crate) mod text;

@@ -58,8 +58,8 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
 /// The columns that a text for standard output may take.
 pub(crate) fn columns() -> usize {
     let stdout = std::io::stdout();
-    let terminal = stdout.is_terminal().then(|| live_lines::columns(&stdout)).flatten();
-    terminal.map_or(COLUMNS_OF_FILE, |columns| columns.max(COLUMNS_MIN))
+    let terminal = stdout.is_terminal().then(|| live_lines::size(&stdout)).flatten();
+    terminal.map_or(COLUMNS_OF_FILE, |(columns, _)| columns.max(COLUMNS_MIN))
 }
 
 /// `text` in `style`, as a line.

@@ -1,7 +1,8 @@
 //! Where messages go: to standard error, unless this process is a rank of a job.
 
-use std::io::Write;
 use std::sync::OnceLock;
+
+use crate::terminal::live_lines::put_stderr;
 
 /// What writes messages.
 type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
@@ -19,9 +20,4 @@ pub(crate) fn put(lines: &[u8]) {
         Some(sink) => sink(lines),
         None => put_stderr(lines),
     }
-}
-
-/// Writes to standard error. There is nowhere to report a failure.
-pub(crate) fn put_stderr(bytes: &[u8]) {
-    let _ = std::io::stderr().write_all(bytes);
 }

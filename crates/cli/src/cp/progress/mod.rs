@@ -3,5 +3,4 @@
 pub(super) mod current_files;
 pub(super) mod rate;
 pub(super) mod scan;
-pub(super) mod screen;
 pub(super) mod view;

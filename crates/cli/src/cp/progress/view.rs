@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use haulage::events::{CurrentFile, Progress, Totals};
-use unicode_width::UnicodeWidthChar;
 
 use crate::cp::job::OtherRanks;
 use crate::cp::messages::quote;
 use crate::cp::progress::rate::RateEstimator;
 use crate::cp::units::{bytes, bytes_of, clock, count, entry_rate, rate};
+use crate::terminal::screen::{EMOJI_SELECTOR, width, width_of};
 
 /// A run at one instant.
 #[derive(Debug)]
@@ -249,18 +249,6 @@ fn cut_front(text: &str, columns: usize) -> String {
         }
     }
     format!("{dots}{}", &text[start..])
-}
-
-/// The columns that `text` takes at most. Terminals differ in what they combine, and no line may wrap.
-pub(crate) fn width(text: &str) -> usize {
-    text.chars().map(width_of).sum()
-}
-
-/// Makes the character before it an emoji, which is wider.
-const EMOJI_SELECTOR: char = '\u{fe0f}';
-
-fn width_of(c: char) -> usize {
-    if c == EMOJI_SELECTOR { 1 } else { c.width().unwrap_or(0) }
 }
 
 #[cfg(test)]

@@ -28,14 +28,10 @@ pub(crate) struct Receipts {
     name: PathBuf,
     file: Option<FileId>,
     began: SystemTime,
-    out: Mutex<Out>,
+    /// `None` after the first error: the lines after a gap would look complete.
+    writer: Mutex<Option<Writer>>,
     /// The name that the file has until it is complete, if that is another one.
     part: Option<PartFile>,
-}
-
-struct Out {
-    /// `None` after the first error: the lines after a gap would look complete.
-    writer: Option<Writer>,
 }
 
 enum Writer {
@@ -45,9 +41,9 @@ enum Writer {
 }
 
 impl Receipts {
-    fn new(name: PathBuf, file: Option<FileId>, out: Writer, part: Option<PartFile>) -> Receipts {
-        let (out, began) = (Mutex::new(Out { writer: Some(out) }), SystemTime::now());
-        Receipts { name, file, began, out, part }
+    fn new(name: PathBuf, file: Option<FileId>, to: Writer, part: Option<PartFile>) -> Receipts {
+        let (writer, began) = (Mutex::new(Some(to)), SystemTime::now());
+        Receipts { name, file, began, writer, part }
     }
 
     /// Opens `name` for writing and truncates it; `-` is standard output.
@@ -133,8 +129,13 @@ impl Receipts {
     /// # Errors
     /// The error line; only the first time.
     pub(crate) fn lines(&self, lines: &[u8]) -> Result<(), Vec<u8>> {
-        let result = self.lock().write(lines);
-        self.error_line(result)
+        self.attempt(&mut self.lock(), |writer| match writer {
+            Writer::File(writer) => writer.write_all(lines),
+            Writer::Rank0(job) => {
+                job.put_receipt(lines);
+                Ok(())
+            }
+        })
     }
 
     /// Writes what is still buffered.
@@ -142,8 +143,11 @@ impl Receipts {
     /// # Errors
     /// The error line; only the first time.
     pub(crate) fn flush(&self) -> Result<(), Vec<u8>> {
-        let result = self.lock().flush();
-        self.error_line(result)
+        self.attempt(&mut self.lock(), |writer| match writer {
+            Writer::File(writer) => writer.flush(),
+            // What is under way arrives before the rank ends.
+            Writer::Rank0(_) => Ok(()),
+        })
     }
 
     /// Writes the line of the run, and what is still buffered. If all ranks have ended, the file of a
@@ -158,10 +162,15 @@ impl Receipts {
         has_ended: bool,
     ) -> Result<(), Vec<u8>> {
         let line = line(&summary(run, self.began, unwritten_bytes));
-        let mut out = self.lock();
-        let result = out.write(&line).and_then(|()| out.flush()).and_then(|()| out.close());
-        self.error_line(result)?;
-        let (Some(part), Some(Writer::File(file))) = (&self.part, &out.writer) else {
+        let mut writer = self.lock();
+        self.attempt(&mut writer, |writer| {
+            let Writer::File(writer) = writer else { return Ok(()) };
+            writer.write_all(&line)?;
+            writer.flush()?;
+            // The file reports what close(2) would; it stays open.
+            Ok(sys::flush_as_close(writer.get_ref())?)
+        })?;
+        let (Some(part), Some(Writer::File(file))) = (&self.part, &*writer) else {
             return Ok(());
         };
         if !has_ended {
@@ -169,7 +178,7 @@ impl Receipts {
         }
         let completed = part.complete(file.get_ref());
         if completed.is_err() {
-            out.writer = None;
+            *writer = None;
         }
         completed.map_err(|error| {
             let why = words_of_error(&error);
@@ -179,10 +188,22 @@ impl Receipts {
 
     /// Whether every line was written so far.
     pub(crate) fn is_complete(&self) -> bool {
-        self.lock().writer.is_some()
+        self.lock().is_some()
     }
 
-    fn error_line(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
+    /// Calls `write`, unless an error came before.
+    fn attempt(
+        &self,
+        writer: &mut Option<Writer>,
+        write: impl FnOnce(&mut Writer) -> std::io::Result<()>,
+    ) -> Result<(), Vec<u8>> {
+        let result = writer.as_mut().map_or(Ok(()), write);
+        if result.is_err()
+            && let Some(Writer::File(writer)) = writer.take()
+        {
+            // Dropping the writer would write once more, after the gap.
+            let _ = writer.into_parts();
+        }
         result.map_err(|error| {
             let why = words_of_error(&error);
             message(&format!("error writing {{}}: {why}"), &[&self.name])
@@ -190,50 +211,8 @@ impl Receipts {
     }
 
     /// After a panic the file still has only whole lines.
-    fn lock(&self) -> MutexGuard<'_, Out> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Out {
-    fn write(&mut self, lines: &[u8]) -> std::io::Result<()> {
-        self.attempt(|writer| match writer {
-            Writer::File(writer) => writer.write_all(lines),
-            Writer::Rank0(job) => {
-                job.put_receipt(lines);
-                Ok(())
-            }
-        })
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.attempt(|writer| match writer {
-            Writer::File(writer) => writer.flush(),
-            // What is under way arrives before the rank ends.
-            Writer::Rank0(_) => Ok(()),
-        })
-    }
-
-    /// Has the file report what close(2) would; it stays open.
-    fn close(&mut self) -> std::io::Result<()> {
-        self.attempt(|writer| match writer {
-            Writer::File(writer) => Ok(sys::flush_as_close(writer.get_ref())?),
-            Writer::Rank0(_) => Ok(()),
-        })
-    }
-
-    fn attempt(
-        &mut self,
-        write: impl FnOnce(&mut Writer) -> std::io::Result<()>,
-    ) -> std::io::Result<()> {
-        let result = self.writer.as_mut().map_or(Ok(()), write);
-        if result.is_err()
-            && let Some(Writer::File(writer)) = self.writer.take()
-        {
-            // Dropping the writer would write once more, after the gap.
-            let _ = writer.into_parts();
-        }
-        result
+    fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

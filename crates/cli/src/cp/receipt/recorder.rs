@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use haulage::RunTotals;
-use haulage::events::{FileId, Receipt};
+use haulage::events::Receipt;
 use haulage::options::{Destination, Request};
 use sys::{Usage, Whose, usage};
 
@@ -97,9 +97,9 @@ impl Recorder {
         }))
     }
 
-    /// The regular file that receipts go to.
-    pub(crate) fn file(&self) -> Option<FileId> {
-        self.receipts.as_ref().and_then(Receipts::file)
+    /// The receipts, if they were asked for.
+    pub(crate) fn receipts(&self) -> Option<&Receipts> {
+        self.receipts.as_ref()
     }
 
     /// Records one entry.
@@ -109,22 +109,6 @@ impl Recorder {
     pub(crate) fn record(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
         self.totals().add(receipt);
         self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.entry(receipt))
-    }
-
-    /// Writes receipts of another rank: whole lines.
-    ///
-    /// # Errors
-    /// As [`record`](Recorder::record).
-    pub(crate) fn add_lines(&self, lines: &[u8]) -> Result<(), Vec<u8>> {
-        self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.lines(lines))
-    }
-
-    /// Writes what is still buffered.
-    ///
-    /// # Errors
-    /// As [`record`](Recorder::record).
-    pub(crate) fn flush(&self) -> Result<(), Vec<u8>> {
-        self.receipts.as_ref().map_or(Ok(()), Receipts::flush)
     }
 
     /// Counts a file of the run's own that stays beside a destination.

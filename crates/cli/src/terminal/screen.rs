@@ -3,13 +3,13 @@
 
 use std::os::fd::AsFd;
 
-use crate::cp::progress::view::width;
-use crate::terminal::live_lines::rows_of;
+use anstream::adapter::strip_str;
+use unicode_width::UnicodeWidthChar;
 
 /// What is on the terminal.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
-    /// The width of each line, in columns.
+    /// The width of each line without its styles, in columns.
     widths: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ impl Screen {
             text.push_str(&format!("{line}{ERASE_LINE_END}{end}"));
         }
         text.push_str(ERASE_BELOW);
-        self.widths = lines.iter().map(|line| width(line)).collect();
+        self.widths = lines.iter().map(|line| strip_str(line).map(width).sum()).collect();
         text
     }
 
@@ -55,6 +55,24 @@ impl Screen {
     }
 }
 
+/// The rows that lines of these widths take in `columns` columns: a terminal that becomes narrower wraps
+/// its lines.
+fn rows_of(widths: &[usize], columns: usize) -> usize {
+    widths.iter().map(|width| width.div_ceil(columns).max(1)).sum()
+}
+
+/// The columns that `text` takes at most. Terminals differ in what they combine, and no line may wrap.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(width_of).sum()
+}
+
+/// Makes the character before it an emoji, which is wider.
+pub(crate) const EMOJI_SELECTOR: char = '\u{fe0f}';
+
+pub(crate) fn width_of(c: char) -> usize {
+    if c == EMOJI_SELECTOR { 1 } else { c.width().unwrap_or(0) }
+}
+
 /// Whether this process is in the foreground of the terminal `stream`. Only then may it draw.
 pub(crate) fn is_in_foreground(stream: &impl AsFd) -> bool {
     // A terminal that is not the controlling one has no foreground process group: ENOTTY.
@@ -80,5 +98,16 @@ mod tests {
         screen.draw(&lines(&["bar", "name"]), 80);
         screen.forget();
         assert_eq!(screen.erase(80), "");
+    }
+
+    #[test]
+    fn lines_are_found_again_in_a_narrower_terminal() {
+        let mut screen = Screen::default();
+        let lines = ["\x1b[1mtwelve chars\x1b[0m", "", "\x1b[2m表表\x1b[0m"].map(str::to_owned);
+        for (columns, rows) in [(80, 3), (12, 3), (11, 4), (4, 5), (3, 7)] {
+            screen.draw(&lines, columns);
+            let erased = format!("\r\x1b[{}A\x1b[J", rows - 1);
+            assert_eq!(screen.erase(columns), erased, "{columns}");
+        }
     }
 }
