@@ -21,7 +21,7 @@ pub(crate) struct Builder<'e> {
     /// argument is read.
     pub(crate) command: Option<Command>,
     /// Options that mean the same whatever else is given. [`Builder::build`] overwrites `follow`,
-    /// `make`, `ask` and `backup`, which depend on the fields below.
+    /// `make` and `backup`, which depend on the fields below.
     pub(crate) options: Options,
     /// The last of `-H`, `-L`, `-P`, `-d` and `-a`.
     pub(crate) follow: Option<Follow>,
@@ -31,8 +31,8 @@ pub(crate) struct Builder<'e> {
     pub(crate) hard_link: bool,
     /// `-s`.
     pub(crate) symbolic_link: bool,
-    /// The last of `-i` and `-n`.
-    pub(crate) interactive: Interactive,
+    /// `-n`, without a later `-i`: an existing destination is not replaced. `-i` is `ask` in the options.
+    pub(crate) no_clobber: bool,
     /// `-b`, `--backup` or `-S`.
     pub(crate) backup: bool,
     /// The last CONTROL of `--backup`.
@@ -49,17 +49,6 @@ pub(crate) struct Builder<'e> {
     pub(crate) ignore_files: Vec<OsString>,
     /// `--receipt`, `--stats` and `--progress`.
     pub(crate) reports: Reports,
-}
-
-/// Whether an existing destination may be replaced, as `-i` and `-n` say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Interactive {
-    /// Neither option.
-    Unspecified,
-    /// `-i`: ask.
-    Ask,
-    /// `-n`: do not replace it.
-    AlwaysNo,
 }
 
 impl<'e> Builder<'e> {
@@ -83,7 +72,7 @@ impl<'e> Builder<'e> {
             attributes_only: false,
             hard_link: false,
             symbolic_link: false,
-            interactive: Interactive::Unspecified,
+            no_clobber: false,
             backup: false,
             backup_control: None,
             suffix: environment.simple_backup_suffix.clone(),
@@ -194,10 +183,7 @@ impl<'e> Builder<'e> {
                 "--dry-run cannot be combined with --receipt or --stats",
             ));
         }
-        let existing = match self.interactive {
-            Interactive::AlwaysNo => Existing::Skip,
-            Interactive::Unspecified | Interactive::Ask => self.options.existing,
-        };
+        let existing = if self.no_clobber { Existing::Skip } else { self.options.existing };
         if self.backup && matches!(existing, Existing::Skip | Existing::Fail) {
             return Err(UsageError::Misuse(
                 "--backup is mutually exclusive with -n or --update=none-fail",
@@ -227,7 +213,6 @@ impl<'e> Builder<'e> {
             follow,
             make,
             existing,
-            ask: self.interactive == Interactive::Ask,
             backup,
             verbose: self.options.verbose || self.options.debug || dry_run,
             durable: self.options.durable && !dry_run,

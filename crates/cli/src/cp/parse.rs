@@ -7,8 +7,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use crate::cp::builder::Builder;
 use crate::cp::command_line::Command;
 use crate::cp::environment::Environment;
-use crate::cp::flags::flag::{Flag, Origin, Takes};
-use crate::cp::flags::flags;
+use crate::cp::flags::flag::{Flag, Takes};
+use crate::cp::flags::{flags, gnu, own};
 use crate::cp::messages::usage_error::UsageError;
 
 /// Reads the arguments after the command's name.
@@ -74,7 +74,7 @@ fn short_options(
 ) -> Result<(), UsageError> {
     while let Some((&letter, rest)) = cluster.split_first() {
         let flag = flags()
-            .find(|flag| flag.shorts.contains(&char::from(letter)))
+            .find(|flag| flag.shorts().any(|short| short == char::from(letter)))
             .ok_or(UsageError::InvalidShort(letter))?;
         cluster = rest;
         match &flag.takes {
@@ -100,13 +100,13 @@ fn short_options(
 /// among the options of GNU cp means that option, even if another option of haulage starts with it:
 /// scripts for GNU cp keep their meaning.
 fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag), UsageError> {
-    let exact = long_names().find(|(long, _)| long.as_bytes() == name);
+    let exact = long_names(flags()).find(|(long, _)| long.as_bytes() == name);
     if let Some(found) = exact {
         return Ok(found);
     }
-    for origin in [Origin::Gnu, Origin::Own] {
-        let mut matching = long_names()
-            .filter(|(long, flag)| flag.origin == origin && long.as_bytes().starts_with(name));
+    for table in [gnu(), own()] {
+        let mut matching =
+            long_names(table.iter()).filter(|(long, _)| long.as_bytes().starts_with(name));
         let Some(first) = matching.next() else { continue };
         // Two names of one option are not ambiguous.
         let others: Vec<_> = matching
@@ -124,6 +124,8 @@ fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag)
     Err(UsageError::Unrecognized { option: OsStr::from_bytes(as_given).to_owned() })
 }
 
-fn long_names() -> impl Iterator<Item = (&'static str, &'static Flag)> {
-    flags().flat_map(|flag| flag.longs.iter().map(move |long| (*long, flag)))
+fn long_names(
+    flags: impl Iterator<Item = &'static Flag>,
+) -> impl Iterator<Item = (&'static str, &'static Flag)> {
+    flags.flat_map(|flag| flag.longs().map(move |long| (long, flag)))
 }

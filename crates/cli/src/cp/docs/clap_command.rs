@@ -14,8 +14,8 @@ pub(crate) fn clap_command() -> Command {
 
 /// An argument for each spelling. Of the spellings of one argument clap offers one.
 fn args(flag: &'static Flag) -> impl Iterator<Item = Arg> {
-    let shorts = flag.shorts.iter().map(|letter| Arg::new(letter.to_string()).short(*letter));
-    let longs = flag.longs.iter().map(|name| Arg::new(*name).long(*name));
+    let shorts = flag.shorts().map(|letter| Arg::new(letter.to_string()).short(letter));
+    let longs = flag.longs().map(|name| Arg::new(name).long(name));
     shorts.chain(longs).map(|arg| {
         let arg = arg.help(flag.help);
         let (arg, metavar) = match flag.takes {

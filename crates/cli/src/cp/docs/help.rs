@@ -2,7 +2,7 @@
 
 use report::columns::{wrapped, wrapped_behind};
 
-use crate::cp::flags::flag::{Flag, Origin};
+use crate::cp::flags::flag::Flag;
 use crate::cp::flags::{gnu_in_help_order, own};
 
 /// Lines are shorter, as those of GNU cp, also on wider terminals and in pipes.
@@ -50,9 +50,9 @@ pub(crate) fn text(called: &str, columns: usize) -> String {
     text.push('\n');
     text.push_str(&wrapped(ARGUMENTS, columns, ""));
     text.push('\n');
-    gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag, columns)));
+    gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag, "      ", columns)));
     text.push_str(&format!("\n{OWN_HEADING}\n"));
-    own().for_each(|flag| text.push_str(&entry(flag, columns)));
+    own().iter().for_each(|flag| text.push_str(&entry(flag, "    ", columns)));
     for note in NOTES {
         text.push('\n');
         text.push_str(&wrapped(note, columns, ""));
@@ -60,14 +60,10 @@ pub(crate) fn text(called: &str, columns: usize) -> String {
     text
 }
 
-fn entry(flag: &Flag, columns: usize) -> String {
-    // Scripts that compare the options of GNU cp with its --help look for lines that start with six
-    // blanks and two dashes. Other options start with four blanks.
-    let indent = match (flag.shorts.is_empty(), flag.origin) {
-        (false, _) => "  ",
-        (true, Origin::Gnu) => "      ",
-        (true, Origin::Own) => "    ",
-    };
+/// `indent` is that of an option without a letter. Scripts that compare the options of GNU cp with its --help
+/// look for lines that start with six blanks and two dashes.
+fn entry(flag: &Flag, indent: &str, columns: usize) -> String {
+    let indent = if flag.shorts().next().is_some() { "  " } else { indent };
     let label = format!("{indent}{}", flag.label());
     // At least two blanks separate the columns.
     if label.len() + 2 <= TEXT_COLUMN {

@@ -62,7 +62,7 @@ pub(crate) fn page(is_called_cp: bool) -> String {
     let mut sections = HEAD.replace("@CALLED@", called);
     gnu_in_help_order().for_each(|flag| sections.push_str(&entry(flag)));
     sections.push_str(".SS Options that GNU cp does not have\n");
-    own().for_each(|flag| sections.push_str(&entry(flag)));
+    own().iter().for_each(|flag| sections.push_str(&entry(flag)));
     sections.push_str(TAIL);
     let haulage = (!is_called_cp).then_some("haulage(1)");
     let others = haulage.into_iter().chain(["copy_file_range(2)", "ioctl_ficlone(2)"]);

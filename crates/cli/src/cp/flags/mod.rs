@@ -12,6 +12,11 @@ pub(crate) fn flags() -> impl Iterator<Item = &'static Flag> {
     gnu::FLAGS.iter().chain(own::FLAGS)
 }
 
+/// The options of GNU cp.
+pub(crate) fn gnu() -> &'static [Flag] {
+    gnu::FLAGS
+}
+
 /// The options of GNU cp, in the order of its `--help`.
 pub(crate) fn gnu_in_help_order() -> impl Iterator<Item = &'static Flag> {
     let named = |name: &str| {
@@ -22,8 +27,8 @@ pub(crate) fn gnu_in_help_order() -> impl Iterator<Item = &'static Flag> {
 }
 
 /// The options that only haulage has.
-pub(crate) fn own() -> impl Iterator<Item = &'static Flag> {
-    own::FLAGS.iter()
+pub(crate) fn own() -> &'static [Flag] {
+    own::FLAGS
 }
 
 #[cfg(test)]

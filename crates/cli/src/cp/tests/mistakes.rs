@@ -6,24 +6,23 @@ use std::process::{Command, Stdio};
 
 use super::words;
 use crate::cp::environment::Environment;
-use crate::cp::flags::flag::Origin;
-use crate::cp::flags::flags;
+use crate::cp::flags::flag::Flag;
+use crate::cp::flags::gnu;
 use crate::cp::messages::quote::Charset;
 use crate::cp::parse::parse;
 
 #[test]
 fn every_beginning_of_every_option_means_what_it_means_to_the_machines_cp() {
-    let Some(gnu) = gnu_on_this_machine() else { return };
-    let names = flags().filter(|flag| flag.origin == Origin::Gnu).flat_map(|flag| flag.longs);
-    for name in names.filter(|name| !SINCE_9_1.contains(name)) {
+    let Some(program) = gnu_on_this_machine() else { return };
+    for name in gnu().iter().flat_map(Flag::longs).filter(|name| !SINCE_9_1.contains(name)) {
         for len in 1..=name.len() {
             for value in ["", "=", "=x"] {
                 let option = format!("--{}{value}", &name[..len]);
                 // These begin options that 9.1 has not, or are one that takes more now.
                 let newer = SINCE_9_1.iter().any(|newer| newer.starts_with(&name[..len]));
-                let takes_more = *name == "update" && !value.is_empty();
+                let takes_more = name == "update" && !value.is_empty();
                 if !newer && !takes_more {
-                    check_against(gnu, &option);
+                    check_against(program, &option);
                 }
             }
         }
