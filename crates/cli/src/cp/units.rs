@@ -6,7 +6,7 @@ use lab::words::{grouped, three_digits};
 
 /// A number of bytes with three digits: `2.10 GiB`, `17 B`.
 pub(super) fn bytes(bytes: u64) -> String {
-    scaled(bytes as f64, bytes as f64)
+    scaled(bytes as f64)
 }
 
 /// A part of a total, in the unit of the total: `0.31 of 2.10 GiB`.
@@ -16,12 +16,12 @@ pub(super) fn bytes_of(bytes: u64, total: u64) -> String {
         "B" => bytes.to_string(),
         _ => three_digits(bytes as f64 / divisor),
     };
-    format!("{part} of {}", scaled(total as f64, total as f64))
+    format!("{part} of {}", self::bytes(total))
 }
 
 /// Bytes a second.
 pub(super) fn rate(bytes_per_second: f64) -> String {
-    format!("{}/s", scaled(bytes_per_second, bytes_per_second))
+    format!("{}/s", scaled(bytes_per_second))
 }
 
 /// Entries a second, rounded to three digits.
@@ -52,8 +52,8 @@ pub(super) fn clock(time: Duration) -> String {
     }
 }
 
-fn scaled(value: f64, by: f64) -> String {
-    let (divisor, unit) = unit_of(by);
+fn scaled(value: f64) -> String {
+    let (divisor, unit) = unit_of(value);
     match unit {
         "B" => format!("{value:.0} B"),
         _ => format!("{} {unit}", three_digits(value / divisor)),

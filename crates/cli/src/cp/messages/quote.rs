@@ -212,17 +212,19 @@ mod tests {
 
     #[test]
     fn a_shell_reads_them_back() {
-        for &(name, _, _) in NAMES {
-            for charset in [Charset::Ascii, Charset::Utf8] {
-                let shown = for_shell(name, charset);
-                let script = [b"printf %s ", &shown[..]].concat();
-                let output =
-                    Command::new("bash").arg("-c").arg(OsStr::from_bytes(&script)).output();
-                let Ok(output) = output else {
-                    eprintln!("skipped: there is no bash here");
-                    return;
-                };
-                assert_eq!(output.stdout, name, "{}", String::from_utf8_lossy(&shown));
+        for charset in [Charset::Ascii, Charset::Utf8] {
+            let shown =
+                NAMES.iter().map(|(name, ..)| [b" ", &for_shell(name, charset)[..]].concat());
+            let script = [b"printf '%s\\0'".to_vec(), shown.collect::<Vec<_>>().concat()].concat();
+            let output = Command::new("bash").arg("-c").arg(OsStr::from_bytes(&script)).output();
+            let Ok(output) = output else {
+                eprintln!("skipped: there is no bash here");
+                return;
+            };
+            let read: Vec<&[u8]> = output.stdout.split(|&byte| byte == 0).collect();
+            assert_eq!(read.len(), NAMES.len() + 1, "{charset:?}");
+            for (read, (name, ..)) in read.into_iter().zip(NAMES) {
+                assert_eq!(read, *name, "{charset:?}: {}", name.escape_ascii());
             }
         }
     }

@@ -153,16 +153,10 @@ mod tests {
             std::fs::set_permissions(&target, Permissions::from_mode(0o640)).expect("mode set");
         }
         assert_eq!(target.metadata().expect("the file").mode() & 0o777, 0o640);
-    }
-
-    #[test]
-    fn what_a_dead_run_leaves_is_found() {
-        let dir = tempfile::tempdir().expect("created");
-        let target = dir.path().join("r");
         let (part, file) = PartFile::create(&target).expect("created");
         drop(file);
-        let found: Vec<_> = left_over(&target);
-        assert_eq!(found, [part.path().canonicalize().expect("resolved")]);
+        let left = part.path().canonicalize().expect("resolved");
+        assert_eq!(left_over(&target), [left], "its run is dead");
         assert_eq!(left_over(&dir.path().join("other")), Vec::<PathBuf>::new());
     }
 

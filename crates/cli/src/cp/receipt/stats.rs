@@ -148,19 +148,28 @@ mod tests {
     use crate::cp::job::Ended;
     use crate::cp::receipt::rank_summary::RankSummary;
 
-    #[test]
-    fn the_text_of_a_job_has_a_line_for_each_host() {
-        let own = |host: &str, files, waited| {
-            let mut totals = RunTotals { data_bytes: files << 20, ..RunTotals::default() };
+    /// The text of a job of which each rank has a number, a host, files, bytes, and a time that it waited.
+    fn text_of_ranks(seconds: u64, ranks: &[(u32, &str, u64, u64, u64)]) -> String {
+        let of = |&(_, host, files, data_bytes, waited_ms): &(u32, &str, u64, u64, u64)| {
+            let mut totals = RunTotals { data_bytes, ..RunTotals::default() };
             totals.entries.insert((Kind::File, Outcome::Copied), files);
-            let waited = Duration::from_millis(waited);
+            let waited = Duration::from_millis(waited_ms);
             RankSummary { host: host.to_owned(), totals, waited, ..RankSummary::default() }
         };
-        let other =
-            |rank, summary: RankSummary| Ended { rank, status: 0, summary: summary.encode() };
-        let others = [other(1, own("alpha", 4096, 500)), other(2, own("beta", 100, 9500))];
-        let job = JobSummary::of(own("alpha", 1024, 0), Duration::from_secs(10), &others);
-        let text = text_of_job(&job);
+        let ended = ranks[1..].iter().map(|it| (it.0, of(it).encode()));
+        let ended = ended.map(|(rank, summary)| Ended { rank, status: 0, summary });
+        let (own, ended) = (of(&ranks[0]), ended.collect::<Vec<_>>());
+        text_of_job(&JobSummary::of(own, Duration::from_secs(seconds), &ended))
+    }
+
+    #[test]
+    fn the_text_of_a_job_has_a_line_for_each_host() {
+        let ranks = [
+            (0, "alpha", 1024, 1024 << 20, 0),
+            (1, "alpha", 4096, 4096 << 20, 500),
+            (2, "beta", 100, 100 << 20, 9500),
+        ];
+        let text = text_of_ranks(10, &ranks);
         let expected = "
 elapsed 10.00 s, 522 MiB/s; user 0.00 s, system 0.00 s
 
@@ -174,20 +183,6 @@ rank 2 on beta waited longest, 9.50 s of 10.00 s
 
     #[test]
     fn names_and_numbers_of_hosts_fit_80_columns() {
-        let text = |hosts: [&str; 2]| {
-            let own = |host: &str| {
-                let mut totals = RunTotals { data_bytes: 1023 << 40, ..RunTotals::default() };
-                totals.entries.insert((Kind::File, Outcome::Copied), 12_345_678_901);
-                let waited = Duration::from_secs(360_000);
-                RankSummary { host: host.to_owned(), totals, waited, ..RankSummary::default() }
-            };
-            let summary = own(hosts[1]).encode();
-            let others = [Ended { rank: 104_857, status: 0, summary }];
-            let job = JobSummary::of(own(hosts[0]), Duration::from_secs(400_000), &others);
-            let text = text_of_job(&job);
-            assert!(text.lines().all(|line| line.len() < 80), "{text}");
-            text
-        };
         let long = "ip-10-0-113-207-eu-central-1-compute-internal-0";
         for (hosts, shown) in [
             (["cn0001.cluster.example.org", "cn0002.cluster.example.org"], "cn0001 "),
@@ -196,7 +191,9 @@ rank 2 on beta waited longest, 9.50 s of 10.00 s
             ([long, "b"], &*format!("{long}\n   ")),
             (["node", "n.example"], "node "),
         ] {
-            let text = text(hosts);
+            let rank = |number, host| (number, host, 12_345_678_901, 1023 << 40, 360_000_000);
+            let text = text_of_ranks(400_000, &[rank(0, hosts[0]), rank(104_857, hosts[1])]);
+            assert!(text.lines().all(|line| line.len() < 80), "{text}");
             let (_, table) = text.split_once("waited\n").expect("a table of hosts");
             assert!(table.contains(shown), "{hosts:?}: {text}");
         }

@@ -81,7 +81,6 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--profile=p a b", |copy| copy.options.profile = Location::Named("p".into())),
     ("--profile p --profile=none a b", |copy| copy.options.profile = Location::None),
     ("--profile=./none a b", |copy| copy.options.profile = Location::Named("./none".into())),
-    ("--no-c a b", |copy| copy.options.existing = Existing::Skip),
     ("-r --exclude=x --include=!y --exclude z/ a b", |copy| {
         (copy.options.recursive, copy.options.follow) = (true, Follow::Never);
         let rule = |include, glob: &str| Rule { include, glob: glob.into() };

@@ -3,10 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use engines::profile::Location;
 use haulage::options::{
-    Backup, BackupKind, Context, Destination, Existing, Filter, Follow, Keep, Make, ModeRule,
-    Options, Preserve, Reflink, Request, Sparse,
+    Backup, BackupKind, Context, Destination, Follow, Keep, ModeRule, Options, Preserve, Request,
 };
 
 use crate::cp::command_line::{Command, CopyCommand, Reports};
@@ -44,45 +42,10 @@ pub(super) fn parse_quietly(line: &str, environment: &Environment) -> Result<Com
 pub(super) fn plain() -> CopyCommand {
     CopyCommand {
         request: into_last("a b"),
-        options: Options {
-            sigbus_handler: true,
-            recursive: false,
-            follow: Follow::Always,
-            make: Make::Copy,
-            copy_contents: false,
-            preserve: PLAIN_PRESERVE,
-            existing: Existing::Replace,
-            ask: false,
-            force: false,
-            remove_destination: false,
-            backup: None,
-            sparse: Sparse::Auto,
-            reflink: Reflink::Auto,
-            parents: false,
-            strip_trailing_slashes: false,
-            keep_directory_symlink: false,
-            new_directory: false,
-            through_dangling_symlink: false,
-            one_file_system: false,
-            context: Context::Inherit,
-            verbose: false,
-            debug: false,
-            jobs: None,
-            engine: None,
-            profile: Location::None,
-            atomic: false,
-            durable: false,
-            verify: false,
-            resume: false,
-            no_cache: false,
-            dry_run: false,
-            limit_rate: None,
-            filter: Filter::default(),
-            record: None,
-        },
+        options: Options { sigbus_handler: true, ..Options::default() },
         rules: Vec::new(),
         ignore_files: Vec::new(),
-        reports: Reports { receipt: None, stats: false, progress: false },
+        reports: Reports::default(),
     }
 }
 
