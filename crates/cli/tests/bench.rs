@@ -302,41 +302,24 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
     std::fs::write(dir.join("wrong.toml"), SMALL.replace("sendfile", "sendfil")).expect("written");
     std::fs::write(dir.join("large.toml"), SMALL.replace("64K\"]", "900T\"]")).expect("written");
-    for (args, status, expected) in [
-        (["wrong.toml", "--rounds=2"], 1, "haulage bench: wrong.toml:10: variant 'sendfil': "),
-        (["large.toml", "--rounds=2"], 1, "not enough room"),
-        (
-            ["no-such-one", "--rounds=2"],
-            1,
-            "there is no experiment 'no-such-one', and no such file;",
-        ),
-        (["small.toml", "--rounds=0"], 2, "haulage bench: "),
-        (
-            ["small.toml", "--on=missing"],
-            1,
-            "cannot open 'missing': No such file or directory; make it, ",
-        ),
-        (["small.toml", "--runs=/proc"], 1, "; name another directory for runs: --runs DIR"),
-        (
-            ["small.toml", "--ruonds=2"],
-            2,
-            "a similar argument exists: '--rounds'; see haulage bench --help",
-        ),
-        (["--resume=missing", "--rounds=2"], 1, "'missing': there is no such run directory; "),
-        (
-            ["--resume=small.toml", "--rounds=2"],
-            1,
-            "'small.toml': it is a file, and no run directory",
-        ),
-        (["small.toml", "--on=/proc"], 1, "; name a directory that takes new files"),
-        (["small.toml", "--part=other"], 2, "small.toml has no part 'other'; its parts are copies"),
-        (["--resume=.", "--rounds=2"], 1, "it is no run directory of haulage bench"),
+    for (line, status, expected) in [
+        ("wrong.toml --rounds=2", 1, "haulage bench: wrong.toml:10: variant 'sendfil': "),
+        ("large.toml --rounds=2", 1, "not enough room"),
+        ("no-such-one", 1, "there is no experiment 'no-such-one', and no such file;"),
+        ("small.toml --rounds=0", 2, "invalid value '0' for '--rounds <N>'"),
+        ("small.toml --on=missing", 1, "'missing': No such file or directory; make it, "),
+        ("small.toml --runs=/proc", 1, "; name another directory for runs: --runs DIR"),
+        ("small.toml --ruonds=2", 2, "argument exists: '--rounds'; see haulage bench --help"),
+        ("--resume=missing", 1, "'missing': there is no such run directory; "),
+        ("--resume=small.toml", 1, "'small.toml': it is a file, and no run directory"),
+        ("small.toml --on=/proc", 1, "; name a directory that takes new files"),
+        ("small.toml --part=other", 2, "small.toml has no part 'other'; its parts are copies"),
+        ("--resume=.", 1, "it is no run directory of haulage bench"),
+        ("--claim no-such-claim", 2, "there is no claim 'no-such-claim'; see haulage bench --list"),
     ] {
-        let output = bench(dir, &args);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
-        assert!(said.contains(expected), "{args:?}: {said}");
-        assert!(!dir.join("runs").exists(), "{args:?} began a run");
+        let output = bench(dir, &line.split(' ').collect::<Vec<_>>());
+        testfs::assert_refused(line, &output, status, "haulage bench: ", expected);
+        assert!(!dir.join("runs").exists(), "{line} began a run");
     }
 }
 
@@ -344,30 +327,31 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
 #[test]
 fn a_claim_is_measured_alone() {
     let home = tempfile::tempdir().expect("created");
-    let listed = bench(home.path(), &["--list", "claims"]);
-    assert!(testfs::stdout(&listed).contains("page-of-8k"), "{}", testfs::stderr(&listed));
     let args = ["--claim", "page-of-8k", "--rounds", "4", "--on", ".", "--runs", "runs"];
     let output = bench(home.path(), &args);
-    let said = testfs::stdout(&output);
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    let said = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(said.contains("published 1 x"), "{said}");
-    let verdict = std::fs::read(only_run(home.path()).join("verdict.json")).expect("read");
-    let verdict: serde_json::Value = serde_json::from_slice(&verdict).expect("JSON");
+    let verdict = json(&only_run(home.path()).join("verdict.json"));
     let claims = verdict["claims"].as_array().expect("claims");
     assert_eq!((claims.len(), &claims[0]["name"]), (1, &"page-of-8k".into()), "{claims:?}");
     assert!(claims[0]["here"].as_str().is_some_and(|here| here.contains(" x (")), "{claims:?}");
-    let output = bench(home.path(), &["--claim", "no-such-claim"]);
-    assert_eq!(output.status.code(), Some(2), "{}", testfs::stderr(&output));
 }
 
 #[test]
-fn the_built_in_experiments_are_listed() {
+fn the_built_in_experiments_and_claims_are_listed() {
     let home = tempfile::tempdir().expect("created");
-    let output = bench(home.path(), &["--list"]);
-    assert!(output.status.success());
-    let said = stdout(&output);
-    for name in ["copying-disk-bytes", "closson-2007", "teterin-2004", "nordstrom-1998", "peers"] {
-        assert!(said.lines().any(|line| line == name), "{name} in\n{said}");
+    let experiments =
+        ["copying-disk-bytes", "closson-2007", "teterin-2004", "nordstrom-1998", "peers"];
+    for (args, names) in
+        [(&["--list"][..], &experiments[..]), (&["--list", "claims"], &["page-of-8k"])]
+    {
+        let output = bench(home.path(), args);
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        let said = stdout(&output);
+        for name in names {
+            assert!(said.lines().any(|line| line.trim() == *name), "{name} in\n{said}");
+        }
     }
 }
 

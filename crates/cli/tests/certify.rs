@@ -73,15 +73,15 @@ fn a_certificate_is_stored_and_found() {
 #[test]
 fn bad_usage() {
     let home = tempfile::tempdir().expect("created");
-    let check = |args: &[&str], status: i32, words: &str| {
-        let output = haulage(args, home.path());
-        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
-    };
-    check(&["certify", "--time", "0"], 2, "time");
-    check(&["certify", "--max-size", "1K"], 2, "at least 4K");
-    check(&["certify", "--on", ".", "--on", ".", "--on", "."], 2, "once or twice");
-    check(&["certify", "--on", "nowhere"], 1, "cannot open 'nowhere'");
+    for (line, status, words) in [
+        ("certify --time 0", 2, "time"),
+        ("certify --max-size 1K", 2, "at least 4K"),
+        ("certify --on . --on . --on .", 2, "once or twice"),
+        ("certify --on nowhere", 1, "cannot open 'nowhere'"),
+    ] {
+        let output = haulage(&line.split(' ').collect::<Vec<_>>(), home.path());
+        testfs::assert_refused(line, &output, status, "haulage certify: ", words);
+    }
 }
 
 fn experiment(workload: &str, variants: &[&str], size: &str, more: &str) -> String {

@@ -35,8 +35,7 @@ fn reports_what_is_slower_and_what_else_differs() {
     let before = run(dir, "before", "");
     // A hundred times the time: two runs on a shared machine may differ by a factor of 5 by themselves.
     let after = run(dir, "after", "slowed = { sendfile = { by = 99.0 } }\n");
-    let environment = fs::read_to_string(after.join("environment.json")).expect("read");
-    let mut environment: Value = serde_json::from_str(&environment).expect("JSON");
+    let mut environment = testfs::json(&after.join("environment.json"));
     environment["kernel"] = Value::from("Linux 99");
     fs::write(after.join("environment.json"), environment.to_string()).expect("written");
 
@@ -48,25 +47,22 @@ fn reports_what_is_slower_and_what_else_differs() {
     assert!(text.contains("not interleaved"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 
-    let compare = |args: &[&str]| {
-        let mut all = vec!["compare"];
-        all.extend(args);
-        haulage(&all, dir)
+    let compare = |args: &[&str]| haulage(&[&["compare"], args].concat(), dir);
+    let sendfile = |output: &Output| {
+        let mut change: Value = serde_json::from_str(&stdout(output)).expect("JSON");
+        let cells = change["cells"].as_array_mut().expect("cells");
+        cells.iter_mut().find(|cell| cell["variant"] == "sendfile").expect("it is there").take()
     };
-    let output = compare(&[before, after, "--json", "--delta", "20", "--fail-on", "slower"]);
+    let failing = ["--json", "--delta", "20", "--fail-on", "slower"];
+    let output = compare(&[&[before, after], &failing[..]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
-    let change: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    let cells = change["cells"].as_array().expect("cells");
-    let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
-    assert_eq!(sendfile["answer"], "slower", "{sendfile}");
-    let ratio = sendfile["ratio"].as_f64().expect("a ratio");
+    let slower = sendfile(&output);
+    assert_eq!(slower["answer"], "slower", "{slower}");
+    let ratio = slower["ratio"].as_f64().expect("a ratio");
     assert!((10.0..1000.0).contains(&ratio), "{ratio}");
     // In the other direction it is faster, which is no failure.
-    let output = compare(&[after, before, "--json", "--delta", "20", "--fail-on", "slower"]);
-    let change: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    let cells = change["cells"].as_array().expect("cells");
-    let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
-    assert_eq!(sendfile["answer"], "faster", "{sendfile}");
+    let faster = sendfile(&compare(&[&[after, before], &failing[..]].concat()));
+    assert_eq!(faster["answer"], "faster", "{faster}");
     // Without a common cell there is no proof that nothing is slower.
     let other = run(dir, "other", "states = [\"as_it_comes\"]\n");
     let other = other.to_str().expect("text");
@@ -81,13 +77,13 @@ fn reports_what_is_slower_and_what_else_differs() {
 #[test]
 fn bad_usage_and_a_missing_run() {
     let home = tempfile::tempdir().expect("created");
-    let check = |args: &[&str], status: i32, words: &str| {
-        let output = haulage(args, home.path());
-        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
-    };
-    check(&["compare", "one"], 2, "SECOND");
-    check(&["compare", "a", "b", "--fail-on", "faster"], 2, "slower");
-    check(&["compare", "a", "b", "--delta=-1"], 2, "delta");
-    check(&["compare", "a", "b"], 1, "'a': there is no such run directory");
+    for (line, status, words) in [
+        ("compare one", 2, "SECOND"),
+        ("compare a b --fail-on faster", 2, "slower"),
+        ("compare a b --delta=-1", 2, "delta"),
+        ("compare a b", 1, "'a': there is no such run directory"),
+    ] {
+        let output = haulage(&line.split(' ').collect::<Vec<_>>(), home.path());
+        testfs::assert_refused(line, &output, status, "haulage compare: ", words);
+    }
 }

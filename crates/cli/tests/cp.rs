@@ -45,6 +45,10 @@ use testfs::{is_root, skip, test_name};
 
 const HAULAGE: &str = env!("CARGO_BIN_EXE_haulage");
 
+fn haulage(args: &[&str]) -> Output {
+    testfs::command(HAULAGE).args(args).output().expect("haulage runs")
+}
+
 /// `haulage cp` with `args` in `dir`.
 fn haulage_cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Command {
     let mut command = testfs::command(HAULAGE);
@@ -59,8 +63,7 @@ fn cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
 
 /// The commands in the help, each with the phrase about it.
 fn commands() -> Vec<(String, String)> {
-    let output = testfs::command(HAULAGE).arg("--help").output().expect("haulage runs");
-    let help = testfs::stdout(&output);
+    let help = testfs::stdout(&haulage(&["--help"]));
     let (_, list) = help.split_once("Commands:\n").expect("a list of commands");
     let lines = list.lines().take_while(|line| !line.is_empty());
     let parted = lines.filter_map(|line| line.trim().split_once(' '));

@@ -29,8 +29,12 @@ fn command() -> Command {
 
 fn json(args: &[&str], dir: &Path) -> Value {
     let output = doctor(&[&["--json"], args].concat(), dir);
-    assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
+    parsed(&output)
+}
+
+fn parsed(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
@@ -92,9 +96,7 @@ fn a_measured_profile_decides_and_a_stale_one_is_reported() {
     let run = || {
         let mut command = Command::new(PROGRAM);
         command.args(["doctor", "--json"]).current_dir(dir.path()).env("HAULAGE_PROFILE", &profile);
-        let output = command.output().expect("haulage runs");
-        assert!(output.status.success(), "{}", stderr(&output));
-        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+        parsed(&command.output().expect("haulage runs"))
     };
     let missing = run();
     assert_eq!(missing["profile"]["problems"][0], "it does not exist");
@@ -154,7 +156,7 @@ fn a_read_only_mount_is_no_obstacle() {
     if stderr(&output).contains("ermission") || stderr(&output).contains("not permitted") {
         return skip(&test_name(), &stderr(&output));
     }
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = parsed(&output);
     assert_eq!(found["dst"]["read_only"], true);
     assert!(advice(&found).contains("'.' is mounted read-only"), "{}", advice(&found));
     assert_eq!(verdict(&found, "splice"), "yes");
@@ -176,9 +178,7 @@ fn an_ordinary_user_without_a_home_runs_it() {
         command.arg("doctor").args(args).env_clear().current_dir(dir.path());
         command.uid(ORDINARY_USER).gid(ORDINARY_USER).output().expect("haulage runs")
     };
-    let output = run(&["--json"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = parsed(&run(&["--json"]));
     assert_eq!(found["profile"]["path"], Value::Null);
     assert!(advice(&found).contains("neither XDG_CONFIG_HOME nor HOME is"), "{}", advice(&found));
     let why = found["dst"]["not_writable"].as_str().expect("a reason");
@@ -209,18 +209,14 @@ fn two_directories_and_mistakes() {
     assert_eq!(found["src"]["path"], "/dev/shm");
     let text = advice(&found);
     assert!(text.contains("three minutes: haulage tune /dev/shm 'with a blank'"), "{text}");
-    for (args, status, message) in [
-        (&["missing"][..], 1, "cannot open the directory 'missing': No such file or directory"),
-        (&[PROGRAM], 1, "Not a directory"),
-        (&["a", "b", "c"], 2, "unexpected value 'c' for '[DIR]...' found"),
-        (&["--colour"], 2, "unexpected argument '--colour' found"),
+    for (line, status, message) in [
+        ("missing", 1, "cannot open the directory 'missing': No such file or directory"),
+        (PROGRAM, 1, "Not a directory"),
+        ("a b c", 2, "unexpected value 'c' for '[DIR]...' found"),
+        ("--colour", 2, "unexpected argument '--colour' found"),
     ] {
-        let output = doctor(args, dir.path());
-        assert_eq!(output.status.code(), Some(status), "{args:?}");
-        let errors = stderr(&output);
-        let starts = errors.starts_with("haulage doctor: ") && errors.lines().count() == 1;
-        assert!(starts && errors.contains(message), "{args:?}: {errors}");
-        assert_eq!(stdout(&output), "", "{args:?}");
+        let output = doctor(&line.split(' ').collect::<Vec<_>>(), dir.path());
+        testfs::assert_refused(line, &output, status, "haulage doctor: ", message);
     }
 }
 
@@ -282,8 +278,7 @@ fn a_seccomp_filter_is_told_and_copies_go_on() {
             Ok(output) => output,
             Err(why) => return skip(&test_name(), &format!("python3: {why}")),
         };
-        assert!(output.status.success(), "{}", stderr(&output));
-        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let found = parsed(&output);
         for engine in ["io_uring", "direct_read"] {
             assert_eq!(verdict(&found, engine), "no", "{errno}");
         }

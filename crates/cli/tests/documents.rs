@@ -219,9 +219,7 @@ fn every_option_of_a_command_line_exists() {
     let mut count = 0;
     for document in documents() {
         for words in command_lines(&read(&document)) {
-            let output =
-                testfs::command(env!("CARGO_BIN_EXE_haulage")).args([words[0], "--help"]).output();
-            let help = testfs::stdout(&output.expect("haulage runs"));
+            let help = testfs::stdout(&crate::haulage(&[words[0], "--help"]));
             let options = words.iter().filter(|word| word.starts_with("--"));
             for name in options.map(|word| word.split(['=', '[']).next().expect("a piece")) {
                 count += 1;

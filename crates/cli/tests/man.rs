@@ -5,20 +5,19 @@ use std::process::Command;
 
 use testfs::{skip, test_name};
 
-use crate::commands;
+use crate::{commands, haulage};
 
-fn haulage(args: &[&str]) -> String {
-    let output =
-        testfs::command(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {errors}");
+/// What haulage prints.
+fn printed(args: &[&str]) -> String {
+    let output = haulage(args);
+    assert!(output.status.success(), "{args:?}: {}", testfs::stderr(&output));
     String::from_utf8(output.stdout).expect("text")
 }
 
 /// All pages, in a directory.
 fn pages() -> (tempfile::TempDir, Vec<PathBuf>) {
     let dir = tempfile::tempdir().expect("created");
-    haulage(&["man", "--all", dir.path().to_str().expect("text")]);
+    printed(&["man", "--all", dir.path().to_str().expect("text")]);
     let entries = std::fs::read_dir(dir.path()).expect("listed");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
@@ -37,16 +36,16 @@ fn each_command_has_a_page() {
     for (name, _) in commands() {
         let file = dir.path().join(format!("haulage-{name}.1"));
         let written = std::fs::read_to_string(file).expect("a page");
-        assert_eq!(written, haulage(&["man", &name]), "{name}");
+        assert_eq!(written, printed(&["man", &name]), "{name}");
     }
-    assert_eq!(haulage(&["cp", "--generate=man"]), haulage(&["man", "cp"]));
+    assert_eq!(printed(&["cp", "--generate=man"]), printed(&["man", "cp"]));
 }
 
 #[test]
 fn a_page_has_all_options_of_the_help() {
     for (name, _) in commands() {
-        let page = haulage(&["man", &name]).replace("\\-", "-");
-        let help = haulage(&[&name, "--help"]);
+        let page = printed(&["man", &name]).replace("\\-", "-");
+        let help = printed(&[&name, "--help"]);
         // `      --state <STATE>` and `  -o, --output <FILE>` begin an option.
         let is_option = |line: &&str| {
             let option = line.trim_start();
@@ -102,9 +101,6 @@ fn in_repository() -> bool {
 
 #[test]
 fn an_unknown_page_is_a_mistake() {
-    let output = testfs::command(env!("CARGO_BIN_EXE_haulage")).args(["man", "rm"]).output();
-    let output = output.expect("haulage runs");
-    assert_eq!(output.status.code(), Some(2));
-    let expected = "haulage man: no command is called 'rm'; see haulage --help\n";
-    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    let words = "no command is called 'rm'; see haulage --help\n";
+    testfs::assert_refused("rm", &haulage(&["man", "rm"]), 2, "haulage man: ", words);
 }

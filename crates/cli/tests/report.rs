@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-fn haulage(args: &[&str]) -> Output {
-    testfs::command(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs")
-}
+use testfs::{stderr, stdout};
+
+use crate::haulage;
 
 /// A copy of the committed run directory: by default the page is written into it.
 fn small(home: &Path) -> PathBuf {
@@ -29,18 +28,18 @@ fn a_page_text_and_drawings_are_made() {
     let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     let output = haulage(&["report", text(&run)]);
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(run.join("report.html")).expect("the page is in the run");
     assert!(page.starts_with("<!doctype html>") && page.contains("href=\"samples.csv\""));
 
     let output = haulage(&["report", text(&run), "--text"]);
-    let said = testfs::stdout(&output);
+    let said = stdout(&output);
     assert!(said.contains("A little of everything"), "{said}");
     assert!(!said.contains('\x1b'), "no colour without a terminal");
 
     let dir = home.path().join("figures");
     let output = haulage(&["report", text(&run), "--svg", text(&dir)]);
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let drawings = fs::read_dir(&dir).expect("listed").count();
     assert!(drawings > 20, "{drawings} drawings");
 }
@@ -51,7 +50,7 @@ fn epsilon_sets_the_overhead_of_the_recommended_buffer() {
     let run = small(home.path());
     let recommended = |args: &[&str]| {
         let output = haulage(&[&["report", text(&run), "--text"], args].concat());
-        let said = testfs::stdout(&output).replace('\n', " ");
+        let said = stdout(&output).replace('\n', " ");
         let (_, after) = said.split_once("256 KiB, warm: for ε = ").expect("a recommendation");
         after.split_once(" (").expect("an interval").0.to_owned()
     };
@@ -67,7 +66,7 @@ fn two_runs_are_compared() {
     let run = small(home.path());
     let file = home.path().join("change.html");
     let output = haulage(&["report", "--compare", text(&run), text(&run), "-o", text(&file)]);
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(&file).expect("the page is written");
     let (change, others) = (page.find("id=\"change\""), page.find("id=\"ratio\""));
     assert!(change.is_some() && change < others, "what changed comes first");
@@ -75,22 +74,17 @@ fn two_runs_are_compared() {
 
 #[test]
 fn mistakes_are_reported() {
-    let check = |args: &[&str], status: i32, words: &str| {
-        let output = haulage(args);
-        let said = testfs::stderr(&output);
-        assert_eq!(output.status.code(), Some(status), "{said}");
-        assert!(said.starts_with("haulage report: ") && said.contains(words), "{said}");
-    };
-    check(&["report"], 2, "RUN");
-    check(&["report", "--compare", "a"], 2, "--compare");
-    check(&["report", "/nowhere"], 1, "'/nowhere': there is no such run directory; ");
-    check(
-        &["report", "/proc/version"],
-        1,
-        "is neither a run directory nor a file of haulage tune --json",
-    );
-    check(&["report", "/nowhere", "--epsilon", "0"], 2, "0.1 to 20");
-    check(&["report", "/nowhere", "--color=sometimes"], 2, "--color");
+    for (line, status, words) in [
+        ("report", 2, "RUN"),
+        ("report --compare a", 2, "--compare"),
+        ("report /nowhere", 1, "'/nowhere': there is no such run directory; "),
+        ("report /proc/version", 1, "neither a run directory nor a file of haulage tune --json"),
+        ("report /nowhere --epsilon 0", 2, "0.1 to 20"),
+        ("report /nowhere --color=sometimes", 2, "--color"),
+    ] {
+        let output = haulage(&line.split(' ').collect::<Vec<_>>());
+        testfs::assert_refused(line, &output, status, "haulage report: ", words);
+    }
 }
 
 #[test]
@@ -105,7 +99,7 @@ fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
     fs::write(&file, format!("{parts}[run]\n{newer}")).expect("written");
     for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
         let output = haulage(&args);
-        let said = testfs::stderr(&output);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         let expected = "its files have schema 3, and this haulage reads 1 to 2; haulage ";
         assert!(said.contains(expected) && said.ends_with(" made it and can read it\n"), "{said}");
@@ -121,7 +115,7 @@ fn a_failed_page_leaves_the_last_one() {
     let limited =
         format!("ulimit -f 8; trap '' XFSZ; exec {} report small", env!("CARGO_BIN_EXE_haulage"));
     let output = testfs::command("bash").args(["-c", &limited]).current_dir(home.path()).output();
-    let said = testfs::stderr(&output.expect("bash runs"));
+    let said = stderr(&output.expect("bash runs"));
     assert!(said.starts_with("haulage report: cannot write 'small/report.html': "), "{said}");
     assert_eq!(fs::read_to_string(run.join("report.html")).expect("read"), "old");
     let left: Vec<String> = testfs::names_in(&run);
@@ -147,7 +141,7 @@ fn an_impossible_line_of_calls_is_named() {
         fs::write(&calls, whole.replace(line, damaged)).expect("written");
         for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
             let output = haulage(&args);
-            let said = testfs::stderr(&output);
+            let said = stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{damaged}{said}");
             assert!(said.contains("calls.csv': line "), "{said}");
             assert_eq!(said.lines().count(), 1, "{said}");
@@ -177,7 +171,7 @@ fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_withou
             let haulage = env!("CARGO_BIN_EXE_haulage");
             command.args(["20", haulage, "report", text(&run), "--text"]);
             let output = command.output().expect("timeout runs");
-            let said = testfs::stderr(&output);
+            let said = stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{name}: {said}");
             let expected = format!("{name}': it is not a regular file");
             assert!(said.contains(&expected), "{name}: {said}");
@@ -197,7 +191,7 @@ fn the_page_of_a_tune_record_is_written_beside_it() {
     let record = home.path().join("tuned.json");
     fs::copy(committed, &record).expect("copied");
     let output = haulage(&["report", text(&record)]);
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(home.path().join("tuned.html")).expect("the page");
     for expected in
         ["Which variant is the fastest?", "id=\"best-variants\"", "id=\"losses\"", "within ext4"]
@@ -205,19 +199,19 @@ fn the_page_of_a_tune_record_is_written_beside_it() {
         assert!(page.contains(expected), "{expected}");
     }
     let output = haulage(&["report", text(&record), "--text"]);
-    let said = testfs::stdout(&output);
+    let said = stdout(&output);
     for expected in ["within ext4", "situations measured", "What not using it costs"] {
         assert!(said.contains(expected), "{expected} in\n{said}");
     }
     let dir = home.path().join("figures");
     let output = haulage(&["report", text(&record), "--svg", text(&dir)]);
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(fs::read_dir(&dir).expect("listed").count() >= 2);
 
     fs::write(&record, "{}").expect("written");
     let output = haulage(&["report", text(&record)]);
     assert_eq!(output.status.code(), Some(1));
-    let said = testfs::stderr(&output);
+    let said = stderr(&output);
     assert!(
         said.contains("tuned.json' is neither a run") && said.contains(": missing field"),
         "{said}"

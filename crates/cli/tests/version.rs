@@ -6,8 +6,7 @@ use testfs::{skip, test_name};
 
 /// The lines that `--version` prints.
 fn version_lines(args: &[&str]) -> Vec<String> {
-    let program = env!("CARGO_BIN_EXE_haulage");
-    let output = testfs::command(program).args(args).output().expect("haulage runs");
+    let output = crate::haulage(args);
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }

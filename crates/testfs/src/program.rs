@@ -72,6 +72,19 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Asserts that a command refused `what`: it ended with `status`, printed nothing, and said in one line that
+/// starts with `start` what is wrong, in `words`.
+///
+/// # Panics
+/// If it did not.
+pub fn assert_refused(what: &str, output: &Output, status: i32, start: &str, words: &str) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(status), "{what}: {said}");
+    assert!(said.starts_with(start) && said.contains(words), "{what}: {said}");
+    assert_eq!(said.lines().count(), 1, "{what}: {said}");
+    assert!(output.stdout.is_empty(), "{what}: {}", stdout(output));
+}
+
 /// The value in a JSON file.
 ///
 /// # Panics

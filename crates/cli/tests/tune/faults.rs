@@ -6,11 +6,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use engines::profile::{Machine, Profile};
-use serde_json::Value;
-use testfs::{Costs, FuseFs, names_in, stdout};
+use engines::profile::Machine;
+use testfs::{Costs, FuseFs, names_in, stderr, stdout};
 
-use crate::{Home, alone, stderr, text};
+use crate::{Home, alone, text};
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
@@ -110,11 +109,11 @@ fn a_full_disk_is_reported_and_stores_no_result() {
     let between = format!("haulage tune: '{}' to '{}': ", text(&work), text(full.path()));
     assert!(complaint.is_some_and(|line| line.starts_with(&between)), "{said}");
     // The next pair succeeds, and is in the profile and the record.
-    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    let profile = home.read_profile();
     let pairs: Vec<_> = profile.pairs_of(&Machine::this()).collect();
     assert_eq!(pairs.len(), 1, "{said}");
     assert_eq!(pairs[0].same, Some(true));
-    let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
+    let record = testfs::json(&json);
     assert_eq!(record["pairs"].as_array().map(Vec::len), Some(1));
     assert!(names_in(&work).is_empty() && names_in(full.path()).is_empty());
     assert!(names_in(&good).is_empty());
@@ -177,12 +176,7 @@ fn bad_usage_is_one_clear_line() {
         (&["--forget", "--seed", "3"], 2, "cannot be used with"),
     ] {
         let output = home.tune(args);
-        let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(status), "{args:?}: {message}");
-        assert!(message.starts_with("haulage tune: "), "{args:?}: {message}");
-        assert!(message.contains(expected), "{args:?}: {message}");
-        assert_eq!(message.lines().count(), 1, "{args:?}: {message}");
-        assert!(output.stdout.is_empty(), "{args:?}");
+        testfs::assert_refused(&args.join(" "), &output, status, "haulage tune: ", expected);
     }
     for (name, value, expected) in [
         ("HAULAGE_PROFILE", "", "HAULAGE_PROFILE is empty"),
@@ -201,9 +195,8 @@ fn bad_usage_is_one_clear_line() {
             .env(name, value)
             .output()
             .expect("runs");
-        assert_eq!(output.status.code(), Some(1), "{name}={value}");
-        assert!(stderr(&output).contains(expected), "{name}={value}: {}", stderr(&output));
-        assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+        let what = format!("{name}={value}");
+        testfs::assert_refused(&what, &output, 1, "haulage tune: ", expected);
     }
     assert!(names_in(Path::new(work)).is_empty());
 }

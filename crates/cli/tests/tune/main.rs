@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use engines::profile::Profile;
+use testfs::{stderr, without_control_sequences};
+
 /// A home directory for each test, so that no profile of a user is read or written.
 struct Home {
     dir: tempfile::TempDir,
@@ -44,6 +47,17 @@ impl Home {
     fn tune(&self, args: &[&str]) -> Output {
         self.command(&["tune"]).args(args).output().expect("haulage runs")
     }
+
+    /// Imports the profile that `other` has.
+    fn import(&self, other: &Home) {
+        let output = self.tune(&["--import", text(&other.profile())]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+
+    /// The profile as it is now.
+    fn read_profile(&self) -> Profile {
+        Profile::read(&self.profile()).expect("a profile").expect("there").profile
+    }
 }
 
 /// Searches disturb each other: a test that needs an answer waits for the other ones.
@@ -52,23 +66,11 @@ fn alone() -> MutexGuard<'static, ()> {
     SEARCHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("text")
-}
-
 fn text(path: &Path) -> &str {
     path.to_str().expect("text")
 }
 
 /// Lines of a table that a terminal of 80 columns would break.
 fn too_long(table: &str) -> Vec<&str> {
-    // Escape sequences take no columns.
-    let is_long = |line: &&str| {
-        let mut parts = line.split('\x1b');
-        let plain: usize = parts.next().unwrap_or_default().chars().count();
-        let rest =
-            parts.map(|part| part.split_once('m').map_or(0, |(_, text)| text.chars().count()));
-        plain + rest.sum::<usize>() > 80
-    };
-    table.lines().filter(is_long).collect()
+    table.lines().filter(|line| without_control_sequences(line).chars().count() > 80).collect()
 }

@@ -1,22 +1,21 @@
 //! The profile: shown, imported, exported and changed.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
 use engines::profile::{FileSystem, Machine, PairChoices, Profile};
 use lab::tune::record::Records;
-use testfs::{names_in, stdout};
+use testfs::{names_in, stderr, stdout};
 
-use crate::{Home, stderr, text};
+use crate::{Home, text};
 
 #[test]
 fn changes_since_the_measurement_are_shown() {
-    use std::os::fd::AsFd;
     let home = Home::new();
-    let opened = fs::File::open(home.work()).expect("opened");
-    let found = FileSystem::of(opened.as_fd());
+    let found = file_system(&home.work());
     let (Some(place), Some(options)) = (&found.mount_point, &found.options) else {
         panic!("{found:?}");
     };
@@ -43,11 +42,13 @@ fn changes_since_the_measurement_are_shown() {
     assert!(changed.contains(&mount), "{mount} in\n{changed}");
 }
 
+fn file_system(dir: &Path) -> FileSystem {
+    FileSystem::of(fs::File::open(dir).expect("opened").as_fd())
+}
+
 /// A profile of another machine, and of this one on the file system of `dir`.
 fn two_machines(dir: &Path) -> Profile {
-    use std::os::fd::AsFd;
-    let opened = fs::File::open(dir).expect("opened");
-    let found = FileSystem::of(opened.as_fd());
+    let found = file_system(dir);
     let line = |variant: &str| {
         let choice = engines::profile::Choice { variant: variant.to_owned(), ..Default::default() };
         engines::profile::Line { choice, ..Default::default() }
@@ -107,7 +108,7 @@ fn a_profile_is_exported_imported_and_forgotten() {
     let imported = to.tune(&["--import", text(&file)]);
     assert!(imported.status.success(), "{}", stderr(&imported));
     assert!(stdout(&imported).starts_with("3 pairs of file systems imported"));
-    let read = || Profile::read(&to.profile()).expect("a profile").expect("there").profile;
+    let read = || to.read_profile();
     let variants = |profile: &Profile| -> Vec<String> {
         let pairs = profile.machines.iter().flat_map(|machine| &machine.pairs);
         let mut all: Vec<String> =
@@ -150,8 +151,7 @@ fn concurrent_changes_are_not_lost() {
     for mut child in children {
         assert!(child.wait().expect("it ends").success());
     }
-    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
-    assert_eq!(profile.machines[0].pairs.len(), SEVERAL);
+    assert_eq!(home.read_profile().machines[0].pairs.len(), SEVERAL);
     let beside = names_in(home.profile().parent().expect("a directory"));
     assert_eq!(beside, ["profile.toml"], "nothing is left beside it");
 }
@@ -165,13 +165,11 @@ fn the_text_of_a_user_is_kept() {
     fs::write(home.profile(), own).expect("written");
     let other = Home::new();
     two_machines(&other.work()).write(&other.profile()).expect("written");
-    let output = home.tune(&["--import", text(&other.profile())]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    home.import(&other);
     let after = fs::read_to_string(home.profile()).expect("read");
     let (head, tail) = own.split_once("\n\n").expect("two parts");
     assert!(after.starts_with(head) && after.ends_with(tail), "{after}");
-    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
-    assert_eq!(profile.machines.len(), 3, "{after}");
+    assert_eq!(home.read_profile().machines.len(), 3, "{after}");
     // After --forget the text of the user is the same, byte by byte.
     assert!(home.tune(&["--forget"]).status.success());
     let forgotten = fs::read_to_string(home.profile()).expect("read");
@@ -195,10 +193,8 @@ fn a_damaged_profile_is_not_overwritten() {
         &["--forget"],
     ] {
         let output = home.tune(args);
-        assert_eq!(output.status.code(), Some(1), "{args:?}");
-        let said = stderr(&output);
-        assert!(said.contains("profile.toml': line 2: "), "{args:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        let words = "profile.toml': line 2: ";
+        testfs::assert_refused(&args.join(" "), &output, 1, "haulage tune: ", words);
     }
     assert_eq!(fs::read_to_string(home.profile()).expect("read"), "version = 1\nnonsense");
     // A damaged file is not imported either.
@@ -217,8 +213,7 @@ fn a_dangling_link_at_the_profile_is_followed() {
     symlink("../dotfiles/profile.toml", home.profile()).expect("linked");
     let other = Home::new();
     two_machines(&other.work()).write(&other.profile()).expect("written");
-    let output = home.tune(&["--import", text(&other.profile())]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    home.import(&other);
     assert!(home.profile().is_symlink());
     assert!(home.dir.path().join("dotfiles/profile.toml").is_file());
 }
@@ -237,9 +232,7 @@ fn a_change_that_would_lose_data_is_refused() {
         (["--import", "/"], "cannot read '/': Is a directory"),
     ] {
         let output = home.tune(&args);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
-        assert!(said.contains(expected) && said.lines().count() == 1, "{args:?}: {said}");
+        testfs::assert_refused(&args.join(" "), &output, 1, "haulage tune: ", expected);
     }
     assert_eq!(fs::read_to_string(home.profile()).expect("read"), before);
     // Each of the two fits the limit on the length, and both together do not.
@@ -299,6 +292,6 @@ fn a_choice_for_all_file_systems_is_not_forgotten_with_one() {
     profile.write(&home.profile()).expect("written");
     let forgotten = home.tune(&["--forget", text(&work)]);
     assert_eq!(stdout(&forgotten), "1 pair of file systems forgotten\n", "{}", stderr(&forgotten));
-    let left = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    let left = home.read_profile();
     assert_eq!(left.pairs_of(&Machine::this()).count(), 2);
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::Output;
 use std::time::{Duration, Instant};
 
 use engines::Variant;
@@ -17,47 +16,9 @@ use lab::tune::config::Config;
 use lab::tune::plan::{Plan, Planned};
 use lab::tune::record::Record;
 use serde_json::Value;
-use testfs::{Costs, FuseFs, names_in, stdout};
+use testfs::{Costs, FuseFs, names_in, stderr, stdout};
 
-use crate::{Home, alone, stderr, text, too_long};
-
-/// The finding of a record for a situation: size, residency, number in flight, and whether it is for
-/// --no-cache.
-fn finding<'j>(
-    record: &'j Value,
-    (size, residency, in_flight, no_cache): (&str, &str, &str, bool),
-) -> &'j Value {
-    let situations = record["pairs"][0]["situations"].as_array().expect("situations");
-    let is_it = |it: &&Value| {
-        it["size"] == size
-            && it["residency"] == residency
-            && it["in_flight"] == in_flight
-            && it["no_cache"] == no_cache
-    };
-    situations.iter().find(is_it).expect("every situation is in the record")
-}
-
-/// The finding of `haulage tune` on `dirs` for a situation, and the output. `times`, in seconds, are
-/// tried until one is long enough: other tests may keep the machine busy.
-fn found_in_time(
-    home: &Home,
-    dirs: &[&str],
-    situation: (&str, &str, &str, bool),
-    times: &[&str],
-) -> (Value, Output) {
-    let json = home.dir.path().join("record.json");
-    let mut found = Value::Null;
-    for time in times {
-        let output = home.tune(&[dirs, &["--time", time, "--json", text(&json)]].concat());
-        let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
-        found = finding(&record, situation).clone();
-        if found["choice"].is_string() {
-            assert!(output.status.success(), "{}", stderr(&output));
-            return (found, output);
-        }
-    }
-    panic!("no choice: {found:#}");
-}
+use crate::{Home, alone, text, too_long};
 
 /// Each write takes this long, so that a copy's time depends on the number of its writes.
 const WRITE_TAKES: Duration = Duration::from_millis(1);
@@ -256,9 +217,22 @@ fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     assert_eq!(served, SRC_BYTES as u64, "{said}");
     assert!(said.contains(": copy_file_range (default"), "{said}");
 
-    let dirs = [text(server.path())];
-    let situation = ("16M to 256M", "resident", "one", false);
-    let (found, _) = found_in_time(&home, &dirs, situation, &["15", "40", "120"]);
+    let json = home.dir.path().join("record.json");
+    let is_it = |it: &&Value| {
+        let words = ["size", "residency", "in_flight"].map(|name| it[name].as_str());
+        words == ["16M to 256M", "resident", "one"].map(Some) && it["no_cache"] == false
+    };
+    // Other tests may keep the machine busy.
+    let found = ["15", "40", "120"].iter().find_map(|time| {
+        let output = home.tune(&[text(server.path()), "--time", time, "--json", text(&json)]);
+        let record = testfs::json(&json);
+        let situations = record["pairs"][0]["situations"].as_array().expect("situations");
+        let found = situations.iter().find(is_it).expect("every situation is in the record");
+        let is_answered = found["choice"].is_string();
+        assert!(!is_answered || output.status.success(), "{}", stderr(&output));
+        is_answered.then(|| found.clone())
+    });
+    let found = found.expect("a choice");
     assert_eq!(found["default"], "copy_file_range", "{found:#}");
     let choice = found["choice"].as_str().expect("a choice");
     assert!(!choice.starts_with("copy_file_range"), "{found:#}");
