@@ -1,6 +1,6 @@
 //! The arguments of `haulage tune`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// to FILE a record for the project, without names of this machine
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
           conflicts_with_all = ["import", "forget"])]
-    export: Option<PathBuf>,
+    pub(super) export: Option<PathBuf>,
 
     /// Add the exported profile FILE, with the results of all its machines; `-` is standard input.
     /// Results for the same machine and file systems are replaced
@@ -101,11 +101,6 @@ impl Args {
     /// The seed. A random one differs from call to call.
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(random_seed)
-    }
-
-    /// The file for the record of this machine, if one is to be measured.
-    pub(super) fn record_path(&self) -> Option<&Path> {
-        self.export.as_deref()
     }
 
     pub(super) fn request(&self) -> anyhow::Result<Request> {

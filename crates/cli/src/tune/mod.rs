@@ -56,7 +56,7 @@ fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
 /// Searches between each pair of `dirs`. Reports all mistakes that can be found without measuring first.
 fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
     let profile_file = ProfileFile::find_writable()?;
-    let paths = [(args.json.as_deref(), Form::Whole), (args.record_path(), Form::Exported)];
+    let paths = [(&args.json, false), (&args.export, true)];
     if profile_file.is_none() && paths.iter().all(|(path, _)| path.is_none()) {
         anyhow::bail!(profile_file::why_there_is_none());
     }
@@ -64,9 +64,9 @@ fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
     let open = |(src, dst): &(PathBuf, PathBuf)| DirectoryPair::open(src, dst, &profile);
     let pairs = dirs.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
     let mut outputs = Vec::new();
-    for (path, form) in paths {
+    for (path, is_for_others) in paths {
         let Some(path) = path else { continue };
-        outputs.push(Output { file: ResultFile::open(path, None)?, form });
+        outputs.push(Output { file: ResultFile::open(path, None)?, is_for_others });
     }
     report_abandoned(
         "tune",
@@ -87,27 +87,17 @@ fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
 /// A file for the results.
 struct Output {
     file: ResultFile,
-    form: Form,
-}
-
-#[derive(Clone, Copy)]
-enum Form {
-    /// Everything, for the user.
-    Whole,
-    /// Without single runs and without names of this machine, for others.
-    Exported,
+    /// Without single runs and without names of this machine.
+    is_for_others: bool,
 }
 
 impl Output {
     fn write(&self, records: &Records) -> anyhow::Result<()> {
-        let text = match self.form {
-            Form::Whole => json(records)?,
-            Form::Exported => {
-                let pairs = records.pairs.iter().cloned().map(Record::exported);
-                json(&Records::of(pairs.collect()))?
-            }
-        };
-        self.file.write(text.as_bytes())
+        if !self.is_for_others {
+            return self.file.write(json(records)?.as_bytes());
+        }
+        let pairs = records.pairs.iter().cloned().map(Record::exported);
+        self.file.write(json(&Records::of(pairs.collect()))?.as_bytes())
     }
 }
 
