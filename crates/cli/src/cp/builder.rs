@@ -174,27 +174,30 @@ impl<'e> Builder<'e> {
     /// Options that contradict each other, and too few or too many operands. The first error is the
     /// one that GNU cp reports first.
     pub(crate) fn build(self, operands: Vec<OsString>) -> Result<CopyCommand, UsageError> {
-        if self.hard_link && self.symbolic_link {
-            return Err(UsageError::Misuse("cannot make both hard and symbolic links"));
-        }
         let dry_run = self.options.dry_run;
-        if dry_run && (self.reports.receipt.is_some() || self.reports.stats) {
-            return Err(UsageError::Misuse(
-                "--dry-run cannot be combined with --receipt or --stats",
-            ));
-        }
+        let reports = self.reports.receipt.is_some() || self.reports.stats;
         let existing = if self.no_clobber { Existing::Skip } else { self.options.existing };
-        if self.backup && matches!(existing, Existing::Skip | Existing::Fail) {
-            return Err(UsageError::Misuse(
-                "--backup is mutually exclusive with -n or --update=none-fail",
-            ));
-        }
-        if self.options.reflink == Reflink::Always && self.options.sparse != Sparse::Auto {
-            return Err(UsageError::Misuse("--reflink can be used only with --sparse=auto"));
-        }
+        let keeps_existing = matches!(existing, Existing::Skip | Existing::Fail);
+        let (reflink, sparse) = (self.options.reflink, self.options.sparse);
         let engine = self.options.engine.as_ref().map(|variant| variant.engine.name);
-        if self.options.reflink == Reflink::Never && engine == Some("reflink") {
-            return Err(UsageError::Misuse("cannot combine --reflink=never and --engine=reflink"));
+        let mistakes = [
+            (self.hard_link && self.symbolic_link, "cannot make both hard and symbolic links"),
+            (dry_run && reports, "--dry-run cannot be combined with --receipt or --stats"),
+            (
+                self.backup && keeps_existing,
+                "--backup is mutually exclusive with -n or --update=none-fail",
+            ),
+            (
+                reflink == Reflink::Always && sparse != Sparse::Auto,
+                "--reflink can be used only with --sparse=auto",
+            ),
+            (
+                reflink == Reflink::Never && engine == Some("reflink"),
+                "cannot combine --reflink=never and --engine=reflink",
+            ),
+        ];
+        if let Some((_, words)) = mistakes.into_iter().find(|(is_made, _)| *is_made) {
+            return Err(UsageError::Misuse(words));
         }
         let backup = self.resolve_backup()?;
         if self.options.preserve.context == Keep::Required {

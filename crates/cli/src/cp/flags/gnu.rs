@@ -95,14 +95,14 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag::switch("-H", |builder| builder.follow = Some(Follow::CommandLine))
         .help("follow symbolic links that are operands"),
     Flag::switch("-i --interactive", |builder| {
-        (builder.options.ask, builder.no_clobber) = (true, false)
+        (builder.options.ask, builder.no_clobber) = (true, false);
     })
     .help("ask before replacing a file; overrides an earlier -n")
     .details("The exit status is 1 if an answer was no."),
     Flag::switch("-l --link", |builder| builder.hard_link = true)
         .help("create hard links instead of copies"),
     Flag::switch("-n --no-clobber", |builder| {
-        (builder.options.ask, builder.no_clobber) = (false, true)
+        (builder.options.ask, builder.no_clobber) = (false, true);
     })
     .help("do not replace an existing file; overrides an earlier -i")
     .details(
