@@ -153,7 +153,7 @@ fn a_cold_source_is_read_from_the_device() {
 fn a_state_that_cannot_be_reached_is_shown_and_never_counted() {
     let Some(scratch) = testfs::fs(FsKind::Tmpfs) else { return };
     write_source(scratch.path());
-    let output = race("source . --state cold --json out.json", scratch.path());
+    let output = race("source . --state cold --rounds 2 --json out.json", scratch.path());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("no verdict: no run reached the state"));
     assert!(stdout(&output).contains("cold not reached"));
