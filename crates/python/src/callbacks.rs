@@ -28,9 +28,7 @@ impl Callbacks {
     pub(crate) fn are_none(&self) -> bool {
         self.progress.is_none() && self.receipt.is_none() && self.ignore.is_none()
     }
-}
 
-impl Callbacks {
     /// Calls the progress callback, if there is one.
     pub(crate) fn show(&self, py: Python<'_>, progress: &dyn Fn() -> Progress) -> PyResult<()> {
         let Some(callback) = &self.progress else { return Ok(()) };

@@ -32,7 +32,7 @@ pub(crate) fn copy_file(
     let request = request(src, dst)?;
     let callbacks =
         Callbacks { progress: keywords.progress, receipt: keywords.receipt, ignore: None };
-    let observer = Observer::of_file(&callbacks);
+    let observer = Observer::new(&callbacks, None);
     let looked = py.detach(|| {
         let looked = look(&request)?;
         if matches!(looked, Look::Short) && callbacks.are_none() {

@@ -49,15 +49,8 @@ pub(crate) struct Tree {
 }
 
 impl Observer {
-    pub(crate) fn of_file(callbacks: &Callbacks) -> Observer {
-        Observer::new(callbacks, None)
-    }
-
-    pub(crate) fn of_tree(callbacks: &Callbacks, tree: Tree) -> Observer {
-        Observer::new(callbacks, Some(tree))
-    }
-
-    fn new(callbacks: &Callbacks, tree: Option<Tree>) -> Observer {
+    /// The observer of a file, or of a tree.
+    pub(crate) fn new(callbacks: &Callbacks, tree: Option<Tree>) -> Observer {
         let shows_progress = callbacks.progress.is_some();
         Observer {
             quit: AtomicBool::new(false),

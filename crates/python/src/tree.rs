@@ -61,7 +61,7 @@ pub(crate) fn copy_tree(
     // What is ignored is not counted.
     let total = if tree.ignore.is_some() { Total::Unknown } else { Total::Counted };
     let callbacks = Callbacks { progress, receipt, ignore: tree.ignore };
-    let observer = Observer::of_tree(&callbacks, chooses);
+    let observer = Observer::new(&callbacks, Some(chooses));
     run_beside(py, (&request, &options), &observer, &callbacks, total)?;
     Ok(observer.into_failures())
 }
