@@ -7,7 +7,7 @@ use rustix::fs::Stat;
 use crate::data::worker::DataWorker;
 use crate::destination::backup;
 use crate::destination::context::{CopyContext, Job};
-use crate::entry::{elapsed_ns, open_regular};
+use crate::entry::open_regular;
 use crate::fs::{
     Buffer, FileId, Handle, KeptNames, Place, Trust, file_bytes, hold, is_regular, kind,
     may_have_any, may_have_spellings, mtime,
@@ -104,7 +104,7 @@ pub(super) fn note_kept(job: Job<'_>, dst: FileId) {
 /// Writes the receipt of an entry whose destination stays as it is.
 pub(super) fn skipped(Job { cx, entry }: Job<'_>) {
     if cx.report.keeps_receipts() {
-        entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Skipped));
+        cx.report.observer.finished(entry.receipt(kind(&entry.src_stat), Method::Skipped));
     }
 }
 
@@ -139,14 +139,8 @@ pub(super) fn restore_attributes(Job { cx, entry }: Job<'_>) -> Result<()> {
         && FileId::of_open(&dst_fd) == Ok(FileId::of(&dst));
     if are_these {
         let source = Source { handle: Some(Handle::Path(src_fd.as_fd())), stat: src };
-        let target = Target {
-            handle: Handle::Path(dst_fd.as_fd()),
-            place: &entry.dst,
-            stat: &dst,
-            new: false,
-            inherits_acl: entry.inherits_acl,
-            mode: None,
-        };
+        let target = Target::existing(Handle::Path(dst_fd.as_fd()), &entry.dst, &dst);
+        let target = Target { inherits_acl: entry.inherits_acl, ..target };
         apply(cx.metadata(), source, target);
     }
     Ok(())
@@ -170,8 +164,7 @@ pub(super) fn keep(
     }
     if cx.report.keeps_receipts() {
         let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
-        let elapsed_ns = elapsed_ns(entry.started);
-        worker.finish(cx.data, Receipt { verified, elapsed_ns, ..receipt });
+        worker.finish(cx.data, Receipt { verified, ..receipt });
     }
     worker.sync_if_many(cx.data);
     Ok(())

@@ -23,67 +23,47 @@ use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{bytes_to_copy, elapsed_ns, open_regular};
 use crate::fs::{
     Caller, DisplayPath, FileAt, FileId, FsTypes, Handle, OpenFile, Place, Trust, are_one_file,
-    c_name, file_bytes, is_directory, is_kept_everywhere, is_regular, is_reliable, kind,
-    open_for_search, open_listed, split,
+    file_bytes, is_directory, is_kept_everywhere, is_regular, is_reliable, kind, open_above,
+    open_listed, split,
 };
 use crate::metadata::{
     MetadataContext, Source, Target, apply, has_default_acl, inherited_acl_matters, new_file_mode,
 };
 use crate::report::{Action, Diagnostic, Method, Observer, Receipt, Result, failed};
-use crate::request::{Context, Existing, Make, ModeRule, Options, Preserve, Reflink};
+use crate::request::{Make, ModeRule, Options, Preserve, Reflink};
 
 /// Whether the options ask for the data of a file and nothing else, and the observer for no more than
 /// failures.
 pub(crate) fn is_plain(options: &Options, observer: &dyn Observer) -> bool {
-    // All fields are named, so that a new one is considered here.
-    let Options {
-        make,
-        preserve,
-        existing,
-        ask,
-        remove_destination,
-        backup,
-        reflink,
-        parents,
-        context,
-        verbose,
-        debug,
-        atomic,
-        resume,
-        verify,
-        durable,
-        no_cache,
-        dry_run,
-        record,
+    let Preserve { mode, quiet, .. } = options.preserve;
+    // Of all options that are not named here the default is plain.
+    let plain = Options {
         // These concern directories, special files and links.
-        recursive: _,
-        copy_contents: _,
-        strip_trailing_slashes: _,
-        keep_directory_symlink: _,
-        new_directory: _,
-        through_dangling_symlink: _,
-        one_file_system: _,
-        filter: _,
+        recursive: options.recursive,
+        copy_contents: options.copy_contents,
+        strip_trailing_slashes: options.strip_trailing_slashes,
+        keep_directory_symlink: options.keep_directory_symlink,
+        new_directory: options.new_directory,
+        through_dangling_symlink: options.through_dangling_symlink,
+        one_file_system: options.one_file_system,
+        filter: options.filter.clone(),
         // A destination that cannot be opened is left to the general way.
-        force: _,
-        follow: _,
+        force: options.force,
+        follow: options.follow,
         // These are for copying the data.
-        sparse: _,
-        jobs: _,
-        engine: _,
-        sigbus_handler: _,
-        profile: _,
-        limit_rate: _,
-    } = options;
-    let of_mode = Preserve { mode: preserve.mode, quiet: preserve.quiet, ..Preserve::default() };
-    let sets_none = preserve.mode != ModeRule::Preserve && *preserve == of_mode;
-    let copies_data = *make == Make::Copy && sets_none;
-    let replaces =
-        *existing == Existing::Replace && !ask && !remove_destination && backup.is_none();
-    let adds = *atomic || *resume || *verify || *durable || *no_cache || *parents || *dry_run;
-    let reports = *verbose || *debug || observer.keeps_receipts() || observer.progress().is_some();
-    let is_usual = *reflink != Reflink::Always && *context == Context::Inherit && record.is_none();
-    copies_data && replaces && !adds && !reports && is_usual
+        sparse: options.sparse,
+        reflink: options.reflink,
+        jobs: options.jobs,
+        engine: options.engine.clone(),
+        sigbus_handler: options.sigbus_handler,
+        profile: options.profile.clone(),
+        limit_rate: options.limit_rate,
+        preserve: Preserve { mode, quiet, ..Preserve::default() },
+        ..Options::default()
+    };
+    let reports = observer.keeps_receipts() || observer.progress().is_some();
+    let is_usual = mode != ModeRule::Preserve && options.reflink != Reflink::Always;
+    *options == plain && is_usual && !reports
 }
 
 /// Copies `src`, with options that are plain. `None` if this was not possible in the usual order of
@@ -115,12 +95,8 @@ pub(crate) fn copy_plain(
 
 /// Whether a new file `dst` may inherit an access control list that the options say to remove.
 fn may_inherit_acl(options: &Options, dst: &Place<'_>) -> bool {
-    if !inherited_acl_matters(options) {
-        return false;
-    }
-    let (above, _) = split(dst.name);
-    let opened = c_name(above).and_then(|above| open_for_search(dst.dir, &above));
-    opened.map_or(true, |dir| has_default_acl(options, dir.as_fd()))
+    inherited_acl_matters(options)
+        && open_above(dst).map_or(true, |(dir, _)| has_default_acl(options, dir.as_fd()))
 }
 
 /// Opens the existing regular file `dst`, which is not the file `src` as far as their numbers tell.
@@ -231,14 +207,7 @@ fn try_copy(
     }
     if is_regular(&dst_stat) {
         let source = Source { handle: Some(Handle::Open(src)), stat: &src_stat };
-        let target = Target {
-            handle: Handle::Open(dst),
-            place: dst_place,
-            stat: &dst_stat,
-            new: false,
-            inherits_acl: false,
-            mode: None,
-        };
+        let target = Target::existing(Handle::Open(dst), dst_place, &dst_stat);
         let caller = Caller::of_process();
         let metadata = MetadataContext { options: cx.options, report: cx.report, caller };
         made.lost = apply(metadata, source, target);

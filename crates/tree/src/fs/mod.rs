@@ -32,7 +32,7 @@ pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
 pub(crate) use spelling::{
     KeptNames, are_one_name, are_one_name_where, has_alias, have_one_directory, is_kept_everywhere,
     keeps_spellings, may_be_one_name, may_have_spellings, may_number_spellings, names_like,
-    try_odd_name, without_end,
+    open_above, try_odd_name, without_end,
 };
 pub(crate) use stat::{
     FileId, are_one_file, atime, ctime, data_bytes, file_bytes, is_directory, is_file, is_one_file,

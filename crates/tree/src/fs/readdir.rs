@@ -183,8 +183,11 @@ pub(crate) fn each_name(
     let mut buffer = [MaybeUninit::uninit(); 8 << 10];
     let mut entries = RawDir::new(listed.as_fd(), &mut buffer);
     while let Some(entry) = entries.next() {
-        let entry = entry?;
-        visit(entry.file_name(), entry.file_type());
+        match entry {
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(entry) => visit(entry.file_name(), entry.file_type()),
+        }
     }
     Ok(())
 }

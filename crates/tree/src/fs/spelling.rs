@@ -227,7 +227,7 @@ pub(crate) fn try_odd_name(dst: &Place<'_>) -> io::Result<()> {
 }
 
 /// The directory of `dst`, and the name in it.
-fn open_above<'n>(dst: &Place<'n>) -> io::Result<(OwnedFd, &'n [u8])> {
+pub(crate) fn open_above<'n>(dst: &Place<'n>) -> io::Result<(OwnedFd, &'n [u8])> {
     let (above, name) = split(dst.name);
     Ok((open_for_search(dst.dir, &c_name(above)?)?, name))
 }

@@ -47,6 +47,13 @@ pub(crate) struct Target<'t> {
     pub(crate) mode: Option<Mode>,
 }
 
+impl<'t> Target<'t> {
+    /// A file that this run did not create.
+    pub(crate) fn existing(handle: Handle<'t>, place: &'t Place<'t>, stat: &'t Stat) -> Target<'t> {
+        Target { handle, place, stat, new: false, inherits_acl: false, mode: None }
+    }
+}
+
 /// The attributes of a target that could not be set.
 pub(super) struct Losses<'t> {
     pub(super) cx: MetadataContext<'t>,

@@ -117,9 +117,12 @@ pub(crate) fn back_up(
         let backup = backup_path(dst, &name);
         return Err(Diagnostic::BackupDestroysCopy { dst: dst.path(), backup });
     }
-    let back_up_by = |method| match highest {
-        None => back_up_simple(job, c_name(&name)?, method),
-        Some(highest) => back_up_numbered(dst, highest, method),
+    let back_up_by = |method| {
+        let name = match highest {
+            None => back_up_simple(job, c_name(&name)?, method),
+            Some(highest) => back_up_numbered(dst, highest, method),
+        }?;
+        Ok(BackedUp { path: backup_path(dst, name.to_bytes()), name, method })
     };
     let backed_up = match back_up_by(method) {
         Err(errno) if method == BackupMethod::Link && is_renamed_instead(errno) => {
@@ -139,7 +142,7 @@ fn back_up_simple(
     Job { cx, entry }: Job<'_>,
     name: CString,
     method: BackupMethod,
-) -> io::Result<BackedUp> {
+) -> io::Result<CString> {
     let dst = &entry.dst;
     match method {
         BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
@@ -149,12 +152,12 @@ fn back_up_simple(
             replace_by((&cx.security, cx.report), &entry.src, &new, |temp| link(dst, temp.name))?;
         }
     }
-    Ok(BackedUp { path: backup_path(dst, name.to_bytes()), name, method })
+    Ok(name)
 }
 
 /// Takes the first free number above `highest`. Another process may make backups too, and none may
 /// replace another one.
-fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::Result<BackedUp> {
+fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::Result<CString> {
     let mut number = highest;
     for _ in 0..NAMES_TRIED {
         number = number.checked_add(1).ok_or(Errno::OVERFLOW)?;
@@ -166,11 +169,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
         };
         match named {
             Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-            Ok(()) => {
-                let path = backup_path(dst, name.to_bytes());
-                return Ok(BackedUp { path, name, method });
-            }
+            named => return named.map(|()| name),
         }
     }
     Err(Errno::EXIST)
@@ -207,20 +206,15 @@ fn highest_number(
     if kind == BackupKind::Simple {
         return Ok(None);
     }
-    let (parent, base) = split(dst.name);
+    let (above, base) = split(dst.name);
     let seen = directory_of(dst)?;
-    let open = || dir::open_operand(dst.dir, &c_name(parent)?);
-    let list = || match open() {
-        Ok(dir) => {
-            if quiet {
-                // Only the owner and root may list it without changing the access time.
-                let _ = fcntl_setfl(&dir, OFlags::NOATIME);
-            }
-            list_numbers(dir.as_fd())
+    let list = || {
+        let listed = c_name(above).and_then(|above| dir::open_operand(dst.dir, &above));
+        match listed.and_then(|dir| list_numbers(dir.as_fd(), quiet)) {
+            // A directory that may not be listed shows no backups.
+            Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
+            listed => listed,
         }
-        // A directory that may not be listed shows no backups.
-        Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
-        Err(errno) => Err(errno),
     };
     let mut highest = cx.numbers.highest(seen, base, list)?;
     let first = [dst.name.to_bytes(), b".~1~"].concat();
@@ -232,7 +226,11 @@ fn highest_number(
     Ok(if kind == BackupKind::Numbered { highest.or(Some(0)) } else { highest })
 }
 
-fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
+fn list_numbers(dir: BorrowedFd<'_>, quiet: bool) -> io::Result<Highest> {
+    if quiet {
+        // Only the owner and root may list it without changing the access time.
+        let _ = fcntl_setfl(dir, OFlags::NOATIME);
+    }
     let mut listing = Listing::default();
     let mut buffer = Buffer::default();
     let mut highest = Highest::default();
