@@ -17,15 +17,14 @@ use crate::lock::lock;
 pub(crate) struct Security {
     pub(crate) caller: Caller,
     start: StartTime,
-    /// The links of the directories that had not changed when they were entered.
-    recorded: Mutex<Recorded>,
+    directories: Mutex<HashMap<FileId, Directory>>,
 }
 
 impl Security {
     /// For a run that starts now.
     pub(crate) fn new() -> Security {
         let start = StartTime::now();
-        Security { caller: Caller::of_process(), start, recorded: Mutex::default() }
+        Security { caller: Caller::of_process(), start, directories: Mutex::default() }
     }
 
     /// Whether the inode was created, changed or renamed after the start of the run.
@@ -39,21 +38,18 @@ impl Security {
     }
 }
 
+/// What is known of a directory of the destination.
 #[derive(Default)]
-struct Recorded {
-    /// Every directory that was entered, changed or not.
-    entered: HashSet<FileId>,
-    directories: HashSet<FileId>,
-    /// Of each directory that has some.
-    links: HashMap<FileId, HashSet<FileId>>,
+struct Directory {
+    /// It was entered, changed or not.
+    entered: bool,
+    /// The symbolic links in it, if it had not changed when they were recorded.
+    links: Option<HashSet<FileId>>,
 }
 
-impl Recorded {
-    fn add(&mut self, dir: FileId, links: Vec<FileId>) {
-        self.directories.insert(dir);
-        if !links.is_empty() {
-            self.links.entry(dir).or_default().extend(links);
-        }
+impl Directory {
+    fn add(&mut self, links: Vec<FileId>) {
+        self.links.get_or_insert_default().extend(links);
     }
 }
 
@@ -63,7 +59,7 @@ impl Security {
     /// links of a directory that cannot be read are not trusted.
     pub(crate) fn record_directory(&self, dir: BorrowedFd<'_>, above: Option<BorrowedFd<'_>>) {
         if let Ok(stat) = fstat(dir) {
-            lock(&self.recorded).entered.insert(FileId::of(&stat));
+            lock(&self.directories).entry(FileId::of(&stat)).or_default().entered = true;
         }
         let found = above.is_none_or(|above| self.is_recorded(above));
         if found && !self.is_recorded(dir) {
@@ -78,32 +74,32 @@ impl Security {
 
     /// Whether `dir` was entered, so that only recorded links in it are followed.
     pub(crate) fn is_entered(&self, dir: &Stat) -> bool {
-        lock(&self.recorded).entered.contains(&FileId::of(dir))
+        lock(&self.directories).get(&FileId::of(dir)).is_some_and(|known| known.entered)
     }
 
     /// Whether `link` was in `dir` before the run.
     pub(crate) fn contains(&self, dir: BorrowedFd<'_>, link: FileId) -> bool {
         fstat(dir).is_ok_and(|dir| {
-            let recorded = lock(&self.recorded);
-            recorded.links.get(&FileId::of(&dir)).is_some_and(|links| links.contains(&link))
+            let directories = lock(&self.directories);
+            let links = directories.get(&FileId::of(&dir)).and_then(|known| known.links.as_ref());
+            links.is_some_and(|links| links.contains(&link))
         })
     }
 
     /// The links that were in `dir` before the run; `None` if that is not known.
     pub(crate) fn recorded(&self, dir: FileId) -> Option<Vec<FileId>> {
-        let recorded = lock(&self.recorded);
-        recorded
-            .directories
-            .contains(&dir)
-            .then(|| recorded.links.get(&dir).into_iter().flatten().copied().collect())
+        let directories = lock(&self.directories);
+        let links = directories.get(&dir)?.links.as_ref()?;
+        Some(links.iter().copied().collect())
     }
 
     /// Takes over what a partner recorded of the directory `dir`: as
     /// [`recorded`](Security::recorded).
     pub(crate) fn take_over(&self, dir: FileId, links: Option<Vec<FileId>>) {
-        let mut recorded = lock(&self.recorded);
-        recorded.entered.insert(dir);
-        links.into_iter().for_each(|links| recorded.add(dir, links));
+        let mut directories = lock(&self.directories);
+        let known = directories.entry(dir).or_default();
+        known.entered = true;
+        links.into_iter().for_each(|links| known.add(links));
     }
 
     fn record(&self, dir: BorrowedFd<'_>, links: impl FnOnce() -> io::Result<Vec<FileId>>) {
@@ -117,12 +113,14 @@ impl Security {
         let Ok(links) = links() else { return };
         // Links may have been added while the directory was read.
         if let Some(id) = unchanged() {
-            lock(&self.recorded).add(id, links);
+            lock(&self.directories).entry(id).or_default().add(links);
         }
     }
 
     fn is_recorded(&self, dir: BorrowedFd<'_>) -> bool {
-        fstat(dir).is_ok_and(|dir| lock(&self.recorded).directories.contains(&FileId::of(&dir)))
+        let directories = lock(&self.directories);
+        FileId::of_open(dir)
+            .is_ok_and(|id| directories.get(&id).is_some_and(|known| known.links.is_some()))
     }
 }
 
