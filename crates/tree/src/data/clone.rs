@@ -35,7 +35,7 @@ impl DataCopy<'_, '_, '_> {
         let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
         let keeps = self.chains.clone.is_some()
             && self.cx.options.reflink != Reflink::Always
-            && matches!(self.facts.file.ends.dst.fs_type, Some(XFS | BTRFS))
+            && matches!(self.facts.ends.dst.fs_type, Some(XFS | BTRFS))
             && FileId::of(self.files.src.stat).dev == FileId::of(self.files.dst.stat).dev
             && is_regular(self.files.src.stat)
             // A longer destination would keep its end.
@@ -58,7 +58,7 @@ impl DataCopy<'_, '_, '_> {
     /// old page or the new one, and after a loss of power there is none. The page need not be freed and
     /// allocated again, which takes as long as the rest of the copy.
     fn are_replaced_by_a_write(&self) -> bool {
-        let (options, Endpoints { src, dst }) = (self.cx.options, self.facts.file.ends);
+        let (options, Endpoints { src, dst }) = (self.cx.options, self.facts.ends);
         let (old_bytes, bytes) = (file_bytes(self.files.dst.stat), file_bytes(self.files.src.stat));
         dst.fs_type == Some(TMPFS)
             && bytes <= PAGE_BYTES
@@ -79,7 +79,7 @@ impl DataCopy<'_, '_, '_> {
         if file_bytes(self.files.src.stat) <= self.clone_over.block_bytes(self.files.dst.fd) {
             return self.clone_over.one_block.should_try();
         }
-        if self.facts.file.ends.dst.fs_type != Some(XFS) || !self.clone_over.shared.should_try() {
+        if self.facts.ends.dst.fs_type != Some(XFS) || !self.clone_over.shared.should_try() {
             return false;
         }
         // Without syncing first: if the extents differ then, nothing has to be written.

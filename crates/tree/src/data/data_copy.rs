@@ -11,7 +11,7 @@ use rustix::io;
 use sys::Buffer;
 
 use super::context::{DataContext, Files};
-use super::engine_choice::chains::{ChainId, File, VariantChains};
+use super::engine_choice::chains::{ChainId, VariantChains};
 use super::journal::{Journal, RangeRecords};
 use super::page_cache::{Footprint, residency};
 use super::sync::Backlog;
@@ -88,7 +88,13 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
 
 /// What was found of both files before the copy.
 pub(super) struct Facts<'f> {
-    pub(super) file: File<'f>,
+    pub(super) ends: Endpoints<'f>,
+    /// The length of the source.
+    pub(super) bytes: u64,
+    /// The length of the source without holes.
+    pub(super) bytes_to_move: u64,
+    /// One of the file systems may block.
+    pub(super) may_block: bool,
     /// Source and destination are regular files.
     pub(super) is_regular: bool,
     /// The source's file system is reliable, see [`crate::fs::fs_type`].
@@ -142,6 +148,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
             .for_each(|counters| counters.start_data(has_dirty_pages.then_some(dst_dev)));
         let waits = cx.options.no_cache || has_dirty_pages && cx.options.waits_for_medium();
         let regular_dst = is_regular(files.dst.stat).then_some(files.dst.fd);
+        let progress = cx.report.observer.progress();
         let facts = Facts::of(files, ends, cx.options);
         let helpers = worker.processors.helpers();
         let at = worker.pair(cx.options, ends);
@@ -163,11 +170,7 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
                 at: 0,
                 counters,
                 metered_before: counters.map_or(0, |counters| counters.meter.get()),
-                fine_grained: cx
-                    .report
-                    .observer
-                    .progress()
-                    .is_some_and(ProgressTracker::is_fine_grained),
+                fine_grained: progress.is_some_and(ProgressTracker::is_fine_grained),
             },
             records: Records { journal: None, range: RangeRecords::default() },
             medium: Medium {
@@ -184,8 +187,8 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
         let Options { atomic, backup, durable, no_cache, .. } = self.cx.options;
         // Not if an interrupt needs a clean-up or a report, nor if the copy waits for a medium.
         let is_plain = !atomic && backup.is_none() && self.records.journal.is_none();
-        let waits = self.facts.file.may_block || *durable || *no_cache;
-        let is_short = self.facts.is_regular && self.facts.file.bytes_to_move <= CACHED_BYTES;
+        let waits = self.facts.may_block || *durable || *no_cache;
+        let is_short = self.facts.is_regular && self.facts.bytes_to_move <= CACHED_BYTES;
         let is_quiet = is_plain && !waits && !self.cx.report.keeps_receipts();
         let is_early = || self.cx.engines.elapsed() < EARLY_TIME;
         self.facts.is_small()
@@ -198,8 +201,8 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
     /// Whether the attempt to clone it, if there is one, is short.
     pub(super) fn is_clone_short(&self) -> bool {
         let is_tried = self.position.at == 0 && self.chains.clone.is_some();
-        let is_short = self.facts.is_regular && self.facts.file.bytes <= CLONE_BYTES;
-        !is_tried || self.facts.is_small() || (!self.facts.file.may_block && is_short)
+        let is_short = self.facts.is_regular && self.facts.bytes <= CLONE_BYTES;
+        !is_tried || self.facts.is_small() || (!self.facts.may_block && is_short)
     }
 }
 
@@ -211,12 +214,10 @@ impl<'f> Facts<'f> {
         let blocks_tell = matches!(ends.src.fs_type, Some(EXT4 | XFS | BTRFS | TMPFS));
         let skips_holes = options.sparse != Sparse::Never && blocks_tell;
         Facts {
-            file: File {
-                ends,
-                bytes,
-                bytes_to_move: if skips_holes { data_bytes(src_stat) } else { bytes },
-                may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
-            },
+            ends,
+            bytes,
+            bytes_to_move: if skips_holes { data_bytes(src_stat) } else { bytes },
+            may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
             is_regular: is_regular(src_stat) && is_regular(files.dst.stat),
             reliable,
         }
@@ -224,17 +225,17 @@ impl<'f> Facts<'f> {
 
     /// Whether the source is a variable of the kernel, as in /proc.
     pub(super) fn is_pseudo(&self) -> bool {
-        self.file.ends.src.fs_type.is_some_and(is_pseudo)
+        self.ends.src.fs_type.is_some_and(is_pseudo)
     }
 
     /// Whether it is copied in microseconds.
     pub(super) fn is_small(&self) -> bool {
-        self.is_regular && self.file.bytes < SMALL_BYTES
+        self.is_regular && self.bytes < SMALL_BYTES
     }
 
     /// How much of the source is in the page cache.
     pub(super) fn residency(&self) -> Option<Residency> {
-        let File { ends, bytes, bytes_to_move, .. } = self.file;
+        let &Facts { ends, bytes, bytes_to_move, .. } = self;
         residency(ends.src.fd, bytes, bytes_to_move < bytes)
     }
 }

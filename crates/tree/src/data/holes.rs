@@ -18,20 +18,16 @@ pub(crate) struct Extent {
 
 /// The first extent of `fd` at or after `at` and before `end`; `None` when only a hole remains.
 pub(crate) fn next_data(fd: BorrowedFd<'_>, at: u64, end: u64) -> io::Result<Option<Extent>> {
-    let data = match seek(fd, SeekFrom::Data(at)) {
-        Ok(data) => data,
-        Err(Errno::NXIO) => return Ok(None),
-        Err(errno) => return Err(errno),
+    let find = |from| match seek(fd, from) {
+        Err(Errno::NXIO) => Ok(end),
+        found => found,
     };
+    let data = find(SeekFrom::Data(at))?;
     if data >= end {
         return Ok(None);
     }
     // Every file ends in a hole. ENXIO means that the file was truncated meanwhile.
-    let hole = match seek(fd, SeekFrom::Hole(data)) {
-        Ok(hole) => hole,
-        Err(Errno::NXIO) => end,
-        Err(errno) => return Err(errno),
-    };
+    let hole = find(SeekFrom::Hole(data))?;
     Ok(Some(Extent { at: data, len: hole.min(end).saturating_sub(data) }))
 }
 
@@ -55,11 +51,10 @@ pub(crate) fn copy_without_zeros(
     // Blocks are aligned to the start of the file, as in the file system.
     let whole_blocks = (buffer.len() / block_bytes).max(1) * block_bytes;
     let buffer_bytes = whole_blocks.min(buffer.len());
-    let (mut bytes, mut hole_bytes) = (0, 0);
-    let stop = loop {
-        if bytes == len {
-            break Stop::Done;
-        }
+    let mut copied =
+        CopiedWithoutZeros { moved: Moved { bytes: 0, stop: Stop::Done }, hole_bytes: 0 };
+    while copied.moved.bytes < len {
+        let bytes = copied.moved.bytes;
         let offset = at + bytes;
         let to_boundary = buffer_bytes as u64 - offset % buffer_bytes as u64;
         let want = usize::try_from((len - bytes).min(to_boundary)).unwrap_or(buffer_bytes);
@@ -68,59 +63,51 @@ pub(crate) fn copy_without_zeros(
             Some(src_at) => io::pread(pair.src, &mut *buffer, src_at + bytes),
             None => io::read(pair.src, &mut *buffer),
         };
-        match read {
-            Ok(0) => break Stop::Eof,
-            Err(Errno::INTR) => {}
-            Err(errno) => break Stop::Failed { side: Side::Src, errno },
+        copied.moved.stop = match read {
+            Ok(0) => Stop::Eof,
+            Err(Errno::INTR) => continue,
+            Err(errno) => Stop::Failed { side: Side::Src, errno },
             Ok(got) => {
-                let (written, result) = write_data(pair.dst, &buffer[..got], offset, block_bytes);
-                hole_bytes += written.hole_bytes;
-                bytes += written.bytes;
+                let written = write_data(pair.dst, &buffer[..got], at, block_bytes, &mut copied);
                 if let Some(meter) = pair.meter {
-                    meter.add(written.bytes);
+                    meter.add(copied.moved.bytes - bytes);
                 }
-                if let Err(errno) = result {
-                    break Stop::Failed { side: Side::Dst, errno };
-                }
+                let Err(errno) = written else { continue };
+                Stop::Failed { side: Side::Dst, errno }
             }
-        }
-    };
-    CopiedWithoutZeros { moved: Moved { bytes, stop }, hole_bytes }
+        };
+        break;
+    }
+    copied
 }
 
-struct Written {
-    bytes: u64,
-    hole_bytes: u64,
-}
-
-/// Writes the blocks of `bytes` that are not zeros; `bytes` start at `offset`.
+/// Writes the blocks of `bytes` that are not zeros behind those that were copied from `at` on.
 fn write_data(
     dst: BorrowedFd<'_>,
     bytes: &[u8],
-    offset: u64,
+    at: u64,
     block_bytes: usize,
-) -> (Written, io::Result<()>) {
-    let mut written = Written { bytes: 0, hole_bytes: 0 };
-    let into_block = usize::try_from(offset % block_bytes as u64).unwrap_or(0);
+    copied: &mut CopiedWithoutZeros,
+) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        let first = if written.bytes == 0 { block_bytes - into_block } else { block_bytes };
-        let zeros = run_of_blocks(rest, first, block_bytes, true);
-        if zeros > 0 {
-            written.hole_bytes += zeros as u64;
-            written.bytes += zeros as u64;
-            rest = &rest[zeros..];
-            continue;
-        }
-        let data = run_of_blocks(rest, first, block_bytes, false);
-        let (count, result) = engines::pwrite_all(dst, &rest[..data], offset + written.bytes);
-        written.bytes += count as u64;
-        if result.is_err() {
-            return (written, result);
-        }
-        rest = &rest[data..];
+        let offset = at + copied.moved.bytes;
+        let first = block_bytes - usize::try_from(offset % block_bytes as u64).unwrap_or(0);
+        let (passed, written) = match run_of_blocks(rest, first, block_bytes, true) {
+            0 => {
+                let data = run_of_blocks(rest, first, block_bytes, false);
+                engines::pwrite_all(dst, &rest[..data], offset)
+            }
+            zeros => {
+                copied.hole_bytes += zeros as u64;
+                (zeros, Ok(()))
+            }
+        };
+        copied.moved.bytes += passed as u64;
+        written?;
+        rest = &rest[passed..];
     }
-    (written, Ok(()))
+    Ok(())
 }
 
 /// How many bytes at the front of `bytes` are blocks of zeros, or of data. The first block has

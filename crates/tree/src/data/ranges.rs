@@ -102,7 +102,7 @@ impl DataCopy<'_, '_, '_> {
     fn show_to_others(&self) -> Result<()> {
         // A file system of one host is the same for all processes. On another, data that is not synced may be
         // known to this host alone, and its writeback may change the times that the owner sets.
-        let is_local = self.facts.file.ends.dst.fs_type.is_some_and(is_reliable);
+        let is_local = self.facts.ends.dst.fs_type.is_some_and(is_reliable);
         if is_local && !self.cx.options.verify {
             return Ok(());
         }

@@ -6,7 +6,9 @@ use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 use sys::Buffer;
 
-use super::data_copy::{BUFFER_BYTES, DataCopy, OldContents, buffer_bytes, is_sparse, observer};
+use super::data_copy::{
+    BUFFER_BYTES, DataCopy, Facts, OldContents, buffer_bytes, is_sparse, observer,
+};
 use super::engine_choice::chains::{ChainId, READ_WRITE};
 use super::engine_choice::profile::EngineContext;
 use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
@@ -91,7 +93,7 @@ impl DataCopy<'_, '_, '_> {
         }
         // A range is a part of a large file, of which this process may copy further ranges.
         let is_range = self.files.shared.is_some() && !is_sparse(self.files.src.stat);
-        let bytes = if is_range { self.facts.file.bytes } else { bytes };
+        let bytes = if is_range { self.facts.bytes } else { bytes };
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
         let look = || !verifies && self.facts.residency() == Some(Residency::Absent);
@@ -125,7 +127,7 @@ impl DataCopy<'_, '_, '_> {
     /// past the page cache the kernel does not read ahead to the next extent.
     fn is_long_enough(&mut self, chain: ChainId, bytes: u64) -> bool {
         let past_cache = self.chains.get(chain).chosen.variant.reads_past_cache();
-        !past_cache || bytes >= self.facts.file.bytes.min(PAST_CACHE_BYTES_MIN)
+        !past_cache || bytes >= self.facts.bytes.min(PAST_CACHE_BYTES_MIN)
     }
 
     /// The chain of the profile line for the whole file, which is looked up once.
@@ -137,7 +139,9 @@ impl DataCopy<'_, '_, '_> {
         let jobs = file_workers(engines, &self.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
         let look = || self.facts.residency();
-        let chain = self.chains.by_line(engines, self.facts.file, load, look);
+        let Facts { ends, bytes, bytes_to_move, may_block, .. } = self.facts;
+        let is_worth_reading = engines.is_worth_reading(bytes_to_move, may_block);
+        let chain = self.chains.by_line(engines, (ends, bytes, is_worth_reading), load, look);
         self.by_line = Some(chain);
         chain
     }
@@ -228,7 +232,7 @@ impl DataCopy<'_, '_, '_> {
             if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
         // A regular file is read to its length, if that is right: while another process appends to it, the copy
         // onto a device would not end.
-        let bytes = self.facts.file.bytes;
+        let bytes = self.facts.bytes;
         let has_end = is_regular(self.files.src.stat) && self.facts.reliable && bytes > 0;
         let end = if has_end { bytes } else { Span::TO_EOF };
         let may_have_holes = is_regular(self.files.dst.stat) && self.files.opened_here;

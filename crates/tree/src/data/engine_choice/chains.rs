@@ -45,18 +45,6 @@ pub(crate) struct ChainId(usize);
 /// The chain of read(2) and write(2).
 pub(crate) const READ_WRITE: ChainId = ChainId(0);
 
-/// The properties of a file by which its variant is chosen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct File<'f> {
-    pub(crate) ends: Endpoints<'f>,
-    /// The length of the file.
-    pub(crate) bytes: u64,
-    /// The length of the file without holes.
-    pub(crate) bytes_to_move: u64,
-    /// One of the file systems may block.
-    pub(crate) may_block: bool,
-}
-
 impl VariantChains {
     pub(crate) fn new(between: Between) -> VariantChains {
         let read_write = VariantChain::new(vec![read_write()], ChosenBy::Rule(OTHERS));
@@ -68,17 +56,17 @@ impl VariantChains {
         }
     }
 
-    /// The chain of the profile line for a file; `None` if nothing was measured. `look` finds out
-    /// how much of the file is in the page cache.
+    /// The chain of the profile line for a file of `bytes`; `None` if nothing was measured, or the profile was not read
+    /// and is not worth reading. `look` finds out how much of the file is in the page cache.
     pub(crate) fn by_line(
         &mut self,
         cx: &EngineContext<'_>,
-        File { ends, bytes, bytes_to_move, may_block }: File<'_>,
+        (ends, bytes, is_worth_reading): (Endpoints<'_>, u64, bool),
         load: WorkerLoad<'_>,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<ChainId> {
-        if self.lines.is_none() && cx.is_worth_reading(bytes_to_move, may_block) {
-            self.lines = Some(cx.lines_between(ends));
+        if self.lines.is_none() && is_worth_reading {
+            self.lines = Some(Arc::new(cx.lines_between(ends)));
         }
         let lines = self.lines.clone()?;
         let choice = lines.choose(bytes, load, &self.between, look)?;

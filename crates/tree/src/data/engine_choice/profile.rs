@@ -6,7 +6,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use engines::Variant;
@@ -16,8 +16,7 @@ use engines::profile::{
 };
 
 use super::rule::{Between, RowChoice, WorkerLoad, is_allowed, may_offload};
-use crate::fs::{Endpoints, FileId};
-use crate::lock::lock;
+use crate::fs::Endpoints;
 use crate::report::{Diagnostic, Reporter};
 use crate::request::Options;
 
@@ -36,8 +35,6 @@ pub(crate) struct EngineContext<'r> {
     processors: OnceLock<usize>,
     /// The lines of the user's profile for this machine, once they were read.
     user: OnceLock<Vec<PairChoices>>,
-    /// By the device numbers of source and destination: a handful at most.
-    pairs: Mutex<Vec<(FileId, Arc<ProfileLines>)>>,
     stale_reported: AtomicBool,
 }
 
@@ -50,7 +47,6 @@ impl<'r> EngineContext<'r> {
             start: Instant::now(),
             processors: OnceLock::new(),
             user: OnceLock::new(),
-            pairs: Mutex::default(),
             stale_reported: AtomicBool::new(false),
         }
     }
@@ -73,33 +69,23 @@ impl<'r> EngineContext<'r> {
 
     /// Whether the profile is worth reading for a file of `bytes`, which may be on a file system that
     /// blocks.
-    pub(super) fn is_worth_reading(&self, bytes: u64, may_block: bool) -> bool {
+    pub(crate) fn is_worth_reading(&self, bytes: u64, may_block: bool) -> bool {
         let is_named = matches!(self.options.profile, Location::Named(_));
         let is_long = || bytes > READ_FILE_BYTES || may_block || self.elapsed() >= READ_AFTER;
         self.options.engine.is_none() && (is_named || is_long())
     }
 
     /// The lines for two open files.
-    pub(super) fn lines_between(&self, ends: Endpoints<'_>) -> Arc<ProfileLines> {
-        let key = FileId { dev: ends.src.dev, ino: ends.dst.dev };
-        let mut pairs = lock(&self.pairs);
-        if let Some((_, lines)) = pairs.iter().find(|(known, _)| *known == key) {
-            return lines.clone();
-        }
+    pub(super) fn lines_between(&self, ends: Endpoints<'_>) -> ProfileLines {
         let user = self.user.get_or_init(|| self.read_user().unwrap_or_default());
-        let lines = if user.is_empty() {
-            ProfileLines::default()
-        } else {
-            let found = FileSystems::of(ends.src.fd, ends.dst.fd);
-            let kernel = sys::Uname::or_unknown().release;
-            let fitting = user.iter().filter(|pair| pair.fits(&found));
-            let fitting: Vec<_> =
-                fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();
-            ProfileLines::new(self.options, &fitting, &found)
-        };
-        let lines = Arc::new(lines);
-        pairs.push((key, lines.clone()));
-        lines
+        if user.is_empty() {
+            return ProfileLines::default();
+        }
+        let found = FileSystems::of(ends.src.fd, ends.dst.fd);
+        let kernel = sys::Uname::or_unknown().release;
+        let fitting = user.iter().filter(|pair| pair.fits(&found));
+        let fitting: Vec<_> = fitting.map(|pair| (pair, pair.changes(&found, &kernel))).collect();
+        ProfileLines::new(self.options, &fitting, &found)
     }
 
     /// Reports, the first time only, what has changed since `line` was measured.
