@@ -15,7 +15,7 @@ use crate::destination::context::{CopyContext, Job};
 use crate::destination::decide::{Decision, decide};
 use crate::destination::prepare::{DestinationState, prepare};
 use crate::destination::temporary::Beside;
-use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data, elapsed_ns};
+use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data};
 use crate::fs::{FileId, OpenFile, Trust, data_bytes, is_directory, is_symlink, kind, path_in};
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
@@ -38,7 +38,7 @@ pub(crate) fn copy_entry(
             let mut receipt = entry.receipt(kind, Method::Failed);
             // The receipt has also what was copied before the failure.
             worker.data.add_failure(&mut receipt, &diagnostic);
-            entry.finish(cx.report, receipt);
+            cx.report.observer.finished(receipt);
         }
         if !is_repeated {
             cx.report.report(diagnostic);
@@ -234,7 +234,6 @@ fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Resul
             made.lost.extend(link_lost);
             made.add_to(&mut receipt, cx.options);
         }
-        receipt.elapsed_ns = elapsed_ns(entry.started);
         worker.data.finish(cx.data, receipt);
     }
     worker.data.sync_if_many(cx.data);

@@ -19,9 +19,10 @@ use crate::fs::{
 };
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
+    sets_attributes_later,
 };
 use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, Verified, failed};
-use crate::request::{Context, Keep, ModeRule, Options};
+use crate::request::{Context, Keep, Options};
 use crate::shared::hard_links::link_known;
 use crate::shared::{Claim, Claimant, FirstCopy};
 
@@ -213,12 +214,9 @@ fn is_synced_with_its_directory(Job { cx, entry }: Job<'_>) -> bool {
 }
 
 fn keeps_anything(options: &Options) -> bool {
-    let preserve = &options.preserve;
-    preserve.ownership
-        || preserve.timestamps
-        || preserve.mode == ModeRule::Preserve
-        || preserve.xattr != Keep::No
-        || preserve.context != Keep::No
+    sets_attributes_later(options)
+        || options.preserve.timestamps
+        || options.preserve.context != Keep::No
         || matches!(options.context, Context::Named(_))
 }
 
@@ -306,7 +304,7 @@ fn link_to_earlier(
     let by_name = is_compared.then(|| entry.dst.stat(false).ok()).flatten();
     remember(job, by_name.map_or(made.id, |linked| FileId::of(&linked)));
     if cx.report.keeps_receipts() {
-        entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
+        cx.report.observer.finished(entry.receipt(kind(&entry.src_stat), Method::Linked));
     }
     Ok(None)
 }

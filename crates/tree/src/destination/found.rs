@@ -5,13 +5,13 @@ use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use super::context::Job;
-use crate::entry::{Entry, copies_data};
+use crate::entry::copies_data;
 use crate::fs::{
     FileId, Trust, are_one_name, are_one_name_where, is_directory, is_symlink, may_be_one_name,
     may_number_spellings, split,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
-use crate::request::{Existing, Follow, Make, Options};
+use crate::request::{Existing, Follow, Make};
 
 /// A destination that exists.
 pub(crate) struct Found {
@@ -119,7 +119,7 @@ pub(crate) enum SameFile {
 
 /// Compares source and destination by device and inode number, before anything is changed.
 pub(super) fn check_same_file(job: Job<'_>, found: &Found) -> Result<SameFile> {
-    let Job { cx, entry } = job;
+    let entry = job.entry;
     if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
         let same = FileId::of(&entry.src_stat) == FileId::of(dst) || is_other_spelling(job);
@@ -135,44 +135,34 @@ pub(super) fn check_same_file(job: Job<'_>, found: &Found) -> Result<SameFile> {
     } else {
         entry.src.stat(true).ok()
     };
-    let ends = Ends {
-        src_link: &src_link,
-        src_target: src_target.as_ref(),
-        dst_link: &found.link,
-        dst_target: found.target.as_ref(),
-        is_other_spelling: FileId::of(&src_link) != FileId::of(&found.link)
-            && is_other_spelling(job),
-        entry,
-        follows: !is_symlink(&entry.src_stat) && cx.options.follow != Follow::Never,
-    };
-    Ok(decide(&ends, cx.options))
+    let is_other_spelling =
+        FileId::of(&src_link) != FileId::of(&found.link) && is_other_spelling(job);
+    Ok(decide(&Ends { job, src_link, src_target, found, is_other_spelling }))
 }
 
 /// Source and destination, each as itself and as the target of a symbolic link.
 struct Ends<'s> {
+    job: Job<'s>,
     /// The source itself.
-    src_link: &'s Stat,
+    src_link: Stat,
     /// `None` for a dangling link.
-    src_target: Option<&'s Stat>,
-    dst_link: &'s Stat,
-    dst_target: Option<&'s Stat>,
+    src_target: Option<Stat>,
+    found: &'s Found,
     /// They have two numbers, but are one name.
     is_other_spelling: bool,
-    entry: &'s Entry<'s>,
-    /// The target of the source is copied, not the link.
-    follows: bool,
 }
 
 impl Ends<'_> {
     /// Whether source and destination are one name of one directory, perhaps in two spellings.
     fn is_same_name(&self) -> bool {
-        let (src, dst) = (&self.entry.src, &self.entry.dst);
+        let (src, dst) = (&self.job.entry.src, &self.job.entry.dst);
         let (src_base, dst_base) = (split(src.name).1, split(dst.name).1);
         let is_exact = src_base == dst_base;
         // A file with several names may have two that are alike.
         let may_be_one = || {
-            let is_one_inode = FileId::of(self.src_link) == FileId::of(self.dst_link);
-            may_be_one_name(src_base, dst_base) || is_one_inode && self.dst_link.st_nlink == 1
+            let dst_link = &self.found.link;
+            let is_one_inode = FileId::of(&self.src_link) == FileId::of(dst_link);
+            may_be_one_name(src_base, dst_base) || is_one_inode && dst_link.st_nlink == 1
         };
         self.is_other_spelling
             || (is_exact || may_be_one()) && are_one_name(src, dst).unwrap_or(true)
@@ -198,10 +188,11 @@ fn is_other_spelling(Job { cx, entry }: Job<'_>) -> bool {
     are_one_name_where(src, dst, is_one_directory) == Ok(true)
 }
 
-fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
-    let is_one_inode =
-        FileId::of(ends.src_link) == FileId::of(ends.dst_link) || ends.is_other_spelling;
-    let is_one_target = match (ends.src_target, ends.dst_target) {
+fn decide(ends: &Ends<'_>) -> SameFile {
+    let Ends { job: Job { cx, entry }, src_link, src_target, found, is_other_spelling } = ends;
+    let options = cx.options;
+    let is_one_inode = FileId::of(src_link) == FileId::of(&found.link) || *is_other_spelling;
+    let is_one_target = match (src_target, &found.target) {
         (Some(src), Some(dst)) => FileId::of(src) == FileId::of(dst),
         _ => false,
     };
@@ -211,8 +202,10 @@ fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
     let links = options.make == Make::HardLink;
     let makes_link = links || options.make == Make::SymbolicLink;
     let removes = options.backup.is_some() || options.remove_destination;
-    let copies_link = is_symlink(ends.src_link) && !ends.follows;
-    match (copies_link, is_symlink(ends.dst_link)) {
+    // Else the target of the source is copied, not the link.
+    let follows = !is_symlink(&entry.src_stat) && options.follow != Follow::Never;
+    let copies_link = is_symlink(src_link) && !follows;
+    match (copies_link, is_symlink(&found.link)) {
         (true, true) if !is_one_inode => SameFile::Different,
         (true, true) if links => SameFile::AlreadyDone,
         (true, true) if ends.is_same_name() => SameFile::Same,
@@ -235,7 +228,7 @@ fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
         (false, false) if links => SameFile::AlreadyDone,
         // Two hard links of one file: the destination's name can be given to a new file. But if the
         // source is a symbolic link, it may lead to that name.
-        (false, false) if removes && !is_symlink(ends.src_link) && !ends.is_same_name() => {
+        (false, false) if removes && !is_symlink(src_link) && !ends.is_same_name() => {
             SameFile::Different
         }
         (false, false) => SameFile::Same,

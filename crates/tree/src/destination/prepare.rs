@@ -37,6 +37,14 @@ pub(crate) struct DestinationState {
     pub(crate) created: Option<OwnedFd>,
 }
 
+impl DestinationState {
+    /// The file `found` is replaced in one step. Of a symbolic link that is the link itself, not its target.
+    fn keep_until_replaced(&mut self, mut found: Box<Found>) {
+        found.through_link = false;
+        (self.found, self.replace) = (Some(found), true);
+    }
+}
+
 /// The new file of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct NewFile<'s> {
@@ -55,43 +63,37 @@ pub(crate) struct NewFile<'s> {
 /// The source cannot be read, or the destination not be changed; then it is as it was.
 pub(crate) fn prepare(job: Job<'_>, decision: Decision) -> Result<Option<DestinationState>> {
     let Job { cx, entry } = job;
-    Ok(Some(match decision {
+    let mut state = DestinationState::default();
+    match decision {
         Decision::Skip | Decision::UpToDate { .. } => return Ok(None),
         Decision::Create => {
             let Options { atomic, resume, dry_run, .. } = cx.options;
             if (*atomic || *resume) && !dry_run {
                 try_odd_name(&entry.dst).map_err(failed(Action::CreateRegular, &entry.dst))?;
             }
-            DestinationState::default()
         }
-        Decision::CreateAtTarget => {
-            DestinationState { dangling: true, ..DestinationState::default() }
-        }
-        Decision::Enter(found) | Decision::Overwrite(found) => {
-            DestinationState { found: Some(found), ..DestinationState::default() }
-        }
+        Decision::CreateAtTarget => state.dangling = true,
+        Decision::Enter(found) | Decision::Overwrite(found) => state.found = Some(found),
         Decision::Replace(found) => {
-            let source_read = read_source_first(job)?;
+            state = read_source_first(job)?;
             // A directory is not renamed over a file.
             if cx.options.atomic && !is_directory(&entry.src_stat) {
-                let found = Some(without_target(found));
-                return Ok(Some(DestinationState { found, replace: true, ..source_read }));
+                state.keep_until_replaced(found);
+            } else {
+                remove(job)?;
             }
-            remove(job)?;
-            source_read
         }
-        Decision::BackUp(Some(found)) => back_up(job, found)?,
-        Decision::BackUp(None) => {
-            DestinationState { backup: back_up_copy(job)?, ..DestinationState::default() }
-        }
-    }))
+        Decision::BackUp(Some(found)) => state = back_up(job, found)?,
+        Decision::BackUp(None) => state.backup = back_up_copy(job)?,
+    }
+    Ok(Some(state))
 }
 
 /// Makes a backup of the existing file `found`.
 fn back_up(job: Job<'_>, found: Box<Found>) -> Result<DestinationState> {
     let Job { cx, entry } = job;
-    let source_read = read_source_first(job)?;
-    let Some(options) = &cx.options.backup else { return Ok(source_read) };
+    let mut state = read_source_first(job)?;
+    let Some(options) = &cx.options.backup else { return Ok(state) };
     let id = FileId::of(&found.link);
     // A directory has no hard links.
     let keeps_name = cx.options.atomic && !is_directory(&entry.src_stat);
@@ -100,16 +102,16 @@ fn back_up(job: Job<'_>, found: Box<Found>) -> Result<DestinationState> {
         (false, true) => BackupMethod::Link,
         (false, false) => BackupMethod::Rename,
     };
-    let backup = match backup::back_up(job, id, options, method) {
+    state.backup = match backup::back_up(job, id, options, method) {
         Ok(backup) => Some(backup),
         // Another process has removed the file. The error may be of the directory's listing as well.
         Err(Diagnostic::Failed { errno: Errno::NOENT, .. }) if is_gone(&entry.dst) => None,
         Err(diagnostic) => return Err(diagnostic),
     };
-    let is_replaced = keeps_name && backup.as_ref().is_some_and(BackedUp::keeps_name);
-    let found = is_replaced.then(|| without_target(found));
-    let replace = found.is_some();
-    Ok(DestinationState { found, replace, backup, ..source_read })
+    if keeps_name && state.backup.as_ref().is_some_and(BackedUp::keeps_name) {
+        state.keep_until_replaced(found);
+    }
+    Ok(state)
 }
 
 /// The backup that a dry run would make of the copy of another operand.
@@ -128,11 +130,6 @@ pub(super) fn is_gone(dst: &Place<'_>) -> bool {
     statx(dst.dir, dst.name, flags, StatxFlags::MODE).is_err_and(is_absent)
         // Some sandboxes forbid statx(2).
         || dst.stat(false).is_err_and(is_absent)
-}
-
-/// A symbolic link itself is replaced, not its target.
-fn without_target(found: Box<Found>) -> Box<Found> {
-    Box::new(Found { through_link: false, ..*found })
 }
 
 /// Opens or reads the source before the destination is changed: if the source cannot be read, the destination must

@@ -64,18 +64,15 @@ impl<'a> Deref for Entry<'a> {
 }
 
 impl ListedEntry<'_> {
+    /// The receipt of the entry, which ends now.
     pub(crate) fn receipt(&self, kind: FileType, method: Method) -> Receipt {
-        Receipt::new(self.src.path(), self.dst.path(), kind, method)
+        let elapsed_ns = elapsed_ns(self.started);
+        Receipt { elapsed_ns, ..Receipt::new(self.src.path(), self.dst.path(), kind, method) }
     }
 
     /// The device of the destination's directory, if it is known.
     pub(crate) fn dst_dev(&self) -> Option<u64> {
         self.dst_dir?.id().map(|id| id.dev)
-    }
-
-    pub(crate) fn finish(&self, report: &Reporter<'_>, mut receipt: Receipt) {
-        receipt.elapsed_ns = elapsed_ns(self.started);
-        report.observer.finished(receipt);
     }
 
     /// Whether the entry is left out, which is announced with `--debug`.

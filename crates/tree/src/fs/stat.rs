@@ -118,25 +118,21 @@ pub(crate) fn data_bytes(stat: &Stat) -> u64 {
 
 /// Time of last modification: seconds and nanoseconds.
 pub(crate) fn mtime(stat: &Stat) -> (i64, i64) {
-    (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec))
+    time(stat.st_mtime, stat.st_mtime_nsec)
 }
 
 /// Time of last access: seconds and nanoseconds.
 pub(crate) fn atime(stat: &Stat) -> (i64, i64) {
-    (seconds(stat.st_atime), nanoseconds(stat.st_atime_nsec))
+    time(stat.st_atime, stat.st_atime_nsec)
 }
 
 /// Time of last change of the inode: seconds and nanoseconds.
 pub(crate) fn ctime(stat: &Stat) -> (i64, i64) {
-    (seconds(stat.st_ctime), nanoseconds(stat.st_ctime_nsec))
+    time(stat.st_ctime, stat.st_ctime_nsec)
 }
 
-fn seconds(field: impl Into<i64>) -> i64 {
-    field.into()
-}
-
-fn nanoseconds(field: impl TryInto<i64>) -> i64 {
-    field.try_into().unwrap_or(0)
+fn time(seconds: impl Into<i64>, nanoseconds: impl TryInto<i64>) -> (i64, i64) {
+    (seconds.into(), nanoseconds.try_into().unwrap_or(0))
 }
 
 /// Nanoseconds, of an interval or since 1970.
