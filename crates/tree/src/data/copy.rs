@@ -11,7 +11,8 @@ use super::worker::{DataWorker, FailedData};
 use crate::fs::{file_bytes, is_regular, mtime};
 use crate::report::{Action, DataReport, Diagnostic, Result, failed};
 
-/// The writeback of shorter files starts when all are synced (docs/design/durable.md).
+/// The writeback of shorter files starts when all are synced: one by one at once took longer
+/// (docs/design/durable.md).
 const LAST_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
 
 /// Copies all data from `files.src.fd` to `files.dst.fd`.

@@ -37,10 +37,6 @@ const DESCRIPTORS_MIN: u64 = 256;
 /// Fewer files are synced one by one: syncfs(2) also waits for what other processes have written.
 const SYNCFS_FILES_MIN: usize = 16;
 
-/// The writeback of a file of as many bytes starts when it is complete, that of shorter files when all
-/// are synced: one by one at once took longer (docs/design/durable.md).
-const EARLY_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
-
 /// File systems that keep an error of the allocation of blocks for later calls. ext4 returns it to the
 /// call that starts the writeback, and to none after it.
 const KEEPS_ALLOCATION_ERRORS: [u64; 3] = [XFS, BTRFS, TMPFS];
@@ -67,8 +63,6 @@ pub(crate) struct Written {
     pub(crate) fd: OwnedFd,
     pub(crate) path: PathBuf,
     pub(crate) is_directory: bool,
-    /// Bytes of a file.
-    pub(crate) bytes: u64,
     /// Why its writeback could not start.
     pub(crate) early_error: Option<Errno>,
     /// The file system of the file, if that is one on which syncfs(2) can be relied.
@@ -93,9 +87,6 @@ impl PendingSyncs {
     /// Adds a file or directory. Errors are reported when it is synced.
     pub(crate) fn add(&mut self, report: &Reporter<'_>, mut written: Written) {
         written.messages = report.order.hold();
-        if written.bytes >= EARLY_WRITEBACK_BYTES_MIN {
-            written.start_writeback();
-        }
         self.files.push(written);
     }
 
@@ -141,7 +132,7 @@ impl PendingSyncs {
         let mut fs_errors: Vec<(Vec<usize>, Errno)> = Vec::new();
         for members in self.groups() {
             for &index in &members {
-                self.files[index].start_writeback_in_group();
+                self.files[index].start_writeback();
             }
             // A directory may be open for search only, and then names no file system.
             let is_file = |&&index: &&usize| !self.files[index].is_directory;
@@ -173,16 +164,11 @@ impl PendingSyncs {
 
     /// The indices of the files on each file system that many of them are on.
     fn groups(&self) -> Vec<Vec<usize>> {
-        let mut groups: Vec<(u64, Vec<usize>)> = Vec::new();
+        let mut groups: HashMap<u64, Vec<usize>> = HashMap::default();
         for (index, written) in self.files.iter().enumerate() {
-            let Some(LocalFs { dev, .. }) = written.local else { continue };
-            match groups.iter_mut().find(|(known, _)| *known == dev) {
-                Some((_, members)) => members.push(index),
-                None => groups.push((dev, vec![index])),
-            }
+            written.local.iter().for_each(|fs| groups.entry(fs.dev).or_default().push(index));
         }
-        let groups = groups.into_iter().map(|(_, members)| members);
-        groups.filter(|members| members.len() >= SYNCFS_FILES_MIN).collect()
+        groups.into_values().filter(|members| members.len() >= SYNCFS_FILES_MIN).collect()
     }
 }
 
@@ -201,22 +187,16 @@ enum Synced {
 impl Written {
     /// An empty file.
     pub(super) fn new(fd: OwnedFd, path: PathBuf, local: Option<LocalFs>) -> Written {
-        let (is_directory, bytes, early_error, times_of, receipt) = (false, 0, None, None, None);
+        let (is_directory, early_error, times_of, receipt) = (false, None, None, None);
         let messages = PendingMessages::default();
-        Written { fd, path, is_directory, bytes, early_error, local, times_of, receipt, messages }
-    }
-
-    /// Starts the writeback of a file. Its error is kept: no later call returns it.
-    fn start_writeback(&mut self) {
-        let started = start_writeback(self.fd.as_fd(), 0..0);
-        self.early_error = self.early_error.or(started.err());
+        Written { fd, path, is_directory, early_error, local, times_of, receipt, messages }
     }
 
     /// Starts the writeback of a file, if no later call returns an error of the allocation of its blocks.
-    fn start_writeback_in_group(&mut self) {
+    fn start_writeback(&mut self) {
         let keeps = |local: LocalFs| KEEPS_ALLOCATION_ERRORS.contains(&local.fs_type);
         if !self.is_directory && !self.local.is_some_and(keeps) {
-            self.start_writeback();
+            self.early_error = start_writeback(self.fd.as_fd(), 0..0).err();
         }
     }
 
@@ -225,22 +205,14 @@ impl Written {
     /// fails where the file system has become read-only because of an error, of which syncfs(2) says
     /// nothing.
     fn sync_file_system(&self) -> Synced {
-        let readable;
-        let fd = if self.is_directory {
-            // It may be open with O_PATH.
-            match open_operand(self.fd.as_fd(), c".") {
-                Ok(opened) => readable = opened,
-                Err(_) => return Synced::No,
-            }
-            readable.as_fd()
-        } else {
-            self.fd.as_fd()
-        };
+        // A directory may be open with O_PATH.
+        let opened = self.is_directory.then(|| open_operand(self.fd.as_fd(), c".")).transpose();
+        let Ok(opened) = opened else { return Synced::No };
+        let fd = opened.as_ref().unwrap_or(&self.fd).as_fd();
         if let Err(errno) = retry_on_intr(|| syncfs(fd)) {
             return Synced::Failed(errno);
         }
-        let synced = if self.is_directory { sync_directory(fd) } else { sync_file(fd) };
-        synced.map_or_else(Synced::FirstFailed, |()| Synced::Yes)
+        self.sync(false).map_or_else(Synced::FirstFailed, |()| Synced::Yes)
     }
 
     /// Syncs it; if its file system was synced, only asks for its errors.

@@ -119,11 +119,10 @@ impl DataWorker {
         let is_file = is_regular(&stat);
         let local =
             is_file.then(|| self.local_fs(cx, (fd.as_fd(), dev), || path.clone())).flatten();
-        let (bytes, times_of) = (file_bytes(&stat), times_of.copied());
-        let written = Written { bytes, times_of, ..Written::new(fd, path, local) };
-        self.pending_syncs.add(cx.report, written);
+        let times_of = times_of.copied();
+        self.pending_syncs.add(cx.report, Written { times_of, ..Written::new(fd, path, local) });
         // The rest of a large file is on the medium.
-        self.unsynced_bytes += bytes.min(2 * RANGE_BYTES_MAX);
+        self.unsynced_bytes += file_bytes(&stat).min(2 * RANGE_BYTES_MAX);
         self.progress.hold();
         Ok(())
     }
