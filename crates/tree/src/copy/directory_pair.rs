@@ -77,12 +77,7 @@ pub(crate) fn create_and_open(
     action: Action,
     inherits_acl: bool,
 ) -> Result<OpenDirectory> {
-    let mut mode = new_mode(cx.options, src_stat, cx.umask, inherits_acl);
-    if action == Action::CreateParent && cx.options.preserve.mode == ModeRule::Fresh {
-        // The user did not name this directory, so the sticky bit is not copied.
-        mode.initial.remove(Mode::SVTX);
-        mode.wanted.remove(Mode::SVTX);
-    }
+    let mode = new_mode(cx.options, src_stat, cx.umask, inherits_acl);
     mkdirat(dst.dir, dst.name, mode.initial).map_err(failed(action, dst))?;
     let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)
         .map_err(failed(Action::EnterDestination, dst))?;
