@@ -121,14 +121,8 @@ fn fill(
     (src_place, src): (&Place<'_>, OpenFile),
     (dst_place, dst): (&Place<'_>, Opened<'_>),
 ) -> Result<()> {
-    let files = Files {
-        src: src.at(src_place),
-        dst: FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: dst_place },
-        new: dst.new,
-        atomic: false,
-        opened_here: true,
-        shared: None,
-    };
+    let dst_at = FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: dst_place };
+    let files = Files::opened(src.at(src_place), dst_at, dst.new);
     copy_data(cx, worker, &files, None)?;
     close(src.fd).map_err(failed(Action::Close, src_place))?;
     worker.close(cx, (dst.fd, dst_place), None)

@@ -71,14 +71,10 @@ pub(super) fn copy_file(
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
     let is_locked = lock_against_partners(job, &state, &mut dst)?;
     let owned = is_shared.then(|| OwnedFile::new(job, &src_now, (&dst, journal.as_ref())));
-    let files = Files {
-        src: FileAt { fd: src.as_fd(), stat: &src_now, place: &entry.src },
-        dst: FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: &entry.dst },
-        new: dst.new,
-        atomic: dst.atomic.is_some(),
-        opened_here: true,
-        shared: None,
-    };
+    let src_at = FileAt { fd: src.as_fd(), stat: &src_now, place: &entry.src };
+    let dst_at = FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: &entry.dst };
+    let atomic = dst.atomic.is_some();
+    let files = Files { atomic, ..Files::opened(src_at, dst_at, dst.new) };
     let copied = copy_and_verify(cx, worker, &files, journal.as_mut(), owned.flatten());
     let copied = copied.and_then(|data| Ok((data, set_attributes(job, &files, &dst, mode)?)));
     if is_locked {

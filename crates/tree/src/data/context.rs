@@ -33,7 +33,12 @@ pub(crate) struct Shared<'f> {
     pub(crate) look: &'f dyn Fn(),
 }
 
-impl Files<'_> {
+impl<'f> Files<'f> {
+    /// Files that this run has opened, and of which this process copies all.
+    pub(crate) fn opened(src: FileAt<'f>, dst: FileAt<'f>, new: bool) -> Files<'f> {
+        Files { src, dst, new, atomic: false, opened_here: true, shared: None }
+    }
+
     /// Both descriptors, for an engine.
     pub(super) fn pair(&self) -> Pair<'_> {
         let pair = Pair::new(self.src.fd, self.dst.fd);

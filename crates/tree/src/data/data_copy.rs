@@ -71,8 +71,6 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) chains: &'c mut VariantChains,
     /// The chain of a profile line, once it was looked up.
     pub(super) by_line: Option<Option<ChainId>>,
-    /// Whether nothing of the source is in the page cache, once that was looked at.
-    pub(super) is_absent: OnceCell<bool>,
     /// Allocated when it is first used.
     pub(super) buffer: &'c mut Option<Buffer>,
     pub(super) permit: &'c mut Permit,
@@ -99,6 +97,7 @@ pub(super) struct Facts<'f> {
     pub(super) is_regular: bool,
     /// The source's file system is reliable, see [`crate::fs::fs_type`].
     pub(super) reliable: bool,
+    residency: OnceCell<Option<Residency>>,
 }
 
 /// How far the copy is, and who sees it.
@@ -162,7 +161,6 @@ impl<'c, 'r, 'f> DataCopy<'c, 'r, 'f> {
             clone_over,
             chains,
             by_line: None,
-            is_absent: OnceCell::new(),
             buffer,
             permit,
             helpers,
@@ -220,6 +218,7 @@ impl<'f> Facts<'f> {
             may_block: !reliable || !ends.dst.fs_type.is_some_and(is_reliable),
             is_regular: is_regular(src_stat) && is_regular(files.dst.stat),
             reliable,
+            residency: OnceCell::new(),
         }
     }
 
@@ -233,10 +232,10 @@ impl<'f> Facts<'f> {
         self.is_regular && self.bytes < SMALL_BYTES
     }
 
-    /// How much of the source is in the page cache.
+    /// How much of the source was in the page cache when that was asked first.
     pub(super) fn residency(&self) -> Option<Residency> {
         let &Facts { ends, bytes, bytes_to_move, .. } = self;
-        residency(ends.src.fd, bytes, bytes_to_move < bytes)
+        *self.residency.get_or_init(|| residency(ends.src.fd, bytes, bytes_to_move < bytes))
     }
 }
 

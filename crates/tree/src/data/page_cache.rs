@@ -251,11 +251,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_are_not_sampled() {
+    fn holes_are_not_sampled_and_the_residency_of_a_hole_is_unknown() {
         const BYTES: u64 = 256 << 20;
         each_fs(|kind, dir| {
             let file = File::create_new(dir.join("s")).expect("created");
             file.set_len(BYTES).expect("a hole");
+            assert_eq!(residency(file.as_fd(), BYTES, true), None, "{kind}");
             file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("data");
             let file = File::open(dir.join("s")).expect("it opens");
             if cachestat(file.as_fd(), 0, 0) == Err(rustix::io::Errno::NOSYS) {
@@ -272,15 +273,6 @@ mod tests {
             fadvise(&file, 0, None, Advice::DontNeed).expect("it is dropped");
             file.read_exact_at(&mut vec![0; 8 << 20], 0).expect("the hole");
             assert_eq!(look(true), Some(Residency::Absent), "{kind}");
-        });
-    }
-
-    #[test]
-    fn the_residency_of_a_hole_is_unknown() {
-        each_fs(|kind, dir| {
-            let file = File::create_new(dir.join("s")).expect("created");
-            file.set_len(1 << 20).expect("a hole");
-            assert_eq!(residency(file.as_fd(), 1 << 20, true), None, "{kind}");
         });
     }
 }

@@ -96,8 +96,7 @@ impl DataCopy<'_, '_, '_> {
         let bytes = if is_range { self.facts.bytes } else { bytes };
         let verifies = self.cx.options.verify;
         // With --verify the source is read twice: past the page cache it would come from storage twice.
-        let look = || !verifies && self.facts.residency() == Some(Residency::Absent);
-        let is_absent = || *self.is_absent.get_or_init(look);
+        let is_absent = || !verifies && self.facts.residency() == Some(Residency::Absent);
         let jobs = file_workers(&self.cx.engines, &self.helpers);
         let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
         self.chains.by_rule(bytes, load, &is_absent)
