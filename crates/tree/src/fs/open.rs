@@ -268,7 +268,7 @@ pub(crate) fn path_of(fd: BorrowedFd<'_>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{File, hard_link, remove_file, rename};
     use std::os::unix::fs::{FileExt, PermissionsExt};
 
     use engines::fs_types::EXT4;
@@ -330,14 +330,6 @@ mod tests {
         };
         assert_eq!(fields(&seen), fields(&whole));
     }
-}
-
-#[cfg(test)]
-mod open_name_tests {
-    use std::fs::{File, hard_link, remove_file, rename};
-    use std::os::fd::AsFd;
-
-    use super::*;
 
     #[test]
     fn a_file_has_its_name_until_it_is_renamed_removed_or_replaced() {

@@ -151,11 +151,6 @@ mod tests {
         assert_eq!(read_from_proc(), Some(all & !Mode::from_raw_mode(mode)));
         assert_eq!(umask().as_raw_mode(), 0o777 & !mode);
     }
-}
-
-#[cfg(test)]
-mod address_space_tests {
-    use super::*;
 
     #[test]
     fn the_pages_of_a_process_are_counted() {

@@ -146,33 +146,25 @@ fn link_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
 /// finer, and no later change has an earlier timestamp than one that was read. Older kernels cannot
 /// order changes within a tick, and all of them count as later.
 ///
-/// A network file system uses the clock of its server.
+/// A network file system uses the clock of its server. In seconds and nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StartTime {
-    seconds: i64,
-    nanoseconds: i64,
-}
+pub(crate) struct StartTime((i64, i64));
 
 impl StartTime {
     pub(crate) fn now() -> StartTime {
         let coarse = clock_gettime_dynamic(DynamicClockId::Known(ClockId::RealtimeCoarse))
             .map(|time| (time.tv_sec, time.tv_nsec));
-        StartTime::latest([coarse, ctime_of_a_change()])
-    }
-
-    /// The latest of `times` that are known: where timestamps are coarse, that of a change is of the
-    /// same tick as the clock or of the next one. If none is known, every change counts as later.
-    fn latest(times: [io::Result<(i64, i64)>; 2]) -> StartTime {
-        let known = times.into_iter().filter_map(Result::ok).max();
-        let (seconds, nanoseconds) = known.unwrap_or((i64::MIN, 0));
-        StartTime { seconds, nanoseconds }
+        // Where timestamps are coarse, that of a change is of the same tick as the clock or of the next one.
+        let known = [coarse, ctime_of_a_change()].into_iter().filter_map(Result::ok);
+        // If none is known, every change counts as later.
+        StartTime(known.max().unwrap_or((i64::MIN, 0)))
     }
 
     /// Whether a change with this timestamp, in seconds and nanoseconds, came later.
     pub(crate) fn is_before(self, (seconds, nanoseconds): (i64, i64)) -> bool {
         // Some file systems store fewer digits.
         let grain = grain(nanoseconds);
-        (seconds, nanoseconds) >= (self.seconds, self.nanoseconds / grain * grain)
+        (seconds, nanoseconds) >= (self.0.0, self.0.1 / grain * grain)
     }
 }
 
@@ -191,7 +183,7 @@ mod tests {
 
     #[test]
     fn timestamps_are_compared_to_the_digits_that_they_have() {
-        let start = StartTime { seconds: 7, nanoseconds: 123_456_789 };
+        let start = StartTime((7, 123_456_789));
         for (seconds, nanoseconds, later) in [
             (7, 123_456_789, true),
             (7, 123_456_788, false),
