@@ -90,16 +90,13 @@ impl PendingSyncs {
         self.files.push(written);
     }
 
-    /// Keeps the receipt of the file that was added last until it is synced. Returns the receipt of
-    /// another file.
-    pub(crate) fn keep(&mut self, receipt: Receipt) -> Option<Receipt> {
+    /// Keeps the receipt of the file that was added last until it is synced. That of another file goes to the
+    /// observer.
+    pub(crate) fn finish(&mut self, report: &Reporter<'_>, receipt: Receipt) {
         let is_its = |last: &&mut Written| last.path == receipt.dst && last.receipt.is_none();
         match self.files.last_mut().filter(is_its) {
-            Some(last) => {
-                last.receipt = Some(receipt);
-                None
-            }
-            None => Some(receipt),
+            Some(last) => last.receipt = Some(receipt),
+            None => report.observer.finished(receipt),
         }
     }
 

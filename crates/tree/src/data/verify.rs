@@ -165,60 +165,38 @@ struct Comparison<'f, G> {
     go_on: G,
 }
 
-/// What follows in two files.
-enum Next {
-    /// Of one file or of both, before the end of either.
-    Data(Extent),
-    /// Only a hole, in both, up to the end of one of them.
-    Hole { src_end: u64, dst_end: u64 },
-    /// A file system does not support SEEK_DATA.
-    Unknown,
-}
-
 impl<'f, G: Fn() -> Result<()>> Comparison<'f, G> {
     /// Compares what is data of either file before `end`. `None` once a file system does not support
     /// SEEK_DATA.
     fn compare_extents(&mut self, end: u64) -> Result<Option<Compared>> {
+        let end_of = |FileAt { fd, place, .. }: FileAt<'f>| {
+            fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
+        };
         loop {
-            let data = match self.next_data(end)? {
-                Next::Data(data) => data,
-                Next::Hole { src_end, dst_end } => {
-                    let hole_end = src_end.min(dst_end);
-                    if src_end != dst_end && hole_end < end {
-                        return Ok(Some(Err(hole_end)));
-                    }
-                    // The hole may go on after the end.
-                    self.pass_hole(hole_end.min(end))?;
-                    return Ok(Some(self.equal()));
+            // What is behind the end of one file differs from its end on, and is no extent.
+            let (src_end, dst_end) = (end_of(self.src)?, end_of(self.dst)?);
+            let both_end = src_end.min(dst_end);
+            let mut first: Option<Extent> = None;
+            for FileAt { fd, place, .. } in [self.src, self.dst] {
+                match next_data(fd, self.at, end.min(both_end)) {
+                    Ok(data) => first = first.into_iter().chain(data).min_by_key(|data| data.at),
+                    Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(None),
+                    Err(errno) => return Err(failed(Action::Read, place)(errno)),
                 }
-                Next::Unknown => return Ok(None),
+            }
+            let Some(data) = first else {
+                if src_end != dst_end && both_end < end {
+                    return Ok(Some(Err(both_end)));
+                }
+                // The hole may go on after the end.
+                self.pass_hole(both_end.min(end))?;
+                return Ok(Some(self.equal()));
             };
             self.pass_hole(data.at)?;
             if let Some(compared) = self.compare_to(data.at + data.len)? {
                 return Ok(Some(compared));
             }
         }
-    }
-
-    /// The extent of either file that begins first, up to `end`. What is behind the end of one file differs
-    /// from its end on, and is no extent.
-    fn next_data(&self, end: u64) -> Result<Next> {
-        let end_of = |FileAt { fd, place, .. }: FileAt<'f>| {
-            fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
-        };
-        let (src_end, dst_end) = (end_of(self.src)?, end_of(self.dst)?);
-        let mut first: Option<Extent> = None;
-        for FileAt { fd, place, .. } in [self.src, self.dst] {
-            match next_data(fd, self.at, end.min(src_end).min(dst_end)) {
-                Ok(Some(data)) if first.is_none_or(|first| data.at < first.at) => {
-                    first = Some(data);
-                }
-                Ok(_) => {}
-                Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Next::Unknown),
-                Err(errno) => return Err(failed(Action::Read, place)(errno)),
-            }
-        }
-        Ok(first.map_or(Next::Hole { src_end, dst_end }, Next::Data))
     }
 
     /// Continues at `end`, up to which both files have a hole.

@@ -180,9 +180,7 @@ impl DataWorker {
 
     /// Passes a receipt to the observer; with `--durable` after the file was synced.
     pub(crate) fn finish(&mut self, cx: &DataContext<'_>, receipt: Receipt) {
-        if let Some(receipt) = self.pending_syncs.keep(receipt) {
-            cx.report.observer.finished(receipt);
-        }
+        self.pending_syncs.finish(cx.report, receipt);
     }
 
     /// Syncs the files that this worker has written, if they are many or have many bytes.
