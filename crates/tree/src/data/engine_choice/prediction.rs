@@ -109,14 +109,10 @@ mod tests {
         use InFlight::{One, Several};
         let rw = "read_write:256K";
         for (src, dst, bytes, in_flight, no_cache, expected) in [
-            ("ext4", "vfat", 1 << 20, One, false, format!("copy_file_range {rw}")),
             ("nfs", "nfs", 1 << 30, One, false, format!("copy_file_range {rw}")),
-            ("f2fs", "f2fs", 1 << 10, One, false, rw.to_owned()),
-            ("f2fs", "f2fs", 1 << 20, One, false, format!("splice:512K,pipe=512K {rw}")),
             ("f2fs", "f2fs", 1 << 30, One, false, format!("read_write:512K@2 {rw}")),
             ("f2fs", "f2fs", 1 << 30, Several, false, format!("splice:512K,pipe=512K {rw}")),
             ("f2fs", "f2fs", 1 << 30, One, true, format!("dontcache@2 direct@2 {rw}@2 {rw}")),
-            ("f2fs", "f2fs", 1 << 20, One, true, format!("dontcache direct {rw}")),
         ] {
             let predictor = Predictor::between(&found(src, dst), &[]);
             let planned = planned(bytes, Residency::Resident, in_flight, no_cache);

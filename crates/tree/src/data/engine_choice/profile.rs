@@ -100,12 +100,10 @@ impl<'r> EngineContext<'r> {
         let location = &self.options.profile;
         let path = location.path()?.to_owned();
         let parsed = match Profile::read(&path) {
+            Ok(Some(parsed)) => parsed,
             Ok(None) if !matches!(location, Location::Named(_)) => return None,
-            read => read.and_then(|read| read.ok_or(Problem::Errno(engines::Errno::NOENT))),
-        };
-        let parsed = match parsed {
-            Ok(parsed) => parsed,
-            Err(problem) => {
+            read => {
+                let problem = read.err().unwrap_or(Problem::Errno(engines::Errno::NOENT));
                 self.report.report(Diagnostic::ProfileUnusable { path, problem });
                 return None;
             }

@@ -228,7 +228,7 @@ fn variant(text: &str) -> Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fs::EXT4;
+    use crate::fs::{EXT4, VFAT};
     use engines::fs_types::NFS;
 
     const MIB: u64 = 1 << 20;
@@ -264,6 +264,7 @@ mod tests {
             (TMPFS, EXT4, 64 * MIB, false, format!("read_write:512K@2 {rw}")),
             (EXT4, TMPFS, 64 * MIB, true, format!("direct_read:2M,depth=4 {rw}")),
             (NFS, NFS, 3000, false, format!("copy_file_range {rw}")),
+            (EXT4, VFAT, MIB, false, format!("copy_file_range {rw}")),
             (EXT4, NFS, 64 * MIB, true, format!("copy_file_range {rw}")),
         ] {
             let between = Between::new(&plain, Some(src), Some(dst));
