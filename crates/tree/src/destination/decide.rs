@@ -146,8 +146,9 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
     let through_link = found.through_link;
     let id = FileId::of(&found.link);
     let up_to_date = |verified| Decision::UpToDate { id, verified, through_link };
-    let skipped = || {
+    let kept = |decision| {
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
+        Ok(Some(decision))
     };
     if cx.options.resume
         && !is_of_another_operand(job, found)
@@ -158,8 +159,7 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
             false => Some(None),
         }
     {
-        skipped();
-        return Ok(Some(up_to_date(verified)));
+        return kept(up_to_date(verified));
     }
     match cx.options.existing {
         Existing::Replace => {}
@@ -168,21 +168,16 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
             if mtime(found.effective()) >= mtime(&entry.src_stat)
                 || cx.options.preserve.timestamps && has_source_time(job, found)?
             {
-                skipped();
-                return Ok(Some(up_to_date(None)));
+                return kept(up_to_date(None));
             }
         }
-        Existing::Skip => {
-            skipped();
-            return Ok(Some(Decision::Skip));
-        }
+        Existing::Skip => return kept(Decision::Skip),
         Existing::Fail => return Err(Diagnostic::NotReplacing { dst: entry.dst.path() }),
     }
     let asks = cx.options.ask && cx.dry_run.is_none();
     if asks && !cx.report.observer.confirm(question(job, found)) {
-        skipped();
         cx.report.add_failures(1);
-        return Ok(Some(Decision::Skip));
+        return kept(Decision::Skip);
     }
     Ok(None)
 }

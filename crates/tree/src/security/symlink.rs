@@ -9,8 +9,8 @@ use rustix::io::{self, Errno};
 
 use super::context::Security;
 use crate::fs::{
-    Anchor, DirPath, FileId, Place, SEARCH, enter_for_search, fs_type_of, is_pseudo, is_symlink,
-    open_for_search, open_looked_at,
+    Anchor, DirPath, FileId, Place, SEARCH, c_name, enter_for_search, fs_type_of, is_pseudo,
+    is_symlink, open_for_search, open_looked_at,
 };
 use crate::report::{Diagnostic, Result};
 
@@ -186,23 +186,17 @@ fn reopen(security: &Security, dir_path: &DirPath) -> io::Result<OwnedFd> {
     let mut steps = Vec::new();
     let mut at = dir_path;
     let held = loop {
-        match (at.parent(), at.anchor()) {
-            (Some(parent), _) => {
-                let name = CString::new(at.name()).map_err(|_| Errno::INVAL)?;
-                steps.push((name, None));
-                at = parent;
-            }
-            (None, Some(Anchor::In(parent, name))) => {
-                steps.push((name.clone(), None));
-                at = parent;
-            }
+        let (parent, name, target) = match (at.parent(), at.anchor()) {
+            (Some(parent), _) => (parent, c_name(at.name())?, None),
+            (None, Some(Anchor::In(parent, name))) => (parent, name.clone(), None),
             (None, Some(Anchor::ThroughLink(parent, name, id))) => {
-                steps.push((name.clone(), Some(*id)));
-                at = parent;
+                (parent, name.clone(), Some(*id))
             }
             (None, Some(Anchor::Held(held))) => break held,
             (None, None) => return Err(Errno::NOENT),
-        }
+        };
+        steps.push((name, target));
+        at = parent;
     };
     let mut dir = open_for_search(held.as_fd(), c".")?;
     for (name, target) in steps.iter().rev() {

@@ -54,8 +54,7 @@ impl BackedUp {
     /// already: then the backup is the last name of the old file.
     pub(crate) fn undo(&self, cx: &CopyContext<'_>, dst: &Place<'_>) -> io::Result<bool> {
         if self.method != BackupMethod::DryRun
-            && numbered(cx, dst).is_some()
-            && let Ok(seen) = directory_of(dst)
+            && let Some((_, seen)) = numbered(cx, dst)
         {
             cx.numbers.forget(seen.id);
         }
@@ -248,35 +247,32 @@ fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
     Ok(Seen { id: FileId::of(&stat), changed: ctime(&stat) })
 }
 
-/// The kind of backup at `dst`, if it may have a number. A directory that this run created has no
-/// backups.
-fn numbered(cx: &CopyContext<'_>, dst: &Place<'_>) -> Option<BackupKind> {
+/// The kind of backup at `dst` and its directory now, if it may have a number. A directory that this run created
+/// has no backups.
+fn numbered(cx: &CopyContext<'_>, dst: &Place<'_>) -> Option<(BackupKind, Seen)> {
     let kind = cx.options.backup.as_ref().filter(|_| dst.trust != Trust::Created)?.kind;
-    (kind != BackupKind::Simple).then_some(kind)
+    let seen = || directory_of(dst).ok();
+    (kind != BackupKind::Simple).then(seen).flatten().map(|seen| (kind, seen))
 }
 
 /// Forgets the numbers of the directory of `dst` if another process has changed it. Called before
 /// this run changes it.
 pub(crate) fn refresh(cx: &CopyContext<'_>, dst: &Place<'_>) {
-    if numbered(cx, dst).is_some()
-        && let Ok(seen) = directory_of(dst)
-    {
+    if let Some((_, seen)) = numbered(cx, dst) {
         cx.numbers.refresh(seen);
     }
 }
 
 /// Records that this run created `dst`, which may itself have the name of a backup.
 pub(crate) fn note_created(cx: &CopyContext<'_>, dst: &Place<'_>) {
-    let Some(kind) = numbered(cx, dst) else { return };
+    let Some((kind, seen)) = numbered(cx, dst) else { return };
     let (_, name) = split(dst.name);
     let number = parse(name);
     if cx.dry_run.is_some() && number.is_some() {
         // A dry run creates no file, so that a later listing would not contain it.
         let _ = highest_number(cx, dst, kind, true);
     }
-    if let Ok(seen) = directory_of(dst) {
-        cx.numbers.note_created(seen, number);
-    }
+    cx.numbers.note_created(seen, number);
 }
 
 /// The path of the backup: that of the destination, with the suffix of `name`.
