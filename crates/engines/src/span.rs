@@ -24,6 +24,14 @@ impl Pos {
             Pos::Here => Pos::Here,
         }
     }
+
+    /// The offset for a call that uses the cursor where there is none.
+    pub(crate) fn offset(self) -> Option<u64> {
+        match self {
+            Pos::At(offset) => Some(offset),
+            Pos::Here => None,
+        }
+    }
 }
 
 /// A range of bytes to move.

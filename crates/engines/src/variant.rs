@@ -1,9 +1,8 @@
 //! A variant: an engine with its tuning and workers, and how it is started.
 
-use crate::contract::{Copier, Engine, Kind, StatusFlags};
+use crate::contract::{Copier, Engine, Kind};
+use crate::support::checked::Checked;
 use crate::support::parallel::Parallel;
-use crate::support::positions::WithHonouredPositions;
-use crate::support::status_flags::WithStatusFlags;
 use crate::tuning::{ParamKind, Tuning};
 
 /// The maximum number of workers that share one file.
@@ -22,7 +21,8 @@ pub struct Variant {
 
 impl PartialEq for Variant {
     fn eq(&self, other: &Variant) -> bool {
-        self.has_parameters_of(other) && self.workers == other.workers
+        (self.engine.name, &self.tuning.set, self.workers)
+            == (other.engine.name, &other.tuning.set, other.workers)
     }
 }
 
@@ -40,11 +40,6 @@ impl Variant {
     #[must_use]
     pub fn shared_by(&self, workers: usize) -> Variant {
         Variant { workers, ..self.clone() }
-    }
-
-    /// Whether both have the same engine with the same parameters, whatever their numbers of workers.
-    pub(crate) fn has_parameters_of(&self, other: &Variant) -> bool {
-        self.engine.name == other.engine.name && self.tuning.set == other.tuning.set
     }
 
     /// Whether it moves bytes between descriptors. False for a floor.
@@ -98,13 +93,7 @@ impl Variant {
                 (0..self.workers).map(|_| start(&self.tuning)).collect::<Result<_, _>>()?;
             Box::new(Parallel::new(copiers))
         };
-        let flags = copier.status_flags();
-        let copier = if flags == StatusFlags::default() {
-            copier
-        } else {
-            Box::new(WithStatusFlags { copier, flags })
-        };
-        Ok(Box::new(WithHonouredPositions { copier }))
+        Ok(Box::new(Checked { flags: copier.status_flags(), copier }))
     }
 
     /// The variants next to this one: each quantity in its text, and its number of workers, doubled

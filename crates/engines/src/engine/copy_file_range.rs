@@ -78,13 +78,6 @@ fn might_share(pair: Pair<'_>) -> bool {
 
 fn call(pair: Pair<'_>, src: Pos, dst: Pos, want: usize) -> rustix::io::Result<usize> {
     // The kernel advances these offsets. The loop keeps its own count.
-    let (mut src_at, mut dst_at) = (offset(src), offset(dst));
+    let (mut src_at, mut dst_at) = (src.offset(), dst.offset());
     rustix::fs::copy_file_range(pair.src, src_at.as_mut(), pair.dst, dst_at.as_mut(), want)
-}
-
-fn offset(pos: Pos) -> Option<u64> {
-    match pos {
-        Pos::At(offset) => Some(offset),
-        Pos::Here => None,
-    }
 }

@@ -77,10 +77,7 @@ fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8]) -> Step {
 }
 
 fn offset(pos: Pos) -> u64 {
-    match pos {
-        Pos::At(offset) => offset,
-        Pos::Here => AT_CURSOR,
-    }
+    pos.offset().unwrap_or(AT_CURSOR)
 }
 
 #[cfg(test)]

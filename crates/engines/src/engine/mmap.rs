@@ -185,11 +185,7 @@ fn write_out(pair: Pair<'_>, window: &Window, src_at: u64, dst: Pos) -> Step {
     let mut written = 0;
     while written < window.len {
         let (from, len) = (window.from + written, window.len - written);
-        let offset = match dst {
-            Pos::At(offset) => Some(offset + written as u64),
-            Pos::Here => None,
-        };
-        match window.map.write_to(from, len, pair.dst, offset) {
+        match window.map.write_to(from, len, pair.dst, dst.advanced(written as u64).offset()) {
             Ok(0) => {
                 let halt = Halt::Error { side: Side::Dst, errno: Errno::IO };
                 return Step { bytes: written, halt: Some(halt) };

@@ -8,13 +8,14 @@
 
 use std::io;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::contract::{Copier, Engine, Facts, Kind};
+use crate::moved::stop_for;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::support::until_done::doubt_zero;
-use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 use sys::clone_range;
 
 /// The table row.
@@ -46,8 +47,7 @@ impl Copier for Reflink {
                 let doubted = doubt_zero(pair, span.after(bytes));
                 Moved { bytes: bytes + doubted.bytes, stop: doubted.stop }
             }
-            Err(errno) if is_refusal(errno) => Moved::refused(errno),
-            Err(errno) => Moved::failed(Side::Pair, errno),
+            Err(errno) => Moved { bytes: 0, stop: stop_for(Side::Pair, errno) },
         }
     }
 }
@@ -61,7 +61,7 @@ fn clone_span(pair: Pair<'_>, src_at: u64, dst_at: u64, len: u64) -> rustix::io:
     // Most spans are whole files, and need no fstat. An fstat of the destination before the first
     // write also causes an inode update: since Linux 6.13 the next change after a read of the
     // timestamps gets a new timestamp, which the kernel can otherwise omit within a tick.
-    match uninterrupted(|| clone_range((pair.src, src_at), (pair.dst, dst_at), len)) {
+    match retry_on_intr(|| clone_range((pair.src, src_at), (pair.dst, dst_at), len)) {
         Err(Errno::INVAL) => clone_what_can_be(pair, src_at, dst_at, len),
         result => result.map(|()| len),
     }
@@ -85,10 +85,10 @@ fn clone_what_can_be(
     if to_the_end && src_at == 0 && dst_at == 0 && file_bytes(&rustix::fs::fstat(pair.dst)?) == 0 {
         // FICLONE takes the whole source as it is at that instant, so a source that grows meanwhile
         // is no error. The length of the destination is the length that was cloned.
-        uninterrupted(|| rustix::fs::ioctl_ficlone(pair.dst, pair.src))?;
+        retry_on_intr(|| rustix::fs::ioctl_ficlone(pair.dst, pair.src))?;
         let cloned = file_bytes(&rustix::fs::fstat(pair.dst)?);
         if cloned > len {
-            uninterrupted(|| rustix::fs::ftruncate(pair.dst, len))?;
+            retry_on_intr(|| rustix::fs::ftruncate(pair.dst, len))?;
         }
         return Ok(cloned.min(len));
     }
@@ -103,19 +103,10 @@ fn clone_what_can_be(
     if clonable == 0 {
         return Err(Errno::INVAL);
     }
-    uninterrupted(|| clone_range((pair.src, src_at), (pair.dst, dst_at), clonable))?;
+    retry_on_intr(|| clone_range((pair.src, src_at), (pair.dst, dst_at), clonable))?;
     Ok(clonable)
 }
 
 fn file_bytes(stat: &rustix::fs::Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
-}
-
-fn uninterrupted(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }

@@ -47,11 +47,7 @@ impl Copier for Sendfile {
             return Moved::refused(errno);
         }
         until_done(pair, span, self.chunk_bytes, Errors::MayRefuse, |src, _, want| {
-            let mut offset = match src {
-                Pos::At(offset) => Some(offset),
-                Pos::Here => None,
-            };
-            let sent = rustix::fs::sendfile(pair.dst, pair.src, offset.as_mut(), want);
+            let sent = rustix::fs::sendfile(pair.dst, pair.src, src.offset().as_mut(), want);
             Step::of_one_call(sent, Side::Pair)
         })
     }

@@ -117,12 +117,8 @@ impl Pipe {
 
     /// Moves up to `want` bytes of the source into the empty pipe.
     fn fill(&self, pair: Pair<'_>, src: Pos, want: usize) -> rustix::io::Result<usize> {
-        let mut offset = match src {
-            Pos::At(offset) => Some(offset),
-            Pos::Here => None,
-        };
         let flags = SpliceFlags::MOVE;
-        rustix::pipe::splice(pair.src, offset.as_mut(), &self.write_end, None, want, flags)
+        rustix::pipe::splice(pair.src, src.offset().as_mut(), &self.write_end, None, want, flags)
     }
 
     /// Moves all `taken` bytes out of the pipe, repeating short calls. Returns how many were moved,
@@ -130,14 +126,10 @@ impl Pipe {
     fn drain(&self, pair: Pair<'_>, dst: Pos, taken: usize) -> (usize, rustix::io::Result<()>) {
         let mut drained = 0;
         while drained < taken {
-            let mut offset = match dst.advanced(drained as u64) {
-                Pos::At(offset) => Some(offset),
-                Pos::Here => None,
-            };
-            let left = taken - drained;
+            let mut offset = dst.advanced(drained as u64).offset();
+            let (offset, left) = (offset.as_mut(), taken - drained);
             let flags = SpliceFlags::MOVE;
-            let count = offset.as_mut();
-            match rustix::pipe::splice(&self.read_end, None, pair.dst, count, left, flags) {
+            match rustix::pipe::splice(&self.read_end, None, pair.dst, offset, left, flags) {
                 // A destination that accepts 0 bytes would be called without end.
                 Ok(0) => return (drained, Err(Errno::IO)),
                 Ok(count) => drained += count,

@@ -4,7 +4,7 @@ use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
 
 use crate::span::Pos;
-use crate::support::positions::appends;
+use crate::support::checked::appends;
 use crate::{Moved, Pair, Span};
 
 /// Runs `copy` with an offset as the source position. Advances the source's cursor if the span

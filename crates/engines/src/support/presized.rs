@@ -7,7 +7,8 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs_types::{BTRFS, TMPFS, fs_type_of};
 use crate::mount::Mount;
-use crate::{Moved, Pair, Side, is_refusal};
+use crate::moved::stop_for;
+use crate::{Moved, Pair, Side};
 
 /// A destination that was extended to its final length before the copy. Workers then do not wait
 /// for one another to extend it, a mapping of it has pages, and a full disk is detected at once.
@@ -119,10 +120,7 @@ pub(crate) fn src_bytes_from(pair: Pair<'_>, src_at: u64) -> rustix::io::Result<
 
 /// The outcome of a copy that ends before its first byte.
 fn stopped(errno: Errno) -> Moved {
-    match errno {
-        errno if is_refusal(errno) => Moved::refused(errno),
-        errno => Moved::failed(Side::Dst, errno),
-    }
+    Moved { bytes: 0, stop: stop_for(Side::Dst, errno) }
 }
 
 #[cfg(test)]

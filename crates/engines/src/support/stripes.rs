@@ -52,7 +52,8 @@ impl Stripes {
             let Some((start, len)) = self.take() else { return };
             let moved = copier.copy(pair, Span { len, ..self.span.after(start) });
             if moved.stop != Stop::Done {
-                self.stop();
+                // No worker takes another stripe.
+                self.stopped.store(true, Ordering::Relaxed);
                 let mut shortest = self.shortest.lock().unwrap_or_else(PoisonError::into_inner);
                 if shortest.is_none_or(|(earlier, _)| start < earlier) {
                     *shortest = Some((start, moved));
@@ -67,11 +68,6 @@ impl Stripes {
         let after = |taken| (taken < len).then(|| taken + stripe_bytes(len - taken, workers));
         let start = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
         Some((start, stripe_bytes(len - start, workers)))
-    }
-
-    /// Lets no worker take another stripe.
-    pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
     }
 
     /// The unbroken prefix that was copied: the first stripe that fell short ends it. Each stripe
