@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use engines::{Chain, Moved, Pair, Span, Stop};
 use testfs::random_bytes;
 
+use crate::trial::empty_dst_for;
 use crate::variants;
 
 #[test]
@@ -16,13 +17,7 @@ fn a_refusal_of_one_file_does_not_affect_the_next() {
         let src = File::open(dir.path().join("src")).unwrap();
         let mut chain = Chain::exactly([variant.clone()]);
         let mut copy = |readable: bool| {
-            let dst = File::options()
-                .read(readable)
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(dir.path().join("dst"))
-                .unwrap();
+            let dst = empty_dst_for(readable, dir.path().join("dst"));
             let pair = Pair::new(src.as_fd(), dst.as_fd());
             chain.file(pair).copy(Span::whole(5000), &mut |_, _, _| {})
         };

@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use engines::{Pair, Pos, Span, Stop};
 use testfs::{each_fs, random_bytes};
 
+use crate::trial::empty_dst_for;
 use crate::variants;
 
 /// The cursors before the copy.
@@ -33,21 +34,14 @@ fn cursors_advance_by_the_bytes_copied() {
                 std::fs::write(dir.join("src"), bytes).unwrap();
                 let mut src = File::open(dir.join("src")).unwrap();
                 src.seek(SeekFrom::Start(SRC_CURSOR)).unwrap();
-                let mut dst = File::options()
-                    .read(variant.engine.facts.dst_readable)
-                    .write(true)
-                    .create(true)
-                    .truncate(true)
-                    .open(dir.join("dst"))
-                    .unwrap();
+                let readable = variant.engine.facts.dst_readable;
+                let mut dst = empty_dst_for(readable, dir.join("dst"));
                 dst.write_all(&vec![0; usize::try_from(DST_CURSOR).unwrap()]).unwrap();
 
                 let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
 
-                assert!(
-                    matches!(moved.stop, Stop::Done | Stop::Refused(_)),
-                    "{context}: {moved:?}"
-                );
+                let is_right = matches!(moved.stop, Stop::Done | Stop::Refused(_));
+                assert!(is_right, "{context}: {moved:?}");
                 let positions = variant.engine.facts.positions;
                 for (side, file, pos, before) in [
                     ("source", &mut src, src_pos, SRC_CURSOR),

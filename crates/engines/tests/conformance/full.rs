@@ -4,9 +4,10 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use engines::{Chain, Errno, Pair, Pos, Side, Span, Stop, Variant};
+use engines::{Errno, Pair, Pos, Side, Span, Stop, Variant};
 use testfs::{FsKind, SmallFs, random_bytes, small_fs};
 
+use crate::trial::chained;
 use crate::variants;
 
 /// Length of the source.
@@ -21,9 +22,7 @@ fn a_full_device_is_an_error() {
         let src = tempfile::tempfile().unwrap();
         std::os::unix::fs::FileExt::write_all_at(&src, &random_bytes(5000, 8), 0).unwrap();
         let dst = File::options().read(true).write(true).open("/dev/full").unwrap();
-        let pair = Pair::new(src.as_fd(), dst.as_fd());
-        let mut chain = Chain::with_last_resort([variant.clone()]);
-        let moved = chain.file(pair).copy(Span::whole(5000), &mut |_, _, _| {});
+        let moved = chained(&variant, &src, &dst, Span::whole(5000));
         let Stop::Failed { side, errno } = moved.stop else { panic!("{variant}: {moved:?}") };
         assert_eq!((moved.bytes, errno), (0, Errno::NOSPC), "{variant}");
         assert_ne!(side, Side::Src, "{variant}");
@@ -73,10 +72,7 @@ fn fill_up(variant: Variant, scratch: &SmallFs, kind: FsKind, bytes: &[u8]) {
     let dst = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
     scratch.leave_room(ROOM_BYTES);
 
-    let pair = Pair::new(src.as_fd(), dst.as_fd());
-    let mut chain = Chain::with_last_resort([variant]);
-    let moved = chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {});
-
+    let moved = chained(&variant, &src, &dst, Span::whole(len));
     match moved.stop {
         // Shared extents need no space.
         Stop::Done if kind.reflinks() => assert_eq!(moved.bytes, len, "{context}"),

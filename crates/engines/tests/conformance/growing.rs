@@ -3,15 +3,14 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engines::{Chain, Moved, Pair, Span, Stop, Variant};
+use engines::{Moved, Span, Stop, Variant};
 use testfs::{each_fs, random_bytes};
 
-use crate::trial::empty_dst;
+use crate::trial::{chained, empty_dst};
 use crate::variants;
 use crate::watchdog::watched;
 
@@ -88,7 +87,5 @@ fn append(path: &Path, bytes: &[u8], ended: &AtomicBool) {
 fn copy(variant: &Variant, dir: &Path, len: u64) -> Moved {
     let src = File::open(dir.join("src")).unwrap();
     let dst = empty_dst(dir.join("dst"));
-    let pair = Pair::new(src.as_fd(), dst.as_fd());
-    let mut chain = Chain::with_last_resort([variant.clone()]);
-    chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {})
+    chained(variant, &src, &dst, Span::whole(len))
 }

@@ -33,6 +33,8 @@ fn an_appending_destination_has_no_positions() {
                 let context = format!("{variant} on {kind}, {dst_pos:?}");
                 std::fs::write(dir.join("dst"), OLD).unwrap();
                 let dst = File::options().read(true).append(true).open(dir.join("dst")).unwrap();
+                // At a cursor one worker copies all.
+                let len = if dst_pos == Pos::Here { len.min(ALONE_BYTES) } else { len };
                 let span = Span { src: Pos::At(0), dst: dst_pos, len };
                 let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
                 if let Pos::At(_) = dst_pos {

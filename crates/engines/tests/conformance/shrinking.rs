@@ -4,16 +4,16 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use engines::{Chain, Copier, Moved, Pair, Span, Stop, Variant};
+use engines::{Copier, Moved, Pair, Span, Stop, Variant};
 use testfs::{each_fs, random_bytes};
 
-use crate::trial::empty_dst;
+use crate::trial::{chained, empty_dst};
 use crate::variants;
 use crate::watchdog::watched;
 
 /// Delays between the start of a copy and the truncation of the source. Some of them must fall
 /// within the copy.
-const DELAYS_US: &[u64] = &[0, 50, 200, 600, 1500, 4000];
+const DELAYS_US: &[u64] = &[0, 50, 200, 600, 1500];
 
 #[test]
 fn truncation_before_the_copy() {
@@ -40,11 +40,11 @@ fn truncation_before_the_copy() {
 
 #[test]
 fn truncation_during_the_copy() {
-    let random = random_bytes(24 << 20, 5);
+    let random = random_bytes(16 << 20, 5);
     each_fs(|kind, dir| {
         for variant in variants::on(kind) {
             let Some(mut copier) = variants::start(&variant) else { continue };
-            let shared = if variant.workers > 1 { 24 << 20 } else { 4 << 20 };
+            let shared = if variant.workers > 1 { 16 << 20 } else { 2 << 20 };
             let len = u64::min(shared, variants::bytes_max(&variant));
             let left = len / 3 + 1;
             let bytes = &random[..usize::try_from(len).unwrap()];
@@ -103,8 +103,6 @@ fn copy(
 fn finish(variant: &Variant, moved: Moved, src: &File, dir: &std::path::Path, len: u64) -> Moved {
     let Stop::Refused(_) = moved.stop else { return moved };
     let dst = File::options().read(true).write(true).open(dir.join("dst")).unwrap();
-    let pair = Pair::new(src.as_fd(), dst.as_fd());
-    let left = Span::whole(len).after(moved.bytes);
-    let rest = Chain::with_last_resort([variant.clone()]).file(pair).copy(left, &mut |_, _, _| {});
+    let rest = chained(variant, src, &dst, Span::whole(len).after(moved.bytes));
     Moved { bytes: moved.bytes + rest.bytes, stop: rest.stop }
 }

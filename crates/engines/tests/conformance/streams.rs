@@ -10,6 +10,7 @@ use std::path::Path;
 use engines::{Copier, Ends, Moved, Pair, Pos, Span, Stop, Variant};
 use testfs::{each_fs, random_bytes};
 
+use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
@@ -131,13 +132,7 @@ impl Course<'_> {
                 reader
             };
             let (dst, reader) = if dst_end == End::Regular {
-                let dst = File::options()
-                    .read(true)
-                    .write(true)
-                    .create(true)
-                    .truncate(true)
-                    .open(dir.join("dst"));
-                (dst.unwrap().into(), None)
+                (empty_dst(dir.join("dst")).into(), None)
             } else {
                 let (reader, writer) = dst_end.channel();
                 (writer, Some(scope.spawn(move || read_all(reader.into()))))

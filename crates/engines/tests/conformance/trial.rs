@@ -8,7 +8,19 @@ use engines::{Chain, Copier, Meter, Moved, Pair, Pos, Span, Stop, Variant};
 
 /// A new or truncated destination at `path`, open as any engine may need it.
 pub(crate) fn empty_dst(path: impl AsRef<Path>) -> File {
-    File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap()
+    empty_dst_for(true, path)
+}
+
+/// Like [`empty_dst`], open for reading only if `is_readable`.
+pub(crate) fn empty_dst_for(is_readable: bool, path: impl AsRef<Path>) -> File {
+    File::options().read(is_readable).write(true).create(true).truncate(true).open(path).unwrap()
+}
+
+/// Copies `span` with `variant`, and continues where it refuses, as `cp` does.
+pub(crate) fn chained(variant: &Variant, src: &impl AsFd, dst: &impl AsFd, span: Span) -> Moved {
+    let mut chain = Chain::with_last_resort([variant.clone()]);
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
+    chain.file(pair).copy(span, &mut |_, _, _| {})
 }
 
 /// The files of a copy and their content.
@@ -46,9 +58,7 @@ impl Trial<'_> {
 
     fn run_chain(&self) {
         let file = self.fresh_dst();
-        let pair = Pair::new(self.src.as_fd(), file.as_fd());
-        let mut chain = Chain::with_last_resort([self.variant.clone()]);
-        let moved = chain.file(pair).copy(self.span, &mut |_, _, _| {});
+        let moved = chained(self.variant, self.src, &file, self.span);
         let context = &self.context;
         assert!(!matches!(moved.stop, Stop::Refused(_)), "{context}: the chain refused");
         self.check(moved);
@@ -78,11 +88,12 @@ impl Trial<'_> {
             Stop::Failed { .. } => panic!("{context}: {moved:?}"),
         }
         let count = usize::try_from(moved.bytes).unwrap();
-        let mut expected = self.dst_bytes.to_vec();
+        let end = if count > 0 { dst_at + count } else { 0 };
+        // `Vec::resize` would write each zero by itself in a debug build.
+        let mut expected = vec![0; end.max(self.dst_bytes.len())];
+        expected[..self.dst_bytes.len()].copy_from_slice(self.dst_bytes);
         if count > 0 {
-            expected.resize(expected.len().max(dst_at + count), 0);
-            expected[dst_at..dst_at + count]
-                .copy_from_slice(&self.src_bytes[src_at..src_at + count]);
+            expected[dst_at..end].copy_from_slice(&self.src_bytes[src_at..src_at + count]);
         }
         let found = std::fs::read(self.dst).unwrap();
         assert_eq!(found.len(), expected.len(), "{context}: length after {moved:?}");
