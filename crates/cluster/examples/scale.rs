@@ -2,13 +2,13 @@
 //!
 //!     cargo run --release -p haulage-cluster --example scale [ENTRIES [SHAPE]]
 
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
 
 use std::time::Instant;
 
-use simulation::{Costs, Faults, Outcome, Shape, Simulation};
+use simulation::{Outcome, Shape, Simulation};
 
 const ENTRIES: u64 = 100_000_000;
 const SPINE_ENTRIES: u64 = 2_000_000;
@@ -62,16 +62,7 @@ fn print_row(name: &str, shape: Shape, entries: u64, metadata_us: u64) {
 }
 
 fn run(shape: Shape, entries: u64, metadata_us: u64, ranks: u32) -> Outcome {
-    let simulation = Simulation {
-        shape,
-        entries,
-        ranks,
-        costs: Costs::with_metadata_us(metadata_us),
-        faults: Faults::default(),
-        seed: 1,
-        counts_names: false,
-    };
-    let outcome = simulation.run();
+    let outcome = Simulation::of(shape, entries, ranks, metadata_us).run();
     assert_eq!(outcome.copied, entries, "every entry is copied");
     outcome
 }

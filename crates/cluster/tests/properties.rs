@@ -23,14 +23,9 @@ fn simulation() -> impl Strategy<Value = Simulation> {
     );
     let shape = prop::sample::select(Shape::ALL.map(|(_, shape)| shape).to_vec());
     (shape, 0_u64..4000, 1_u32..70, costs, faults, any::<u64>()).prop_map(
-        |(shape, entries, ranks, costs, faults, seed)| Simulation {
-            shape,
-            entries,
-            ranks,
-            costs,
-            faults,
-            seed,
-            counts_names: true,
+        |(shape, entries, ranks, costs, faults, seed)| {
+            let counts_names = true;
+            Simulation { shape, entries, ranks, costs, faults, seed, counts_names }
         },
     )
 }
@@ -79,15 +74,9 @@ proptest! {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let simulation = Simulation {
-        shape: Shape::PowerLaw,
-        entries: 20_000,
-        ranks: 33,
-        costs: Costs::with_metadata_us(100),
-        faults: Faults { link_every: 3, hand_back_per_mille: 10, ..Faults::default() },
-        seed: 5,
-        counts_names: true,
-    };
+    let faults = Faults { link_every: 3, hand_back_per_mille: 10, ..Faults::default() };
+    let simulation = Simulation::of(Shape::PowerLaw, 20_000, 33, 100);
+    let simulation = Simulation { faults, seed: 5, counts_names: true, ..simulation };
     let (first, second) = (simulation.run(), simulation.run());
     assert_eq!((first.elapsed_ns, first.messages), (second.elapsed_ns, second.messages));
     assert_ne!(first.elapsed_ns, Simulation { seed: 6, ..simulation }.run().elapsed_ns);
@@ -103,16 +92,7 @@ fn ranks_are_used_well_where_the_tree_allows_it() {
         (Shape::PowerLaw, 2_000_000, 128, 0.9),
         (Shape::LargeFiles, 64 * 1025, 128, 0.85),
     ] {
-        let simulation = Simulation {
-            shape,
-            entries,
-            ranks,
-            costs: Costs::with_metadata_us(1000),
-            faults: Faults::default(),
-            seed: 1,
-            counts_names: false,
-        };
-        let outcome = simulation.run();
+        let outcome = Simulation::of(shape, entries, ranks, 1000).run();
         assert_eq!(outcome.copied, entries);
         let efficiency = outcome.efficiency(ranks);
         assert!(efficiency >= least, "{shape:?} on {ranks} ranks: {efficiency:.3}");
@@ -126,15 +106,8 @@ fn a_rank_gets_work_though_its_neighbours_give_up() {
     let faults = Faults { gives_up_per_mille: 700, ..Faults::default() };
     let mut isolated = 0;
     for seed in 0..12 {
-        let simulation = Simulation {
-            shape: Shape::SmallDirectories,
-            entries: 200_000,
-            ranks: 64,
-            costs: Costs::with_metadata_us(1000),
-            faults,
-            seed,
-            counts_names: false,
-        };
+        let simulation = Simulation::of(Shape::SmallDirectories, 200_000, 64, 1000);
+        let simulation = Simulation { faults, seed, ..simulation };
         let outcome = simulation.run();
         assert_eq!(outcome.copied, simulation.entries);
         let stays = |rank: u32| faults.shares_taken(rank, seed).is_none();

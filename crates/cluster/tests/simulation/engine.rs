@@ -1,7 +1,6 @@
 //! The events of a simulation, in the order of the virtual clock, and the network.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::costs::Costs;
 use super::faults::{Faults, mixed};
@@ -84,32 +83,6 @@ enum Event {
     Interrupt { rank: RankId },
 }
 
-struct Scheduled {
-    at: u64,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Scheduled) -> bool {
-        (self.at, self.number) == (other.at, other.number)
-    }
-}
-
-impl Eq for Scheduled {}
-
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Scheduled) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Scheduled) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
 #[derive(Default)]
 struct Inbox {
     arrived: VecDeque<(RankId, Message<Simulated>)>,
@@ -121,7 +94,8 @@ struct Run {
     setting: Setting,
     ranks: Vec<Rank>,
     inboxes: Vec<Inbox>,
-    events: BinaryHeap<Reverse<Scheduled>>,
+    /// By time, and those of one time in the order in which they were scheduled.
+    events: BTreeMap<(u64, u64), Event>,
     numbers: u64,
     now: u64,
     messages: u64,
@@ -130,6 +104,12 @@ struct Run {
 }
 
 impl Simulation {
+    /// A copy in which nothing goes wrong.
+    pub(crate) fn of(shape: Shape, entries: u64, ranks: u32, metadata_us: u64) -> Simulation {
+        let (costs, faults) = (Costs::with_metadata_us(metadata_us), Faults::default());
+        Simulation { shape, entries, ranks, costs, faults, seed: 1, counts_names: false }
+    }
+
     /// Runs the copy to its end.
     ///
     /// # Panics
@@ -144,7 +124,7 @@ impl Simulation {
             setting,
             ranks,
             inboxes: (0..self.ranks).map(|_| Inbox::default()).collect(),
-            events: BinaryHeap::new(),
+            events: BTreeMap::new(),
             numbers: 0,
             now: 0,
             messages: 0,
@@ -156,7 +136,7 @@ impl Simulation {
         }
         run.ranks[0].start(&setting, Shape::root(self.entries), 0, &mut run.tally);
         run.settle(0);
-        while let Some(Reverse(Scheduled { at, event, .. })) = run.events.pop() {
+        while let Some(((at, _), event)) = run.events.pop_first() {
             run.now = at;
             run.happen(event);
             if run.ranks[0].exited && run.under_way == 0 {
@@ -175,7 +155,7 @@ impl Simulation {
             copied_by: run.ranks.iter().map(|rank| rank.copied).collect(),
             messages: run.messages,
             shares: run.tally.shares,
-            records_most: run.ranks.iter().map(Rank::records_most).max().unwrap_or(0),
+            records_most: run.ranks.iter().map(|rank| rank.records.most).max().unwrap_or(0),
             told: run.tally.told,
             failed: run.tally.failed,
             names: run.tally.names,
@@ -186,7 +166,7 @@ impl Simulation {
 impl Run {
     fn schedule(&mut self, at: u64, event: Event) {
         self.numbers += 1;
-        self.events.push(Reverse(Scheduled { at, number: self.numbers, event }));
+        self.events.insert((at, self.numbers), event);
     }
 
     fn happen(&mut self, event: Event) {

@@ -86,7 +86,7 @@ pub(super) struct Rank {
     pub(super) exited: bool,
     id: RankId,
     frames: Vec<Frame>,
-    records: Records,
+    pub(super) records: Records,
     jobs: VecDeque<Job>,
     /// Names of files with several names that wait for an answer: the record and the name.
     tickets: Vec<(RecordId, Dir, u64)>,
@@ -134,10 +134,6 @@ impl Rank {
         self.frames.is_empty() && self.records.is_empty() && self.jobs.is_empty()
     }
 
-    pub(super) fn records_most(&self) -> usize {
-        self.records.most()
-    }
-
     /// The worker has done what it did.
     pub(super) fn wake(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
         self.wakes_at = None;
@@ -176,13 +172,9 @@ impl Rank {
                 let owner = Owner::Share(taken);
                 self.push_names(setting, names, owner, false);
             }
-            Command::Returned(number) => {
-                let record = usize::try_from(number).expect("a record");
-                self.settle(record, tally);
-            }
+            Command::Returned(record) => self.settle(record, tally),
             Command::TakeBack { number, work: names, .. } => {
-                let record = usize::try_from(number).expect("a record");
-                self.push_names(setting, names, Owner::Record(record), true);
+                self.push_names(setting, names, Owner::Record(number), true);
             }
             Command::CopyFirst(inode, ticket) => self.jobs.push_back(Job::CopyFirst(inode, ticket)),
             Command::LinkTo(ticket, (rank, first)) => {
@@ -192,7 +184,7 @@ impl Rank {
             Command::Claimed(..) | Command::Granted(..) => {
                 unreachable!("here a share has the ranges themselves")
             }
-            Command::Tell(_, entry) => tally.tell(entry),
+            Command::Tell(_, entry) => tally.told.push(entry),
             Command::Cancel => self.cancelled = true,
             Command::Summarize => {
                 assert!(self.is_done(), "rank {} ends with nothing left", self.id);
@@ -336,7 +328,6 @@ impl Rank {
                     levels => Shape::below(&parent, levels),
                 };
                 tally.copied(&parent, at, 1);
-                tally.entries += u128::from(levels - 1);
                 self.copied += levels;
                 let listed = costs.list_ns(1) * (levels - 1);
                 tally.useful_ns += u128::from(levels * costs.enter_ns() + listed);
@@ -434,7 +425,7 @@ impl Rank {
             let record = frame.record;
             self.records.get(record).pending += 1;
             tally.shares += 1;
-            let offered = self.protocol.offer(share, home, record as u64, &mut self.out);
+            let offered = self.protocol.offer(share, home, record, &mut self.out);
             offered.expect("a rank waits");
         }
     }
@@ -442,22 +433,12 @@ impl Rank {
     fn push_directory(&mut self, setting: &Setting, dir: Dir, owner: Owner, dirs: u64) {
         let children = setting.shape.children(&dir);
         let record = self.records.insert(Record { owner, has_frame: true, pending: 0, dirs });
-        let end = children.names;
+        let (next, end, home) = (0, children.names, self.id);
         // The ranges of a file need not be listed.
         let listed = if setting.shape.range_bytes(&dir).is_some() { end } else { 0 };
         let (is_open, gives) = (true, true);
-        let home = self.id;
-        self.frames.push(Frame {
-            record,
-            dir,
-            home,
-            children,
-            next: 0,
-            listed,
-            end,
-            is_open,
-            gives,
-        });
+        let frame = Frame { record, dir, home, children, next, listed, end, is_open, gives };
+        self.frames.push(frame);
         self.keep_open(dir);
     }
 

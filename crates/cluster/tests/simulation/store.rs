@@ -1,5 +1,7 @@
 //! What one rank still has to copy, and what it waits for.
 
+use std::collections::BTreeMap;
+
 use super::shape::{Children, Dir};
 use cluster::RankId;
 use cluster::Taken;
@@ -44,7 +46,7 @@ impl Frame {
     }
 }
 
-pub(super) type RecordId = usize;
+pub(super) type RecordId = u64;
 
 /// A directory or a share that is finished when nothing of it is left.
 #[derive(Debug)]
@@ -69,35 +71,29 @@ pub(super) enum Owner {
 /// The records of one rank, by number.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    all: Vec<Option<Record>>,
-    free: Vec<RecordId>,
+    all: BTreeMap<RecordId, Record>,
+    next: RecordId,
+    /// The most records at a time.
+    pub(super) most: usize,
 }
 
 impl Records {
     pub(super) fn insert(&mut self, record: Record) -> RecordId {
-        if let Some(id) = self.free.pop() {
-            self.all[id] = Some(record);
-            return id;
-        }
-        self.all.push(Some(record));
-        self.all.len() - 1
+        self.next += 1;
+        self.all.insert(self.next, record);
+        self.most = self.most.max(self.all.len());
+        self.next
     }
 
     pub(super) fn get(&mut self, id: RecordId) -> &mut Record {
-        self.all[id].as_mut().expect("a record that something refers to")
+        self.all.get_mut(&id).expect("a record that something refers to")
     }
 
     pub(super) fn remove(&mut self, id: RecordId) -> Record {
-        self.free.push(id);
-        self.all[id].take().expect("a record is removed once")
+        self.all.remove(&id).expect("a record is removed once")
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.free.len() == self.all.len()
-    }
-
-    /// The most records at a time.
-    pub(super) fn most(&self) -> usize {
-        self.all.len()
+        self.all.is_empty()
     }
 }
