@@ -1,7 +1,6 @@
 //! Two hosts.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{remove_dir_all, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,9 @@ use std::process::{Command, Stdio};
 
 use crate::common::{make_tree, scratch};
 use crate::{assert_equal, messages, mpirun};
+
+/// The addresses of both.
+const NETWORK: &str = "10.98.76.0/24";
 
 /// Two network namespaces, joined by a pair of interfaces. Removed when it is dropped.
 struct Hosts {
@@ -85,29 +87,13 @@ fn two_hosts_copy_one_tree() {
         let file = format!("{first} slots={slots}\nsecond slots={slots}\n");
         let hostfile = dir.path().join("hosts");
         write(&hostfile, file).expect("written");
-        let options: Vec<OsString> = [
-            "--mca",
-            "plm_rsh_agent",
-            agent.to_str().expect("a name"),
-            "--mca",
-            "plm",
-            "rsh",
-            "--mca",
-            "btl",
-            "tcp,self",
-            "--mca",
-            "btl_tcp_if_include",
-            "10.98.76.0/24",
-            "--mca",
-            "oob_tcp_if_include",
-            "10.98.76.0/24",
-            "--hostfile",
-            hostfile.to_str().expect("a name"),
-        ]
-        .into_iter()
-        .map(OsString::from)
-        .collect();
-        let options: Vec<&str> = options.iter().map(|word| word.to_str().expect("UTF-8")).collect();
+        let options = format!(
+            "--mca plm_rsh_agent {} --mca plm rsh --mca btl tcp,self --mca btl_tcp_if_include {NETWORK} \
+             --mca oob_tcp_if_include {NETWORK} --hostfile {}",
+            agent.display(),
+            hostfile.display()
+        );
+        let options: Vec<&str> = options.split(' ').collect();
         let copy = |src: &str| {
             let mut inner = mpirun(dir.path(), ranks, &options);
             let program = env!("CARGO_BIN_EXE_haulage-mpi");

@@ -1,26 +1,11 @@
 //! What a job copies and refuses.
 
-use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, remove_dir_all, write};
+use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, write};
 use std::time::SystemTime;
 
-use crate::common::{assert_holes_are_kept, make_tree, scratch};
+use crate::common::{make_tree, scratch};
 use crate::{assert_equal, messages, mpirun, run};
 use testfs::stderr;
-
-#[test]
-fn a_tree_is_copied_by_any_number_of_ranks() {
-    let dir = scratch();
-    make_tree(&dir.path().join("src"), 3);
-    for ranks in [1, 2, 4, 7] {
-        let output = run(dir.path(), ranks, &["cp", "-a", "src", "dst"]);
-        let shown = format!("{ranks} ranks: {output:?}");
-        assert!(output.status.success(), "{shown}");
-        assert_eq!(messages(&output), Vec::<String>::new(), "{shown}");
-        assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &shown);
-        assert_holes_are_kept(&dir.path().join("dst"));
-        remove_dir_all(dir.path().join("dst")).expect("removed");
-    }
-}
 
 #[test]
 fn messages_have_host_and_rank_and_the_status_is_1() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::{FLAT_FILES, make_tree, scratch};
-use crate::{assert_equal, haulage, run};
+use crate::common::{FLAT_FILES, assert_holes_are_kept, make_tree, scratch};
+use crate::{assert_equal, haulage, messages, run};
 use testfs::stderr;
 
 /// The lines of receipts.
@@ -16,16 +16,19 @@ pub(crate) fn receipts(path: &Path) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn receipts_and_statistics_are_those_of_all_ranks() {
+fn a_tree_is_copied_by_any_number_of_ranks_with_receipts_and_statistics_of_all() {
     let dir = scratch();
     make_tree(&dir.path().join("src"), 13);
     let entries = testfs::Tree::read(&dir.path().join("src")).expect("read").len();
     let mut alone = Vec::new();
-    for ranks in [1, 4] {
-        let args = ["cp", "-a", "--jobs=1", "--receipt=r", "--stats", "src", "dst"];
+    for (ranks, jobs) in [(1, "--jobs=1"), (2, "--jobs=2"), (4, "--jobs=1"), (7, "--jobs=2")] {
+        let args = ["cp", "-a", jobs, "--receipt=r", "--stats", "src", "dst"];
         let output = run(dir.path(), ranks, &args);
         let shown = format!("{ranks} ranks: {output:?}");
         assert!(output.status.success(), "{shown}");
+        assert_eq!(messages(&output), Vec::<String>::new(), "{shown}");
+        assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &shown);
+        assert_holes_are_kept(&dir.path().join("dst"));
         assert_eq!(testfs::names_in(dir.path()), ["dst", "r", "src"], "{shown}");
         let mut lines = receipts(&dir.path().join("r"));
         let summary = lines.pop().expect("a summary");

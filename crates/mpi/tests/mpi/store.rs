@@ -67,24 +67,17 @@ fn on_mounts(shared: &Path, mounts: &[FuseFs], before: &str, args: &str) -> Comm
 /// before, names that are missing included.
 #[test]
 fn ranks_with_mounts_of_their_own_copy_one_tree() {
-    if !testfs::is_root() {
-        return testfs::skip(&testfs::test_name(), "only root can mount");
-    }
     let latency = Duration::from_millis(1);
     let costs = Costs { latency, caches_for: Duration::from_secs(1), ..Costs::default() };
-    let Some(first) = FuseFs::mount(costs) else { return };
-    let Some(second) = first.mount_again() else { return };
-    make_plain_tree(&first.path().join("src"));
-    let here = scratch();
-    let shared = here.path().join("store");
-    create_dir(&shared).expect("created");
-    let mounts = [first, second];
+    let Some((mounts, shared)) = mounts_of_a_store(costs, 2) else { return };
+    make_plain_tree(&mounts[0].path().join("src"));
     for turn in 0..2 {
         let dst = format!("dst{turn}");
         // Each mount learns that the copy does not exist.
         let looks = format!("ls {dst} 2>/dev/null");
         let args = format!("cp -a --jobs=1 src {dst}");
-        let output = on_mounts(&shared, &mounts, &looks, &args).output().expect("mpirun runs");
+        let output =
+            on_mounts(shared.path(), &mounts, &looks, &args).output().expect("mpirun runs");
         assert!(output.status.success(), "{output:?}");
         assert_eq!(messages(&output), Vec::<String>::new(), "{output:?}");
         // A mount that has seen nothing yet.

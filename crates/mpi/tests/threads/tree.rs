@@ -1,111 +1,23 @@
-//! Ranks that are threads of this process copy one tree: every entry once, and with everything that
-//! `cp -a` keeps.
-
-mod common;
-mod in_process;
+//! Every entry is copied once, and with everything that `cp -a` keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{create_dir, read, write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::{Message, Request as Ask};
-use common::{FLAT_FILES, assert_holes_are_kept, make_tree};
-use haulage::events::{Diagnostic, Observer, Receipt};
+use haulage::events::Diagnostic;
 use haulage::options::{Destination, Existing, Filter, Options, Request, Rule};
-use haulage_mpi::frame::Frame;
+use haulage_mpi::frame::{Bytes, Frame};
 use haulage_mpi::rank;
 use haulage_mpi::transport::Transport;
-use in_process::{Threads, run_ranks};
 use testfs::{Aspects, Costs, FuseFs, assert_equal_trees};
 
-/// What one rank has done.
-#[derive(Default)]
-struct Done {
-    copied: Mutex<Vec<PathBuf>>,
-    failed: Mutex<Vec<Diagnostic>>,
-    /// Stops after so many entries.
-    stops_after: Option<usize>,
-    stops_at: Option<Instant>,
-    /// The time that each entry takes.
-    entry_time: Duration,
-    /// The entries of all ranks, and the number of this one.
-    pace: Option<(Arc<Pace>, usize)>,
-    /// The rank gives up at the start.
-    takes_none: bool,
-    stopped: AtomicBool,
-}
-
-/// Keeps a rank from copying all before the thread of another one gets a processor.
-struct Pace {
-    /// What each rank is to copy at least.
-    least: usize,
-    entries: Mutex<Vec<usize>>,
-}
-
-impl Pace {
-    fn of(ranks: usize, least: usize) -> Arc<Pace> {
-        Arc::new(Pace { least, entries: Mutex::new(vec![0; ranks]) })
-    }
-
-    /// Counts an entry of `rank`, which takes long as long as other ranks have too few.
-    fn keep(&self, rank: usize) {
-        let mut entries = self.entries.lock().expect("no panic");
-        entries[rank] += 1;
-        let is_ahead = entries[rank] > self.least && !Pace::all_have(&entries, self.least);
-        drop(entries);
-        std::thread::sleep(Duration::from_millis(if is_ahead { 20 } else { 0 }));
-    }
-
-    fn all_have(entries: &[usize], least: usize) -> bool {
-        entries.iter().all(|&entries| entries >= least)
-    }
-
-    fn assert_kept(&self, shown: &str) {
-        let entries = self.entries.lock().expect("no panic");
-        assert!(Pace::all_have(&entries, self.least), "{shown}: {entries:?}");
-    }
-}
-
-impl Observer for Done {
-    fn diagnose(&self, diagnostic: Diagnostic) {
-        self.failed.lock().expect("no panic").push(diagnostic);
-    }
-
-    fn keeps_receipts(&self) -> bool {
-        true
-    }
-
-    fn finished(&self, receipt: Receipt) {
-        let mut copied = self.copied.lock().expect("no panic");
-        copied.push(receipt.src);
-        let entries = copied.len();
-        drop(copied);
-        if self.stops_after.is_some_and(|most| entries >= most) {
-            self.stopped.store(true, Ordering::Relaxed);
-        }
-        if let Some((pace, rank)) = &self.pace {
-            pace.keep(*rank);
-        }
-        std::thread::sleep(self.entry_time);
-    }
-
-    fn interrupted(&self) -> bool {
-        let is_late = self.stops_at.is_some_and(|at| Instant::now() >= at);
-        is_late || self.stopped.load(Ordering::Relaxed)
-    }
-}
-
-fn request(sources: &[&Path], dst: &Path) -> Request {
-    Request {
-        sources: sources.iter().map(|&source| source.into()).collect(),
-        destination: Destination::Last(dst.into()),
-    }
-}
+use crate::common::{self, FLAT_FILES, assert_holes_are_kept, make_tree};
+use crate::{Done, Pace, Threads, failures, place, request, run, run_between, with_jobs};
 
 /// Copies with so many ranks. Returns what each has done, and the exit status of rank 0.
 fn copy(ranks: u32, request: &Request, options: &Options) -> (Vec<Arc<Done>>, u8) {
@@ -114,55 +26,43 @@ fn copy(ranks: u32, request: &Request, options: &Options) -> (Vec<Arc<Done>>, u8
     (done, status)
 }
 
-/// Copies with a rank for each of `done`. Returns the exit status of rank 0.
-fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
-    let ranks = done.len().try_into().expect("few ranks");
-    run_between(Threads::connected(ranks), done, request, options)
+/// To copy `src` into or to `dst`.
+fn last(src: &Path, dst: &Path) -> Request {
+    request(&[src], Destination::Last(dst.into()))
 }
 
-/// Copies with a rank for each of `done`, over the transports `ranks`. Returns the exit status of
-/// rank 0.
-fn run_between(
-    ranks: Vec<Threads>,
-    done: &[Arc<Done>],
-    request: &Request,
-    options: &Options,
-) -> u8 {
-    run_ranks(ranks.into_iter().zip(done.to_vec()), request, options, |done| !done.takes_none)
+fn exact(src: &Path, dst: &Path) -> Request {
+    request(&[src], Destination::Exact(dst.into()))
+}
+
+/// So many ranks, each of which is to copy so many entries at least.
+fn paced(ranks: usize, least: usize) -> (Arc<Pace>, Vec<Arc<Done>>) {
+    let pace = Pace::of(ranks, least);
+    let with_pace = |rank| Arc::new(Done { pace: Some((pace.clone(), rank)), ..Done::default() });
+    let done = (0..ranks).map(with_pace).collect();
+    (pace, done)
 }
 
 /// The paths of all ranks, with how often each was copied.
 fn copied(done: &[Arc<Done>]) -> BTreeMap<PathBuf, usize> {
     let mut times = BTreeMap::new();
     for rank in done {
-        for path in &*rank.copied.lock().expect("no panic") {
-            *times.entry(path.clone()).or_default() += 1;
+        for receipt in &*rank.receipts() {
+            *times.entry(receipt.src.clone()).or_default() += 1;
         }
     }
     times
-}
-
-fn failures(done: &[Arc<Done>]) -> Vec<Diagnostic> {
-    done.iter().flat_map(|rank| rank.failed.lock().expect("no panic").clone()).collect()
-}
-
-fn with_jobs(jobs: usize) -> Options {
-    Options { jobs: jobs.try_into().ok(), ..Options::archive() }
 }
 
 #[test]
 fn a_tree_is_copied_once_by_all_ranks() {
     for (ranks, jobs) in [(1, 2), (2, 1), (4, 2), (7, 1)] {
         let shown = format!("{ranks} ranks, {jobs} workers");
-        let dir = common::scratch();
-        let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+        let (_dir, src, dst) = place();
         make_tree(&src, ranks as u64);
         // Each rank copies a twentieth of its part, or more.
-        let pace = Pace::of(ranks, FLAT_FILES / ranks / 20);
-        let with_pace =
-            |rank| Arc::new(Done { pace: Some((pace.clone(), rank)), ..Done::default() });
-        let done: Vec<Arc<Done>> = (0..ranks).map(with_pace).collect();
-        let status = run(&done, &request(&[&src], &dst), &with_jobs(jobs));
+        let (pace, done) = paced(ranks, FLAT_FILES / ranks / 20);
+        let status = run(&done, &last(&src, &dst), &with_jobs(jobs));
         assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
         assert_equal_trees(&src, &dst, Aspects::ALL, &shown);
         assert_holes_are_kept(&dst);
@@ -177,23 +77,14 @@ fn a_tree_is_copied_once_by_all_ranks() {
 #[test]
 fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
     for ranks in [2, 5] {
-        let dir = common::scratch();
-        let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+        let (_dir, src, dst) = place();
         make_tree(&src, 11);
         let options = Options { existing: Existing::Replace, ..with_jobs(2) };
-        let into = Request {
-            destination: Destination::Exact(dst.clone().into()),
-            ..request(&[&src], &dst)
-        };
         for turn in 0..2 {
-            let (done, status) = copy(ranks, &into, &options);
-            assert_eq!((failures(&done), status), (vec![], 0), "{ranks} ranks, turn {turn}");
-            assert_equal_trees(
-                &src,
-                &dst,
-                Aspects::ALL,
-                format_args!("{ranks} ranks, turn {turn}"),
-            );
+            let shown = format!("{ranks} ranks, turn {turn}");
+            let (done, status) = copy(ranks, &exact(&src, &dst), &options);
+            assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
+            assert_equal_trees(&src, &dst, Aspects::ALL, shown);
             write(src.join("flat/file 7"), "other, longer content").expect("written");
             write(dst.join("bushes/f0"), "what nobody wants").expect("written");
         }
@@ -217,15 +108,10 @@ fn of_two_names_that_differ_in_case_none_is_lost_silently() {
         let Some(served) = FuseFs::mount(Costs { ignores_case: true, ..Costs::default() }) else {
             return;
         };
-        let dst = Destination::Exact(served.path().into());
-        let request = Request { destination: dst, ..request(&[&src], served.path()) };
         let options = Options { resume, existing: Existing::Replace, ..with_jobs(1) };
         for turn in 0..2 {
-            let pace = Pace::of(2, PAIRS / 10);
-            let with_pace =
-                |rank| Arc::new(Done { pace: Some((pace.clone(), rank)), ..Done::default() });
-            let done: Vec<Arc<Done>> = (0..2).map(with_pace).collect();
-            let status = run(&done, &request, &options);
+            let (pace, done) = paced(2, PAIRS / 10);
+            let status = run(&done, &exact(&src, served.path()), &options);
             let failures = failures(&done);
             let lower = |failed: &Diagnostic| format!("{failed:?}").to_lowercase();
             let pairs: BTreeSet<String> = failures.iter().map(lower).collect();
@@ -239,15 +125,16 @@ fn of_two_names_that_differ_in_case_none_is_lost_silently() {
 
 #[test]
 fn several_operands_and_a_filter_are_kept() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     make_tree(&src, 5);
     create_dir(&dst).expect("created");
     let (first, second) = (src.join("links a"), src.join("links b"));
     let rules = [Rule { glob: "*7".into(), include: false }];
     let filter = Filter::new(&rules, &[]).expect("a pattern");
     let options = Options { filter, ..with_jobs(1) };
-    let (done, status) = copy(3, &request(&[&first, &second, &src.join("large")], &dst), &options);
+    let large = src.join("large");
+    let request = request(&[&first, &second, &large], Destination::Last(dst.clone().into()));
+    let (done, status) = copy(3, &request, &options);
     assert_eq!((failures(&done), status), (vec![], 0));
     for number in 0..200_u64 {
         let (a, b) =
@@ -267,7 +154,7 @@ fn a_copy_into_itself_ends_as_that_of_one_process() {
     let dir = common::scratch();
     let src = dir.path().join("src");
     make_tree(&src, 6);
-    let (done, status) = copy(3, &request(&[&src], &src.join("bushes")), &with_jobs(2));
+    let (done, status) = copy(3, &last(&src, &src.join("bushes")), &with_jobs(2));
     let failures = failures(&done);
     assert_eq!(status, 1);
     assert!(matches!(failures[..], [Diagnostic::IntoItself { .. }]), "{failures:?}");
@@ -276,29 +163,27 @@ fn a_copy_into_itself_ends_as_that_of_one_process() {
 
 #[test]
 fn a_rank_that_gives_up_keeps_no_other_from_its_part() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     make_tree(&src, 10);
     let pace = Pace::of(3, FLAT_FILES / 3 / 10);
     let helping = |rank| Done { pace: Some((pace.clone(), rank)), ..Done::default() };
     let none = Done { takes_none: true, ..Done::default() };
     let done = [helping(0), none, helping(1), helping(2)].map(Arc::new);
-    let status = run(&done, &request(&[&src], &dst), &with_jobs(1));
+    let status = run(&done, &last(&src, &dst), &with_jobs(1));
     assert_eq!((failures(&done), status), (vec![], 1));
     assert_equal_trees(&src, &dst, Aspects::ALL, "");
-    assert!(done[1].copied.lock().expect("no panic").is_empty());
+    assert!(done[1].receipts().is_empty());
     pace.assert_kept("three of four ranks");
 }
 
 #[test]
 fn a_rank_that_is_interrupted_ends_all_of_them() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     make_tree(&src, 8);
     let others = || Done { entry_time: Duration::from_millis(20), ..Done::default() };
     let first = Done { stops_after: Some(100), ..Done::default() };
     let done = [first, others(), others(), others()].map(Arc::new);
-    run(&done, &request(&[&src], &dst), &with_jobs(1));
+    run(&done, &last(&src, &dst), &with_jobs(1));
     let entries = copied(&done).len();
     assert!((100..FLAT_FILES).contains(&entries), "{entries}");
 }
@@ -308,8 +193,7 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
     const NAMES: usize = 48;
     // The file takes so long by its own name that the others are written meanwhile.
     let bytes_of = |name: usize| if name == 0 { 64 << 20 } else { (1 + name % 4) << 20 };
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     create_dir(&src).expect("created");
     create_dir(&dst).expect("created");
     for name in 0..NAMES {
@@ -319,14 +203,12 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
             link(&dst.join("0"), &dst.join(name.to_string()));
         }
     }
-    let exact =
-        Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
     let options = Options { recursive: true, verify: true, ..Options::default() };
     let options = Options { follow: haulage::options::Follow::Never, ..options };
     for turn in 0..3 {
         // Shorter than each of the new ones.
         write(dst.join("0"), "x").expect("written");
-        let (done, status) = copy(4, &exact, &options);
+        let (done, status) = copy(4, &exact(&src, &dst), &options);
         assert_eq!((failures(&done), status), (vec![], 0), "turn {turn}");
         let bytes = read(dst.join("0")).expect("read");
         let first = bytes[0];
@@ -337,8 +219,7 @@ fn copy_to_names_of_one_file(link: impl Fn(&Path, &Path)) {
 
 #[test]
 fn a_rank_that_is_interrupted_while_its_workers_wait_ends_all_of_them() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     write(&src, vec![1; 60 << 20]).expect("written");
     // Rank 0 has the only file, for a minute.
     let options = Options { limit_rate: NonZeroU64::new(2 << 20), ..with_jobs(1) };
@@ -346,7 +227,7 @@ fn a_rank_that_is_interrupted_while_its_workers_wait_ends_all_of_them() {
     let done = [0, 1].map(|rank| {
         Arc::new(Done { stops_at: (rank == 1).then_some(stops_at), ..Done::default() })
     });
-    let status = run(&done, &request(&[&src], &dst), &options);
+    let status = run(&done, &last(&src, &dst), &options);
     let failures = failures(&done);
     assert!(matches!(failures[..], [Diagnostic::Interrupted { .. }]), "{failures:?}");
     assert_eq!(status, 1);
@@ -369,15 +250,14 @@ fn two_ranks_do_not_write_to_one_file_at_once_by_symbolic_links() {
 
 #[test]
 fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     write(&src, "new").expect("written");
     write(&dst, "old").expect("written");
     let held = std::fs::File::open(&dst).expect("the file");
     held.lock().expect("a lock");
     let stops_at = Some(Instant::now() + Duration::from_millis(300));
     let done = [0, 1].map(|_| Arc::new(Done { stops_at, ..Done::default() }));
-    let status = run(&done, &request(&[&src], &dst), &Options::default());
+    let status = run(&done, &last(&src, &dst), &Options::default());
     assert_eq!(
         (failures(&done), status),
         (vec![Diagnostic::InterruptedBefore { dst: dst.clone() }], 1)
@@ -387,33 +267,29 @@ fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
 
 #[test]
 fn a_rank_of_another_host_takes_nothing_on_a_local_file_system() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     make_tree(&src, 12);
     let mut ranks = Threads::connected(3);
     let mut other = ranks.remove(1);
     other.other_boot_id = Some(b"another host".into());
     ranks.insert(1, other);
     let done = [0, 1, 2].map(|_| Arc::default());
-    let status = run_between(ranks, &done, &request(&[&src], &dst), &with_jobs(1));
+    let status = run_between(ranks, &done, &last(&src, &dst), &with_jobs(1));
     assert_eq!(status, 1);
     assert_eq!(failures(&done), [Diagnostic::LocalToHost { path: src.clone() }]);
-    assert_eq!(*done[1].copied.lock().expect("no panic"), Vec::<PathBuf>::new());
+    assert_eq!(done[1].receipts().len(), 0);
     assert_equal_trees(&src, &dst, Aspects::ALL, "");
 }
 
 #[test]
 fn each_failure_is_told_once_and_the_rest_is_copied() {
-    let dir = common::scratch();
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    let (_dir, src, dst) = place();
     make_tree(&src, 9);
     // A directory is in the way of each of these files.
     let in_the_way: Vec<PathBuf> =
         (0..40).map(|number| dst.join(format!("flat/file {}", number * 45))).collect();
     in_the_way.iter().for_each(|path| std::fs::create_dir_all(path).expect("created"));
-    let exact =
-        Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
-    let (done, status) = copy(4, &exact, &with_jobs(2));
+    let (done, status) = copy(4, &exact(&src, &dst), &with_jobs(2));
     let mut paths: Vec<PathBuf> = failures(&done)
         .into_iter()
         .map(|diagnostic| match diagnostic {
@@ -440,6 +316,11 @@ fn answer(transport: &mut Threads) -> Frame {
     panic!("rank 1 does not answer");
 }
 
+fn exchange(first: &mut Threads, message: Message<Bytes>) -> Frame {
+    first.send(vec![(1, Frame::Protocol(message).encode())]);
+    answer(first)
+}
+
 #[test]
 fn a_rank_that_has_given_up_answers_others() {
     let mut ranks = Threads::connected(2).into_iter();
@@ -447,26 +328,18 @@ fn a_rank_that_has_given_up_answers_others() {
     let running = std::thread::spawn(move || rank::run_with(&mut second, |_| ExitCode::from(3)));
     assert!(matches!(answer(&mut first), Frame::Ready(_)));
     assert!(matches!(answer(&mut first), Frame::Protocol(Message::TakesNone)));
-    let mut exchange = |message| {
-        first.send(vec![(1, Frame::Protocol(message).encode())]);
-        answer(&mut first)
-    };
     let request = Ask::Standing;
-    let back = exchange(Message::Share { request, home: 0, id: 3, work: vec![4] });
+    let back = exchange(&mut first, Message::Share { request, home: 0, id: 3, work: vec![4] });
     let expected = Message::HandBack { id: 3, takes_none: true, work: vec![4] };
     assert_eq!(format!("{back:?}"), format!("{:?}", Frame::Protocol(expected)));
     for request in [Ask::Once, Ask::Standing] {
-        let answered = exchange(Message::Ask(request));
+        let answered = exchange(&mut first, Message::Ask(request));
         let is_no = matches!(answered, Frame::Protocol(Message::NoWork(of)) if of == request);
         assert!(is_no, "{answered:?}");
     }
     // It stays until it is known that it has left.
     first.send(vec![(1, Frame::Protocol(Message::LeaveKnown).encode())]);
-    let mut exchange = |message| {
-        first.send(vec![(1, Frame::Protocol(message).encode())]);
-        answer(&mut first)
-    };
-    let farewell = exchange(Message::Finish);
+    let farewell = exchange(&mut first, Message::Finish);
     assert!(matches!(farewell, Frame::Protocol(Message::Farewell(status)) if status == [3]));
     first.send(vec![(1, Frame::Protocol(Message::Exit).encode())]);
     assert_eq!(running.join().expect("no panic"), 3);

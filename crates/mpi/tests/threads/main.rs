@@ -1,0 +1,226 @@
+//! Ranks that are threads of this process copy one tree.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod ranges;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use haulage::events::{Diagnostic, Observer, Receipt};
+use haulage::options::{Destination, Options, Request};
+use haulage_mpi::rank;
+use haulage_mpi::transport::Transport;
+
+/// What one rank has done.
+#[derive(Default)]
+struct Done {
+    receipts: Mutex<Vec<Receipt>>,
+    failed: Mutex<Vec<Diagnostic>>,
+    moved_bytes: AtomicU64,
+    without_receipts: bool,
+    /// Stops after so many entries.
+    stops_after: Option<usize>,
+    stops_after_bytes: Option<u64>,
+    stops_at: Option<Instant>,
+    /// The time that each entry takes.
+    entry_time: Duration,
+    /// The entries of all ranks, and the number of this one.
+    pace: Option<(Arc<Pace>, usize)>,
+    /// The rank gives up at the start.
+    takes_none: bool,
+}
+
+impl Done {
+    fn receipts(&self) -> MutexGuard<'_, Vec<Receipt>> {
+        self.receipts.lock().expect("no panic")
+    }
+}
+
+impl Observer for Done {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.failed.lock().expect("no panic").push(diagnostic);
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        !self.without_receipts
+    }
+
+    fn finished(&self, receipt: Receipt) {
+        self.receipts().push(receipt);
+        if let Some((pace, rank)) = &self.pace {
+            pace.keep(*rank);
+        }
+        std::thread::sleep(self.entry_time);
+    }
+
+    fn moved(&self, _: &engines::Variant, _: engines::Span, moved: engines::Moved) {
+        self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
+    }
+
+    fn interrupted(&self) -> bool {
+        let moved_bytes = self.moved_bytes.load(Ordering::Relaxed);
+        self.stops_at.is_some_and(|at| Instant::now() >= at)
+            || self.stops_after.is_some_and(|most| self.receipts().len() >= most)
+            || self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
+    }
+}
+
+/// Keeps a rank from copying all before the thread of another one gets a processor.
+struct Pace {
+    /// What each rank is to copy at least.
+    least: usize,
+    entries: Mutex<Vec<usize>>,
+}
+
+impl Pace {
+    fn of(ranks: usize, least: usize) -> Arc<Pace> {
+        Arc::new(Pace { least, entries: Mutex::new(vec![0; ranks]) })
+    }
+
+    /// Counts an entry of `rank`, which takes long as long as other ranks have too few.
+    fn keep(&self, rank: usize) {
+        let mut entries = self.entries.lock().expect("no panic");
+        entries[rank] += 1;
+        let is_ahead = entries[rank] > self.least && !Pace::all_have(&entries, self.least);
+        drop(entries);
+        std::thread::sleep(Duration::from_millis(if is_ahead { 20 } else { 0 }));
+    }
+
+    fn all_have(entries: &[usize], least: usize) -> bool {
+        entries.iter().all(|&entries| entries >= least)
+    }
+
+    fn assert_kept(&self, shown: &str) {
+        let entries = self.entries.lock().expect("no panic");
+        assert!(Pace::all_have(&entries, self.least), "{shown}: {entries:?}");
+    }
+}
+
+/// A directory, and paths in it for a source and a destination.
+fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    (dir, src, dst)
+}
+
+fn request(sources: &[&Path], destination: Destination) -> Request {
+    Request { sources: sources.iter().map(|&source| source.into()).collect(), destination }
+}
+
+fn with_jobs(jobs: usize) -> Options {
+    Options { jobs: jobs.try_into().ok(), ..Options::archive() }
+}
+
+fn failures(done: &[Arc<Done>]) -> Vec<Diagnostic> {
+    done.iter().flat_map(|rank| rank.failed.lock().expect("no panic").clone()).collect()
+}
+
+/// Copies with a rank for each of `done`. Returns the exit status of rank 0.
+fn run(done: &[Arc<Done>], request: &Request, options: &Options) -> u8 {
+    let ranks = done.len().try_into().expect("few ranks");
+    run_between(Threads::connected(ranks), done, request, options)
+}
+
+/// Copies with a rank for each of `done`, over the transports `ranks`. Returns the exit status of
+/// rank 0.
+fn run_between(
+    ranks: Vec<Threads>,
+    done: &[Arc<Done>],
+    request: &Request,
+    options: &Options,
+) -> u8 {
+    let start = |(mut transport, done): (Threads, Arc<Done>)| {
+        let (request, options) = (request.clone(), options.clone());
+        std::thread::spawn(move || {
+            rank::run_with(&mut transport, move |job| {
+                if done.takes_none {
+                    return ExitCode::FAILURE;
+                }
+                let collector: Arc<dyn haulage_cli::Collector> = Arc::new(Ignored);
+                let observer: Arc<dyn Observer + Send> = done;
+                let outcome = job.copy(request, options, &observer, &collector);
+                if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            })
+        })
+    };
+    let threads: Vec<_> = ranks.into_iter().zip(done.to_vec()).map(start).collect();
+    let statuses: Vec<u8> =
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    statuses[0]
+}
+
+/// What other ranks send is not looked at.
+struct Ignored;
+
+impl haulage_cli::Collector for Ignored {
+    fn tell(&self, _: &[u8]) {}
+
+    fn add_receipts(&self, _: &[u8]) {}
+
+    fn flush_receipts(&self) {}
+}
+
+/// Ranks that are threads of one process.
+struct Threads {
+    rank: u32,
+    /// If it is as if it were on another host.
+    other_boot_id: Option<Vec<u8>>,
+    /// Messages do not arrive as long as it returns true.
+    is_held: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    senders: Vec<Sender<(u32, Vec<u8>)>>,
+    receiver: Receiver<(u32, Vec<u8>)>,
+}
+
+impl Threads {
+    /// So many ranks.
+    fn connected(ranks: u32) -> Vec<Threads> {
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..ranks).map(|_| channel()).unzip();
+        let connected = (0..ranks).zip(receivers).map(|(rank, receiver)| {
+            let senders = senders.clone();
+            Threads { rank, other_boot_id: None, is_held: None, senders, receiver }
+        });
+        connected.collect()
+    }
+}
+
+impl Transport for Threads {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        u32::try_from(self.senders.len()).expect("it was a u32")
+    }
+
+    fn host(&self) -> String {
+        String::from("threads")
+    }
+
+    fn boot_id(&self) -> Vec<u8> {
+        self.other_boot_id
+            .clone()
+            .unwrap_or_else(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+    }
+
+    fn send(&mut self, messages: Vec<(u32, Vec<u8>)>) {
+        for (to, message) in messages {
+            // A rank that has ended needs no messages.
+            let _ = self.senders[to as usize].send((self.rank, message));
+        }
+    }
+
+    fn receive(&mut self) -> Option<(u32, Vec<u8>)> {
+        let is_held = self.is_held.as_ref().is_some_and(|is_held| is_held());
+        if is_held { None } else { self.receiver.try_recv().ok() }
+    }
+
+    fn abort(&self) -> ! {
+        std::process::abort();
+    }
+}
