@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use fuser::{
@@ -19,6 +19,7 @@ use fuser::{
 };
 
 use crate::offset::offset_of;
+use crate::session::{lock, unmount};
 
 /// The unit of content, and the most that a disk writes as a whole.
 pub const BLOCK_BYTES: usize = 4096;
@@ -209,17 +210,13 @@ impl LoggedDisk {
     /// Number of events so far.
     #[must_use]
     pub fn logged(&self) -> usize {
-        self.state().log.len()
+        lock(&self.state).log.len()
     }
 
     /// All events so far, in order.
     #[must_use]
     pub fn log(&self) -> Vec<Event> {
-        self.state().log.clone()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state).log.clone()
     }
 }
 
@@ -233,13 +230,7 @@ impl Drop for LoggedDisk {
             }
         }
         // The device lets go of the file when nothing has the device open any more.
-        let path = self.dir.path().to_owned();
-        if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
-            let detached = Command::new("umount").arg("-l").arg(&path).status();
-            if !detached.is_ok_and(|status| status.success()) {
-                eprintln!("{} stays mounted: {error}", path.display());
-            }
-        }
+        unmount(self.session.take(), self.dir.path());
     }
 }
 
@@ -260,13 +251,9 @@ struct Served {
 }
 
 impl Served {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn attr(&self, ino: INodeNo) -> FileAttr {
         let is_disk = ino == INO;
-        let size = if is_disk { self.state().content.bytes } else { 0 };
+        let size = if is_disk { lock(&self.state).content.bytes } else { 0 };
         let time = SystemTime::UNIX_EPOCH;
         FileAttr {
             ino,
@@ -316,7 +303,7 @@ impl Filesystem for Served {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        reply.data(&self.state().content.bytes_at(offset, offset_of(size.into())));
+        reply.data(&lock(&self.state).content.bytes_at(offset, offset_of(size.into())));
     }
 
     fn write(
@@ -382,7 +369,7 @@ impl Filesystem for Served {
 
 impl Served {
     fn happened(&self, event: Event) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.content.apply(&event);
         state.log.push(event);
     }

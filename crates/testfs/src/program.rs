@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A command that starts `program`, which is haulage or starts it, without the profile of this
 /// machine: the chosen variants would depend on it.
@@ -54,6 +57,22 @@ pub fn wait_until(is_so: impl Fn() -> bool) {
     while !is_so() {
         assert!(Instant::now() < deadline, "what is waited for does not happen");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits until the process of `pidfd` has ended. False at the limit.
+///
+/// # Errors
+/// Those of poll(2).
+pub fn ends_within(pidfd: &impl AsFd, limit: Duration) -> std::io::Result<bool> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(std::io::Error::other)?;
+        match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&left)) {
+            Err(rustix::io::Errno::INTR) => {}
+            result => return Ok(result? > 0),
+        }
     }
 }
 

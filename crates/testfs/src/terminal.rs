@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::session::lock;
 
 /// A terminal of `rows` and `columns`: the side of the person, and that of the program.
 ///
@@ -80,10 +82,6 @@ impl Screen {
         self.reader.join().expect("reading does not panic");
         String::from_utf8(lock(&self.bytes).clone()).expect("a terminal gets UTF-8")
     }
-}
-
-fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
-    bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives the terminal another size.

@@ -107,7 +107,7 @@ pub enum LengthChange {
 /// Lies, and how often it did.
 #[derive(Debug, Default)]
 pub(crate) struct Liar {
-    lies: Lies,
+    pub(crate) lies: Lies,
     looks: u64,
     reads: u64,
     writes: u64,
@@ -187,10 +187,6 @@ impl Liar {
         attr
     }
 
-    pub(crate) fn read_time(&self) -> Duration {
-        self.lies.read_time
-    }
-
     /// How many bytes a read of `len` bytes at `offset` may return.
     pub(crate) fn read_len(&self, offset: u64, len: usize) -> Result<usize, Errno> {
         let len = len.min(self.lies.read_bytes_max.unwrap_or(usize::MAX));
@@ -247,24 +243,12 @@ impl Liar {
         Ok(with_wrong_byte(offset, &data[..len], self.lies.wrong_byte_at))
     }
 
-    pub(crate) fn holds_fsync(&self) -> bool {
-        self.lies.holds_fsync
-    }
-
     pub(crate) fn fsync(&self) -> Result<(), Errno> {
         if self.lies.fsync_error { Err(Errno::EIO) } else { Ok(()) }
     }
 
     pub(crate) fn close(&self) -> Result<(), Errno> {
         self.lies.close_error.map_or(Ok(()), |errno| Err(error(errno)))
-    }
-
-    pub(crate) fn refuses_attributes(&self) -> bool {
-        self.lies.refuses_attributes
-    }
-
-    pub(crate) fn links_change_times(&self) -> bool {
-        self.lies.links_change_times
     }
 
     /// Whether a sync of the file changes its times.
@@ -278,14 +262,6 @@ impl Liar {
     /// Whether a close of the file changes its times.
     pub(crate) fn close_changes_times(&self, ino: INodeNo) -> bool {
         self.synced.contains(&ino)
-    }
-
-    pub(crate) fn renames_unprotect(&self) -> bool {
-        self.lies.renames_unprotect
-    }
-
-    pub(crate) fn creator_reads_alone(&self) -> bool {
-        self.lies.creator_reads_alone
     }
 
     pub(crate) fn seek(&self, offset: i64, whence: i32) -> Result<i64, Errno> {

@@ -10,19 +10,19 @@ mod store;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fuser::{BackgroundSession, Config, Errno, INodeNo};
 
+use crate::session::{lock, unmount};
 use crate::skip::{skip, test_name};
 pub use costs::Costs;
 use lies::Liar;
 pub use lies::{LengthChange, Lies, WrongSize};
 use nodes::{Node, Nodes, Owner};
 use requests::Requests;
-use store::{Hanging, Store, lock};
+use store::{Hanging, Store};
 
 /// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
@@ -156,13 +156,6 @@ impl Drop for FuseFs {
         for reply in hanging.into_iter().flatten() {
             reply.error(Errno::EIO);
         }
-        // The directory can be removed only when nothing is mounted on it.
-        if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
-            // The kernel may release the last file shortly after its process has ended.
-            let detached = Command::new("umount").arg("-l").arg(self.path()).status();
-            if !detached.is_ok_and(|status| status.success()) {
-                eprintln!("{} stays mounted: {error}", self.path().display());
-            }
-        }
+        unmount(self.session.take(), self.dir.path());
     }
 }

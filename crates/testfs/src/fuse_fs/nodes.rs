@@ -59,17 +59,6 @@ pub(crate) struct Change {
     pub(crate) mtime: Option<TimeOrNow>,
 }
 
-impl Change {
-    pub(crate) const MODIFIED_NOW: Change = Change {
-        mode: None,
-        uid: None,
-        gid: None,
-        size: None,
-        atime: None,
-        mtime: Some(TimeOrNow::Now),
-    };
-}
-
 /// Cuts a file off, or extends it by zeros. [`Vec::resize`] writes each of them by itself in a debug build,
 /// which takes seconds for a file of a GiB, and nothing else is served meanwhile.
 fn set_length(bytes: &mut Vec<u8>, len: usize) {
@@ -275,6 +264,13 @@ impl Nodes {
         known.atime = change.atime.map_or(known.atime, time_of);
         known.mtime = change.mtime.map_or(known.mtime, time_of);
         known.ctime = SystemTime::now();
+    }
+
+    /// Sets the times of a change of content.
+    pub(crate) fn modify(&mut self, ino: INodeNo) {
+        if let Some(known) = self.known.get_mut(&ino.0) {
+            known.touch();
+        }
     }
 
     pub(crate) fn attr(&self, ino: INodeNo) -> Option<FileAttr> {

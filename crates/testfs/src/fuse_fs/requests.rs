@@ -16,8 +16,9 @@ use fuser::{
 use super::costs::Costs;
 use super::lies::Liar;
 use super::nodes::{Change, Node, Nodes, Owner};
-use super::store::{Hanging, Store, lock};
+use super::store::{Hanging, Store};
 use crate::offset::offset_of;
+use crate::session::lock;
 
 /// Answers the requests of one mount.
 pub(super) struct Requests {
@@ -69,8 +70,8 @@ impl Requests {
 
     /// Ends a change of the hard links of a file.
     fn end_link(&self, nodes: &mut Nodes, ino: INodeNo) {
-        if self.liar().links_change_times() {
-            nodes.change(ino, Change::MODIFIED_NOW);
+        if self.liar().lies.links_change_times {
+            nodes.modify(ino);
         }
     }
 
@@ -86,6 +87,13 @@ impl Requests {
             Some(attr) => reply.entry(&self.costs.caches_for, &attr, Generation(0)),
             None => reply.error(Errno::ENOENT),
         }
+    }
+}
+
+fn reply_ended(result: Result<(), Errno>, reply: ReplyEmpty) {
+    match result {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(errno),
     }
 }
 
@@ -141,7 +149,7 @@ impl Filesystem for Requests {
     ) {
         self.travel();
         // Lengths are data.
-        if size.is_none() && self.liar().refuses_attributes() {
+        if size.is_none() && self.liar().lies.refuses_attributes {
             return reply.error(Errno::EPERM);
         }
         let mut nodes = self.nodes();
@@ -195,21 +203,13 @@ impl Filesystem for Requests {
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.travel();
         let mut nodes = self.nodes();
-        match nodes.remove(parent, name) {
-            Ok(ino) => {
-                self.end_link(&mut nodes, ino);
-                reply.ok();
-            }
-            Err(errno) => reply.error(errno),
-        }
+        let removed = nodes.remove(parent, name);
+        reply_ended(removed.map(|ino| self.end_link(&mut nodes, ino)), reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.travel();
-        match self.nodes().remove_dir(parent, name) {
-            Ok(_) => reply.ok(),
-            Err(errno) => reply.error(errno),
-        }
+        reply_ended(self.nodes().remove_dir(parent, name).map(drop), reply);
     }
 
     fn rename(
@@ -232,7 +232,7 @@ impl Filesystem for Requests {
             }
             return reply.error(Errno::EINVAL);
         }
-        let unprotects = self.liar().renames_unprotect();
+        let unprotects = self.liar().lies.renames_unprotect;
         let mut nodes = self.nodes();
         if let Err(errno) = nodes.rename((parent, name), (newparent, newname), flags) {
             return reply.error(errno);
@@ -271,10 +271,7 @@ impl Filesystem for Requests {
 
     /// ESTALE for a file that was removed through another mount.
     fn access(&self, _: &Request, ino: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
-        match self.nodes().attr(ino) {
-            Some(_) => reply.ok(),
-            None => reply.error(Errno::ESTALE),
-        }
+        reply_ended(self.nodes().attr(ino).map(drop).ok_or(Errno::ESTALE), reply);
     }
 
     fn listxattr(&self, _: &Request, _: INodeNo, size: u32, reply: ReplyXattr) {
@@ -333,11 +330,11 @@ impl Filesystem for Requests {
     ) {
         self.travel();
         // Without a lock, so that the lies can change meanwhile.
-        let read_time = self.liar().read_time();
+        let read_time = self.liar().lies.read_time;
         std::thread::sleep(read_time);
         let (mut nodes, mut liar) = (self.nodes(), self.liar());
         let is_creator = fh == CREATOR || !self.in_creation().contains(&ino);
-        if liar.creator_reads_alone() && !is_creator {
+        if liar.lies.creator_reads_alone && !is_creator {
             return reply.error(Errno::EACCES);
         }
         liar.change(&mut nodes, ino);
@@ -426,16 +423,13 @@ impl Filesystem for Requests {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        while self.liar().holds_fsync() {
+        while self.liar().lies.holds_fsync {
             std::thread::sleep(Duration::from_millis(2));
         }
         if self.liar().sync_changes_times(ino) {
-            self.nodes().change(ino, Change::MODIFIED_NOW);
+            self.nodes().modify(ino);
         }
-        match self.liar().fsync() {
-            Ok(()) => reply.ok(),
-            Err(errno) => reply.error(errno),
-        }
+        reply_ended(self.liar().fsync(), reply);
     }
 
     fn flush(
@@ -448,12 +442,9 @@ impl Filesystem for Requests {
     ) {
         self.travel();
         if self.liar().close_changes_times(ino) {
-            self.nodes().change(ino, Change::MODIFIED_NOW);
+            self.nodes().modify(ino);
         }
-        match self.liar().close() {
-            Ok(()) => reply.ok(),
-            Err(errno) => reply.error(errno),
-        }
+        reply_ended(self.liar().close(), reply);
     }
 
     fn lseek(

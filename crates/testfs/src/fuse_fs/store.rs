@@ -1,7 +1,7 @@
 //! What the mounts of a file system share with those who ask what became of it.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use fuser::ReplyData;
 
@@ -20,8 +20,3 @@ pub(super) struct Store {
 /// Reads without a reply. `None` after they were made to fail; later ones fail at once. While a
 /// read hangs, the file system cannot be unmounted and the process cannot be killed.
 pub(super) type Hanging = Arc<Mutex<Option<Vec<ReplyData>>>>;
-
-/// A test that has failed leaves its locks to the others.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
