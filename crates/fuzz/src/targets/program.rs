@@ -1,9 +1,9 @@
 //! Runs the program within limits.
 
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -38,10 +38,10 @@ pub(super) fn run(mut command: Command, input: &[u8]) -> Output {
         rustix::process::pidfd_open(Pid::from_child(&child), rustix::process::PidfdFlags::empty())
             .expect("a descriptor of the program");
     let reader = std::thread::spawn(move || child.wait_with_output());
-    if !ends_in_time(ended.as_fd()) {
+    if !testfs::ends_within(&ended, PATIENCE).expect("poll") {
         let _ = rustix::process::pidfd_send_signal(&ended, rustix::process::Signal::KILL);
         let _ = reader.join();
-        panic!("it had not ended after {WAIT_SECONDS} s");
+        panic!("it had not ended after {} s", PATIENCE.as_secs());
     }
     let output = reader.join().expect("no panic").expect("its output");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -60,19 +60,7 @@ pub(super) fn run(mut command: Command, input: &[u8]) -> Output {
 }
 
 /// How long the program may take by the clock: other programs may have the processors.
-const WAIT_SECONDS: i64 = 20;
-
-fn ends_in_time(process: rustix::fd::BorrowedFd<'_>) -> bool {
-    let timeout = rustix::time::Timespec { tv_sec: WAIT_SECONDS, tv_nsec: 0 };
-    let mut fds = [rustix::event::PollFd::new(&process, rustix::event::PollFlags::IN)];
-    loop {
-        match rustix::event::poll(&mut fds, Some(&timeout)) {
-            Ok(ready) => return ready > 0,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => panic!("poll: {errno}"),
-        }
-    }
-}
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// SIGXCPU ends it after the time, and an allocation beyond the memory fails.
 fn limit(pid: Pid) {

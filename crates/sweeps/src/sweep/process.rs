@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::counts::Verdict;
@@ -45,7 +44,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Ende
     let pid = Pid::from_child(&child);
     let ended = pidfd_open(pid, PidfdFlags::empty())
         .map_err(std::io::Error::from)
-        .and_then(|pidfd| wait_until_readable(&pidfd, limit));
+        .and_then(|pidfd| testfs::ends_within(&pidfd, limit));
     // The group may have members that outlive its leader.
     let _ = kill_process_group(pid, Signal::KILL);
     let status = child.wait().with_context(|| program.clone())?;
@@ -118,21 +117,6 @@ impl Ended {
     }
 }
 
-/// Waits until the process of `pidfd` has ended. False at the limit.
-fn wait_until_readable(pidfd: &impl std::os::fd::AsFd, limit: Duration) -> std::io::Result<bool> {
-    let deadline = Instant::now() + limit;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).map_err(std::io::Error::other)?;
-        let mut waits = [PollFd::new(pidfd, PollFlags::IN)];
-        match poll(&mut waits, Some(&left)) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(count) => return Ok(count > 0),
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
 fn text_of(file: &mut File) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.rewind()?;
@@ -142,6 +126,8 @@ fn text_of(file: &mut File) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn shell(script: &str, limit: Duration) -> Ended {

@@ -21,14 +21,11 @@ pub(super) struct State {
     pub(super) is_after_exit: bool,
 }
 
-/// Which parts of what was not flushed are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    None,
-    All,
-    /// Each with this chance in 256, as this seed decides.
-    Some(u8, u64),
-}
+/// Which parts of what was not flushed are there: each with this chance in 256, as the seed decides.
+type Kept = (u16, u64);
+
+const NOTHING: Kept = (0, 0);
+const ALL: Kept = (256, 0);
 
 impl State {
     /// The content of the disk.
@@ -36,15 +33,10 @@ impl State {
         let mut content = recorded.base.clone();
         recorded.log[..self.flushed].iter().for_each(|event| content.apply(event));
         let later = &recorded.log[self.flushed..self.reached];
-        match self.kept {
-            Kept::None => {}
-            Kept::All => later.iter().for_each(|event| content.apply(event)),
-            Kept::Some(chance, seed) => {
-                let mut rng = Rng::with_seed(seed);
-                let parts = later.iter().flat_map(Event::parts);
-                parts.filter(|_| rng.u8(..) < chance).for_each(|part| content.apply(&part));
-            }
-        }
+        let (chance, seed) = self.kept;
+        let mut rng = Rng::with_seed(seed);
+        let parts = later.iter().flat_map(Event::parts);
+        parts.filter(|_| u16::from(rng.u8(..)) < chance).for_each(|part| content.apply(&part));
         content
     }
 }
@@ -53,10 +45,10 @@ impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let State { flushed, reached, kept, is_after_exit } = self;
         let when = if *is_after_exit { "after the exit" } else { "during the copy" };
-        let kept = match kept {
-            Kept::None => "nothing".to_owned(),
-            Kept::All => "all".to_owned(),
-            Kept::Some(chance, seed) => format!("{chance} of 256 (seed {seed})"),
+        let kept = match *kept {
+            NOTHING => "nothing".to_owned(),
+            ALL => "all".to_owned(),
+            (chance, seed) => format!("{chance} of 256 (seed {seed})"),
         };
         write!(f, "{when}, events before {flushed} and {kept} of those up to {reached}")
     }
@@ -77,8 +69,8 @@ pub(super) fn some(recorded: &Recorded, rng: &mut Rng) -> Vec<State> {
         states.push(State { flushed, reached, kept, is_after_exit });
     };
     // The power is lost at the exit, or later.
-    add(last, recorded.exit, Kept::None);
-    add(last, recorded.exit, Kept::All);
+    add(last, recorded.exit, NOTHING);
+    add(last, recorded.exit, ALL);
     for _ in 0..STATES / 6 {
         add(last, recorded.exit, some_kept(rng));
         let later = *rng.choice(&flushes).expect("the start of the log is one");
@@ -89,14 +81,14 @@ pub(super) fn some(recorded: &Recorded, rng: &mut Rng) -> Vec<State> {
     for _ in 0..STATES / 3 {
         let flushed = *rng.choice(&during).expect("the start of the log is one");
         let next = next(&flushes, flushed, log.len());
-        add(flushed, flushed, Kept::None);
+        add(flushed, flushed, NOTHING);
         add(flushed, next.min(recorded.exit), some_kept(rng));
     }
     states
 }
 
 fn some_kept(rng: &mut Rng) -> Kept {
-    Kept::Some([32, 128, 224][rng.usize(..3)], rng.u64(..))
+    ([32, 128, 224][rng.usize(..3)], rng.u64(..))
 }
 
 /// The flush after that at `at`, or the end.
