@@ -1,9 +1,8 @@
 //! `cargo xtask mutants`: plants known faults in a copy of the working tree, one at a time, and
 //! demands that a test or a sweep notices each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -100,31 +99,32 @@ struct Ended {
 
 impl Tree {
     /// Makes the copy of before equal to the working tree: files that git knows, and those that it does
-    /// not ignore. Files that are equal keep their times, so that cargo builds only what changed.
+    /// not ignore. git leaves files that are equal as they are, so that cargo builds only what changed.
     fn copy(seconds: u32, file_systems: &FileSystems) -> anyhow::Result<Tree> {
-        let own = root();
-        let work = own.join("target/mutants");
-        let root = work.join("tree");
-        fs::create_dir_all(&root).with_context(|| root.display().to_string())?;
-        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let listed = quietly(Command::new("git").current_dir(own).args(list))?;
-        // A file may be removed, and git not told yet.
-        let names: BTreeSet<&Path> = listed
-            .split_terminator('\0')
-            .map(Path::new)
-            .filter(|name| own.join(name).is_symlink() || own.join(name).is_file())
-            .collect();
-        remove_others(&root, Path::new(""), &names)?;
-        for name in names {
-            let (from, to) = (own.join(name), root.join(name));
-            if from.is_symlink() {
-                replace_link(&to, &fs::read_link(from)?)?;
-            } else {
-                replace(&to, &fs::read(from)?)?;
+        let work = root().join("target/mutants");
+        let copy = work.join("tree");
+        let git = |dir: &Path, words: &str| {
+            let mut git = Command::new("git");
+            git.current_dir(dir).args(words.split(' '));
+            if dir == root() {
+                // The index of the user stays as it is.
+                git.env("GIT_INDEX_FILE", work.join("index"));
             }
+            quietly(&mut git)
+        };
+        fs::create_dir_all(&copy).with_context(|| copy.display().to_string())?;
+        if !copy.join(".git").exists() {
+            // An earlier version made it without git.
+            fs::remove_dir_all(&copy).with_context(|| copy.display().to_string())?;
+            git(root(), "clone --quiet --shared --no-checkout . target/mutants/tree")?;
         }
+        git(root(), "read-tree HEAD")?;
+        git(root(), "add --all")?;
+        let tree = git(root(), "write-tree")?;
+        git(&copy, &format!("read-tree --reset -u {}", tree.trim()))?;
+        git(&copy, "clean -ffdxq")?;
         let environment = file_systems.environment().to_vec();
-        Ok(Tree { root, target: work.join("target"), seconds, environment })
+        Ok(Tree { root: copy, target: work.join("target"), seconds, environment })
     }
 
     /// Why the check cannot notice anything here, if it cannot.
@@ -156,9 +156,10 @@ impl Tree {
             mutant.name,
             mutant.file
         );
-        replace(&path, whole.replacen(mutant.old, mutant.new, 1).as_bytes())?;
+        let write = |text: &str| fs::write(&path, text).with_context(|| path.display().to_string());
+        write(&whole.replacen(mutant.old, mutant.new, 1))?;
         let ended = self.build(mutant.noticed_by).and_then(|()| self.run(mutant.noticed_by));
-        replace(&path, whole.as_bytes())?;
+        write(&whole)?;
         let Ended { passed, said } = ended.with_context(|| mutant.name)?;
         let log = self.root.with_file_name(format!("{}.log", mutant.name));
         fs::write(&log, said).with_context(|| log.display().to_string())?;
@@ -200,44 +201,4 @@ impl Tree {
             said: String::from_utf8_lossy(&said).into_owned(),
         })
     }
-}
-
-/// Removes the files in the directory `dir` below `root` that are not in `names`.
-fn remove_others(root: &Path, dir: &Path, names: &BTreeSet<&Path>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(root.join(dir))? {
-        let entry = entry?;
-        let name = dir.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            remove_others(root, &name, names)?;
-        } else if !names.contains(&*name) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes `bytes` to `path` if they are not what it holds.
-fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if fs::read(path).is_ok_and(|held| held == bytes) {
-        return Ok(());
-    }
-    create_parent(path)?;
-    fs::write(path, bytes).with_context(|| path.display().to_string())
-}
-
-/// Makes `path` a symbolic link to `target` if it is not one.
-fn replace_link(path: &Path, target: &Path) -> anyhow::Result<()> {
-    if fs::read_link(path).is_ok_and(|held| held == target) {
-        return Ok(());
-    }
-    create_parent(path)?;
-    if path.is_symlink() {
-        fs::remove_file(path).with_context(|| path.display().to_string())?;
-    }
-    symlink(target, path).with_context(|| path.display().to_string())
-}
-
-fn create_parent(path: &Path) -> anyhow::Result<()> {
-    let dir = path.parent().context("a path in the copy")?;
-    fs::create_dir_all(dir).with_context(|| dir.display().to_string())
 }
