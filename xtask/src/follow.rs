@@ -4,12 +4,12 @@
 //! `diff`, which is applied, or `sh`, which is run, or if the line before it is the path of a file and a
 //! colon, which is written.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, ensure};
 
+use crate::command::quietly;
 use crate::dist::checkout::Checkout;
 
 /// Do what a document says, in a clone of the present commit: write its files, apply its diffs and run its
@@ -47,13 +47,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let checkout = Checkout::own()?;
-    let target = checkout.root().join("target/follow");
+    let target = checkout.root.join("target/follow");
     std::fs::create_dir_all(&target).with_context(|| format!("'{}'", target.display()))?;
     let dir = tempfile::Builder::new().prefix("clone-").tempdir_in(&target)?;
     let clone = checkout.clone_into(&dir.path().join("haulage"))?;
     for (index, step) in steps.iter().enumerate() {
         eprintln!("xtask: step {} of {}: {}", index + 1, steps.len(), in_words(step));
-        follow(step, clone.root(), &target)
+        follow(step, &clone.root, &target)
             .with_context(|| format!("step {} of '{shown}'", index + 1))?;
     }
     println!("'{shown}': {} steps, as they are written", steps.len());
@@ -99,17 +99,11 @@ fn follow(step: &Step, root: &Path, target: &Path) -> anyhow::Result<()> {
 
 /// Applies a diff, whose line numbers may be those of an earlier commit.
 fn apply(diff: &str, root: &Path, options: &[&str]) -> anyhow::Result<()> {
+    let file = tempfile::NamedTempFile::new().context("a file for the diff")?;
+    std::fs::write(&file, diff).context("the file for the diff")?;
     let mut git = Command::new("git");
-    git.args(["apply", "--recount"]).args(options).current_dir(root);
-    let child = git.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.context("git cannot be started")?;
-    let mut stdin = child.stdin.take().context("it is piped")?;
-    stdin.write_all(diff.as_bytes()).context("git apply")?;
-    drop(stdin);
-    let output = child.wait_with_output().context("git apply")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git apply: {}", errors.trim());
-    Ok(())
+    git.args(["apply", "--recount"]).args(options).arg(file.path()).current_dir(root);
+    quietly(&mut git).context("git apply").map(drop)
 }
 
 /// The steps of a document.
@@ -163,7 +157,7 @@ mod tests {
             Ok(checkout) => checkout,
             Err(why) => return skip(&test_name(), &format!("{why:#}")),
         };
-        let dir = checkout.root().join("docs/contribute");
+        let dir = checkout.root.join("docs/contribute");
         let mut documents = 0;
         for name in testfs::names_in(&dir) {
             let text = std::fs::read_to_string(dir.join(&name)).expect("read");
@@ -171,10 +165,10 @@ mod tests {
             assert!(steps.iter().any(|step| matches!(step, Step::Run { .. })), "{name}");
             for step in &steps {
                 match step {
-                    Step::Apply { diff } => apply(diff, checkout.root(), &["--check"])
+                    Step::Apply { diff } => apply(diff, &checkout.root, &["--check"])
                         .unwrap_or_else(|why| panic!("{name}: {why:#}")),
                     Step::Write { path, .. } => {
-                        assert!(!checkout.root().join(path).exists(), "{name}: {}", path.display());
+                        assert!(!checkout.root.join(path).exists(), "{name}: {}", path.display());
                     }
                     Step::Run { .. } => {}
                 }

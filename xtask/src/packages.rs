@@ -90,7 +90,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Installs what is missing, or prints why it cannot: tests that need it report a skip. Uses no
 /// network if nothing is missing.
 pub fn install_missing() {
-    install_tools();
+    install_packages(&packages_of_missing(TOOLS));
     NODE_PACKAGES.iter().for_each(|dir| install_node_packages(Path::new(dir)));
 }
 
@@ -120,10 +120,6 @@ fn install_node_packages(dir: &Path) {
         }
         sleep(PAUSE);
     }
-}
-
-fn install_tools() {
-    install_packages(&packages_of_missing(TOOLS));
 }
 
 /// Installs Open MPI and what makes bindings to it, or prints why it cannot.

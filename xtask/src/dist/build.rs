@@ -87,7 +87,7 @@ pub(super) fn soname(checkout: &Checkout) -> anyhow::Result<String> {
     let key = "version_suffix_components = ";
     let numbers = manifest.lines().find_map(|line| line.strip_prefix(key)?.parse::<usize>().ok());
     let numbers = numbers.with_context(|| format!("{CAPI_FOLDER}/Cargo.toml has no {key}"))?;
-    let version: Vec<&str> = checkout.version().split('.').take(numbers).collect();
+    let version: Vec<&str> = checkout.version.split('.').take(numbers).collect();
     Ok(format!("libhaulage.so.{}", version.join(".")))
 }
 
@@ -95,7 +95,7 @@ pub(super) fn soname(checkout: &Checkout) -> anyhow::Result<String> {
 /// commit and the tools.
 fn cargo_for_packages(checkout: &Checkout, command: &str, folder: &str) -> anyhow::Result<Command> {
     let mut cargo = cargo();
-    cargo.current_dir(checkout.root());
+    cargo.current_dir(&checkout.root);
     cargo.args([command, "--locked", "--profile", "dist", "--manifest-path"]);
     cargo.arg(Path::new(folder).join("Cargo.toml"));
     // Flags in RUSTFLAGS would make cargo compile everything anew in each of two directories with
@@ -104,7 +104,7 @@ fn cargo_for_packages(checkout: &Checkout, command: &str, folder: &str) -> anyho
     cargo.env("CARGO_ENCODED_RUSTFLAGS", remapped(checkout)?.join("\x1f"));
     // Flags of the environment would be part of the bytes.
     cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
-    cargo.env("SOURCE_DATE_EPOCH", checkout.epoch_s().to_string());
+    cargo.env("SOURCE_DATE_EPOCH", checkout.epoch_s.to_string());
     Ok(cargo)
 }
 
@@ -139,7 +139,7 @@ fn require_target(target: &str) -> anyhow::Result<()> {
 
 /// Flags that replace the directories of this machine by names in messages of panics.
 fn remapped(checkout: &Checkout) -> anyhow::Result<Vec<String>> {
-    let mut from_to = vec![(checkout.root().to_owned(), "/haulage".to_owned())];
+    let mut from_to = vec![(checkout.root.to_owned(), "/haulage".to_owned())];
     // The folder of a registry is named after its address, which a mirror changes.
     let registries = cargo_home()?.join("registry/src");
     for entry in std::fs::read_dir(&registries).into_iter().flatten().flatten() {

@@ -16,14 +16,14 @@ pub(super) const CAPI_FOLDER: &str = "crates/capi";
 /// A checkout.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkout {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// The version of the workspace.
-    version: String,
+    pub(crate) version: String,
     /// When the commit was made, in seconds since 1970. Packages and the files in them have this time, so
     /// that two builds of one commit have the same.
-    epoch_s: u64,
+    pub(crate) epoch_s: u64,
     /// The time of the commit as in mail: `Sat, 31 Jan 2026 12:00:00 +0000`.
-    date: String,
+    pub(crate) date: String,
     /// Who made the commit: `Name <address>`.
     committer: String,
 }
@@ -50,22 +50,6 @@ impl Checkout {
         let epoch_s = epoch.parse().context("the time of the commit")?;
         let (date, committer) = (date.to_owned(), committer.to_owned());
         Ok(Checkout { root, version, epoch_s, date, committer })
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
-    pub(crate) fn version(&self) -> &str {
-        &self.version
-    }
-
-    pub(crate) fn epoch_s(&self) -> u64 {
-        self.epoch_s
-    }
-
-    pub(crate) fn date(&self) -> &str {
-        &self.date
     }
 
     /// Who packages say maintains them, as Debian's tools take it from the environment: DEBFULLNAME and

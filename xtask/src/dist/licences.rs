@@ -101,11 +101,11 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
 /// The crates of others that are linked into that in `folder`, sorted by name, as `cargo metadata` describes them.
 fn crates(checkout: &Checkout, folder: &str) -> anyhow::Result<Vec<Value>> {
     let mut cargo = cargo();
-    cargo.current_dir(checkout.root());
+    cargo.current_dir(&checkout.root);
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
     cargo.arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
     let metadata: Value = serde_json::from_str(&output(&mut cargo)?).context("cargo metadata")?;
-    let manifest = checkout.root().join(folder).join("Cargo.toml");
+    let manifest = checkout.root.join(folder).join("Cargo.toml");
     let is_top = |package: &&Value| Path::new(text(&package["manifest_path"])) == manifest;
     let top = items(&metadata["packages"]).find(is_top).context("the crate that is linked")?;
     let mut linked = BTreeSet::new();

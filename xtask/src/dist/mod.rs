@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let packages = make(&checkout, &formats)?;
     for package in &packages {
         let megabytes = std::fs::metadata(package)?.len() as f64 / 1e6;
-        let path = package.strip_prefix(checkout.root()).unwrap_or(package);
+        let path = package.strip_prefix(&checkout.root).unwrap_or(package);
         println!("{}  {megabytes:.1} MB", path.display());
     }
     let mut holds = true;
@@ -158,11 +158,11 @@ fn stage_library(
 
 /// A script of packaging/, with what it has to know of the commit.
 fn script(checkout: &Checkout, name: &str, arguments: &[&str]) -> anyhow::Result<Command> {
-    let mut command = Command::new(checkout.root().join("packaging").join(name));
-    command.args(arguments).current_dir(checkout.root());
+    let mut command = Command::new(checkout.root.join("packaging").join(name));
+    command.args(arguments).current_dir(&checkout.root);
     command.env("out", checkout.out_dir()).env("arch", std::env::consts::ARCH);
-    command.env("version", checkout.version()).env("soname", build::soname(checkout)?);
-    command.env("epoch", checkout.epoch_s().to_string()).env("date", checkout.date());
+    command.env("version", &checkout.version).env("soname", build::soname(checkout)?);
+    command.env("epoch", checkout.epoch_s.to_string()).env("date", &checkout.date);
     command.env("maintainer", checkout.maintainer());
     Ok(command)
 }

@@ -164,10 +164,10 @@ fn the_licences_of_all_crates_are_named() {
 fn a_debian_package_has_the_changes_in_the_form_of_debian() {
     let (Some(staged), Some(checkout)) = (Staged::of_program("deb"), checkout()) else { return };
     let changes = staged.text("usr/share/doc/haulage/changelog.Debian.gz");
-    let first = format!("haulage ({}-1) unstable; urgency=medium\n", checkout.version());
+    let first = format!("haulage ({}-1) unstable; urgency=medium\n", checkout.version);
     assert!(changes.starts_with(&first), "{changes}");
     // cargo-deb packs it as it is if it has this form.
-    let copyright = std::fs::read_to_string(checkout.root().join("packaging/copyright"));
+    let copyright = std::fs::read_to_string(checkout.root.join("packaging/copyright"));
     let form = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n";
     assert!(copyright.expect("a file").starts_with(form));
 }
@@ -178,7 +178,7 @@ fn the_library_has_a_package_for_programs_and_one_for_compilers() {
     let debian = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let soname = build::soname(&checkout).expect("a soname");
     let interface = soname.strip_prefix("libhaulage.so.").expect("a version");
-    assert!(checkout.version().starts_with(interface), "{interface}");
+    assert!(checkout.version.starts_with(interface), "{interface}");
     for (format, dir, doc, licence) in [
         ("deb", debian.as_str(), format!("usr/share/doc/libhaulage{interface}"), "copyright"),
         ("rpm", "usr/lib64", "usr/share/licenses/libhaulage".to_owned(), "LICENSE-MIT"),
@@ -199,7 +199,7 @@ fn the_library_has_a_package_for_programs_and_one_for_compilers() {
         };
         let (runtime, development) = (of("runtime"), of("devel"));
         assert!(runtime.paths().iter().all(|path| !development.paths().contains(path)));
-        let version = checkout.version();
+        let version = &checkout.version;
         let library = format!("{dir}/libhaulage.so.{version}");
         runtime.check_has(&[library, format!("{dir}/{soname}"), format!("{doc}/{licence}")]);
         let own = ["libhaulage.so", "libhaulage.a", "pkgconfig/haulage.pc"];
@@ -242,7 +242,7 @@ fn the_link_of_a_package_acts_as_cp() {
     };
     let (status, version, _) = run(&["--version"]);
     assert_eq!(status, Some(0));
-    assert_eq!(version.lines().next(), Some(&*format!("cp (haulage) {}", checkout.version())));
+    assert_eq!(version.lines().next(), Some(&*format!("cp (haulage) {}", checkout.version)));
     let (_, help, _) = run(&["--help"]);
     assert!(help.starts_with("Usage: cp [OPTION]..."), "{help}");
     let missing = "cp: cannot stat 'missing': No such file or directory\n";

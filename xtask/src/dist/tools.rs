@@ -27,7 +27,7 @@ impl Tool {
     /// The path of the tool. Installs it into target/tools of the checkout that xtask was built from, if it
     /// is there in no or another version.
     pub(crate) fn find(&self) -> anyhow::Result<PathBuf> {
-        let tools = Checkout::own()?.root().join("target/tools");
+        let tools = Checkout::own()?.root.join("target/tools");
         let program = tools.join("bin").join(self.program);
         if self.is_right(&program) {
             return Ok(program);

@@ -73,10 +73,10 @@ fn version(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
         numbers.len() == 3 && numbers.iter().all(is_number),
         "'{version}' is no version such as 1.0.0"
     );
-    let found = checkout.version();
+    let found = &checkout.version;
     ensure!(found == version, "Cargo.toml has {found}: change it there, and run 'cargo check'");
     for manifest in manifests(checkout)? {
-        let text = std::fs::read_to_string(checkout.root().join(&manifest))?;
+        let text = std::fs::read_to_string(checkout.root.join(&manifest))?;
         ensure!(
             text.contains("\nversion.workspace = true\n"),
             "{} has a version of its own: write 'version.workspace = true'",
@@ -95,7 +95,7 @@ fn manifests(checkout: &Checkout) -> anyhow::Result<Vec<std::path::PathBuf>> {
 }
 
 fn changelog(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
-    let path = checkout.root().join("CHANGELOG.md");
+    let path = checkout.root.join("CHANGELOG.md");
     let text = std::fs::read_to_string(&path).context("CHANGELOG.md")?;
     let date = changelog::date_of_first_release(&text, version).map_err(anyhow::Error::msg)?;
     Ok(format!("has {version} of {date}"))
@@ -103,14 +103,14 @@ fn changelog(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
 
 fn working_tree(checkout: &Checkout, _: &str) -> anyhow::Result<String> {
     checkout.require_clean()?;
-    let commit = git(checkout.root(), &["rev-parse", "--short=12", "HEAD"])?;
+    let commit = git(&checkout.root, &["rev-parse", "--short=12", "HEAD"])?;
     Ok(format!("as committed in {}", commit.trim()))
 }
 
 fn lock_file(checkout: &Checkout, _: &str) -> anyhow::Result<String> {
     let output = cargo()
         .args(["metadata", "--locked", "--format-version", "1"])
-        .current_dir(checkout.root())
+        .current_dir(&checkout.root)
         .output()
         .context("cargo cannot be started")?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -124,7 +124,7 @@ fn lock_file(checkout: &Checkout, _: &str) -> anyhow::Result<String> {
 
 fn tag(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
     let name = format!("v{version}");
-    let existing = git(checkout.root(), &["tag", "--list", &name])?;
+    let existing = git(&checkout.root, &["tag", "--list", &name])?;
     ensure!(existing.trim().is_empty(), "{name} exists: a version is released once");
     Ok(format!("{name} is free"))
 }
@@ -132,7 +132,7 @@ fn tag(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
 /// The packages in target/dist-packages are those of this version and commit.
 fn packages(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
     let advice = "run 'cargo xtask dist'";
-    let commit = git(checkout.root(), &["rev-parse", "--short=12", "HEAD"])?;
+    let commit = git(&checkout.root, &["rev-parse", "--short=12", "HEAD"])?;
     let mut names = Vec::new();
     for (kind, program) in [("deb", "usr/bin"), ("rpm", "usr/bin"), ("tar", "bin")] {
         let made = files_in(&checkout.out_dir().join(kind)).context(advice)?;
