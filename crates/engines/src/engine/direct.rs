@@ -38,8 +38,8 @@ pub(crate) static DIRECT: Engine = Engine {
     kind: Kind::Copier { probe, start },
 };
 
-struct Direct {
-    buffer: Buffer,
+pub(super) struct Direct {
+    pub(super) buffer: Buffer,
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
@@ -47,7 +47,7 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 }
 
 impl Direct {
-    fn new(tuning: &Tuning) -> io::Result<Direct> {
+    pub(super) fn new(tuning: &Tuning) -> io::Result<Direct> {
         Ok(Direct { buffer: Buffer::for_direct_io(tuning.bytes("buffer"))? })
     }
 }
@@ -141,20 +141,4 @@ pub(crate) fn side_block_bytes(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
         return Err(Errno::INVAL);
     }
     Ok(offset_align.max(mem_align))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Variant;
-    use testfs::offset_in_page;
-
-    #[test]
-    fn the_buffer_starts_on_a_page() {
-        for text in ["direct", "direct:4K", "direct:12345"] {
-            let variant: Variant = text.parse().expect(text);
-            let mut copier = Direct::new(&variant.tuning).expect("memory");
-            assert_eq!(offset_in_page(copier.buffer.as_mut_slice()), 0, "{text}");
-        }
-    }
 }

@@ -38,8 +38,8 @@ const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 /// The offset -1 makes preadv2 and pwritev2 use the cursor.
 const AT_CURSOR: u64 = u64::MAX;
 
-struct Dontcache {
-    buffer: Buffer,
+pub(super) struct Dontcache {
+    pub(super) buffer: Buffer,
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
@@ -47,7 +47,7 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 }
 
 impl Dontcache {
-    fn new(tuning: &Tuning) -> io::Result<Dontcache> {
+    pub(super) fn new(tuning: &Tuning) -> io::Result<Dontcache> {
         Ok(Dontcache { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? })
     }
 }
@@ -78,20 +78,4 @@ fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8]) -> Step {
 
 fn offset(pos: Pos) -> u64 {
     pos.offset().unwrap_or(AT_CURSOR)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Variant;
-    use testfs::offset_in_page;
-
-    #[test]
-    fn the_buffer_starts_on_a_page() {
-        for text in ["dontcache", "dontcache:4K", "dontcache:12345"] {
-            let variant: Variant = text.parse().expect(text);
-            let mut copier = Dontcache::new(&variant.tuning).expect("memory");
-            assert_eq!(offset_in_page(copier.buffer.as_mut_slice()), 0, "{text}");
-        }
-    }
 }

@@ -49,7 +49,7 @@ pub(crate) static READ_WRITE: Engine = Engine {
     kind: Kind::Copier { probe: |pair| probe_by_copy(&READ_WRITE, pair), start },
 };
 
-struct ReadWrite {
+pub(super) struct ReadWrite {
     buffer_bytes: usize,
     offset_bytes: usize,
     /// Allocated when it is first used. A mapping and its first page take longer than to copy a file of
@@ -58,16 +58,16 @@ struct ReadWrite {
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    Ok(Box::new(ReadWrite::new(tuning)?))
+    Ok(Box::new(ReadWrite::new(tuning)))
 }
 
 impl ReadWrite {
-    fn new(tuning: &Tuning) -> io::Result<ReadWrite> {
+    pub(super) fn new(tuning: &Tuning) -> ReadWrite {
         let (buffer_bytes, offset_bytes) = (tuning.bytes("buffer"), tuning.bytes("offset"));
-        Ok(ReadWrite { buffer_bytes, offset_bytes, buffer: None })
+        ReadWrite { buffer_bytes, offset_bytes, buffer: None }
     }
 
-    fn buffer(&mut self) -> io::Result<&mut Buffer> {
+    pub(super) fn buffer(&mut self) -> io::Result<&mut Buffer> {
         if self.buffer.is_none() {
             self.buffer = Some(Buffer::at_offset(self.buffer_bytes, self.offset_bytes)?);
         }
@@ -102,33 +102,6 @@ impl Copier for ReadWrite {
         // Without memory the copy is refused.
         if let Ok(buffer) = self.buffer() {
             buffer.touch();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Variant;
-    use testfs::offset_in_page;
-
-    #[test]
-    fn the_buffer_starts_at_the_offset_of_the_variant() {
-        for (text, offset_bytes) in [
-            ("read_write", 0),
-            ("read_write:1", 0),
-            ("read_write:64K", 0),
-            ("read_write:256K@2", 0),
-            ("read_write:256K,aligned", 0),
-            ("read_write:256K,offset=0", 0),
-            ("read_write:256K,offset=16", 16),
-            ("read_write:1,offset=4095", 4095),
-        ] {
-            let variant: Variant = text.parse().expect(text);
-            let mut read_write = ReadWrite::new(&variant.tuning).expect("memory");
-            let bytes = read_write.buffer().expect("memory").as_mut_slice();
-            assert_eq!(offset_in_page(bytes), offset_bytes, "{text}");
-            assert_eq!(bytes.len(), variant.tuning.bytes("buffer"), "{text}");
         }
     }
 }

@@ -53,8 +53,8 @@ pub(crate) static STDIO: Engine = Engine {
     kind: Kind::Copier { probe: |pair| probe_by_copy(&STDIO, pair), start },
 };
 
-struct Stdio {
-    item: Buffer,
+pub(super) struct Stdio {
+    pub(super) item: Buffer,
     setvbuf_bytes: usize,
     offset_bytes: usize,
 }
@@ -84,7 +84,7 @@ impl Copier for Stdio {
 }
 
 impl Stdio {
-    fn new(tuning: &Tuning) -> io::Result<Stdio> {
+    pub(super) fn new(tuning: &Tuning) -> io::Result<Stdio> {
         let offset_bytes = tuning.bytes("offset");
         Ok(Stdio {
             item: Buffer::at_offset(tuning.bytes("item"), offset_bytes)?,
@@ -134,7 +134,7 @@ impl Stdio {
         ))
     }
 
-    fn stream_buffer(&self) -> Result<Option<Buffer>, Errno> {
+    pub(super) fn stream_buffer(&self) -> Result<Option<Buffer>, Errno> {
         if self.setvbuf_bytes == 0 {
             return Ok(None);
         }
@@ -166,31 +166,4 @@ fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
         End::Error(errno) => Some(Halt::Error { side: Side::Src, errno }),
     };
     Step { bytes, halt }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Variant;
-    use testfs::offset_in_page;
-
-    #[test]
-    fn item_and_stream_buffers_start_at_the_offset_of_the_variant() {
-        for (text, offset_bytes, has_buffers) in [
-            ("stdio", 0, false),
-            ("stdio:1", 0, false),
-            ("stdio:4K,offset=16", 16, false),
-            ("stdio:64K,setvbuf=64K", 0, true),
-            ("stdio:1,setvbuf=8K,offset=2K", 2048, true),
-        ] {
-            let variant: Variant = text.parse().expect(text);
-            let mut stdio = Stdio::new(&variant.tuning).expect("memory");
-            assert_eq!(offset_in_page(stdio.item.as_mut_slice()), offset_bytes, "{text}");
-            let stream_buffer = stdio.stream_buffer().expect("memory");
-            assert_eq!(stream_buffer.is_some(), has_buffers, "{text}");
-            if let Some(mut buffer) = stream_buffer {
-                assert_eq!(offset_in_page(buffer.as_mut_slice()), offset_bytes, "{text}");
-            }
-        }
-    }
 }
