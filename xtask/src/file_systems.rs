@@ -92,11 +92,7 @@ impl FileSystems {
             Some(list) => parsed(&list).context(SMALL_VARIABLE)?,
             None => Vec::new(),
         };
-        let left_out = KINDS
-            .into_iter()
-            .filter(|kind| !found.iter().any(|(known, _)| known == kind))
-            .map(|kind| (kind, format!("not in {VARIABLE}")))
-            .collect();
+        let left_out = left_out(&found, &format!("not in {VARIABLE}"));
         Ok(Some(FileSystems { found, small, left_out, _owned: Vec::new() }))
     }
 
@@ -205,14 +201,14 @@ fn find(why: &str) -> FileSystems {
             owned.push(dir);
         }
     }
-    let left_out = IMAGES
-        .iter()
-        .map(|image| image.name)
-        .chain(["tmpfs"])
-        .filter(|name| !found.iter().any(|(known, _)| known == name))
-        .map(|name| (name, why.to_owned()))
-        .collect();
+    let left_out = left_out(&found, why);
     FileSystems { found, small: Vec::new(), left_out, _owned: owned }
+}
+
+/// The kinds that are not `found`.
+fn left_out(found: &[(&'static str, PathBuf)], why: &str) -> Vec<(&'static str, String)> {
+    let is_missing = |kind: &&str| !found.iter().any(|(known, _)| known == kind);
+    KINDS.into_iter().filter(is_missing).map(|kind| (kind, why.to_owned())).collect()
 }
 
 fn mount_image(
