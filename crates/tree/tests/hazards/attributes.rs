@@ -3,42 +3,36 @@
 
 use std::collections::HashSet;
 use std::fs::{
-    File, FileTimes, Permissions, create_dir_all, hard_link, metadata, set_permissions, write,
+    File, FileTimes, Permissions, create_dir, create_dir_all, hard_link, metadata, set_permissions,
+    write,
 };
-use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{XattrFlags, lgetxattr, lsetxattr, setxattr};
-use testfs::{Aspects, FsKind, assert_equal_trees, each_fs, each_pair, random_bytes};
+use rustix::fs::{
+    CWD, FileType, XattrFlags, getxattr, lgetxattr, lsetxattr, mknodat, removexattr, setxattr,
+};
+use testfs::{Aspects, assert_equal_trees, each_fs, each_pair, random_bytes};
 use tree::Options;
 
-use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
-
-const FILES: usize = 10_500;
+use crate::recorder::{Recorder, copy_ok, home, make_files, with_other_thread};
 
 #[test]
-fn a_tree_of_ten_thousand_files_keeps_every_attribute() {
-    each_fs(|kind, dir| {
-        let (src, dst) = (dir.join("s"), dir.join("t"));
-        // The number does not depend on the file system, and disks take long for so many.
-        make_tree(&src, if kind == FsKind::Tmpfs { FILES } else { FILES / 5 });
-        copy_ok(&src, &dst, &Options::archive());
-        assert_equal_trees(&src, &dst, Aspects::ALL, kind);
-    });
-}
-
-#[test]
-fn a_tree_keeps_its_attributes_on_another_file_system() {
+fn a_tree_keeps_every_attribute_on_every_file_system() {
+    let check = |src: &Path, dst: &Path, what: &str| {
+        copy_ok(src, dst, &Options::archive());
+        assert_equal_trees(src, dst, Aspects::ALL, what);
+    };
     each_pair(|from, to| {
         let (src, dst) = (from.join("s"), to.join("t"));
-        // One source for all destinations.
+        // One source for all destinations, with more files than one worker copies alone.
         if !src.exists() {
-            make_tree(&src, 300);
+            make_tree(&src, 700);
+            check(&src, &from.join("t"), from.kind.name());
         }
-        copy_ok(&src, &dst, &Options::archive());
-        assert_equal_trees(&src, &dst, Aspects::ALL, format_args!("{} to {}", from.kind, to.kind));
+        check(&src, &dst, &format!("{} to {}", from.kind, to.kind));
     });
 }
 
@@ -70,19 +64,17 @@ fn make_tree(root: &Path, files: usize) {
                     setxattr(&path, "user.test", &value, XattrFlags::empty()).expect("an xattr");
                 }
                 let mode = [0o644, 0o600, 0o755, 0o444, 0o4755, 0o2711][random.usize(..6)];
-                let bits = Permissions::from_mode(mode);
                 if root_user {
                     let owner = random.u32(..5);
                     lchown(&path, Some(owner), Some(owner + 1)).expect("an owner");
                 }
-                set_permissions(&path, bits).expect("mode set");
+                set_mode(&path, mode);
                 age(&path, &mut random);
             }
         }
     }
     for dir in dirs.iter().rev() {
-        let bits = Permissions::from_mode([0o755, 0o700, 0o555, 0o1777][random.usize(..4)]);
-        set_permissions(dir, bits).expect("mode set");
+        set_mode(dir, [0o755, 0o700, 0o555, 0o1777][random.usize(..4)]);
         age(dir, &mut random);
     }
 }
@@ -94,64 +86,69 @@ fn age(path: &Path, random: &mut fastrand::Rng) {
     file.set_times(FileTimes::new().set_modified(time).set_accessed(time)).expect("its times");
 }
 
-#[test]
-fn no_other_user_has_access_before_the_mode_is_set() {
-    // In a new directory the mode of the directory denies access.
-    check_privacy(false, |dir, file| dir == 0o700 && file & 0o600 == 0o600);
-    // In a pre-existing one the mode of the file does.
-    check_privacy(true, |dir, file| (dir, file) == (0o777, 0o600));
-}
-
-/// Copies a world-writable file, and checks the modes of the destination and its directory
-/// meanwhile.
-fn check_privacy(exists: bool, is_private: fn(u32, u32) -> bool) {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("created");
-    write(src.join("f"), random_bytes(100_000, 5)).expect("written");
-    set_permissions(src.join("f"), Permissions::from_mode(0o666)).expect("mode set");
-    set_permissions(&src, Permissions::from_mode(0o777)).expect("mode set");
-    if exists {
-        create_dir_all(&dst).expect("created");
-        set_permissions(&dst, Permissions::from_mode(0o777)).expect("mode set");
-    }
+/// Copies, and returns what `look` finds each time that data was moved.
+fn seen_meanwhile<T: Send>(
+    src: &Path,
+    dst: &Path,
+    options: &Options,
+    look: impl Fn() -> T + Sync,
+) -> Vec<T> {
     let seen = Mutex::new(Vec::new());
-    let recorder = Recorder::with_meanwhile(|| {
-        let mode = |path: &Path| metadata(path).expect("the new file").mode() & 0o7777;
-        seen.lock().expect("a list").push((mode(&dst), mode(&dst.join("f"))));
-    });
-    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &recorder).failures, 0);
+    let recorder = Recorder::with_meanwhile(|| seen.lock().expect("a list").push(look()));
+    recorder.expect_copy(src, dst, options, dst.display());
     drop(recorder);
     let seen = seen.into_inner().expect("a list");
-    assert!(!seen.is_empty());
-    assert!(seen.iter().all(|&(dir, file)| is_private(dir, file)), "{seen:?}");
-    assert_eq!(metadata(&dst).expect("looked at").mode() & 0o7777, 0o777);
-    assert_eq!(metadata(dst.join("f")).expect("looked at").mode() & 0o7777, 0o666);
+    assert!(!seen.is_empty(), "{}", dst.display());
+    seen
+}
+
+fn mode(path: &Path) -> u32 {
+    metadata(path).expect("looked at").mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    set_permissions(path, Permissions::from_mode(mode)).expect("mode set");
+}
+
+/// Of the modes of a directory and of a file in it.
+type IsPrivate = fn(u32, u32) -> bool;
+
+#[test]
+fn no_other_user_has_access_before_the_mode_is_set() {
+    let (_dir, at) = home();
+    make_files(&at("s"), &["f"], random_bytes(100_000, 5));
+    set_mode(&at("s/f"), 0o666);
+    set_mode(&at("s"), 0o777);
+    create_dir(at("old")).expect("created");
+    set_mode(&at("old"), 0o777);
+    // In a new directory the mode of the directory denies access, in a pre-existing one that of the file.
+    let private: [(_, IsPrivate); 2] = [
+        ("new", |dir, file| dir == 0o700 && file & 0o600 == 0o600),
+        ("old", |dir, file| (dir, file) == (0o777, 0o600)),
+    ];
+    for (name, is_private) in private {
+        let dst = at(name);
+        let look = || (mode(&dst), mode(&dst.join("f")));
+        let seen = seen_meanwhile(&at("s"), &dst, &Options::archive(), look);
+        assert!(seen.iter().all(|&(dir, file)| is_private(dir, file)), "{name}: {seen:?}");
+        assert_eq!(look(), (0o777, 0o666), "{name}");
+    }
 }
 
 #[test]
 fn access_control_lists_are_kept_and_none_is_inherited() {
-    use rustix::fs::{getxattr, removexattr};
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
         create_dir_all(src.join("d")).expect("created");
         create_dir_all(&to).expect("created");
-        write(src.join("plain"), "1").expect("written");
-        write(src.join("listed"), "1").expect("written");
+        make_files(&src, &["plain", "listed"], "1");
         let access = acl(7);
         setxattr(src.join("listed"), "system.posix_acl_access", &access, XattrFlags::empty())
             .expect("an access control list");
         // New files here inherit a list that the sources do not have.
-        setxattr(&to, "system.posix_acl_default", &acl(7), XattrFlags::empty())
-            .expect("a default list");
-        let options = Options {
-            preserve: tree::Preserve {
-                mode: tree::ModeRule::Preserve,
-                ..tree::Preserve::default()
-            },
-            recursive: true,
-            ..Options::default()
-        };
+        set_default_list(&to, &access);
+        let preserve = tree::Preserve { mode: tree::ModeRule::Preserve, ..<_>::default() };
+        let options = Options { preserve, recursive: true, ..Options::default() };
         copy_ok(&src, &to.join("t"), &options);
         let list = |name: &str, which: &str| {
             let mut buffer = [0; 256];
@@ -173,15 +170,12 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
 
 #[test]
 fn a_copy_grants_nothing_that_a_default_list_withholds() {
-    use rustix::fs::{CWD, FileType, mknodat};
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
-        create_dir_all(src.join("d")).expect("created");
-        write(src.join("d/f"), "1").expect("written");
-        write(src.join("g"), "1").expect("written");
+        make_files(&src, &["d/f", "g"], "1");
         mknodat(CWD, src.join("p"), FileType::Fifo, 0o666.into(), 0).expect("created");
         for name in ["", "d", "d/f", "g", "p"] {
-            set_permissions(src.join(name), Permissions::from_mode(0o777)).expect("mode set");
+            set_mode(&src.join(name), 0o777);
         }
         // The permissions in the last entry, that of others.
         let mut list = acl(7);
@@ -193,15 +187,14 @@ fn a_copy_grants_nothing_that_a_default_list_withholds() {
             (false, tree::Keep::IfPossible, false),
             (false, tree::Keep::IfPossible, true),
         ] {
-            create_dir_all(if exists { to.join("t") } else { to.clone() }).expect("created");
             let gives = if exists { to.join("t") } else { to.clone() };
-            setxattr(&gives, "system.posix_acl_default", &list, XattrFlags::empty())
-                .expect("a default list");
+            create_dir_all(&gives).expect("created");
+            set_default_list(&gives, &list);
             let preserve = tree::Preserve { ownership, xattr, ..<_>::default() };
             let options = Options { preserve, recursive: true, ..Options::default() };
             copy_ok(&src, &to.join("t"), &options);
             for name in ["d", "d/f", "g", "p"] {
-                let mode = metadata(to.join("t").join(name)).expect("looked at").mode();
+                let mode = mode(&to.join("t").join(name));
                 assert_eq!(mode & 0o007, 0, "{kind}: {name} {mode:o}, {ownership} {exists}");
             }
             std::fs::remove_dir_all(&to).expect("removed");
@@ -211,32 +204,20 @@ fn a_copy_grants_nothing_that_a_default_list_withholds() {
 
 #[test]
 fn a_list_that_is_removed_grants_no_access_before() {
-    use rustix::fs::getxattr;
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
-        create_dir_all(src.join("d")).expect("created");
-        write(src.join("d/f"), random_bytes(100_000, 5)).expect("written");
+        make_files(&src, &["d/f"], random_bytes(100_000, 5));
         create_dir_all(&to).expect("created");
-        setxattr(&to, "system.posix_acl_default", &acl(7), XattrFlags::empty())
-            .expect("a default list");
+        set_default_list(&to, &acl(7));
         let preserve = tree::Preserve { mode: tree::ModeRule::Fresh, ..<_>::default() };
         let options = Options { preserve, recursive: true, ..Options::default() };
         // A file without an inherited list shows the umask.
-        let usual = metadata(src.join("d")).expect("looked at").mode();
-        let names = ["t", "t/d", "t/d/f"];
-        let seen = Mutex::new(Vec::new());
-        let recorder = Recorder::with_meanwhile(|| {
-            let modes =
-                names.map(|name| metadata(to.join(name)).expect("the new file").mode() & 0o077);
-            seen.lock().expect("a list").push(modes);
-        });
-        assert_eq!(copy_exactly(&src, &to.join("t"), &options, &recorder).failures, 0, "{kind}");
-        drop(recorder);
-        let seen = seen.into_inner().expect("a list");
-        assert!(!seen.is_empty() && seen.iter().all(|modes| *modes == [0; 3]), "{kind}: {seen:?}");
+        let usual = mode(&src.join("d"));
+        let look = || ["t", "t/d", "t/d/f"].map(|name| mode(&to.join(name)) & 0o077);
+        let seen = seen_meanwhile(&src, &to.join("t"), &options, look);
+        assert!(seen.iter().all(|modes| *modes == [0; 3]), "{kind}: {seen:?}");
         for (name, bits) in [("t", 0o777), ("t/d", 0o777), ("t/d/f", 0o666)] {
-            let mode = metadata(to.join(name)).expect("looked at").mode() & 0o7777;
-            assert_eq!(mode, bits & usual, "{kind}: {name}");
+            assert_eq!(mode(&to.join(name)), bits & usual, "{kind}: {name}");
             let list = getxattr(to.join(name), "system.posix_acl_access", &mut [0; 256][..]);
             assert!(list.is_err(), "{kind}: {name}");
         }
@@ -286,6 +267,10 @@ fn attributes_of_symbolic_links_are_kept() {
     });
 }
 
+fn set_default_list(dir: &Path, list: &[u8]) {
+    setxattr(dir, "system.posix_acl_default", list, XattrFlags::empty()).expect("a default list");
+}
+
 /// A list with one named user, in the form of the kernel.
 fn acl(user: u32) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
@@ -304,8 +289,8 @@ fn acl(user: u32) -> Vec<u8> {
 
 #[test]
 fn files_of_other_threads_get_their_permissions() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, theirs) = (dir.path().join("s"), dir.path().join("theirs"));
+    let (_dir, at) = home();
+    let (src, theirs) = (at("s"), at("theirs"));
     write(&src, "some").expect("written");
     write(&theirs, "other").expect("written");
     let usual = metadata(&theirs).expect("looked at").mode();
@@ -316,9 +301,23 @@ fn files_of_other_threads_get_their_permissions() {
         modes.lock().expect("a set").insert(metadata(&theirs).expect("looked at").mode());
     };
     with_other_thread(make, || {
-        for at in 0..2000 {
-            copy_ok(&src, &dir.path().join(at.to_string()), &Options::default());
+        for number in 0..2000 {
+            copy_ok(&src, &at(&number.to_string()), &Options::default());
         }
     });
     assert_eq!(modes.into_inner().expect("a set"), HashSet::from([usual]));
+}
+
+#[test]
+fn an_existing_device_keeps_its_attributes() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "devices need root");
+    }
+    let (_dir, at) = home();
+    write(at("s"), "swallowed").expect("written");
+    let null = rustix::fs::makedev(1, 3);
+    mknodat(CWD, at("null"), FileType::CharacterDevice, 0o640.into(), null).expect("created");
+    copy_ok(&at("s"), &at("null"), &Options { recursive: false, ..Options::archive() });
+    assert!(metadata(at("null")).expect("the device").file_type().is_char_device());
+    assert_eq!(mode(&at("null")), 0o640);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 
 use testfs::{Aspects, assert_equal_trees, each_fs, random_bytes};
-use tree::{Destination, Diagnostic, Observer, Options, Request};
+use tree::{Diagnostic, Options};
 
 use crate::recorder::{Recorder, copy_exactly};
 use crate::workers::with_jobs;
@@ -22,37 +22,17 @@ fn make_files(dir: &Path) {
     }
 }
 
-/// Interrupts at the call number `at` of `interrupted`.
-struct InterruptsAt {
-    recorder: Recorder<'static>,
-    asked: AtomicUsize,
-    at: usize,
-}
-
-impl Observer for InterruptsAt {
-    fn diagnose(&self, diagnostic: Diagnostic) {
-        self.recorder.diagnose(diagnostic);
-    }
-
-    fn interrupted(&self) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed) >= self.at
-    }
-}
-
 #[test]
 fn an_interrupt_leaves_no_empty_file() {
     each_fs(|kind, dir| {
         let src = dir.join("s");
         make_files(&src);
-        for at in (0..).step_by(7) {
+        for at in (0..).step_by(13) {
             let dst = dir.join(format!("t{at}"));
-            let recorder = Recorder { without_receipts: true, ..Recorder::default() };
-            let observer = InterruptsAt { recorder, asked: AtomicUsize::new(0), at };
-            let request = Request {
-                sources: vec![src.clone().into()],
-                destination: Destination::Exact(dst.clone().into()),
-            };
-            let outcome = tree::copy(&request, &with_jobs(2, Options::archive()), &observer);
+            let interrupts_at = Some(at);
+            let recorder = Recorder { interrupts_at, ..Recorder::without_receipts(|| ()) };
+            let options = with_jobs(2, Options::archive());
+            let outcome = copy_exactly(&src, &dst, &options, &recorder);
             let mut partial = Vec::new();
             let mut whole = 0;
             for entry in read_dir(&dst).into_iter().flatten() {
@@ -66,11 +46,10 @@ fn an_interrupt_leaves_no_empty_file() {
                 assert!(at > FILES, "{of}");
                 return;
             }
-            let reported_paths =
-                observer.recorder.reported().into_iter().filter_map(|diagnostic| {
-                    let Diagnostic::Interrupted { dst, .. } = diagnostic else { return None };
-                    Some(dst)
-                });
+            let reported_paths = recorder.reported().into_iter().filter_map(|diagnostic| {
+                let Diagnostic::Interrupted { dst, .. } = diagnostic else { return None };
+                Some(dst)
+            });
             // One for each worker.
             assert!(partial.len() <= 2, "{of}");
             partial.sort();
@@ -90,7 +69,7 @@ fn a_file_that_became_a_directory_is_entered_and_later_files_are_copied() {
             make_files(&src);
             let swap = Once::new();
             // The names were listed before the first is copied.
-            let mut recorder = Recorder::with_meanwhile(|| {
+            let recorder = Recorder::without_receipts(|| {
                 swap.call_once(|| {
                     for number in 0..FILES {
                         let path = src.join(format!("f{number}"));
@@ -102,16 +81,15 @@ fn a_file_that_became_a_directory_is_entered_and_later_files_are_copied() {
                     }
                 });
             });
-            recorder.without_receipts = true;
             // A clone does not call the observer before it is done.
             let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
-            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, options), &recorder);
-            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
+            let what = format!("{kind}, {jobs}");
+            recorder.expect_copy(&src, &dst, &with_jobs(jobs, options), &what);
             // The source directory was changed after it was looked at.
             let aspects = Aspects { mtimes: false, ..Aspects::ALL };
-            assert_equal_trees(&src, &dst, aspects, format_args!("{kind}, {jobs}"));
+            assert_equal_trees(&src, &dst, aspects, &what);
             let entered = (0..FILES).filter(|number| dst.join(format!("f{number}")).is_dir());
-            assert!(entered.count() > 3, "{kind}, {jobs}");
+            assert!(entered.count() > 3, "{what}");
         }
     });
 }
@@ -122,14 +100,13 @@ fn a_file_that_cannot_be_created_is_reported_and_later_files_are_copied() {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         make_files(&src);
         let taken = Once::new();
-        let mut recorder = Recorder::with_meanwhile(|| {
+        let recorder = Recorder::without_receipts(|| {
             taken.call_once(|| {
                 for number in 0..FILES {
                     let _ = std::fs::File::create_new(dst.join(format!("f{number}")));
                 }
             });
         });
-        recorder.without_receipts = true;
         let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
         let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &recorder);
         let reported = recorder.reported();
@@ -163,7 +140,7 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() 
             make_files(&src);
             let (moved, rewritten) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let one = Mutex::new(());
-            let mut recorder = Recorder::with_meanwhile(|| {
+            let recorder = Recorder::without_receipts(|| {
                 // The other worker waits after its current file meanwhile.
                 let _one = one.lock();
                 if moved.fetch_add(1, Ordering::Relaxed) != at {
@@ -188,7 +165,6 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() 
                     rewritten.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            recorder.without_receipts = true;
             let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
             let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &recorder);
             let reported = recorder.reported();

@@ -3,20 +3,19 @@
 use std::fs::{create_dir, create_dir_all, hard_link, metadata, read, write};
 use std::os::unix::fs::MetadataExt;
 
-use tree::{Backup, BackupKind, Destination, Diagnostic, Options, Request};
+use tree::{Backup, BackupKind, Diagnostic, Options};
 
-use crate::recorder::{Recorder, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly, copy_into, home, make_files};
 
 #[test]
 fn the_same_file_is_recognised_through_a_bind_mount() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "mounting needs root");
     }
-    let dir = tempfile::tempdir().expect("created");
-    let (here, there) = (dir.path().join("here"), dir.path().join("there"));
-    create_dir(&here).expect("created");
+    let (_dir, at) = home();
+    let (here, there) = (at("here"), at("there"));
     create_dir(&there).expect("created");
-    write(here.join("a"), "precious").expect("written");
+    make_files(&here, &["a"], "precious");
     let mounted = std::process::Command::new("mount").arg("--bind").args([&here, &there]).status();
     if !mounted.is_ok_and(|status| status.success()) {
         return testfs::skip(&testfs::test_name(), "a directory cannot be mounted twice here");
@@ -35,20 +34,14 @@ fn the_same_file_is_recognised_through_a_bind_mount() {
 fn a_backup_replaces_no_file_of_this_run() {
     let kinds = [BackupKind::Simple, BackupKind::Existing, BackupKind::Numbered];
     for (kind, order) in kinds.iter().flat_map(|kind| [(kind, ["f~", "f"]), (kind, ["f", "f~"])]) {
-        let dir = tempfile::tempdir().expect("created");
-        let at = |name: &str| dir.path().join(name);
+        let (_dir, at) = home();
         for (name, content) in [("s/f", "f"), ("s/f~", "f~"), ("t/f", "old"), ("t/f~", "older")] {
-            create_dir_all(at(name).parent().expect("it has one")).expect("created");
-            write(at(name), content).expect("written");
+            make_files(&at(""), &[name], content);
         }
         let backup = Some(Backup { kind: *kind, suffix: "~".into() });
-        let request = Request {
-            sources: order.iter().map(|name| at("s").join(name).into()).collect(),
-            destination: Destination::Directory(at("t").into()),
-        };
         let recorder = Recorder::default();
         let options = Options { backup, ..Options::default() };
-        let outcome = tree::copy(&request, &options, &recorder);
+        let outcome = copy_into(&order.map(|f| at("s").join(f)), &at("t"), &options, &recorder);
         let held = |name: &str| read(at(name)).expect("read");
         let refuses = *kind != BackupKind::Numbered && order[0] == "f~";
         if refuses {
@@ -66,21 +59,15 @@ fn a_backup_replaces_no_copy_of_another_operand() {
     // Files of the operands, and files of a directory of the first operand.
     for (files, first) in [(&["x/f", "y/f", "t/f"][..], "t"), (&["x/d/f", "x/d/f~", "y/d/f"], "x")]
     {
-        let dir = tempfile::tempdir().expect("created");
-        let at = |name: &str| dir.path().join(name);
+        let (_dir, at) = home();
         create_dir(at("t")).expect("created");
         for name in files {
-            create_dir_all(at(name).parent().expect("it has one")).expect("created");
-            write(at(name), &name[..1]).expect("written");
+            make_files(&at(""), &[name], &name[..1]);
         }
         let backup = Some(Backup { kind: BackupKind::Simple, suffix: "~".into() });
-        let request = Request {
-            sources: vec![at("x/.").into(), at("y/.").into()],
-            destination: Destination::Directory(at("t").into()),
-        };
-        let recorder = Recorder::default();
         let options = Options { backup, recursive: true, ..Options::default() };
-        assert_eq!(tree::copy(&request, &options, &recorder).failures, 1);
+        let sources = ["x/.", "y/."].map(&at);
+        assert_eq!(copy_into(&sources, &at("t"), &options, &<_>::default()).failures, 1);
         let held = |name: &str| read(at("t").join(&files[0][2..]).with_file_name(name)).ok();
         assert_eq!(held("f").as_deref(), Some(&b"x"[..]), "{files:?}");
         assert_eq!(held("f~").as_deref(), Some(first.as_bytes()), "{files:?}");
@@ -100,27 +87,23 @@ fn a_hard_link_whose_first_copy_was_renamed_is_copied() {
         (None, true, true, None),
     ] {
         let what = format!("{backup:?}, atomic {atomic}, stands {stands}");
-        let dir = tempfile::tempdir().expect("created");
-        let at = |name: &str| dir.path().join(name);
-        for name in ["a", "b", "c", "to"] {
+        let (_dir, at) = home();
+        for name in ["c", "to"] {
             create_dir(at(name)).expect("created");
         }
-        write(at("a/x"), "one").expect("written");
-        write(at("b/x"), "two").expect("written");
+        make_files(&at("a"), &["x"], "one");
+        make_files(&at("b"), &["x"], "two");
         for name in ["c/y", "c/z"] {
             hard_link(at("a/x"), at(name)).expect("linked");
         }
         if stands {
             write(at("to/y"), "old").expect("written");
         }
-        let request = Request {
-            sources: ["a/.", "b/.", "c/."].map(|name| at(name).into()).to_vec(),
-            destination: Destination::Directory(at("to").into()),
-        };
         let options = Options { backup, atomic, ..Options::archive() };
+        let sources = ["a/.", "b/.", "c/."].map(&at);
         let recorder = Recorder::default();
-        assert_eq!(tree::copy(&request, &options, &recorder).failures, 0, "{what}");
-        assert_eq!(recorder.reported(), [], "{what}");
+        let outcome = copy_into(&sources, &at("to"), &options, &recorder);
+        assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{what}");
         let names = [("x", "two"), ("y", "one"), ("z", "one")].into_iter();
         for (name, content) in names.chain(left.map(|left| (left, "one"))) {
             let copy = read(at("to").join(name)).expect("read");
@@ -137,20 +120,16 @@ fn a_copy_is_not_removed_to_be_linked_to_itself() {
     for (remove_destination, atomic) in [(false, false), (true, false), (false, true), (true, true)]
     {
         let what = format!("remove {remove_destination}, atomic {atomic}");
-        let dir = tempfile::tempdir().expect("created");
-        let at = |name: &str| dir.path().join(name);
+        let (_dir, at) = home();
         for name in ["a/d", "to"] {
             create_dir_all(at(name)).expect("created");
         }
-        write(at("a/x"), "content").expect("written");
+        make_files(&at("a"), &["x"], "content");
         hard_link(at("a/x"), at("a/d/y")).expect("linked");
-        let request = Request {
-            sources: ["a/d/y", "a/.", "a/d/.", "a/x"].map(|name| at(name).into()).to_vec(),
-            destination: Destination::Directory(at("to").into()),
-        };
+        let sources = ["a/d/y", "a/.", "a/d/.", "a/x"].map(&at);
         let options = Options { remove_destination, atomic, ..Options::archive() };
-        let recorder = Recorder::default();
-        assert_eq!(tree::copy(&request, &options, &recorder).failures, 0, "{what}");
+        let outcome = copy_into(&sources, &at("to"), &options, &<_>::default());
+        assert_eq!(outcome.failures, 0, "{what}");
         let inode = |name: &str| metadata(at(name)).expect("looked at").ino();
         assert_eq!(read(at("to/x")).expect("read"), b"content", "{what}");
         for name in ["to/y", "to/d/y"] {

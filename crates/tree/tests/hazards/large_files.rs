@@ -1,7 +1,6 @@
 //! Large files among other work: several at the same time, and one with all idle workers.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, write};
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
@@ -9,9 +8,9 @@ use std::thread::{ThreadId, available_parallelism, current};
 use std::time::Duration;
 
 use testfs::{Aspects, assert_equal_trees, each_fs, random_bytes, skip, test_name};
-use tree::{Destination, Options, Reflink, Request};
+use tree::{Options, Reflink};
 
-use crate::recorder::{Recorder, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly, copy_into, home};
 use crate::workers::with_jobs;
 
 /// More than what makes a file a large one.
@@ -70,13 +69,13 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
             make_files(&src, names, &content);
             let threads = Threads::default();
             let recorder = Recorder::with_meanwhile(|| threads.meet());
-            let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
-            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {case}");
-            assert_eq!(threads.number(), 2, "{kind}, {case}");
-            assert_equal_trees(&src, &dst, Aspects::ALL, format_args!("{kind}, {case}"));
+            let what = format!("{kind}, {case}");
+            recorder.expect_copy(&src, &dst, &moving(2), &what);
+            assert_eq!(threads.number(), 2, "{what}");
+            assert_equal_trees(&src, &dst, Aspects::ALL, &what);
             // Every entry once: the files, and the directories above them.
             let receipts = recorder.receipts.lock().expect("a list").len();
-            assert_eq!(receipts, 3 + [1, 4, 4][case], "{kind}, {case}");
+            assert_eq!(receipts, 3 + [1, 4, 4][case], "{what}");
             remove_dir_all(&src).expect("removed");
             remove_dir_all(&dst).expect("removed");
         }
@@ -86,8 +85,8 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
 /// Small files are created some at a time. One that has grown since must not be forgotten.
 #[test]
 fn a_file_that_becomes_large_in_a_batch_is_copied() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
     create_dir(&src).expect("created");
     let small = |number| src.join(format!("f{number}"));
     for number in 0..60 {
@@ -95,7 +94,7 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
     }
     let content = random_bytes(LARGE / 2, 1);
     let copied = Mutex::new(0);
-    let mut recorder = Recorder::with_meanwhile(|| {
+    let recorder = Recorder::without_receipts(|| {
         // The other worker waits here until all files have grown.
         let mut copied = copied.lock().expect("no panic");
         // By now the batches are as long as they become.
@@ -104,7 +103,6 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
         }
         *copied += 1;
     });
-    recorder.without_receipts = true;
     let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
     // That a file has changed while it was copied is a warning.
     assert!(outcome.failures <= recorder.reported().len() as u64, "{:?}", recorder.reported());
@@ -119,15 +117,14 @@ fn a_file_that_becomes_large_in_a_batch_is_copied() {
 
 #[test]
 fn a_few_large_operands_are_copied_at_the_same_time() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
     make_files(&src, &["a", "b"], &random_bytes(LARGE, 1));
     create_dir(&dst).expect("created");
     let threads = Threads::default();
     let recorder = Recorder::with_meanwhile(|| threads.meet());
-    let sources = vec![src.join("a").into(), src.join("b").into()];
-    let request = Request { sources, destination: Destination::Directory(OsString::from(&dst)) };
-    assert_eq!(tree::copy(&request, &moving(2), &recorder).failures, 0);
+    let sources = ["a", "b"].map(|name| src.join(name));
+    assert_eq!(copy_into(&sources, &dst, &moving(2), &recorder).failures, 0);
     assert_eq!(threads.number(), 2);
     let aspects = Aspects { mtimes: false, ..Aspects::ALL };
     assert_equal_trees(&src, &dst, aspects, "");
@@ -152,8 +149,7 @@ fn a_worker_without_work_joins_a_large_file() {
             // A piece takes long enough for the empty files, and for a thread that starts late.
             std::thread::sleep(Duration::from_millis(if threads.number() == 1 { 100 } else { 0 }));
         });
-        let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
-        assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}");
+        recorder.expect_copy(&src, &dst, &moving(2), kind);
         let receipts = recorder.receipts.into_inner().expect("a list");
         let large = receipts.iter().find(|receipt| receipt.src.ends_with("large"));
         let attempts = &large.expect("it was copied").attempts;

@@ -6,7 +6,6 @@ mod attributes;
 mod batch;
 mod changing_source;
 mod deep;
-mod file_types;
 mod full_disk;
 mod identity;
 mod large_files;

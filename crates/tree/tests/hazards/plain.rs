@@ -5,13 +5,12 @@ use std::fs::{File, create_dir, hard_link, metadata, set_permissions, symlink_me
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{XattrFlags, setxattr};
 use testfs::{Aspects, FsKind, FuseFs, Lies, WrongSize, assert_equal_trees, each_fs, random_bytes};
 use tree::{Existing, Follow, ModeRule, Options, Preserve, Reflink, Sparse};
 
-use crate::recorder::{Recorder, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly, home};
 
 /// What is at a name before the copy. Each makes the same in two directories.
 type Make = fn(&Path);
@@ -196,7 +195,7 @@ fn the_short_way_ends_as_the_general_one() {
 
 #[test]
 fn a_faulty_source_is_reported_in_the_same_words() {
-    let home = tempfile::tempdir().expect("created");
+    let (_dir, at) = home();
     let content = random_bytes(9000, 1);
     for faults in [
         Lies { read_bytes_max: Some(777), ..Lies::default() },
@@ -211,7 +210,7 @@ fn a_faulty_source_is_reported_in_the_same_words() {
         let Some(faulty) = FuseFs::with_source(content.clone(), faults.clone()) else { return };
         let results = [true, false].map(|without_receipts| {
             let recorder = Recorder { without_receipts, ..Recorder::default() };
-            let dst = home.path().join("dst");
+            let dst = at("dst");
             let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
             let copy = std::fs::read(&dst).expect("read");
             std::fs::remove_file(&dst).expect("removed");
@@ -223,13 +222,13 @@ fn a_faulty_source_is_reported_in_the_same_words() {
 
 #[test]
 fn a_copy_that_is_cancelled_before_it_starts_says_so() {
-    let home = tempfile::tempdir().expect("created");
-    let src = home.path().join("src");
+    let (_dir, at) = home();
+    let src = at("src");
     write(&src, "bytes").expect("written");
     let results = ["short", "general"].map(|way| {
-        let dst = home.path().join("dst");
-        let (interrupt, without_receipts) = (AtomicBool::new(true), way == "short");
-        let recorder = Recorder { interrupt, without_receipts, ..Recorder::default() };
+        let dst = at("dst");
+        let (interrupts_at, without_receipts) = (Some(0), way == "short");
+        let recorder = Recorder { interrupts_at, without_receipts, ..Recorder::default() };
         let outcome = copy_exactly(&src, &dst, &Options::default(), &recorder);
         let bytes = metadata(&dst).map(|found| found.len()).ok();
         let _ = std::fs::remove_file(&dst);

@@ -1,9 +1,8 @@
 //! An observer that records what it is told, and short calls of `copy`.
 
-use std::ffi::OsString;
-use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tree::{Announcement, Destination, Diagnostic, Observer, Options, Outcome, Receipt, Request};
 
@@ -14,7 +13,10 @@ type Meanwhile<'m> = Box<dyn Fn() + Sync + 'm>;
 pub(crate) struct Recorder<'m> {
     pub(crate) diagnostics: Mutex<Vec<Diagnostic>>,
     pub(crate) receipts: Mutex<Vec<Receipt>>,
-    pub(crate) interrupt: AtomicBool,
+    pub(crate) interrupt: Arc<AtomicBool>,
+    /// The call of `interrupted` from which on the copy is interrupted.
+    pub(crate) interrupts_at: Option<usize>,
+    pub(crate) asked: AtomicUsize,
     /// The deferred initialisation was called.
     pub(crate) deferred_init_called: AtomicBool,
     /// Receipts are not wanted.
@@ -29,6 +31,23 @@ pub(crate) struct Recorder<'m> {
 impl<'m> Recorder<'m> {
     pub(crate) fn with_meanwhile(meanwhile: impl Fn() + Sync + 'm) -> Recorder<'m> {
         Recorder { meanwhile: Some(Box::new(meanwhile)), ..Recorder::default() }
+    }
+
+    /// As when a user copies: some ways are not taken for receipts.
+    pub(crate) fn without_receipts(meanwhile: impl Fn() + Sync + 'm) -> Recorder<'m> {
+        Recorder { without_receipts: true, ..Recorder::with_meanwhile(meanwhile) }
+    }
+
+    /// Copies `src` to the name `dst` without any diagnostic.
+    pub(crate) fn expect_copy(
+        &self,
+        src: &Path,
+        dst: &Path,
+        options: &Options,
+        what: impl std::fmt::Display,
+    ) {
+        let outcome = copy_exactly(src, dst, options, self);
+        assert_eq!((outcome.failures, self.reported()), (0, vec![]), "{what}");
     }
 
     pub(crate) fn reported(&self) -> Vec<Diagnostic> {
@@ -66,7 +85,8 @@ impl Observer for Recorder<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        self.interrupts_at.is_some_and(|at| asked >= at) || self.interrupt.load(Ordering::Relaxed)
     }
 }
 
@@ -78,17 +98,51 @@ pub(crate) fn copy_exactly(
     recorder: &Recorder<'_>,
 ) -> Outcome {
     let request =
-        Request { sources: vec![src.into()], destination: Destination::Exact(OsString::from(dst)) };
+        Request { sources: vec![src.into()], destination: Destination::Exact(dst.into()) };
+    tree::copy(&request, options, recorder)
+}
+
+/// Copies `sources` into the directory `dir`.
+pub(crate) fn copy_into(
+    sources: &[PathBuf],
+    dir: &Path,
+    options: &Options,
+    recorder: &Recorder<'_>,
+) -> Outcome {
+    let sources = sources.iter().map(Into::into).collect();
+    let request = Request { sources, destination: Destination::Directory(dir.into()) };
     tree::copy(&request, options, recorder)
 }
 
 /// Copies `src` to `dst` without any diagnostic.
 pub(crate) fn copy_ok(src: &Path, dst: &Path, options: &Options) -> Vec<Receipt> {
     let recorder = Recorder::default();
-    let outcome = copy_exactly(src, dst, options, &recorder);
-    assert_eq!(recorder.reported(), []);
-    assert_eq!(outcome.failures, 0);
+    recorder.expect_copy(src, dst, options, dst.display());
     recorder.receipts.into_inner().expect("no test panics while it holds the lock")
+}
+
+/// A new directory, and the paths of names in it.
+pub(crate) fn home() -> (tempfile::TempDir, impl Fn(&str) -> PathBuf + Sync) {
+    let dir = tempfile::tempdir().expect("created");
+    let path = dir.path().to_owned();
+    (dir, move |name: &str| path.join(name))
+}
+
+/// Makes files in `top`, and the directories above them.
+pub(crate) fn make_files(top: &Path, names: &[&str], content: impl AsRef<[u8]>) {
+    for path in names.iter().map(|name| top.join(name)) {
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
+        std::fs::write(path, &content).expect("written");
+    }
+}
+
+/// Afterwards all files are older than a run, by the coarse clock of the kernel.
+pub(crate) fn let_clock_tick() {
+    let now = || rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    let before = now();
+    while now() == before {
+        std::thread::yield_now();
+    }
 }
 
 /// Runs `test` while another thread calls `meanwhile` in a loop, also if `test` panics.

@@ -1,20 +1,19 @@
 //! Another process exchanges directories and files of the destination or the source for symbolic
 //! links while the copy runs.
 
-use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir_all, write};
+use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir_all, rename, write};
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Once;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tree::{Diagnostic, Options};
+use rustix::fs::{CWD, FileType, RenameFlags, mknodat, renameat_with};
+use tree::{Diagnostic, Follow, Options};
 
-use crate::recorder::{Recorder, copy_exactly};
+use crate::recorder::{
+    Recorder, copy_exactly, copy_into, home, let_clock_tick, make_files, with_other_thread,
+};
 
-const COPIES: usize = 200;
-
-/// Files outside the destination, which must not change.
+/// A directory with a file outside the destination, which must not change.
 struct Outside<'o>(&'o Path);
 
 impl Outside<'_> {
@@ -34,127 +33,52 @@ impl Outside<'_> {
     }
 }
 
-/// Exchanges names in `root` for links in `traps` and back, until told to stop.
-fn attack(root: &Path, traps: &Path, names: &[&str], stop: &AtomicBool) -> usize {
-    let mut exchanges = 0;
-    while !stop.load(Ordering::Relaxed) {
-        for name in names {
-            let trap = traps.join(name.replace('/', "-"));
-            for _ in 0..2 {
-                let exchanged =
-                    renameat_with(CWD, root.join(name), CWD, &trap, RenameFlags::EXCHANGE);
-                exchanges += usize::from(exchanged.is_ok());
+fn exchange(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("exchanged");
+}
+
+fn make_fifo(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, 0o600.into(), 0).expect("created");
+}
+
+fn without_following() -> Options {
+    Options { recursive: true, follow: Follow::Never, ..Options::default() }
+}
+
+// Attacks at any moment of a copy are in the tests of the command (cp_attack).
+
+/// All names were listed before the first file is copied.
+#[test]
+fn nothing_is_read_through_a_link_in_the_place_of_a_listed_source() {
+    let (_dir, at) = home();
+    make_files(&at("src"), &["f0", "f1", "dir/f"], "from the source");
+    make_files(&at("secret"), &["f0", "f1", "dir/f"], "secret");
+    create_dir(at("traps")).expect("created");
+    for name in ["f0", "f1", "dir"] {
+        symlink(at("secret").join(name), at("traps").join(name)).expect("a trap");
+    }
+    let swap = Once::new();
+    let recorder = Recorder::with_meanwhile(|| {
+        swap.call_once(|| {
+            for name in ["f0", "f1", "dir"] {
+                exchange(&at("src").join(name), &at("traps").join(name));
             }
-        }
-    }
-    exchanges
-}
-
-/// Calls `copy_and_check` [`COPIES`] times while another thread attacks. Returns how often names were
-/// exchanged. If it panics, the attack ends and the panic continues.
-fn copy_during_attack(
-    root: &Path,
-    traps: &Path,
-    names: &[&str],
-    mut copy_and_check: impl FnMut(),
-) -> usize {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let attacker = scope.spawn(|| attack(root, traps, names, &stop));
-        let outcome = catch_unwind(AssertUnwindSafe(|| (0..COPIES).for_each(|_| copy_and_check())));
-        stop.store(true, Ordering::Relaxed);
-        let exchanges = attacker.join().expect("the attacker only attacks");
-        outcome.map_or_else(|panic| resume_unwind(panic), |()| exchanges)
-    })
-}
-
-/// Copies all attributes of `src`. The copy may fail with a diagnostic.
-fn copy_archive(src: &Path, dst: &Path) {
-    let _ = copy_exactly(src, dst, &Options::archive(), &Recorder::default());
-}
-
-fn source(root: &Path) {
-    for dir in ["a", "b", "a/c"] {
-        create_dir_all(root.join(dir)).expect("created");
-        for number in 0..4 {
-            write(root.join(dir).join(format!("f{number}")), "from the source").expect("written");
-        }
-        write(root.join(dir).join("victim"), "from the source").expect("written");
-    }
-}
-
-#[test]
-fn nothing_is_written_through_links_swapped_into_the_destination() {
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
-    source(&at("src"));
-    let outside = Outside::make(&dir.path().join("outside")).0.to_owned();
-    let outside = Outside(&outside);
-    let before = outside.state();
-    create_dir(at("traps")).expect("created");
-    for name in ["a", "b", "a-c"] {
-        symlink(at("outside"), at("traps").join(name)).expect("a trap");
-    }
-    for name in ["a-f0", "b-f1"] {
-        symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
-    }
-    let names = ["a", "b", "a/c", "a/f0", "b/f1"];
-    let exchanges = copy_during_attack(&at("dst"), &at("traps"), &names, || {
-        // A link in a pre-existing destination is written through, so start without one.
-        while at("dst").symlink_metadata().is_ok() {
-            let _ = remove_dir_all(at("dst"));
-        }
-        copy_archive(&at("src"), &at("dst"));
-        assert_eq!(outside.state(), before, "something escaped");
+        });
     });
-    assert!(exchanges > 0, "the attacker never got in");
-}
-
-#[test]
-fn nothing_is_read_through_links_swapped_into_the_source() {
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
-    source(&at("src"));
-    create_dir(at("secret")).expect("created");
-    for name in ["f0", "f1", "victim", "hidden"] {
-        write(at("secret").join(name), "secret").expect("written");
+    let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
+    for name in ["f0", "f1", "dir/f"] {
+        let path = at("dst").join(name);
+        let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        assert!(is_link || read(path).map_or(true, |copy| copy != b"secret"), "{name}");
     }
-    create_dir(at("traps")).expect("created");
-    for name in ["a", "b"] {
-        symlink(at("secret"), at("traps").join(name)).expect("a trap");
-    }
-    symlink(at("secret/f0"), at("traps/a-f0")).expect("a trap");
-    let names = ["a", "b", "a/f0"];
-    let exchanges = copy_during_attack(&at("src"), &at("traps"), &names, || {
-        let _ = remove_dir_all(at("dst"));
-        copy_archive(&at("src"), &at("dst"));
-        assert!(!holds_secret(&at("dst")), "a secret was copied");
-    });
-    assert!(exchanges > 0, "the attacker never got in");
-}
-
-/// Whether a regular file below `dir`, reached without following links, has a secret in it.
-fn holds_secret(dir: &Path) -> bool {
-    let Ok(entries) = read_dir(dir) else { return false };
-    entries.map(|entry| entry.expect("an entry")).any(|entry| {
-        let kind = entry.file_type().expect("a kind");
-        if kind.is_dir() {
-            holds_secret(&entry.path())
-        } else {
-            kind.is_file() && read(entry.path()).expect("read") == b"secret"
-        }
-    })
+    assert!(swap.is_completed());
 }
 
 #[test]
 fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
+    let (_dir, at) = home();
     for tree in ["src", "dst"] {
-        create_dir(at(tree)).expect("created");
-        for name in ["one", "two"] {
-            write(at(tree).join(name), tree).expect("written");
-        }
+        make_files(&at(tree), &["one", "two"], tree);
     }
     let root = at("outside");
     let outside = Outside::make(&root);
@@ -163,15 +87,14 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
     for name in ["one", "two"] {
         symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
     }
-    let sprung = AtomicBool::new(false);
+    let swap = Once::new();
     // Both files are links before the second one is copied.
     let recorder = Recorder::with_meanwhile(|| {
-        if !sprung.swap(true, Ordering::Relaxed) {
+        swap.call_once(|| {
             for name in ["one", "two"] {
-                let (file, trap) = (at("dst").join(name), at("traps").join(name));
-                renameat_with(CWD, &file, CWD, &trap, RenameFlags::EXCHANGE).expect("exchanged");
+                exchange(&at("dst").join(name), &at("traps").join(name));
             }
-        }
+        });
     });
     let outcome = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
     assert_eq!(outcome.failures, 1);
@@ -182,24 +105,17 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
 
 #[test]
 fn a_link_that_the_run_itself_made_is_not_written_through() {
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
-    for tree in ["one", "two", "dst"] {
-        create_dir(at(tree)).expect("created");
-    }
-    write(at("victim"), "untouched").expect("written");
+    let (_dir, at) = home();
+    make_files(&at("two"), &["name"], "from the source");
+    make_files(&at(""), &["victim"], "untouched");
+    create_dir(at("one")).expect("created");
+    create_dir(at("dst")).expect("created");
     symlink("../victim", at("one/name")).expect("linked");
-    write(at("two/name"), "from the source").expect("written");
-    let request = tree::Request {
-        sources: ["one/.", "two/."].map(|name| at(name).into()).to_vec(),
-        destination: tree::Destination::Directory(at("dst").into()),
-    };
     // Repeated, because coarse timestamps may hide the change.
     for _ in 0..20 {
         let recorder = Recorder::default();
-        let options = Options { recursive: true, ..Options::default() };
-        let options = Options { follow: tree::Follow::Never, ..options };
-        let outcome = tree::copy(&request, &options, &recorder);
+        let sources = ["one/.", "two/."].map(&at);
+        let outcome = copy_into(&sources, &at("dst"), &without_following(), &recorder);
         assert_eq!(read(at("victim")).expect("read"), b"untouched");
         assert_eq!(outcome.failures, 1);
         let reported = recorder.reported();
@@ -214,35 +130,23 @@ fn old_links_that_are_moved_during_the_run_are_not_written_through() {
     // directory.
     testfs::each_fs(|kind, dir| {
         for exchanged in ["file", "dir"] {
-            let top = dir.join(exchanged);
-            let at = |name: &str| top.join(name);
-            for tree in ["src", "dst", "traps"] {
-                create_dir_all(at(tree).join("dir")).expect("created");
-            }
-            write(at("victim"), "untouched").expect("written");
-            for name in ["dir/file", "file", "first"] {
-                write(at("src").join(name), "from the source").expect("written");
+            let at = |name: &str| dir.join(exchanged).join(name);
+            make_files(&at("src"), &["dir/file", "file", "first"], "from the source");
+            make_files(&at("dst"), &["dir/file", "file"], "old");
+            make_files(&at(""), &["victim"], "untouched");
+            create_dir_all(at("traps/dir")).expect("created");
+            for name in ["dir/file", "file"] {
                 symlink(at("victim"), at("traps").join(name)).expect("a trap");
             }
-            for name in ["dir/file", "file"] {
-                write(at("dst").join(name), "old").expect("written");
-            }
-            // All files must be older than the run by the kernel's coarse clock.
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            let sprung = AtomicBool::new(false);
+            let_clock_tick();
+            let swap = Once::new();
             let recorder = Recorder::with_meanwhile(|| {
-                if !sprung.swap(true, Ordering::Relaxed) {
-                    let (old, new) = (at("dst").join(exchanged), at("traps").join(exchanged));
-                    renameat_with(CWD, &old, CWD, &new, RenameFlags::EXCHANGE).expect("exchanged");
-                }
+                swap.call_once(|| {
+                    exchange(&at("dst").join(exchanged), &at("traps").join(exchanged));
+                });
             });
-            let request = tree::Request {
-                sources: ["src/first", "src/."].map(|name| at(name).into()).to_vec(),
-                destination: tree::Destination::Directory(at("dst").into()),
-            };
-            let options = Options { recursive: true, ..Options::default() };
-            let options = Options { follow: tree::Follow::Never, ..options };
-            let outcome = tree::copy(&request, &options, &recorder);
+            let sources = ["src/first", "src/."].map(at);
+            let outcome = copy_into(&sources, &at("dst"), &without_following(), &recorder);
             let reported = recorder.reported();
             assert_eq!(read(at("victim")).expect("read"), b"untouched", "{kind}: {exchanged}");
             assert_eq!(outcome.failures, 1, "{kind}: {exchanged}: {reported:?}");
@@ -255,74 +159,58 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "to be another user needs root");
     }
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
+    let (_dir, at) = home();
     let root = at("outside");
     let outside = Outside::make(&root);
     let before = outside.state();
-    create_dir_all(at("src/dir")).expect("created");
-    for name in ["file", "dir/victim", "dir/new"] {
-        write(at("src").join(name), "from the source").expect("written");
-    }
+    make_files(&at("src"), &["file", "dir/victim", "dir/new"], "from the source");
     create_dir(at("dst")).expect("created");
     for (link, middle, end) in
         [("file", "middle-file", "outside/victim"), ("dir", "middle-dir", "outside")]
     {
         symlink(middle, at("dst").join(link)).expect("linked");
         symlink(at(end), at("dst").join(middle)).expect("linked");
-        lchown(at("dst").join(middle), Some(65_534), Some(65_534)).expect("another owner");
     }
-    // The links must be older than the run by the kernel's coarse clock.
-    std::thread::sleep(std::time::Duration::from_millis(20));
     let options = Options { keep_directory_symlink: true, ..Options::archive() };
-    let options = Options { follow: tree::Follow::Always, ..options };
-    let recorder = Recorder::default();
-    let _ = copy_exactly(&at("src"), &at("dst"), &options, &recorder);
-    let reported = recorder.reported();
+    let options = Options { follow: Follow::Always, ..options };
+    let copy_with_links_of = |owner| {
+        for middle in ["middle-file", "middle-dir"] {
+            lchown(at("dst").join(middle), Some(owner), Some(owner)).expect("its owner");
+        }
+        let_clock_tick();
+        let recorder = Recorder::default();
+        let _ = copy_exactly(&at("src"), &at("dst"), &options, &recorder);
+        recorder.reported()
+    };
+    let reported = copy_with_links_of(65_534);
     let foreign = |d: &Diagnostic| matches!(d, Diagnostic::ForeignSymlink { .. });
     assert!(reported.len() == 2 && reported.iter().all(foreign), "{reported:?}");
     assert_eq!(outside.state(), before);
     // Links of the user are followed.
-    for middle in ["middle-file", "middle-dir"] {
-        lchown(at("dst").join(middle), Some(0), Some(0)).expect("our own");
+    assert_eq!(copy_with_links_of(0), []);
+    for name in ["new", "victim"] {
+        assert_eq!(read(at("outside").join(name)).expect("read"), b"from the source");
     }
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    let recorder = Recorder::default();
-    let _ = copy_exactly(&at("src"), &at("dst"), &options, &recorder);
-    assert!(recorder.reported().is_empty(), "{:?}", recorder.reported());
-    assert_eq!(read(at("outside/new")).expect("read"), b"from the source");
-    assert_eq!(read(at("outside/victim")).expect("read"), b"from the source");
 }
 
 #[test]
 fn a_link_with_a_new_target_is_not_used_for_hard_links() {
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
-    for name in ["x", "y", "to/y", "out", "elsewhere"] {
+    let (_dir, at) = home();
+    for name in ["y", "to/y", "out"] {
         create_dir_all(at(name)).expect("created");
     }
-    write(at("x/first"), "from the source").expect("written");
+    make_files(&at("x"), &["first"], "from the source");
+    make_files(&at("elsewhere"), &["first"], "a secret");
     std::fs::hard_link(at("x/first"), at("y/second")).expect("linked");
-    write(at("elsewhere/first"), "a secret").expect("written");
     symlink("../out", at("to/x")).expect("linked");
     symlink("../elsewhere", at("trap")).expect("linked");
-    // The links must be older than the run by the kernel's coarse clock.
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    let request = tree::Request {
-        sources: vec![at("x").into(), at("y").into()],
-        destination: tree::Destination::Directory(at("to").into()),
-    };
-    let exchanged = AtomicBool::new(false);
+    let_clock_tick();
+    let swap = Once::new();
     // When the first name is about to be made in the directory that was entered.
-    let announced = || {
-        if !exchanged.swap(true, Ordering::Relaxed) {
-            renameat_with(CWD, at("trap"), CWD, at("to/x"), RenameFlags::EXCHANGE)
-                .expect("exchanged");
-        }
-    };
+    let announced = || swap.call_once(|| exchange(&at("trap"), &at("to/x")));
     let recorder = Recorder { announced: Some(Box::new(announced)), ..Recorder::default() };
     let options = Options { keep_directory_symlink: true, verbose: true, ..Options::archive() };
-    assert_eq!(tree::copy(&request, &options, &recorder).failures, 1);
+    assert_eq!(copy_into(&["x", "y"].map(&at), &at("to"), &options, &recorder).failures, 1);
     let (src, dst) = (at("to/x/first"), at("to/y/second"));
     let errno = rustix::io::Errno::STALE;
     assert_eq!(recorder.reported(), [Diagnostic::HardLink { src, dst, errno }]);
@@ -336,26 +224,29 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "to give files away needs root");
     }
-    let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
+    let (_dir, at) = home();
     let names = ["p0", "p1", "p2"];
     create_dir(at("src")).expect("created");
     create_dir(at("traps")).expect("created");
-    let fifo = |path: &Path| {
-        rustix::fs::mknodat(CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
-            .expect("created");
-    };
-    fifo(&at("victim"));
+    make_fifo(&at("victim"));
     for name in names {
-        fifo(&at("src").join(name));
+        make_fifo(&at("src").join(name));
         lchown(at("src").join(name), Some(65_534), Some(65_534)).expect("another owner");
         std::fs::hard_link(at("victim"), at("traps").join(name)).expect("another name");
     }
-    copy_during_attack(&at("dst"), &at("traps"), &names, || {
-        let _ = remove_dir_all(at("dst"));
-        copy_archive(&at("src"), &at("dst"));
-        let victim = at("victim").metadata().expect("looked at");
-        assert_eq!(victim.uid(), 0, "the victim has another owner");
+    let attack = || {
+        for name in names.iter().flat_map(|name| [name, name]) {
+            let (entry, trap) = (at("dst").join(name), at("traps").join(name));
+            let _ = renameat_with(CWD, entry, CWD, trap, RenameFlags::EXCHANGE);
+        }
+    };
+    with_other_thread(attack, || {
+        for _ in 0..200 {
+            let _ = remove_dir_all(at("dst"));
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &<_>::default());
+            let victim = at("victim").metadata().expect("looked at");
+            assert_eq!(victim.uid(), 0, "the victim has another owner");
+        }
     });
 }
 
@@ -395,25 +286,20 @@ fn copy_while_replaced_by_fifo(
     through: bool,
 ) -> Vec<Diagnostic> {
     for tree in ["src", "dst"] {
-        create_dir(top.join(tree)).expect("created");
-        write(top.join(tree).join("file"), tree).expect("written");
+        make_files(&top.join(tree), &["file"], tree);
     }
     let mut target = top.join(name).join("file");
     if through {
-        std::fs::rename(&target, top.join("target")).expect("renamed");
+        rename(&target, top.join("target")).expect("renamed");
         symlink("../target", &target).expect("linked");
         target = top.join("target");
-        // The link must be older than the run by the kernel's coarse clock.
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        let_clock_tick();
     }
     let fifo = top.join("fifo");
-    rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("created");
-    let announced = || {
-        renameat_with(CWD, &fifo, CWD, &target, RenameFlags::EXCHANGE).expect("exchanged");
-    };
+    make_fifo(&fifo);
+    let announced = || exchange(&fifo, &target);
     let recorder = Recorder { announced: Some(Box::new(announced)), ..Recorder::default() };
-    let options = Options { verbose: true, recursive: true, force, ..Options::default() };
-    let options = Options { follow: tree::Follow::Never, ..options };
+    let options = Options { verbose: true, force, ..without_following() };
     let _ = copy_exactly(&top.join("src"), &top.join("dst"), &options, &recorder);
     recorder.reported()
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use testfs::{Aspects, assert_equal_trees, each_fs, random_bytes};
 use tree::{Diagnostic, ModeRule, Options};
 
-use crate::recorder::{Recorder, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly, copy_into, copy_ok, home, make_files};
 
 pub(crate) fn with_jobs(jobs: usize, options: Options) -> Options {
     Options { jobs: NonZeroUsize::new(jobs), ..options }
@@ -59,42 +59,36 @@ fn any_number_of_workers_copies_the_same_tree() {
         for jobs in [1, 3, 24] {
             let dst = dir.join(format!("t{jobs}"));
             let archive = with_jobs(jobs, Options::archive());
+            let what = format!("{kind}, {jobs}");
             // Without receipts files are created in batches.
-            let recorder = Recorder { without_receipts: true, ..Recorder::default() };
-            let outcome = copy_exactly(&src, &dst, &archive, &recorder);
-            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
-            assert_equal_trees(&src, &dst, Aspects::ALL, format_args!("{kind}, {jobs}"));
+            Recorder::without_receipts(|| ()).expect_copy(&src, &dst, &archive, &what);
+            assert_equal_trees(&src, &dst, Aspects::ALL, &what);
             remove_dir_all(&dst).expect("removed");
-            let recorder = Recorder::default();
-            let outcome = copy_exactly(&src, &dst, &archive, &recorder);
-            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
-            assert_equal_trees(&src, &dst, Aspects::ALL, format_args!("{kind}, {jobs}"));
+            let receipts = copy_ok(&src, &dst, &archive);
+            assert_equal_trees(&src, &dst, Aspects::ALL, &what);
             // Every entry once.
-            let receipts = recorder.receipts.into_inner().expect("a list");
             let entries = receipts.iter().map(|receipt| &receipt.src).collect::<HashSet<_>>();
-            assert_eq!(entries.len(), receipts.len(), "{kind}, {jobs}");
+            assert_eq!(entries.len(), receipts.len(), "{what}");
             // Once more, to existing names.
             let mut again = Options { recursive: true, ..Options::archive() };
             again.preserve = tree::Preserve { links: true, ..tree::Preserve::default() };
-            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, again), &Recorder::default());
-            assert_eq!(outcome.failures, 0, "{kind}, {jobs}");
-            let mut aspects = Aspects::ALL;
-            aspects.mtimes = false;
-            assert_equal_trees(&src, &dst, aspects, format_args!("{kind}, {jobs}"));
+            copy_ok(&src, &dst, &with_jobs(jobs, again));
+            let aspects = Aspects { mtimes: false, ..Aspects::ALL };
+            assert_equal_trees(&src, &dst, aspects, &what);
         }
     });
 }
 
 #[test]
 fn a_flat_directory_is_split_among_all_workers() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
     create_dir_all(&src).expect("created");
     for number in 0..2000 {
         write(src.join(format!("f{number}")), "x").expect("written");
     }
     let shares = Mutex::new(HashMap::new());
-    let mut recorder = Recorder::with_meanwhile(|| {
+    let recorder = Recorder::without_receipts(|| {
         let mut shares = shares.lock().expect("a map");
         let share = shares.entry(current().id()).or_insert(0);
         *share += 1;
@@ -105,9 +99,7 @@ fn a_flat_directory_is_split_among_all_workers() {
         let is_ahead = has_enough && some_have_less;
         std::thread::sleep(Duration::from_millis(if is_ahead { 20 } else { 1 }));
     });
-    recorder.without_receipts = true;
-    let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &recorder);
-    assert_eq!(outcome.failures, 0);
+    recorder.expect_copy(&src, &dst, &with_jobs(4, Options::archive()), "");
     drop(recorder);
     let shares = shares.into_inner().expect("a map");
     assert_eq!(shares.len(), 4, "{shares:?}");
@@ -121,9 +113,7 @@ fn a_large_file_is_shared_with_idle_workers() {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         write(&src, random_bytes(40 << 20, 3)).expect("written");
         let options = Options { reflink: tree::Reflink::Never, ..Options::default() };
-        let recorder = Recorder::default();
-        assert_eq!(copy_exactly(&src, &dst, &with_jobs(3, options), &recorder).failures, 0);
-        let receipts = recorder.receipts.into_inner().expect("a list");
+        let receipts = copy_ok(&src, &dst, &with_jobs(3, options));
         // The variant depends on the profile; three workers share the file.
         let workers = receipts[0].attempts.iter().map(|attempt| attempt.variant.workers);
         assert_eq!(workers.collect::<Vec<_>>(), [3], "{kind}: {:?}", receipts[0].attempts);
@@ -133,89 +123,68 @@ fn a_large_file_is_shared_with_idle_workers() {
 
 #[test]
 fn a_few_slow_files_trigger_the_deferred_initialisation() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("created");
-    for number in 0..6 {
-        write(src.join(format!("f{number}")), "x").expect("written");
-    }
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
+    make_files(&src, &["f0", "f1", "f2", "f3", "f4", "f5"], "x");
     for without_receipts in [false, true] {
         let _ = remove_dir_all(&dst);
         let mut recorder =
             Recorder::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
         recorder.without_receipts = without_receipts;
-        let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &recorder);
-        assert_eq!(outcome.failures, 0);
+        recorder.expect_copy(&src, &dst, &with_jobs(2, Options::archive()), without_receipts);
         assert!(recorder.deferred_init_called.load(Ordering::Relaxed), "{without_receipts}");
     }
 }
 
+/// All destinations are one file, by hard and symbolic links.
 #[test]
 fn files_with_one_destination_do_not_mix() {
     const NAMES: usize = 60;
-    const BYTES: usize = 600_000;
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    const BYTES: usize = 300_000;
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
     create_dir_all(&src).expect("created");
-    create_dir_all(&dst).expect("created");
+    let mode_of = |number: usize| if number.is_multiple_of(2) { 0o640 } else { 0o604 };
+    let set_mode = |file: &Path, number| {
+        set_permissions(file, Permissions::from_mode(mode_of(number))).expect("mode set");
+    };
     for number in 0..NAMES {
-        let fill = u8::try_from(number + 1).expect("few names");
-        write(src.join(format!("f{number}")), vec![fill; BYTES - number]).expect("written");
-        let name = dst.join(format!("f{number}"));
-        match number {
-            0 => write(&name, "old").expect("written"),
-            _ if number % 3 == 0 => symlink("f0", &name).expect("linked"),
-            _ => hard_link(dst.join("f0"), &name).expect("linked"),
-        }
-    }
-    let options = Options { recursive: true, ..Options::default() };
-    for _ in 0..5 {
-        let recorder = Recorder::default();
-        let outcome = copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &recorder);
-        assert_eq!((outcome.failures, recorder.reported().len()), (0, 0));
-        let copy = read(dst.join("f0")).expect("read");
-        assert!(copy.iter().all(|byte| *byte == copy[0]));
-        assert_eq!(copy.len(), BYTES - (usize::from(copy[0]) - 1));
-        let names = metadata(dst.join("f0")).expect("looked at").nlink();
-        assert_eq!(names, u64::try_from(NAMES - NAMES / 3 + 1).expect("few names"));
-    }
-}
-
-#[test]
-fn attributes_of_files_with_one_destination_do_not_mix() {
-    const NAMES: u32 = 100;
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir_all(&src).expect("created");
-    create_dir_all(&dst).expect("created");
-    let mode_of = |number: u32| if number.is_multiple_of(2) { 0o640 } else { 0o604 };
-    for number in 0..NAMES {
+        let fill = u8::try_from(number).expect("few names");
         let file = src.join(format!("f{number}"));
-        write(&file, [u8::try_from(number).expect("few names"); 5000]).expect("written");
-        set_permissions(&file, Permissions::from_mode(mode_of(number))).expect("mode set");
+        // Long files mix their data, and short ones their attributes.
+        let bytes = if number < NAMES / 3 { BYTES } else { 5000 };
+        write(&file, vec![fill; bytes - number]).expect("written");
+        set_mode(&file, number);
     }
     let mut options = Options { recursive: true, ..Options::default() };
     options.preserve.mode = ModeRule::Preserve;
     for round in 0..40 {
         let _ = remove_dir_all(&dst);
-        create_dir_all(&dst).expect("created");
-        write(dst.join("f0"), "old").expect("written");
+        make_files(&dst, &["f0"], "old");
         for number in 1..NAMES {
-            hard_link(dst.join("f0"), dst.join(format!("f{number}"))).expect("linked");
+            let name = dst.join(format!("f{number}"));
+            match number % 3 {
+                0 => symlink("f0", &name).expect("linked"),
+                _ => hard_link(dst.join("f0"), &name).expect("linked"),
+            }
         }
-        set_permissions(dst.join("f0"), Permissions::from_mode(mode_of(round))).expect("mode set");
-        let jobs = with_jobs(8, options.clone());
-        assert_eq!(copy_exactly(&src, &dst, &jobs, &Recorder::default()).failures, 0);
-        let last = u32::from(read(dst.join("f0")).expect("read")[0]);
-        let mode = metadata(dst.join("f0")).expect("looked at").mode() & 0o777;
+        set_mode(&dst.join("f0"), round);
+        copy_ok(&src, &dst, &with_jobs(8, options.clone()));
+        let copy = read(dst.join("f0")).expect("read");
+        let last = usize::from(copy[0]);
+        assert!(copy.iter().all(|byte| *byte == copy[0]), "{round}");
+        assert_eq!(copy, read(src.join(format!("f{last}"))).expect("read"), "{round}: {last}");
+        let found = metadata(dst.join("f0")).expect("looked at");
+        let (mode, names) = (found.mode() & 0o777, found.nlink());
         assert_eq!(mode, mode_of(last), "{round}: {mode:o} with the data of {last}");
+        assert_eq!(names, u64::try_from(NAMES - NAMES / 3 + 1).expect("few names"), "{round}");
     }
 }
 
 #[test]
 fn a_tree_is_not_copied_into_itself_by_any_worker() {
-    let dir = tempfile::tempdir().expect("created");
-    let src = dir.path().join("s");
+    let (_dir, at) = home();
+    let src = at("s");
     make_tree(&src, &mut fastrand::Rng::with_seed(4));
     let dst = src.join("many/0/copy");
     let recorder = Recorder::default();
@@ -228,8 +197,8 @@ fn a_tree_is_not_copied_into_itself_by_any_worker() {
 
 #[test]
 fn each_failure_is_reported_once_and_stops_no_worker() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(5));
     // A directory does not replace a file, nor a file a directory.
     create_dir_all(dst.join("flat")).expect("created");
@@ -250,8 +219,8 @@ fn each_failure_is_reported_once_and_stops_no_worker() {
 
 #[test]
 fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    let (_dir, at) = home();
+    let (src, dst) = (at("s"), at("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(6));
     let (count, is_interrupted) = (AtomicUsize::new(0), AtomicBool::new(false));
     let stop = std::sync::OnceLock::new();
@@ -309,10 +278,10 @@ fn walk(root: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn many_operands_are_copied_in_parallel() {
-    let dir = tempfile::tempdir().expect("created");
-    let names: Vec<_> = (0..100).map(|number| dir.path().join(number.to_string())).collect();
+    let (_dir, at) = home();
+    let names: Vec<_> = (0..100).map(|number| at(&number.to_string())).collect();
     names.iter().for_each(|name| write(name, "content").expect("written"));
-    create_dir_all(dir.path().join("t")).expect("created");
+    create_dir_all(at("t")).expect("created");
     let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let recorder = Recorder::with_meanwhile(|| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -321,13 +290,9 @@ fn many_operands_are_copied_in_parallel() {
         std::thread::sleep(Duration::from_millis(if is_alone { 50 } else { 1 }));
         now.fetch_sub(1, Ordering::SeqCst);
     });
-    let request = tree::Request {
-        sources: names.iter().map(Into::into).collect(),
-        destination: tree::Destination::Directory(dir.path().join("t").into()),
-    };
-    let outcome = tree::copy(&request, &with_jobs(4, Options::default()), &recorder);
+    let outcome = copy_into(&names, &at("t"), &with_jobs(4, Options::default()), &recorder);
     assert_eq!((outcome.failures, recorder.reported()), (0, vec![]));
-    assert_eq!(std::fs::read_dir(dir.path().join("t")).expect("listed").count(), 100);
+    assert_eq!(std::fs::read_dir(at("t")).expect("listed").count(), 100);
     let most = most.load(Ordering::SeqCst);
     assert!((2..=4).contains(&most), "{most} at once");
 }
