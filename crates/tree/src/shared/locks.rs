@@ -24,22 +24,17 @@ const SPIN_TIME: Duration = Duration::from_micros(500);
 /// Allocation groups with a lock of their own. Groups beyond that number share locks.
 const GROUPS_MAX: usize = 64;
 
+/// The lock for creating files in a directory, which directories of one allocation group share.
+pub(crate) type CreationLock = Arc<Mutex<()>>;
+
 /// The locks of the file systems of a run, by device number.
 #[derive(Default)]
-pub(crate) struct CreationLocks(Mutex<Vec<(u64, Option<Arc<Groups>>)>>);
+pub(crate) struct CreationLocks(Mutex<Vec<(u64, Option<Groups>)>>);
 
 /// The allocation groups of an XFS file system.
-pub(crate) struct Groups {
+struct Groups {
     geometry: XfsGeometry,
-    locks: Vec<Mutex<()>>,
-}
-
-/// The lock for one directory.
-#[derive(Default)]
-pub(crate) struct CreationLock {
-    own: Mutex<()>,
-    /// The allocation groups of its file system, and which of them it is in: its lock is in the place of its own.
-    group: Option<(Arc<Groups>, usize)>,
+    locks: Vec<CreationLock>,
 }
 
 impl CreationLocks {
@@ -54,33 +49,22 @@ impl CreationLocks {
             let geometry = is_xfs.then(|| xfs_geometry(fd).ok()).flatten();
             let groups = geometry.map(|geometry| {
                 let number = (geometry.groups as usize).clamp(1, GROUPS_MAX);
-                let locks = (0..number).map(|_| Mutex::default()).collect();
-                Arc::new(Groups { geometry, locks })
+                Groups { geometry, locks: (0..number).map(|_| <_>::default()).collect() }
             });
             known.push((id.dev, groups));
             known.len() - 1
         });
-        let group = known[at].1.clone().map(|groups| {
-            let group = usize::try_from(id.ino >> groups.geometry.group_shift);
-            let at = group.unwrap_or_default() % groups.locks.len();
-            (groups, at)
+        let of_group = known[at].1.as_ref().map(|Groups { geometry, locks }| {
+            let group = usize::try_from(id.ino >> geometry.group_shift).unwrap_or_default();
+            locks[group % locks.len()].clone()
         });
-        CreationLock { group, ..CreationLock::default() }
+        of_group.unwrap_or_default()
     }
 }
 
-impl CreationLock {
-    /// Waits until no other worker creates files there.
-    pub(crate) fn lock_creation(&self) -> MutexGuard<'_, ()> {
-        lock_spinning(match &self.group {
-            None => &self.own,
-            Some((groups, at)) => &groups.locks[*at],
-        })
-    }
-}
-
-/// Locks `mutex`, spinning first: sleeping and waking often takes longer than the lock is held.
-fn lock_spinning(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
+/// Waits until no other worker creates files under `mutex`. Spins first: sleeping and waking often takes longer than
+/// the lock is held.
+pub(crate) fn lock_creation(mutex: &CreationLock) -> MutexGuard<'_, ()> {
     let started = Instant::now();
     loop {
         match mutex.try_lock() {
@@ -146,7 +130,7 @@ mod tests {
     use std::fs::{File, create_dir};
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use testfs::{FsKind, each_fs};
 
@@ -163,13 +147,10 @@ mod tests {
                 let stat = stat.expect("its inode");
                 creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() }, true)
             };
-            let creation_locks: Vec<_> = (0..40).map(lock_of).collect();
-            let first = creation_locks[0].lock_creation();
-            let is_free = |lock: &CreationLock| match &lock.group {
-                None => lock.own.try_lock().is_ok(),
-                Some((groups, at)) => groups.locks[*at].try_lock().is_ok(),
-            };
-            let others = creation_locks.iter().skip(1).filter(|lock| !is_free(lock)).count();
+            let locks: Vec<_> = (0..40).map(lock_of).collect();
+            let first = lock_creation(&locks[0]);
+            let is_free = |lock: &CreationLock| lock.try_lock().is_ok();
+            let others = locks.iter().skip(1).filter(|lock| !is_free(lock)).count();
             // A file system of some megabytes has four groups.
             let expected = if kind == FsKind::Xfs { 3..=30 } else { 0..=0 };
             assert!(expected.contains(&others), "{kind}: {others} share the lock of the first");
@@ -177,23 +158,16 @@ mod tests {
             let released = AtomicBool::new(false);
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    drop(creation_locks[0].lock_creation());
+                    drop(lock_creation(&locks[0]));
                     assert!(released.load(Ordering::SeqCst), "{kind}");
                 });
                 thread::sleep(3 * SPIN_TIME);
                 released.store(true, Ordering::SeqCst);
                 drop(first);
             });
-            assert!(creation_locks.iter().all(is_free), "{kind}");
+            assert!(locks.iter().all(is_free), "{kind}");
         });
     }
-}
-
-#[cfg(test)]
-mod file_locks_tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
 
     #[test]
     fn one_worker_at_a_time_writes_to_a_file() {

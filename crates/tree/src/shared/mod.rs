@@ -12,7 +12,7 @@ pub(crate) mod shared_file;
 
 pub(crate) use copied_inodes::FirstCopy;
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
-pub(crate) use locks::{CreationLock, CreationLocks, FileGuard, FileLocks};
+pub(crate) use locks::{CreationLock, CreationLocks, FileGuard, FileLocks, lock_creation};
 pub(crate) use operands::Operands;
 pub(crate) use partner_context::{Kept, LOCAL, Offered, PartnerContext, Sender, open_top};
 pub(crate) use partners::{Event, Load, ReceivedShare, ShareEnd, Surplus};

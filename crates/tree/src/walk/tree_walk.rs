@@ -18,6 +18,7 @@ use crate::destination::context::CopyContext;
 use crate::entry::{ListedEntry, Prepared};
 use crate::fs::{DisplayPath, Place, Trust, file_bytes};
 use crate::request::{Make, Options};
+use crate::shared::lock_creation;
 
 /// A file with as much data is given to another worker, which may have to be started for it.
 pub(super) const LARGE_FILE_BYTES: u64 = 8 << 20;
@@ -184,7 +185,7 @@ impl TreeWalk<'_> {
     /// Creates the files for the copies under the lock of the directory. A file that cannot be
     /// created is tried again, and reported, at its turn.
     fn create_files(&self, worker: &mut CopyWorker, pair: &DirectoryPair, items: &mut [BatchItem]) {
-        let creation_guard = pair.creation_lock.lock_creation();
+        let creation_guard = lock_creation(&pair.creation_lock);
         let fs_types = &mut worker.data.fs_types;
         let mut files = 0;
         let mut failed = false;
