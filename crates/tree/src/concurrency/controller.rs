@@ -24,15 +24,6 @@ use crate::lock::lock;
 /// workers run where address space is limited.
 const STACK_BYTES: usize = 512 << 10;
 
-/// The work of one entry.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EntryCost {
-    /// Bytes that were moved, not shared.
-    pub(crate) bytes: u64,
-    /// The file of the entry was created, and counted, before.
-    pub(crate) created: bool,
-}
-
 /// Admits workers and measures them. All workers of a walk share it.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyController {
@@ -174,10 +165,9 @@ impl ConcurrencyController {
         lock(&self.admission).waiting > 0
     }
 
-    /// Counts an entry; `starved` when some worker had nothing to do, so that numbers of workers
-    /// cannot be compared.
-    fn record(&self, EntryCost { bytes, created }: EntryCost, starved: bool) {
-        let done_now = ENTRY_UNITS - u64::from(created) + bytes / UNIT_BYTES;
+    /// As [`Permit::record`]. If some worker had nothing to do, numbers of workers cannot be compared.
+    fn record(&self, bytes: u64, starved: bool) {
+        let done_now = ENTRY_UNITS + bytes / UNIT_BYTES;
         let units = self.units.fetch_add(done_now, Ordering::Relaxed) + done_now;
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let is_comparable = bytes <= WINDOW_FILE_BYTES_MAX;
@@ -252,17 +242,10 @@ impl Permit {
         }
     }
 
-    /// Counts an entry; `starved` when some worker had nothing to do.
-    pub(crate) fn record(&self, work: EntryCost, starved: bool) {
+    /// Counts an entry of which `bytes` were moved, not shared; `starved` when some worker had nothing to do.
+    pub(crate) fn record(&self, bytes: u64, starved: bool) {
         if let Some(controller) = &self.controller {
-            controller.record(work, starved);
-        }
-    }
-
-    /// Counts files that were created and are filled later, one unit each.
-    pub(crate) fn record_created(&self, files: u64) {
-        if let Some(controller) = &self.controller {
-            controller.units.fetch_add(files, Ordering::Relaxed);
+            controller.record(bytes, starved);
         }
     }
 }
@@ -360,7 +343,7 @@ mod tests {
                     let mut permit = Permit::new(&controller);
                     for _ in 0..20_000 {
                         permit.acquire();
-                        permit.record(EntryCost::default(), false);
+                        permit.record(0, false);
                     }
                 });
             }

@@ -62,8 +62,7 @@ pub(super) const SLICE_ENTRIES: u32 = 64;
 
 // What counts as work.
 
-/// Units of work of an entry: creating a small file takes about as long as filling it, and may
-/// happen long before.
+/// Units of work of an entry: creating a small file, and filling it, which takes about as long.
 pub(super) const ENTRY_UNITS: u64 = 2;
 
 /// Bytes moved that count as one unit.
@@ -156,13 +155,7 @@ pub(super) mod tests {
 
     /// `workers` at the start, on as many processors.
     pub(in crate::concurrency) fn limits(workers: usize, most: usize) -> WorkerLimits {
-        WorkerLimits {
-            workers,
-            initial: workers,
-            processors: workers,
-            most,
-            only_while_waiting: false,
-        }
+        WorkerLimits { most, ..WorkerLimits::new(workers, None) }
     }
 
     #[test]

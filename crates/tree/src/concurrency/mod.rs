@@ -14,6 +14,6 @@ mod monitor;
 mod processor_use;
 mod search;
 
-pub(crate) use controller::{ConcurrencyController, EntryCost, Permit};
+pub(crate) use controller::{ConcurrencyController, Permit};
 pub(crate) use limits::WorkerLimits;
 pub(crate) use processor_use::{Helpers, ProcessorUse};

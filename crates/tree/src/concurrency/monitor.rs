@@ -175,10 +175,6 @@ mod tests {
     use super::*;
     use crate::concurrency::limits::tests::limits;
 
-    fn monitor(limits: WorkerLimits) -> Monitor {
-        Monitor::new(limits)
-    }
-
     /// Steps `monitor` over entries that take `time(number)` each with that number of workers, with
     /// the processors in use for the share `busy`, until it has settled. Returns the number of
     /// workers, for how many entries they run, and how many entries the trial took.
@@ -204,24 +200,50 @@ mod tests {
         }
     }
 
+    /// The time of an entry with a number of workers.
+    type Time = fn(usize) -> Duration;
+
+    /// A medium or a server answers after a while, however many ask.
+    fn waits(number: usize) -> Duration {
+        Duration::from_micros(4800 / number as u64)
+    }
+
+    /// Each further worker makes all wait for a lock.
+    fn locked(number: usize) -> Duration {
+        Duration::from_micros(80 + 20 * number as u64)
+    }
+
+    /// Two processors share the work.
+    fn shared(number: usize) -> Duration {
+        Duration::from_micros(100 / number.min(2) as u64)
+    }
+
     #[test]
-    fn processors_that_idle_get_more_workers_or_fewer() {
-        let micros = Duration::from_micros;
-        // A server that answers after a while, however many ask.
-        let waits = |number| micros(4800 / number as u64);
-        assert_eq!(settle(&mut monitor(limits(2, 16)), 0.1, waits).0, 16);
-        let locked = |number| micros(80 + 20 * number as u64);
-        let (number, entries, taken) = settle(&mut monitor(limits(2, 16)), 0.6, locked);
-        assert_eq!((number, entries), (1, TRIAL_EVERY_ENTRIES / u64::from(CONFIRM_SOONER)));
-        assert!(taken < 1200, "{taken} entries until a lock is seen");
-        // No number of the user's is exceeded.
-        assert_eq!(settle(&mut monitor(limits(3, 3)), 0.1, waits).0, 3);
+    fn the_fastest_number_is_settled_within_few_entries() {
+        let alone = limits(2, 16).one_at_first();
+        let cases: [(_, _, Time, _, _); 6] = [
+            (limits(2, 16), 0.1, waits, 16, u64::MAX),
+            // No number of the user's is exceeded.
+            (limits(3, 3), 0.1, waits, 3, u64::MAX),
+            (limits(2, 16), 0.6, locked, 1, 1199),
+            // Workers that spin on a lock.
+            (limits(2, 16), 0.95, locked, 1, 799),
+            // A single worker gets a second if that is faster.
+            (alone, 0.5, locked, 1, 599),
+            (alone, 0.5, shared, 2, u64::MAX),
+        ];
+        for (limits, busy, time, number, entries_max) in cases {
+            let what = format!("{limits:?}, {busy}");
+            let (settled, _, taken) = settle(&mut Monitor::new(limits), busy, time);
+            assert_eq!(settled, number, "{what}");
+            assert!(taken <= entries_max, "{what}: {taken} entries until that is known");
+        }
     }
 
     #[test]
     fn busy_processors_keep_their_workers() {
         let time = |number| Duration::from_micros(100 / number as u64);
-        let mut monitor = monitor(limits(2, 16));
+        let mut monitor = Monitor::new(limits(2, 16));
         // One window with fewer says enough.
         let (number, entries, taken) = settle(&mut monitor, 0.9, time);
         assert_eq!((number, entries), (2, CHECK_EVERY_ENTRIES));
@@ -232,8 +254,7 @@ mod tests {
 
     #[test]
     fn the_greatest_number_stays_while_it_is_the_fastest() {
-        for mut monitor in [monitor(limits(2, 16)), monitor(limits(8, 8))] {
-            let waits = |number| Duration::from_micros(4800 / number as u64);
+        for mut monitor in [Monitor::new(limits(2, 16)), Monitor::new(limits(8, 8))] {
             let most = monitor.limits.most;
             for round in 0..3 {
                 let (number, entries, _) = settle(&mut monitor, 0.1, waits);
@@ -245,41 +266,18 @@ mod tests {
 
     #[test]
     fn a_limit_of_one_is_raised_only_while_the_worker_waits() {
-        let mut monitor = monitor(limits(2, 16).one_unless_waiting());
-        let shared = |number: usize| Duration::from_micros(100 / number.min(2) as u64);
+        let mut monitor = Monitor::new(limits(2, 16).one_unless_waiting());
         for _ in 0..3 {
             // One of two processors is in use all the time.
             assert_eq!(settle(&mut monitor, 0.5, shared).0, 1);
         }
-        let waits = |number| Duration::from_micros(4800 / number as u64);
         assert_eq!(settle(&mut monitor, 0.05, waits).0, 16);
     }
 
     #[test]
-    fn a_single_worker_gets_a_second_if_that_is_faster() {
-        let alone = limits(2, 16).one_at_first();
-        let locked = |number| Duration::from_micros(80 + 20 * number as u64);
-        let (number, _, taken) = settle(&mut monitor(alone), 0.5, locked);
-        assert_eq!(number, 1);
-        assert!(taken < 600, "{taken} entries until a lock is seen");
-        let shared = |number: usize| Duration::from_micros(100 / number.min(2) as u64);
-        assert_eq!(settle(&mut monitor(alone), 0.5, shared).0, 2);
-    }
-
-    #[test]
-    fn workers_that_spin_on_a_lock_are_reduced() {
-        let locked = |number| Duration::from_micros(80 + 20 * number as u64);
-        let (number, _, taken) = settle(&mut monitor(limits(2, 16)), 0.95, locked);
-        assert_eq!(number, 1);
-        assert!(taken < 800, "{taken} entries until a lock is seen");
-    }
-
-    #[test]
     fn fewer_workers_than_the_default_are_confirmed_soon() {
-        let locked = |number| Duration::from_micros(80 + 20 * number as u64);
-        let shared = |number: usize| Duration::from_micros(100 / number.min(2) as u64);
         let soon = TRIAL_EVERY_ENTRIES / u64::from(CONFIRM_SOONER);
-        let mut monitor = monitor(limits(2, 16));
+        let mut monitor = Monitor::new(limits(2, 16));
         let reduced = settle(&mut monitor, 0.95, locked);
         assert_eq!((reduced.0, reduced.1), (1, soon));
         assert_eq!(monitor.check_after, TRIAL_EVERY_TIME / CONFIRM_SOONER);
@@ -293,9 +291,8 @@ mod tests {
 
     #[test]
     fn a_settled_number_is_checked_again() {
-        let mut monitor = monitor(limits(2, 16));
-        let slow = |number| Duration::from_micros(4800 / number as u64);
-        assert_eq!(settle(&mut monitor, 0.1, slow).0, 16);
+        let mut monitor = Monitor::new(limits(2, 16));
+        assert_eq!(settle(&mut monitor, 0.1, waits).0, 16);
         // The next files are in the page cache: more workers than processors are not faster, and
         // each costs a little.
         let cached =
@@ -313,7 +310,7 @@ mod tests {
         let start = Reading { at: Instant::now(), cpu: Duration::ZERO, units: 0 };
         for steps in 0..8 {
             for is_starved in [true, false] {
-                let mut monitor = monitor(limits(2, 2));
+                let mut monitor = Monitor::new(limits(2, 2));
                 monitor.phase = Phase::Steady(start);
                 for step in 1..=steps {
                     let at = start.at + Duration::from_millis(10 * step);

@@ -144,40 +144,16 @@ mod tests {
         Diagnostic::CyclicSymlink { src: PathBuf::from(text) }
     }
 
-    /// Sends the messages `said`, by index and text, in this order, each index from its own thread.
+    /// Sends the messages `said`, by index and text, in this order. Each operand ends with its last.
     fn send_all(order: &MessageOrder, observer: &Recorder, said: &[(usize, &str)]) {
-        let mut places: Vec<usize> = said.iter().map(|(at, _)| *at).collect();
-        places.sort_unstable();
-        places.dedup();
-        std::thread::scope(|scope| {
-            let senders: BTreeMap<_, _> = places
-                .iter()
-                .map(|&at| {
-                    let (texts, received) = std::sync::mpsc::channel::<String>();
-                    let (done, wait_done) = std::sync::mpsc::channel::<()>();
-                    let thread = scope.spawn(move || {
-                        order.for_operand(observer, at, || {
-                            for text in received {
-                                order.send(observer, message(&text));
-                                done.send(()).expect("the test waits");
-                            }
-                        });
-                    });
-                    (at, (texts, wait_done, thread))
-                })
-                .collect();
-            let mut senders = senders;
-            for (index, (at, text)) in said.iter().enumerate() {
-                let (texts, wait_done, _) = &senders[at];
-                texts.send((*text).to_owned()).expect("the thread runs");
-                wait_done.recv().expect("it was sent");
-                if said[index + 1..].iter().all(|(later, _)| later != at) {
-                    let (texts, _, thread) = senders.remove(at).expect("it was there");
-                    drop(texts);
-                    thread.join().expect("it has ended");
-                }
+        for (index, &(at, text)) in said.iter().enumerate() {
+            AT.set(Some(at));
+            order.send(observer, message(text));
+            AT.set(None);
+            if said[index + 1..].iter().all(|(later, _)| *later != at) {
+                order.for_operand(observer, at, || ());
             }
-        });
+        }
     }
 
     #[test]

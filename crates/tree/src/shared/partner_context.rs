@@ -51,7 +51,7 @@ pub(crate) struct PartnerContext {
     offers: Mutex<HashMap<u64, Offered>>,
     has_finished: AtomicBool,
     /// Attempts in a row to open an operand that failed in a way that may pass.
-    passing_failures: AtomicU32,
+    pub(crate) passing_failures: AtomicU32,
 }
 
 /// A part in the copy of a file that a partner has.
@@ -90,17 +90,6 @@ impl PartnerContext {
         let (inbox, boot_id) = (Arc::default(), Vec::new());
         let alone = Partnership { number: 0, partners: Arc::new(Alone), inbox, boot_id };
         PartnerContext { exist: false, ..PartnerContext::new(alone) }
-    }
-
-    /// Counts an attempt to open an operand that failed in a way that may pass. Returns how many
-    /// failed before it, since the last one that succeeded.
-    pub(crate) fn passing_failures(&self) -> u32 {
-        self.passing_failures.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// An operand was opened.
-    pub(crate) fn forget_passing_failures(&self) {
-        self.passing_failures.store(0, Ordering::Relaxed);
     }
 
     /// [`Partners::finish`]; the second time there are no failures.

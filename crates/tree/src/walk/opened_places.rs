@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -201,7 +201,9 @@ fn open_operand(
     let refused = |action, path: &Path| {
         let path = path.to_owned();
         move |errno| {
-            if is_passing(errno) && partners.passing_failures() < PASSING_MAX {
+            let may_pass =
+                || partners.passing_failures.fetch_add(1, Ordering::Relaxed) < PASSING_MAX;
+            if is_passing(errno) && may_pass() {
                 return Refused::ForNow;
             }
             Refused::Operand(match errno {
@@ -222,7 +224,7 @@ fn open_operand(
     let src_path = DirPath::top(&operand.src, None, Some(src_found));
     let dst_path = until_it_appears(cx, || partners.top_of_destination(&described.top, sender))
         .map_err(refused(Action::EnterDestination, &operand.dst))?;
-    partners.forget_passing_failures();
+    partners.passing_failures.store(0, Ordering::Relaxed);
     if described.is_created_root
         && let Some(id) = dst_path.id()
     {

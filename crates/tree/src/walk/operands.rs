@@ -19,7 +19,7 @@ use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::{alone_within, first_bounds};
 use super::tree::walk;
 use super::tree_walk::LARGE_FILE_BYTES;
-use crate::concurrency::{ConcurrencyController, EntryCost};
+use crate::concurrency::ConcurrencyController;
 use crate::copy::context::CopyWorker;
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
@@ -401,9 +401,9 @@ impl Shared<'_> {
             let moved_before = worker.data.moved_bytes;
             let copy = || self.target.copy(worker, source);
             cx.report.order.for_operand(cx.report.observer, index, copy);
-            let data = &worker.data;
-            let cost = EntryCost { bytes: data.moved_bytes - moved_before, created: false };
-            data.permit.record(cost, self.next.load(Ordering::Relaxed) >= self.sources.len());
+            let bytes = worker.data.moved_bytes - moved_before;
+            let starved = self.next.load(Ordering::Relaxed) >= self.sources.len();
+            worker.data.permit.record(bytes, starved);
         }
         worker.data.end_sharing();
     }

@@ -8,7 +8,6 @@ use rustix::fs::{FileType, Stat, fstat};
 use super::opened_places::OpenedPlaces;
 use super::stack::Frame;
 use super::work_pool::WorkPool;
-use crate::concurrency::EntryCost;
 use crate::copy::context::CopyWorker;
 use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
@@ -48,14 +47,13 @@ impl TreeWalk<'_> {
         prepared: Option<Prepared>,
     ) -> Next {
         worker.entries += 1;
-        let created = prepared.as_ref().is_some_and(|prepared| prepared.created.is_some());
         let moved_before = worker.data.moved_bytes;
         let next = copy_entry(self.cx, worker, entry, prepared);
         if let Some(pool) = self.pool
             && !matches!(next, Next::Give(..))
         {
-            let cost = EntryCost { bytes: worker.data.moved_bytes - moved_before, created };
-            worker.data.permit.record(cost, pool.idle_workers() > 0);
+            let bytes = worker.data.moved_bytes - moved_before;
+            worker.data.permit.record(bytes, pool.idle_workers() > 0);
         }
         next
     }
@@ -185,9 +183,8 @@ impl TreeWalk<'_> {
     /// Creates the files for the copies under the lock of the directory. A file that cannot be
     /// created is tried again, and reported, at its turn.
     fn create_files(&self, worker: &mut CopyWorker, pair: &DirectoryPair, items: &mut [BatchItem]) {
-        let creation_guard = lock_creation(&pair.creation_lock);
+        let _creation_guard = lock_creation(&pair.creation_lock);
         let fs_types = &mut worker.data.fs_types;
-        let mut files = 0;
         let mut failed = false;
         for BatchItem { name, listed_as, prepared } in items {
             let entry = self.child(pair, name, *listed_as);
@@ -199,11 +196,8 @@ impl TreeWalk<'_> {
             {
                 *created = create_prepared(self.cx, fs_types, &entry, &source.stat);
                 failed = created.is_none();
-                files += u64::from(!failed);
             }
         }
-        drop(creation_guard);
-        worker.data.permit.record_created(files);
     }
 
     /// Opens regular files, the first of which is `first`. Only the last one returned may be
