@@ -2,8 +2,6 @@
 
 use std::fs::{File, FileTimes, OpenOptions, metadata, write};
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use testfs::random_bytes;
@@ -86,13 +84,8 @@ fn an_interrupted_copy_names_the_partial_file_and_finishes_directories() {
     make_files(&src, &["long"], random_bytes(LONG_BYTES, 4));
     let times = FileTimes::new().set_modified(UNIX_EPOCH);
     File::open(&src).and_then(|dir| dir.set_times(times)).expect("an old directory");
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let interrupts = interrupt.clone();
-    let meanwhile = move || interrupts.store(true, Ordering::Relaxed);
-    let recorder = Recorder { interrupt, ..Recorder::with_meanwhile(meanwhile) };
-    // The observer hears of a clone that is refused as well.
-    let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
-    let outcome = copy_exactly(&src, &dst, &options, &recorder);
+    let recorder = Recorder { interrupts_when_moved: true, ..Recorder::default() };
+    let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
     assert!(outcome.failures > 0);
     let reported = recorder.reported();
     assert!(

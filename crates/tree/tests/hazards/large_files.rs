@@ -1,7 +1,7 @@
 //! Large files among other work: several at the same time, and one with all idle workers.
 
 use std::collections::HashSet;
-use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, write};
+use std::fs::{create_dir, read_dir, remove_dir_all, write};
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
 use std::thread::{ThreadId, available_parallelism, current};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use testfs::{Aspects, assert_equal_trees, each_fs, random_bytes, skip, test_name};
 use tree::{Options, Reflink};
 
-use crate::recorder::{Recorder, copy_exactly, copy_into, home};
+use crate::recorder::{Recorder, copy_into, home, make_files};
 use crate::workers::with_jobs;
 
 /// More than what makes a file a large one.
-const LARGE: usize = 20 << 20;
+const LARGE: usize = 9 << 20;
 
 /// Threads that have copied a piece.
 #[derive(Default)]
@@ -42,13 +42,9 @@ impl Threads {
     }
 }
 
-/// Makes large files with these names, which may have directories.
-fn make_files(src: &Path, names: &[&str], content: &[u8]) {
+fn make_distinct(src: &Path, names: &[&str], content: &[u8]) {
     for (number, name) in names.iter().enumerate() {
-        let path = src.join(name);
-        create_dir_all(path.parent().expect("it has one")).expect("created");
-        // No two of them are equal.
-        write(path, &content[number..]).expect("written");
+        make_files(src, &[name], &content[number..]);
     }
 }
 
@@ -66,7 +62,7 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
         for (case, names) in [one_directory, a_directory_each, below_each_other].iter().enumerate()
         {
             let (src, dst) = (dir.join("s"), dir.join("t"));
-            make_files(&src, names, &content);
+            make_distinct(&src, names, &content);
             let threads = Threads::default();
             let recorder = Recorder::with_meanwhile(|| threads.meet());
             let what = format!("{kind}, {case}");
@@ -82,44 +78,11 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
     });
 }
 
-/// Small files are created some at a time. One that has grown since must not be forgotten.
-#[test]
-fn a_file_that_becomes_large_in_a_batch_is_copied() {
-    let (_dir, at) = home();
-    let (src, dst) = (at("s"), at("t"));
-    create_dir(&src).expect("created");
-    let small = |number| src.join(format!("f{number}"));
-    for number in 0..60 {
-        write(small(number), "small").expect("written");
-    }
-    let content = random_bytes(LARGE / 2, 1);
-    let copied = Mutex::new(0);
-    let recorder = Recorder::without_receipts(|| {
-        // The other worker waits here until all files have grown.
-        let mut copied = copied.lock().expect("no panic");
-        // By now the batches are as long as they become.
-        if *copied == 40 {
-            (0..60).for_each(|number| write(small(number), &content).expect("written"));
-        }
-        *copied += 1;
-    });
-    let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
-    // That a file has changed while it was copied is a warning.
-    assert!(outcome.failures <= recorder.reported().len() as u64, "{:?}", recorder.reported());
-    assert_eq!(read_dir(&dst).expect("listed").count(), 60);
-    let large = (0..60).filter(|number| {
-        let copy = std::fs::metadata(dst.join(format!("f{number}"))).expect("looked at");
-        copy.len() == content.len() as u64
-    });
-    let large = large.count();
-    assert!(large >= 1, "{:?}", recorder.reported());
-}
-
 #[test]
 fn a_few_large_operands_are_copied_at_the_same_time() {
     let (_dir, at) = home();
     let (src, dst) = (at("s"), at("t"));
-    make_files(&src, &["a", "b"], &random_bytes(LARGE, 1));
+    make_distinct(&src, &["a", "b"], &random_bytes(LARGE, 1));
     create_dir(&dst).expect("created");
     let threads = Threads::default();
     let recorder = Recorder::with_meanwhile(|| threads.meet());
@@ -135,11 +98,10 @@ fn a_worker_without_work_joins_a_large_file() {
     if available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         return skip(&test_name(), "one processor is not shared");
     }
-    let content = random_bytes(5 * LARGE, 1);
+    let content = random_bytes(70 << 20, 1);
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
-        create_dir(&src).expect("created");
-        write(src.join("large"), &content).expect("written");
+        make_files(&src, &["large"], &content);
         for number in 0..20 {
             write(src.join(format!("empty{number}")), "").expect("written");
         }

@@ -25,15 +25,15 @@ fn limited(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
 fn no_copy_is_faster_than_its_rate() {
     let (_dir, at) = home();
     let (src, tree) = (at("s"), at("tree"));
-    write(&src, random_bytes(20 * MIB, 1)).expect("written");
+    write(&src, random_bytes(10 * MIB, 1)).expect("written");
     create_dir_all(&tree).expect("created");
-    for number in 0..640 {
+    for number in 0..320 {
         write(tree.join(format!("f{number}")), random_bytes(32 << 10, number)).expect("written");
     }
     for (jobs, engine) in
         [(1, None), (4, None), (1, Some("sendfile")), (1, Some("read_write:64K@2"))]
     {
-        let options = limited(40, jobs, engine);
+        let options = limited(20, jobs, engine);
         for (src, name) in [(&src, "t"), (&tree, "copy")] {
             let dst = at(&format!("{name}-{jobs}-{}", engine.is_some()));
             let started = Instant::now();

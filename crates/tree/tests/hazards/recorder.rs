@@ -1,8 +1,8 @@
 //! An observer that records what it is told, and short calls of `copy`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use tree::{Announcement, Destination, Diagnostic, Observer, Options, Outcome, Receipt, Request};
 
@@ -13,7 +13,9 @@ type Meanwhile<'m> = Box<dyn Fn() + Sync + 'm>;
 pub(crate) struct Recorder<'m> {
     pub(crate) diagnostics: Mutex<Vec<Diagnostic>>,
     pub(crate) receipts: Mutex<Vec<Receipt>>,
-    pub(crate) interrupt: Arc<AtomicBool>,
+    pub(crate) interrupt: AtomicBool,
+    /// Interrupts the copy once a byte was moved.
+    pub(crate) interrupts_when_moved: bool,
     /// The call of `interrupted` from which on the copy is interrupted.
     pub(crate) interrupts_at: Option<usize>,
     pub(crate) asked: AtomicUsize,
@@ -74,7 +76,10 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn moved(&self, _: &engines::Variant, _: engines::Span, _: engines::Moved) {
+    fn moved(&self, _: &engines::Variant, _: engines::Span, moved: engines::Moved) {
+        if self.interrupts_when_moved && moved.bytes > 0 {
+            self.interrupt.store(true, Ordering::Relaxed);
+        }
         if let Some(meanwhile) = &self.meanwhile {
             meanwhile();
         }
