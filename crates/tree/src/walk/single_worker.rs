@@ -22,11 +22,6 @@ const DEFAULT: Bounds = Bounds { entries: 192, bytes: 4 << 20, time: Duration::f
 /// With `--jobs` the workers start as soon as there is something to share.
 const WITH_JOBS: Bounds = Bounds { entries: 32, bytes: 1 << 20, time: Duration::from_millis(2) };
 
-/// If fewer names are known then, the tree may end soon: one worker goes on for these.
-pub(super) const LAST_NAMES_MAX: usize = 64;
-pub(super) const LAST_NAMES: Bounds =
-    Bounds { entries: LAST_NAMES_MAX as u64, bytes: 1 << 20, time: Duration::from_millis(1) };
-
 /// Before threads are started on btrfs, where two workers may be slower than one. The threads, and
 /// measuring whether they help, cost a few hundredths of this time (docs/design/concurrency.md).
 pub(super) const CONTENDED: Bounds =

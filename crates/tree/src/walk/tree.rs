@@ -18,9 +18,7 @@ use rustix::fs::FileType;
 use super::opened_places::OpenedPlaces;
 use super::partner_shares::{is_shareable, place_in};
 use super::resource_limits::{ResourceLimits, worker_limits};
-use super::single_worker::{
-    Bounds, CONTENDED, LAST_NAMES, LAST_NAMES_MAX, alone_within, first_bounds,
-};
+use super::single_worker::{Bounds, CONTENDED, alone_within, first_bounds};
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Taken, WorkPool, WorkShare};
@@ -52,10 +50,6 @@ pub(crate) fn walk(
     let mut stack = Stack::new(worker);
     stack.push(Frame::of_directory(root, listing), open_levels);
     single.copy_alone(&mut stack, first_bounds(cx.options));
-    let names: usize = stack.frames.iter().map(|frame| frame.listing.buffered()).sum();
-    if stack.given.is_empty() && cx.options.jobs.is_none() && names < LAST_NAMES_MAX {
-        single.copy_alone(&mut stack, LAST_NAMES);
-    }
     if stack.frames.is_empty() {
         return stack.assert_done();
     }
