@@ -3,6 +3,7 @@
 use super::view::{Rules, View};
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
+use crate::run_dir::{HowRun, Run, SCHEMA};
 use crate::sample::measurement::Measurement;
 use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::Samples;
@@ -95,6 +96,32 @@ impl Synthetic {
             calls: &self.calls,
             sequences: &self.sequences,
             ..Samples::default()
+        }
+    }
+
+    /// A run with these samples.
+    pub(crate) fn run(&self) -> Run {
+        let how = HowRun {
+            schema: SCHEMA,
+            src_dir: "/a".into(),
+            dst_dir: "/a".into(),
+            seed: 1,
+            seconds: Some(1.0),
+            rounds: None,
+            scale: 1.0,
+            haulage_version: "0".to_owned(),
+            scratch: "bench-0".to_owned(),
+        };
+        Run {
+            path: "runs/it".into(),
+            definition: self.definition.clone(),
+            how,
+            environment: serde_json::Value::Null,
+            samples: self.samples.clone(),
+            rounds: Vec::new(),
+            refusals: Vec::new(),
+            calls: Vec::new(),
+            sequences: Vec::new(),
         }
     }
 

@@ -221,77 +221,34 @@ fn differences(first: &Value, second: &Value) -> Vec<Difference> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::run_dir::{HowRun, SCHEMA};
-    use crate::sample::measurement::Measurement;
-    use crate::sample::record::Sample;
-    use crate::stats::normal;
+    use crate::analysis::tests::Synthetic;
 
     const DELTAS: Deltas = Deltas { warm: 0.02, cold: 0.02 };
 
-    /// A run of three variants, whose times at 1M are multiplied by what `times` says.
-    fn run(seed: u64, times: [f64; 3], environment: Value) -> Run {
-        let text = "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
-            [[part]]\nname = \"p\"\nquestion = \"q\"\nworkload = \"copy\"\n\
-            variants = [\"sendfile\", \"read_write\", \"splice\"]\nsizes = [\"1M\"]\n";
-        let definition = Definition::parse(text, "x").expect("right");
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let mut samples = Vec::new();
-        for session in 1..=40 {
-            for (variant, times) in definition.parts[0].variants.iter().zip(times) {
-                for round in 1..=3 {
-                    let waited = if rng.u8(..5) == 0 { 4_000_000 } else { 0 };
-                    let own = 300_000.0 * times * (0.02 * normal(&mut rng)).exp();
-                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive.
-                    let measured = Measurement {
-                        elapsed_ns: own as u64 + waited,
-                        processor_wait_ns: Some(waited),
-                        counted: true,
-                        ..Measurement::default()
-                    };
-                    samples.push(Sample {
-                        cell: "p/1M".to_owned(),
-                        variant: variant.clone(),
-                        session,
-                        round,
-                        probe_ns: 100,
-                        measured,
-                        ..Sample::default()
-                    });
-                }
+    const VARIANTS: [&str; 3] = ["sendfile", "read_write", "splice"];
+
+    /// A run of each of these, in which the times of the three variants are multiplied by three factors.
+    /// One run of five waits for a processor, many times as long as it takes.
+    fn runs<const N: usize>(factors: [[f64; 3]; N]) -> [Run; N] {
+        let mut made = Synthetic::new("copy", &VARIANTS, &["1M"]);
+        factors.map(|factors| {
+            made.samples.clear();
+            let place =
+                |name: &str| VARIANTS.iter().position(|it| *it == name).expect("one of them");
+            made.measure(40, 3, |_, variant| 300_000.0 * factors[place(variant)]);
+            for (nth, sample) in made.samples.iter_mut().enumerate() {
+                let waited_ns = if nth % 5 == 0 { 4_000_000 } else { 0 };
+                sample.measured.elapsed_ns += waited_ns;
+                sample.measured.processor_wait_ns = Some(waited_ns);
             }
-        }
-        let how = HowRun {
-            schema: SCHEMA,
-            src_dir: "/a".into(),
-            dst_dir: "/a".into(),
-            seed,
-            seconds: None,
-            rounds: Some(3),
-            scale: 1.0,
-            haulage_version: "0".to_owned(),
-            scratch: "bench-0".to_owned(),
-        };
-        Run {
-            path: PathBuf::from("/run"),
-            definition,
-            how,
-            environment,
-            samples,
-            rounds: Vec::new(),
-            refusals: Vec::new(),
-            calls: Vec::new(),
-            sequences: Vec::new(),
-        }
+            made.run()
+        })
     }
 
     #[test]
     fn each_variant_gets_its_answer() {
-        let none = Value::Null;
-        let first = run(1, [1.0, 1.0, 1.0], none.clone());
-        let second = run(2, [1.1, 1.0, 0.8], none);
+        let [first, second] = runs([[1.0; 3], [1.1, 1.0, 0.8]]);
         let change = Change::of(&first, &second, DELTAS);
         let answers: Vec<(&str, Answer)> =
             change.cells.iter().map(|cell| (cell.variant.as_str(), cell.answer)).collect();
@@ -328,8 +285,8 @@ mod tests {
 
     #[test]
     fn equal_runs_seldom_differ() {
-        let runs: Vec<Run> = (0..60).map(|seed| run(seed, [1.0; 3], Value::Null)).collect();
         let none = Deltas { warm: 0.0, cold: 0.0 };
+        let runs = runs([[1.0; 3]; 60]);
         let differ = runs.chunks(2).filter(|pair| {
             let change = Change::of(&pair[0], &pair[1], none);
             change.cells.iter().any(|cell| cell.answer != Answer::Unresolved)
@@ -339,11 +296,10 @@ mod tests {
 
     #[test]
     fn what_only_one_run_has_is_told() {
-        let mut first = run(1, [1.0; 3], Value::Null);
-        let second = run(2, [1.0; 3], Value::Null);
+        let [mut first, second] = runs([[1.0; 3]; 2]);
         first.samples.retain(|sample| sample.variant != "splice");
         let change = Change::of(&first, &second, DELTAS);
-        assert_eq!(change.only_in_second, ["p/1M: splice"]);
+        assert_eq!(change.only_in_second, ["part/1M: splice"]);
         assert!(change.only_in_first.is_empty() && change.cells.len() == 2);
         first.samples.retain(|sample| sample.session == 1);
         let change = Change::of(&first, &second, DELTAS);

@@ -1,7 +1,6 @@
 use super::*;
 use crate::analysis::tests::Synthetic;
 use crate::definition::deltas::LEAST;
-use crate::run_dir::{HowRun, SCHEMA};
 use crate::sample::record::RoundRecord;
 
 /// An experiment of two variants that was interrupted after `sessions` sessions of four rounds.
@@ -16,35 +15,26 @@ fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
             ..RoundRecord::default()
         })
     });
-    Run {
-        path: "/run".into(),
-        definition: made.definition.clone(),
-        how: HowRun {
-            schema: SCHEMA,
-            src_dir: "/a".into(),
-            dst_dir: "/a".into(),
-            seed: 1,
-            seconds: Some(60.0),
-            rounds: None,
-            scale: 1.0,
-            haulage_version: "0".to_owned(),
-            scratch: "bench-0".to_owned(),
-        },
-        environment: serde_json::Value::Null,
-        samples: std::mem::take(&mut made.samples),
-        rounds: rounds.collect(),
-        refusals: Vec::new(),
-        calls: Vec::new(),
-        sequences: Vec::new(),
-    }
+    Run { rounds: rounds.collect(), ..made.run() }
 }
 
-fn taken_up(run: &Run, check: impl FnOnce(&Conductor<'_>)) {
+fn taken_up(run: &Run, check: impl FnOnce(&mut Conductor<'_>)) {
+    with_time(run, Some(60), Some(run), check);
+}
+
+/// An experiment as that of `run`, with so many seconds or with 9 rounds, which goes on from `before`.
+fn with_time<T>(
+    run: &Run,
+    seconds: Option<u64>,
+    before: Option<&Run>,
+    check: impl FnOnce(&mut Conductor<'_>) -> T,
+) -> T {
     let home = tempfile::tempdir().expect("created");
     let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
-    let limits = Limits { time: Some(Duration::from_secs(60)), rounds: None, deltas: LEAST };
+    let time = seconds.map(Duration::from_secs);
+    let limits = Limits { time, rounds: time.is_none().then_some(9), deltas: LEAST };
     let places = Places { src: home.path(), dst: home.path() };
-    check(&Conductor::new(&run.definition, dir, places, limits, 1, Some(run)));
+    check(&mut Conductor::new(&run.definition, dir, places, limits, 1, before))
 }
 
 #[test]
@@ -75,18 +65,13 @@ fn next_part(main: &str, time: Option<u64>, spent: [u64; 2]) -> String {
     other.name = "other".to_owned();
     made.definition.parts.push(other);
     made.definition.main = main.to_owned();
-    let run = interrupted(&mut made, 1);
-    let home = tempfile::tempdir().expect("created");
-    let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
-    let time = time.map(Duration::from_secs);
-    let limits = Limits { time, rounds: time.is_none().then_some(9), deltas: LEAST };
-    let places = Places { src: home.path(), dst: home.path() };
-    let mut conduct = Conductor::new(&run.definition, dir, places, limits, 1, None);
-    for (cell, seconds) in conduct.cells.iter_mut().zip(spent) {
-        cell.spent = Duration::from_secs(seconds);
-    }
-    let next = conduct.next_cell(&mut fastrand::Rng::with_seed(1)).expect("a cell is open");
-    conduct.cells[next].cell.part.clone()
+    with_time(&interrupted(&mut made, 1), time, None, |conduct| {
+        for (cell, seconds) in conduct.cells.iter_mut().zip(spent) {
+            cell.spent = Duration::from_secs(seconds);
+        }
+        let next = conduct.next_cell(&mut fastrand::Rng::with_seed(1)).expect("a cell is open");
+        conduct.cells[next].cell.part.clone()
+    })
 }
 
 #[test]
