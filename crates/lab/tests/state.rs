@@ -1,7 +1,8 @@
 //! The page cache is set and proved on real file systems.
 
-use haulage_lab::page_cache::prover::Prover;
+use haulage_lab::page_cache::prover::{Prover, Reached};
 use haulage_lab::page_cache::state::{Proof, State};
+use haulage_lab::sample::measurement::Measurement;
 use haulage_lab::source::Source;
 use testfs::FsKind;
 
@@ -53,17 +54,21 @@ fn device_reads_have_to_fit_the_state() {
     let prover = Prover::try_on(&Source::open(&path).expect("opened"), State::Cold).expect("tried");
     assert!(prover.counts_device_reads, "ext4 reads through a device");
     let size = 100 << 20;
-    for (proof, read, bypasses_cache, nothing_read, fits) in [
-        (Proof::Warm, 0, false, false, true),
-        (Proof::Warm, 4096, false, false, true),
-        (Proof::Warm, size, false, false, false),
-        (Proof::Warm, size, true, false, true),
-        (Proof::Cold, size, false, false, true),
-        (Proof::Cold, size / 2, false, false, false),
-        (Proof::Cold, 0, false, true, true),
+    for (proof, device_read_bytes, bypasses_cache, shares_extents, fits) in [
+        (Proof::Warm, Some(0), false, false, true),
+        (Proof::Warm, Some(4096), false, false, true),
+        (Proof::Warm, Some(size), false, false, false),
+        (Proof::Warm, Some(size), true, false, true),
+        (Proof::Warm, None, false, false, true),
+        (Proof::Cold, Some(size), false, false, true),
+        (Proof::Cold, Some(size / 2), false, false, false),
+        (Proof::Cold, Some(0), false, true, true),
     ] {
-        let disagrees = prover.disagrees(proof, Some(read), size, bypasses_cache, nothing_read);
-        assert_eq!(disagrees.is_none(), fits, "{proof:?} {read} {disagrees:?}");
+        let mut run = Measurement { device_read_bytes, shares_extents, ..Measurement::default() };
+        let reached = Reached { proof, note: String::new(), resident_bytes: None };
+        prover.judge(&mut run, reached, size, bypasses_cache);
+        let expected = if fits { proof } else { Proof::NotReached };
+        let found = (run.state_proved, run.counted, run.state_note.is_empty());
+        assert_eq!(found, (expected, fits, fits), "{proof:?} {device_read_bytes:?}");
     }
-    assert_eq!(prover.disagrees(Proof::Warm, None, size, false, false), None);
 }

@@ -209,9 +209,10 @@ impl Prover {
         }
     }
 
-    /// Fills in which state the run really had, and whether it counts. `measured` has the bytes
-    /// that devices read, and whether extents were shared; for `bypasses_cache` see
-    /// [`Prover::disagrees`].
+    /// Fills in which state the run really had, and whether it counts: the bytes that devices read during a
+    /// run have to fit the state proved before it. `measured` has these, and whether extents were shared, so
+    /// that nothing was read at all. `bypasses_cache` is an engine that reads from the device whatever the
+    /// cache holds.
     pub fn judge(
         &self,
         measured: &mut Measurement,
@@ -221,45 +222,25 @@ impl Prover {
     ) {
         measured.state_proved = reached.proof;
         measured.state_note = reached.note;
-        let disagreement = self.disagrees(
-            reached.proof,
-            measured.device_read_bytes,
-            on_medium_bytes,
-            bypasses_cache,
-            measured.shares_extents,
-        );
-        if let Some(why) = disagreement {
+        // Inodes, extents and free-space maps are read from the device too.
+        let metadata_bytes = (on_medium_bytes / 50).max(1 << 20);
+        let read = measured.device_read_bytes.filter(|_| self.counts_device_reads);
+        let contradicts = match (reached.proof, read) {
+            (Proof::Warm, Some(read)) if !bypasses_cache && read > metadata_bytes => {
+                Some(format!("a device had to read {}", crate::words::bytes(read)))
+            }
+            (Proof::Cold, Some(read))
+                if !measured.shares_extents && read + metadata_bytes < on_medium_bytes =>
+            {
+                Some(format!("devices read no more than {}", crate::words::bytes(read)))
+            }
+            _ => None,
+        };
+        if let Some(why) = contradicts {
             measured.state_proved = Proof::NotReached;
             measured.state_note = why;
         }
         measured.counted = measured.state_proved != Proof::NotReached;
-    }
-
-    /// Whether the bytes that devices read during a run fit the state proved before it; otherwise
-    /// why not.
-    ///
-    /// `bypasses_cache` is an engine that reads from the device whatever the cache holds;
-    /// `nothing_read` is one that shared the extents and read nothing at all.
-    pub fn disagrees(
-        &self,
-        proof: Proof,
-        device_read_bytes: Option<u64>,
-        on_medium_bytes: u64,
-        bypasses_cache: bool,
-        nothing_read: bool,
-    ) -> Option<String> {
-        let read = device_read_bytes.filter(|_| self.counts_device_reads)?;
-        // Inodes, extents and free-space maps are read from the device too.
-        let metadata_bytes = (on_medium_bytes / 50).max(1 << 20);
-        match proof {
-            Proof::Warm if !bypasses_cache && read > metadata_bytes => {
-                Some(format!("a device had to read {}", crate::words::bytes(read)))
-            }
-            Proof::Cold if !nothing_read && read + metadata_bytes < on_medium_bytes => {
-                Some(format!("devices read no more than {}", crate::words::bytes(read)))
-            }
-            _ => None,
-        }
     }
 }
 

@@ -65,7 +65,7 @@ impl CachedSource {
     }
 
     /// Fills in the state of a run. `measured` says whether extents were shared; for
-    /// `bypasses_cache` see [`Prover::disagrees`].
+    /// `bypasses_cache` see [`Prover::judge`].
     pub(crate) fn judge(
         &self,
         started: StartedRun,
