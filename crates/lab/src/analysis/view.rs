@@ -156,28 +156,6 @@ impl<'r> CellView<'r> {
         median(self.values(variant, measure))
     }
 
-    /// The median of a field of a variant's samples, as far as it is known.
-    pub fn median_of(&self, variant: usize, field: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-        median(self.counted[variant].iter().filter_map(|record| field(record)))
-    }
-
-    /// A variant's processor time in user mode and in the kernel: the median of both together,
-    /// divided as in all its runs together. Many kernels know the sum exactly and divide it by
-    /// where they find the program at the ticks of a clock, so that of runs of a few ticks the
-    /// medians of the two would be whole ticks, or nothing.
-    pub fn user_and_system_ns(&self, variant: usize) -> Option<(f64, f64)> {
-        let both = |record: &Sample| {
-            Some(record.measured.user_ns as f64 + record.measured.system_ns as f64)
-        };
-        let processor_ns = self.median_of(variant, both)?;
-        let sum = |field: fn(&Sample) -> u64| -> f64 {
-            self.counted[variant].iter().map(|&record| field(record) as f64).sum()
-        };
-        let (user, system) = (sum(|r| r.measured.user_ns), sum(|r| r.measured.system_ns));
-        let in_kernel = system / (user + system).max(1.0);
-        Some((processor_ns * (1.0 - in_kernel), processor_ns * in_kernel))
-    }
-
     /// A variant's values against the bytes of the cell, without the waiting for a processor where
     /// that is known.
     pub fn size_points(&self, variant: usize, measure: Measure) -> impl Iterator<Item = Point> {
@@ -193,6 +171,30 @@ impl<'r> CellView<'r> {
     pub fn points(&self, measure: Measure) -> Observations {
         Observations::of(self.all.iter().copied(), &self.part.variants, measure)
     }
+}
+
+/// The median of a field of samples, as far as it is known.
+pub(crate) fn median_of(
+    samples: &[&Sample],
+    field: impl Fn(&Sample) -> Option<f64>,
+) -> Option<f64> {
+    median(samples.iter().filter_map(|record| field(record)))
+}
+
+/// The processor time of samples in user mode and in the kernel: the median of both together,
+/// divided as in all of them together. Many kernels know the sum exactly and divide it by
+/// where they find the program at the ticks of a clock, so that of runs of a few ticks the
+/// medians of the two would be whole ticks, or nothing.
+pub(crate) fn user_and_system_ns(samples: &[&Sample]) -> Option<(f64, f64)> {
+    let both =
+        |record: &Sample| Some(record.measured.user_ns as f64 + record.measured.system_ns as f64);
+    let processor_ns = median_of(samples, both)?;
+    let sum = |field: fn(&Sample) -> u64| -> f64 {
+        samples.iter().map(|&record| field(record) as f64).sum()
+    };
+    let (user, system) = (sum(|r| r.measured.user_ns), sum(|r| r.measured.system_ns));
+    let in_kernel = system / (user + system).max(1.0);
+    Some((processor_ns * (1.0 - in_kernel), processor_ns * in_kernel))
 }
 
 /// The most sessions that the jackknife of a model leaves out. More do not improve its intervals,

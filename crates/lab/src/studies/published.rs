@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, size};
-use crate::analysis::view::{CellView, View};
+use crate::analysis::view::{CellView, View, user_and_system_ns};
 use crate::definition::reference::{self, Data, Figure};
 use crate::definition::{Measure, Reference, is_floor};
 use crate::page_cache::state::State;
@@ -107,7 +107,7 @@ fn rows(
     let base_index = view.part.index_of(baseline);
     let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
     let row = |(index, variant): (usize, &String)| {
-        let (now_user_ns, now_system_ns) = cell.user_and_system_ns(index).unzip();
+        let (now_user_ns, now_system_ns) = user_and_system_ns(&cell.counted[index]).unzip();
         let series = reference.series.get(variant)?;
         let then = figure(data, series, bytes)?;
         let same_place =

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::sheet::{Sheet, written_to};
-use crate::analysis::view::{CellView, View, workers_of};
-use crate::definition::cell::Destination;
+use crate::analysis::view::{CellView, View, median_of, user_and_system_ns, workers_of};
+use crate::definition::cell::{Cell, Destination};
 use crate::page_cache::state::State;
+use crate::sample::measurement::Measurement;
 use crate::sample::record::Sample;
 use crate::words;
 
@@ -56,49 +57,51 @@ pub struct Parts {
 }
 
 pub(crate) fn of(view: &View<'_>) -> Option<Split> {
-    let parts: Vec<Parts> = view
-        .cells
-        .iter()
-        .flat_map(|cell| {
-            let variants = view.part.variants.iter().enumerate();
-            variants.filter_map(|(index, variant)| parts(cell, index, variant))
-        })
-        .collect();
+    let of_cell = |cell: &CellView<'_>| -> Vec<Parts> {
+        let variants = view.part.variants.iter().zip(&cell.counted);
+        variants.filter_map(|(variant, counted)| Parts::of(&cell.cell, variant, counted)).collect()
+    };
+    let parts: Vec<Parts> = view.cells.iter().flat_map(of_cell).collect();
     (!parts.is_empty()).then_some(Split { parts })
 }
 
-fn parts(cell: &CellView<'_>, index: usize, variant: &str) -> Option<Parts> {
-    let of = |field: fn(&Sample) -> u64| cell.median_of(index, |record| Some(field(record) as f64));
-    let known = |field: fn(&Sample) -> Option<u64>| {
-        cell.median_of(index, |record| Some(field(record)? as f64))
-    };
-    let (user_ns, system_ns) = cell.user_and_system_ns(index)?;
-    let workers = f64::from(workers_of(variant).1);
-    let waiting = |record: &Sample| {
-        let measured = &record.measured;
-        let each_ns: f64 = measured.each_ns.iter().map(|&ns| ns as f64).sum();
-        let clock_ns = if each_ns > 0.0 { each_ns } else { measured.elapsed_ns as f64 };
-        let processor_ns = measured.user_ns as f64 + measured.system_ns as f64;
-        Some((clock_ns * workers - processor_ns).max(0.0))
-    };
-    Some(Parts {
-        cell: cell.cell.id(),
-        variant: variant.to_owned(),
-        file_bytes: cell.cell.file_bytes,
-        state: cell.cell.state,
-        destination: cell.cell.destination,
-        at_once: cell.cell.at_once,
-        elapsed_ns: of(|r| r.measured.elapsed_ns)?,
-        user_ns,
-        system_ns,
-        waiting_ns: cell.median_of(index, waiting)?,
-        processor_wait_ns: known(|r| r.measured.processor_wait_ns),
-        minor_faults: of(|r| r.measured.minor_faults)?,
-        major_faults: of(|r| r.measured.major_faults)?,
-        voluntary_switches: of(|r| r.measured.voluntary_switches)?,
-        device_read_bytes: known(|r| r.measured.device_read_bytes),
-        calls: known(|r| r.measured.calls),
-    })
+impl Parts {
+    /// The parts of the time of a variant in a cell, of which these runs count; `None` without any.
+    pub fn of(cell: &Cell, variant: &str, counted: &[&Sample]) -> Option<Parts> {
+        let of = |field: fn(&Measurement) -> u64| {
+            median_of(counted, |record| Some(field(&record.measured) as f64))
+        };
+        let known = |field: fn(&Measurement) -> Option<u64>| {
+            median_of(counted, |record| Some(field(&record.measured)? as f64))
+        };
+        let (user_ns, system_ns) = user_and_system_ns(counted)?;
+        let workers = f64::from(workers_of(variant).1);
+        let waiting = |record: &Sample| {
+            let measured = &record.measured;
+            let each_ns: f64 = measured.each_ns.iter().map(|&ns| ns as f64).sum();
+            let clock_ns = if each_ns > 0.0 { each_ns } else { measured.elapsed_ns as f64 };
+            let processor_ns = measured.user_ns as f64 + measured.system_ns as f64;
+            Some((clock_ns * workers - processor_ns).max(0.0))
+        };
+        Some(Parts {
+            cell: cell.id(),
+            variant: variant.to_owned(),
+            file_bytes: cell.file_bytes,
+            state: cell.state,
+            destination: cell.destination,
+            at_once: cell.at_once,
+            elapsed_ns: of(|it| it.elapsed_ns)?,
+            user_ns,
+            system_ns,
+            waiting_ns: median_of(counted, waiting)?,
+            processor_wait_ns: known(|it| it.processor_wait_ns),
+            minor_faults: of(|it| it.minor_faults)?,
+            major_faults: of(|it| it.major_faults)?,
+            voluntary_switches: of(|it| it.voluntary_switches)?,
+            device_read_bytes: known(|it| it.device_read_bytes),
+            calls: known(|it| it.calls),
+        })
+    }
 }
 
 impl Split {

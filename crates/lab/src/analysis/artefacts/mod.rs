@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use engines::Variant;
 
-use super::view::{CellView, View, workers_of};
+use super::view::{CellView, View, median_of, workers_of};
 use crate::definition::without_label;
 use crate::page_cache::state::State;
 use crate::sample::record::Sample;
@@ -75,7 +75,7 @@ fn faults(cells: &[&CellView<'_>]) -> Vec<String> {
     for cell in cells {
         for (index, variant) in cell.part.variants.iter().enumerate() {
             let of = |record: &Sample| Some(record.measured.minor_faults as f64);
-            let Some(faults) = cell.median_of(index, of) else { continue };
+            let Some(faults) = median_of(&cell.counted[index], of) else { continue };
             let stray = FAULTS_STRAY * f64::from(workers_of(variant).1 * cell.cell.at_once);
             if faults > stray && !faults_are_expected(&cell.cell.workload, variant) {
                 found.entry(variant).or_default().push((faults, cell.cell.id()));
