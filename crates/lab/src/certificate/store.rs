@@ -259,33 +259,17 @@ mod tests {
 
     #[test]
     fn another_kernel_or_version_makes_it_stale() {
-        let check = |kept: StoredCertificate, kernel, version, status, words: &str| {
-            let badge = kept.badge(kernel, version);
-            assert_eq!(badge.status, status);
-            assert!(badge.words.contains(words), "{}", badge.words);
-        };
-        check(
-            kept(true, 0.02),
-            "Linux 1",
-            "1.0.0",
-            CertificateStatus::Certified,
-            "certified 2026-01-31",
-        );
-        check(
-            kept(false, 0.02),
-            "Linux 1",
-            "1.0.0",
-            CertificateStatus::Failed,
-            "not certified: it failed",
-        );
-        check(
-            kept(true, 0.02),
-            "Linux 2",
-            "1.0.0",
-            CertificateStatus::Stale,
-            "another kernel (Linux 1)",
-        );
-        check(kept(false, 0.02), "Linux 1", "1.1.0", CertificateStatus::Stale, "by haulage 1.0.0");
+        use CertificateStatus::{Certified, Failed, Stale};
+        for (passes, kernel, version, status, words) in [
+            (true, "Linux 1", "1.0.0", Certified, "certified 2026-01-31"),
+            (false, "Linux 1", "1.0.0", Failed, "not certified: it failed"),
+            (true, "Linux 2", "1.0.0", Stale, "another kernel (Linux 1)"),
+            (false, "Linux 1", "1.1.0", Stale, "by haulage 1.0.0"),
+        ] {
+            let badge = kept(passes, 0.02).badge(kernel, version);
+            assert_eq!(badge.status, status, "{words}");
+            assert!(badge.words.contains(words), "{} for {words}", badge.words);
+        }
         assert_eq!(kept(true, 0.01).badge("Linux 1", "1.0.0").deltas, LEAST);
     }
 }

@@ -206,20 +206,6 @@ mod tests {
     }
 
     #[test]
-    fn our_own_work_is_not_foreign() {
-        let gates = Gates::open(Vec::new());
-        let started = std::time::Instant::now();
-        while started.elapsed().as_millis() < 60 {
-            std::hint::black_box(started);
-        }
-        let gate = gates.close();
-        assert!(gate.round_ns >= 60_000_000);
-        // Other tests run meanwhile; what they use is what is left.
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-        assert!(gate.foreign_user_ns <= gate.round_ns * cpus, "{gate:?}");
-    }
-
-    #[test]
     fn the_work_of_helpers_is_not_foreign() {
         let mut busy = std::process::Command::new("sh")
             .args(["-c", "while :; do :; done"])
@@ -236,6 +222,7 @@ mod tests {
         }
         let told_apart_ns = without.foreign_user_ns.saturating_sub(with.foreign_user_ns);
         assert!(told_apart_ns >= own_ns / 2, "{own_ns} {with:?} {without:?}");
+        assert!(with.round_ns >= 400_000_000, "{with:?}");
         assert_eq!(used_by(u32::MAX), (0, 0));
     }
 }

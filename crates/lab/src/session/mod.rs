@@ -36,7 +36,6 @@ use worker::AtOnce;
 /// The field that every order has.
 #[derive(Deserialize)]
 struct AnyOrder {
-    #[serde(default)]
     parent: Option<i32>,
 }
 

@@ -31,10 +31,8 @@ pub struct Order {
     /// The seed of all random bytes.
     pub seed: u64,
     /// Time after which no other round begins; `None` for no such limit.
-    #[serde(default)]
     pub rounds_ns: Option<u64>,
     /// Time after which no disturbed round is run again; `None` for no such limit.
-    #[serde(default)]
     pub repeats_ns: Option<u64>,
     /// Whether each variant runs once before, uncounted.
     pub warm_up: bool,
@@ -46,10 +44,8 @@ pub struct Order {
     #[serde(default)]
     pub slowed: BTreeMap<String, Slowed>,
     /// The number of this worker process, from 0; `None` for the session itself.
-    #[serde(default)]
     pub worker: Option<u32>,
     /// The id of the process that gives the order.
-    #[serde(default)]
     pub parent: Option<i32>,
 }
 

@@ -50,7 +50,7 @@ impl Plan {
 
     /// The situations that are measured.
     pub fn measured(&self) -> impl Iterator<Item = &Planned> {
-        self.cases.iter().filter(|planned| planned.why_not.is_none())
+        measured(&self.cases)
     }
 
     fn with(config: &Config<'_>, space: &Space, memory_bytes: u64) -> Plan {
@@ -79,6 +79,10 @@ impl Plan {
     }
 }
 
+fn measured(cases: &[Planned]) -> impl Iterator<Item = &Planned> {
+    cases.iter().filter(|planned| planned.why_not.is_none())
+}
+
 /// What is left when all longer files are left out.
 fn shortest() -> Vec<Planned> {
     let shortest = Case::all().into_iter().filter(|case| case.situation.size == SizeClass::ALL[0]);
@@ -91,15 +95,14 @@ fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
         let bytes = case.slot_bytes() + case.slot_bytes() / 50 + 8192 * u64::from(case.files);
         bytes * slots as u64
     };
-    let measured = || cases.iter().filter(|planned| planned.why_not.is_none());
     // Cases of the same files have them in common.
     let mut sources: BTreeMap<(SizeClass, u32), u64> = BTreeMap::new();
-    for Planned { case, .. } in measured() {
+    for Planned { case, .. } in measured(cases) {
         let room = sources.entry((case.situation.size, case.files)).or_default();
         *room = (*room).max(with_slack(case, case.slots(at_once)));
     }
     let src: u64 = sources.values().sum();
-    let dst = measured()
+    let dst = measured(cases)
         .map(|Planned { case, .. }| with_slack(case, case.slots(at_once) * case.copies_kept()));
     (src + SPARE_BYTES, dst.max().unwrap_or(0) + SPARE_BYTES)
 }
@@ -107,10 +110,8 @@ fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
 /// Leaves the longest files out until the rest fits.
 fn leave_out_by_room(cases: &mut [Planned], space: &Space, at_once: usize) {
     loop {
-        let measured = cases.iter().filter(|planned| planned.why_not.is_none());
-        let Some(largest) = measured.map(|planned| planned.case.situation.size).max() else {
-            return;
-        };
+        let sizes = measured(cases).map(|planned| planned.case.situation.size);
+        let Some(largest) = sizes.max() else { return };
         let Some(lack) = space.lack(room(cases, at_once)) else { return };
         let why = format!(
             "not enough room: {} are needed and {} are free",
@@ -126,11 +127,7 @@ fn leave_out_by_room(cases: &mut [Planned], space: &Space, at_once: usize) {
 /// Divides the time: the first cases get enough, and a case that would get too little gets none.
 fn leave_out_by_time(cases: &mut [Planned], seconds: f64) {
     let mut wanted = 0.0;
-    let whole: f64 = cases
-        .iter()
-        .filter(|planned| planned.why_not.is_none())
-        .map(|planned| planned.case.seconds())
-        .sum();
+    let whole: f64 = measured(cases).map(|planned| planned.case.seconds()).sum();
     let why = format!("no time for it: allow --time {:.0}", (SHARE_MIN * whole).ceil());
     for planned in cases.iter_mut().filter(|planned| planned.why_not.is_none()) {
         let own = planned.case.seconds();
@@ -201,22 +198,16 @@ mod tests {
         assert_eq!(of(600, 200, false), without_huge);
         assert_eq!(of(1, 1, true).len(), Case::all().len());
         // The figures are those of the end that lacks room, or of both where they are one.
-        let why = |src: u64, dst: u64, same: bool| {
+        for (src, dst, same, needed, free) in
+            [(700, 700, true, 915, 700), (600, 200, false, 358, 200), (400, 900, false, 557, 400)]
+        {
             let space = Space { src: src * MIB, dst: dst * MIB, same };
             let plan = plan(180, &space, 16_000 * MIB);
-            let why = plan.cases.iter().find_map(|planned| planned.why_not.clone());
-            why.unwrap_or_default()
-        };
-        let both = "not enough room: 915 MiB are needed and 700 MiB are free";
-        assert_eq!(why(700, 700, true), both);
-        assert_eq!(
-            why(600, 200, false),
-            "not enough room: 358 MiB are needed and 200 MiB are free"
-        );
-        assert_eq!(
-            why(400, 900, false),
-            "not enough room: 557 MiB are needed and 400 MiB are free"
-        );
+            let why = plan.cases.into_iter().find_map(|planned| planned.why_not);
+            let expected =
+                format!("not enough room: {needed} MiB are needed and {free} MiB are free");
+            assert_eq!(why, Some(expected));
+        }
     }
 
     #[test]
