@@ -63,7 +63,7 @@ impl Race<'_> {
         for round in 2..=ELIMINATION_ROUNDS {
             let factor = if round == 2 { f64::INFINITY } else { NOT_CLOSE };
             let close = self.close_to_the_best(tasks[0].load.bytes, factor);
-            if self.elimination_time_is_up() {
+            if self.has_taken(ELIMINATION_SHARE) {
                 break;
             }
             self.run_elimination_round(tasks, round, &close)?;
@@ -241,10 +241,6 @@ impl Race<'_> {
         let Some(time) = self.config.time else { return false };
         let cost: Duration = candidates.iter().map(|&index| self.cost_of(index, bytes)).sum();
         self.config.started.elapsed() + cost > time.mul_f64(ELIMINATION_SHARE_MAX)
-    }
-
-    fn elimination_time_is_up(&self) -> bool {
-        self.has_taken(ELIMINATION_SHARE)
     }
 
     /// Whether this share of the time is over.

@@ -52,9 +52,10 @@ impl Race<'_> {
 
     /// Runs one round; false when the time ended it early.
     fn run_round(&mut self, tasks: &[Task], round: u32) -> Result<bool, Error> {
+        let with_floors = round <= self.config.rounds.unwrap_or(FLOOR_ROUNDS);
         let running: Vec<usize> = self
             .running()
-            .filter(|&i| round <= self.floor_rounds() || self.candidates[i].class() != Class::Floor)
+            .filter(|&index| with_floors || self.candidates[index].class() != Class::Floor)
             .collect();
         let order = run_order::order(self.config.seed, Stage::Final, round, &running);
         for (place, index) in (1..).zip(order) {
@@ -64,10 +65,6 @@ impl Race<'_> {
             self.run_one(index, tasks, (Stage::Final, round, place))?;
         }
         Ok(true)
-    }
-
-    fn floor_rounds(&self) -> u32 {
-        self.config.rounds.unwrap_or(FLOOR_ROUNDS)
     }
 
     /// Whether a run that will take `cost` has to be left out. The rounds without which there can
@@ -123,8 +120,6 @@ fn drop_beaten(candidates: &mut [Candidate], early: bool, margin: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::search::candidate::raced;
 
@@ -136,20 +131,18 @@ mod tests {
     /// variant at 1.5 times the fast one comes back when that shows.
     #[test]
     fn one_that_was_dropped_before_the_best_was_slow_comes_back() {
-        let slow_in = |slow: &[usize], runs: usize| -> BTreeMap<u32, f64> {
-            let time =
-                |run: usize| if slow.contains(&run) { 600.0 } else { 100.0 + (run % 3) as f64 };
-            (1..).zip((0..runs).map(time)).collect()
-        };
+        let quick: [f64; 11] = std::array::from_fn(|run| {
+            if [4, 9].contains(&run) { 600.0 } else { 100.0 + (run % 3) as f64 }
+        });
         let steady = [150.0, 151.0, 150.0, 151.0];
         let mut all = [
-            Candidate { finals_ns: slow_in(&[], 4), ..raced("splice", Role::Contender, &[]) },
+            raced("splice", Role::Contender, &quick[..4]),
             raced("sendfile", Role::Contender, &steady),
             raced("stdio:4K", Role::Contender, &steady.map(|ns| 2.0 * ns)),
         ];
         assert!(!drop_beaten(&mut all, false, 0.0));
         assert_eq!(names(&all), ["splice"], "nothing speaks for the others so far");
-        all[0].finals_ns = slow_in(&[4, 9], 11);
+        all[0].finals_ns = raced("splice", Role::Contender, &quick).finals_ns;
         assert!(!drop_beaten(&mut all, false, 0.0));
         assert_eq!(names(&all), ["splice", "sendfile"]);
     }

@@ -10,9 +10,9 @@ use crate::environment::Environment;
 use crate::page_cache::state::{Proof, State};
 use crate::sample::Stage;
 use crate::search::candidate::{Candidate, Class, Status};
-use crate::search::winner::{self, CandidateTimes, Verdict};
+use crate::search::winner::{self, Verdict};
 use crate::source::Load;
-use crate::stats::{SlowMode, median, slow_modes};
+use crate::stats::{Runs, median};
 use crate::words;
 
 /// The version of the form. 3: ratios are of typical times until a slow mode is shown, as in `bench`;
@@ -60,17 +60,13 @@ impl Race<'_> {
         load: &Load,
         rounds: u32,
     ) -> Report {
-        let times_of = |classes: &[Class]| -> Vec<CandidateTimes> {
-            let of_class = |candidate: &&Candidate| classes.contains(&candidate.class());
-            let raced = |candidate: &&Candidate| self.is_raced(candidate);
-            self.candidates.iter().filter(of_class).filter(raced).map(Candidate::times).collect()
-        };
-        let movers = times_of(&[Class::Mover]);
-        let all = times_of(&[Class::Mover, Class::Sharer]);
+        let [movers, sharers] = [Class::Mover, Class::Sharer].map(|class| self.raced(class));
+        let mut all = [movers.as_slice(), &sharers].concat();
+        all.sort_unstable();
         let verdict = self.decide(&all);
-        let shared = all.len() > movers.len();
-        let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| self.decide(&movers));
-        let summary = self.summaries(&[&movers, &times_of(&[Class::Sharer])]);
+        let shared = !sharers.is_empty() && !movers.is_empty();
+        let verdict_moving_bytes = shared.then(|| self.decide(&movers));
+        let summary = self.summaries(&[movers, sharers]);
         self.note_slow_modes(&summary);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
@@ -100,10 +96,20 @@ impl Race<'_> {
         }
     }
 
-    /// The verdict on the candidates in `times`. It stays open if a candidate did as well as the
+    /// The indices of the candidates of a class that were in the final.
+    fn raced(&self, class: Class) -> Vec<usize> {
+        let is_it = |it: &Candidate| it.class() == class && self.is_raced(it);
+        (0..self.candidates.len()).filter(|&index| is_it(&self.candidates[index])).collect()
+    }
+
+    /// The verdict on the candidates with these indices. It stays open if a candidate did as well as the
     /// winner in the elimination rounds and was not in the final.
-    fn decide(&self, times: &[CandidateTimes]) -> Verdict {
-        let verdict = winner::decide(times);
+    fn decide(&self, raced: &[usize]) -> Verdict {
+        let of = |&index: &usize| {
+            let Candidate { name, finals_ns, .. } = &self.candidates[index];
+            (name.as_str(), finals_ns)
+        };
+        let verdict = winner::decide(&raced.iter().map(of).collect::<Vec<_>>());
         let is_winner = |it: &&Candidate| verdict.winner.as_ref() == Some(&it.name);
         let winner = self.candidates.iter().find(is_winner);
         let unraced: Vec<String> = self
@@ -125,16 +131,28 @@ impl Race<'_> {
 
     /// A line a variant: those of the final that move bytes, fastest first, those that share
     /// extents, those of the elimination rounds, floors, and those that do not work here.
-    fn summaries(&self, classes: &[&[CandidateTimes]]) -> Vec<Summary> {
-        let ranking: Vec<Ranking<'_>> =
-            classes.iter().filter_map(|class| Ranking::of(class)).collect();
+    fn summaries(&self, classes: &[Vec<usize>]) -> Vec<Summary> {
         let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
         let best_ns_per_byte = movers.filter_map(ns_per_byte).min_by(f64::total_cmp);
-        let mut summaries: Vec<Summary> = self
-            .candidates
-            .iter()
-            .map(|candidate| self.summary_of(candidate, &ranking, best_ns_per_byte))
-            .collect();
+        let summary = |candidate| self.summary_of(candidate, best_ns_per_byte);
+        let mut summaries: Vec<Summary> = self.candidates.iter().map(summary).collect();
+        for raced in classes {
+            let times: Vec<&Runs> =
+                raced.iter().map(|&index| &self.candidates[index].finals_ns).collect();
+            let best = winner::best(&times);
+            for (place, (ratio, slow_mode)) in winner::standings(&times, best).enumerate() {
+                let summary = &mut summaries[raced[place]];
+                // One that failed in the final does not work here.
+                if summary.stage != VariantStage::Raced {
+                    continue;
+                }
+                let one = (best == Some(place)).then_some(1.0);
+                summary.slow_mode = slow_mode;
+                summary.ratio_to_best = ratio.map(|ratio| ratio.estimate).or(one);
+                summary.ratio_low = ratio.map(|ratio| ratio.interval.low);
+                summary.ratio_high = ratio.map(|ratio| ratio.interval.high);
+            }
+        }
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.stage {
                 VariantStage::Raced if !summary.shares_extents => 0,
@@ -157,12 +175,7 @@ impl Race<'_> {
         !self.finals_of(candidate).is_empty()
     }
 
-    fn summary_of(
-        &self,
-        candidate: &Candidate,
-        ranking: &[Ranking<'_>],
-        best_ns_per_byte: Option<f64>,
-    ) -> Summary {
+    fn summary_of(&self, candidate: &Candidate, best_ns_per_byte: Option<f64>) -> Summary {
         let variant = &candidate.variant;
         if let Status::Refused(reason) = &candidate.status {
             let summary = Summary::of(variant, VariantStage::Refused, &[]);
@@ -191,8 +204,7 @@ impl Race<'_> {
             };
             return summary;
         }
-        let summary = Summary::of(variant, VariantStage::Raced, &finals);
-        ranking.iter().find_map(|of_class| of_class.add_to(&summary)).unwrap_or(summary)
+        Summary::of(variant, VariantStage::Raced, &finals)
     }
 
     fn note_slow_modes(&mut self, summaries: &[Summary]) {
@@ -276,33 +288,6 @@ impl Race<'_> {
             notes.push(why.to_owned());
         }
         self.notes.extend(notes);
-    }
-}
-
-/// The times of one class in the final, and what follows from them.
-struct Ranking<'t> {
-    candidates: &'t [CandidateTimes],
-    slow_modes: Vec<Option<SlowMode>>,
-    best: usize,
-}
-
-impl<'t> Ranking<'t> {
-    fn of(candidates: &'t [CandidateTimes]) -> Option<Ranking<'t>> {
-        let slow_modes = slow_modes(&winner::runs(candidates));
-        Some(Ranking { candidates, slow_modes, best: winner::best(candidates)? })
-    }
-
-    /// `summary` with the ratio and the slow mode of its variant; `None` where that is of another
-    /// class.
-    fn add_to(&self, summary: &Summary) -> Option<Summary> {
-        let is_it = |it: &CandidateTimes| it.variant == summary.variant;
-        let index = self.candidates.iter().position(is_it)?;
-        let slow_mode = self.slow_modes[index];
-        let summary = Summary { slow_mode, ..summary.clone() };
-        if index == self.best {
-            return Some(Summary { ratio_to_best: Some(1.0), ..summary });
-        }
-        Some(summary.with_ratio(self.candidates[index].ratio(&self.candidates[self.best])))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::sample::RaceSample;
-use crate::stats::{Ratio, SlowMode, median, median_interval};
+use crate::stats::{SlowMode, median, median_interval};
 
 /// How far a variant came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -127,14 +127,5 @@ impl Summary {
             }),
             refusals: last.map_or_else(String::new, |sample| sample.measured.refusals.clone()),
         }
-    }
-
-    /// The summary with the variant's ratio to the best.
-    #[must_use]
-    pub fn with_ratio(mut self, ratio: Option<Ratio>) -> Summary {
-        self.ratio_to_best = ratio.map(|ratio| ratio.estimate);
-        self.ratio_low = ratio.map(|ratio| ratio.interval.low);
-        self.ratio_high = ratio.map(|ratio| ratio.interval.high);
-        self
     }
 }

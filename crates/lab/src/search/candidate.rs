@@ -1,15 +1,14 @@
 //! A candidate of a race: its times, what its runs cost, and whether it still takes part.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engines::{Kind, Variant};
 
-use super::winner::{self, CandidateTimes, ROUNDS_TO_MEET_A_SLOW_MODE};
+use super::winner::{self, ROUNDS_TO_MEET_A_SLOW_MODE};
 use crate::definition::deltas::DELTA_LEAST as DELTA;
 use crate::sample::Stage;
 use crate::sample::measurement::Measurement;
-use crate::stats::{Ratio, median};
+use crate::stats::{Ratio, Runs, median};
 use crate::trial::Runner;
 
 /// A copy of this length takes longer to compare and to remove than to begin.
@@ -32,8 +31,8 @@ pub(crate) struct Candidate {
     pub(crate) elimination_bytes: u64,
     /// The times of these.
     pub(crate) elimination_ns: Vec<f64>,
-    /// The counted times of its final rounds.
-    pub(crate) finals_ns: BTreeMap<u32, f64>,
+    /// The counted times of its final rounds, each as a session of one.
+    pub(crate) finals_ns: Runs,
     pub(crate) shares_extents: bool,
     /// What the last of its longest runs took in all (setting the state, copying, comparing, removing), or, before the
     /// first, what that will take.
@@ -112,7 +111,7 @@ impl Candidate {
             status: Status::Running,
             elimination_bytes: 0,
             elimination_ns: Vec::new(),
-            finals_ns: BTreeMap::new(),
+            finals_ns: Runs::new(),
             shares_extents: false,
             cost: None,
             last: None,
@@ -186,7 +185,7 @@ impl Candidate {
                 self.elimination_bytes = bytes;
                 self.elimination_ns.push(ns);
             }
-            (Stage::Final, _) if measured.counted => drop(self.finals_ns.insert(round, ns)),
+            (Stage::Final, _) if measured.counted => drop(self.finals_ns.insert((round, 1), ns)),
             _ => {}
         }
     }
@@ -204,15 +203,9 @@ impl Candidate {
         self.elimination_median_ns().filter(|_| self.elimination_bytes == bytes)
     }
 
-    /// The counted times of its final.
-    pub(crate) fn times(&self) -> CandidateTimes {
-        let times = self.finals_ns.iter().map(|(&round, &ns)| (round, ns));
-        CandidateTimes::new(self.name.clone(), times)
-    }
-
     /// The ratio of its time to the other's in the final.
     pub(crate) fn ratio(&self, other: &Candidate) -> Option<Ratio> {
-        self.times().ratio(&other.times())
+        winner::ratio(&self.finals_ns, &other.finals_ns)
     }
 
     /// What a run over `bytes` will take in all, going by the last. The copy itself grows with the
@@ -281,7 +274,8 @@ pub(crate) fn drop_beaten(
 ) {
     let is_beaten = |&place: &usize| candidates[field[place]].status == Status::Beaten;
     let dropped: Vec<usize> = (0..field.len()).filter(is_beaten).collect();
-    for place in winner::no_longer_beaten(&times_of(candidates, field), &dropped) {
+    let back = winner::no_longer_beaten(&times_of(candidates, field), &dropped);
+    for place in back {
         candidates[field[place]].status = Status::Running;
     }
     let running: Vec<usize> =
@@ -313,13 +307,13 @@ pub(crate) fn is_settled(candidates: &[Candidate], field: &[usize]) -> bool {
             .all(|&index| is_known(&candidates[index]) && is_as_good(&candidates[index]))
 }
 
-fn times_of(candidates: &[Candidate], field: &[usize]) -> Vec<CandidateTimes> {
-    field.iter().map(|&index| candidates[index].times()).collect()
+fn times_of<'c>(candidates: &'c [Candidate], field: &[usize]) -> Vec<&'c Runs> {
+    field.iter().map(|&index| &candidates[index].finals_ns).collect()
 }
 
 /// A candidate with these times in the rounds of its final, for tests.
 #[cfg(test)]
 pub(crate) fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
-    let finals_ns = (1..).zip(times.iter().copied()).collect();
+    let finals_ns = winner::by_round((1..).zip(times.iter().copied()));
     Candidate { finals_ns, ..Candidate::new(text.parse().expect(text), role) }
 }

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use super::admission::ROUNDS_MIN;
 use crate::definition::deltas::DELTA_LEAST as DELTA;
-use crate::stats::{Answer, Ratio, Runs, Sessions, has_slow_runs, holm, median};
+use crate::stats::{
+    Answer, Ratio, Runs, Sessions, SlowMode, has_slow_runs, holm, median, slow_modes,
+};
 use crate::words;
 
 #[cfg(test)]
@@ -29,15 +31,6 @@ pub const ROUNDS_TO_MEET_A_SLOW_MODE: u32 = 11;
 
 /// Names that a sentence can hold.
 const NAMED_MAX: usize = 4;
-
-/// The times of one variant. A race is one session, whose rounds are the replicates.
-#[derive(Clone, Debug)]
-pub struct CandidateTimes {
-    /// The variant.
-    pub variant: String,
-    /// Nanoseconds of each counted round, as a session of one.
-    pub times_ns: Runs,
-}
 
 /// What the race has shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,41 +67,35 @@ pub enum Kind {
     NoVerdict,
 }
 
-impl CandidateTimes {
-    /// The times of `variant` by round.
-    pub fn new(variant: String, rounds: impl IntoIterator<Item = (u32, f64)>) -> CandidateTimes {
-        let times_ns = rounds.into_iter().map(|(round, ns)| ((round, 1), ns)).collect();
-        CandidateTimes { variant, times_ns }
-    }
-
-    /// The median of its times.
-    pub fn median_ns(&self) -> Option<f64> {
-        median(self.times_ns.values())
-    }
-
-    /// How much longer this takes than the other.
-    pub fn compare(&self, other: &CandidateTimes) -> Sessions {
-        Sessions::of_runs(&self.times_ns, &other.times_ns)
-    }
-
-    /// The ratio of its time to the other's, with its 95 % interval.
-    pub fn ratio(&self, other: &CandidateTimes) -> Option<Ratio> {
-        self.compare(other).ratio(ALPHA)
-    }
-
-    /// The ratio of their times on average, to choose by.
-    pub fn expected(&self, other: &CandidateTimes) -> Option<f64> {
-        Some(self.compare(other).expected()?.value())
-    }
-
-    fn last_round(&self) -> Option<u32> {
-        self.times_ns.keys().next_back().map(|(round, _)| *round)
-    }
+/// The times of a variant by round. A race is one session, whose rounds are the replicates: each is a
+/// session of one.
+pub(crate) fn by_round(rounds: impl IntoIterator<Item = (u32, f64)>) -> Runs {
+    rounds.into_iter().map(|(round, ns)| ((round, 1), ns)).collect()
 }
 
-/// The times of each of `candidates`.
-pub fn runs(candidates: &[CandidateTimes]) -> Vec<&Runs> {
-    candidates.iter().map(|candidate| &candidate.times_ns).collect()
+/// The ratio of the times of one to those of the other, with its 95 % interval.
+pub(crate) fn ratio(one: &Runs, other: &Runs) -> Option<Ratio> {
+    Sessions::of_runs(one, other).ratio(ALPHA)
+}
+
+/// The ratio of their times on average, to choose by.
+pub(crate) fn expected(one: &Runs, other: &Runs) -> Option<f64> {
+    Some(Sessions::of_runs(one, other).expected()?.value())
+}
+
+fn last_round(times: &Runs) -> Option<u32> {
+    times.keys().next_back().map(|(round, _)| *round)
+}
+
+/// Where each of `times` stands: its ratio to `best`, unless it is that one, and its slow mode.
+pub(crate) fn standings(
+    times: &[&Runs],
+    best: Option<usize>,
+) -> impl Iterator<Item = (Option<Ratio>, Option<SlowMode>)> {
+    slow_modes(times).into_iter().enumerate().map(move |(index, slow_mode)| {
+        let best = best.filter(|&best| best != index);
+        (best.and_then(|best| ratio(times[index], times[best])), slow_mode)
+    })
 }
 
 /// The index of the candidate with the least expected time among those that stayed to the end: one
@@ -117,20 +104,19 @@ pub fn runs(candidates: &[CandidateTimes]) -> Vec<&Runs> {
 ///
 /// Medians alone do not suffice: they show no slow mode, and with few and noisy rounds, another can
 /// be faster round by round.
-pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
-    let last = candidates.iter().filter_map(CandidateTimes::last_round).max()?;
-    let is_there =
-        |&index: &usize| candidates[index].last_round().is_some_and(|own| own + 1 >= last);
-    let stayed = || (0..candidates.len()).filter(is_there);
+pub(crate) fn best(times: &[&Runs]) -> Option<usize> {
+    let last = times.iter().filter_map(|it| last_round(it)).max()?;
+    let is_there = |&index: &usize| last_round(times[index]).is_some_and(|own| own + 1 >= last);
+    let stayed = || (0..times.len()).filter(is_there);
     let mut best = stayed()
-        .filter_map(|index| Some((index, candidates[index].median_ns()?)))
+        .filter_map(|index| Some((index, median(times[index].values())?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
         .map(|(index, _)| index)?;
     // Ratios from different rounds need not agree on an order, hence an end to the search.
-    for _ in 0..candidates.len() {
+    for _ in 0..times.len() {
         let faster = stayed()
             .filter(|&index| index != best)
-            .filter_map(|index| Some((index, candidates[index].expected(&candidates[best])?)))
+            .filter_map(|index| Some((index, expected(times[index], times[best])?)))
             .filter(|(_, ratio)| *ratio < 1.0)
             .min_by(|(_, a), (_, b)| a.total_cmp(b));
         let Some((index, _)) = faster else { break };
@@ -142,11 +128,11 @@ pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
 /// The indices of candidates shown to be slower than the best by more than δ. Holm's correction
 /// keeps the chance of dropping any of them wrongly at 0.01 for each analysis. Dropping all but the
 /// best at once takes a lower level.
-pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
-    let Some(best) = best(candidates) else { return Vec::new() };
-    let others: Vec<usize> = (0..candidates.len()).filter(|&index| index != best).collect();
+pub(crate) fn beaten(times: &[&Runs]) -> Vec<usize> {
+    let Some(best) = best(times) else { return Vec::new() };
+    let others: Vec<usize> = (0..times.len()).filter(|&index| index != best).collect();
     let p_not_slower = |&index: &usize| {
-        let estimate = candidates[index].compare(&candidates[best]).expected();
+        let estimate = Sessions::of_runs(times[index], times[best]).expected();
         estimate.map_or(1.0, |estimate| estimate.p_at_most(1.0 + DELTA))
     };
     let p_values: Vec<f64> = others.iter().map(p_not_slower).collect();
@@ -162,98 +148,92 @@ pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
 
 /// The indices of candidates that were dropped and may be the best after all: the best of those that
 /// stayed had a slow run since, and its expected time is no longer less than theirs by more than δ.
-pub fn no_longer_beaten(candidates: &[CandidateTimes], dropped: &[usize]) -> Vec<usize> {
-    let Some(best) = best(candidates) else { return Vec::new() };
-    if !has_slow_runs(&runs(candidates), best) {
+pub(crate) fn no_longer_beaten(times: &[&Runs], dropped: &[usize]) -> Vec<usize> {
+    let Some(best) = best(times) else { return Vec::new() };
+    if !has_slow_runs(times, best) {
         return Vec::new();
     }
     let is_near = |&index: &usize| {
-        let ratio = candidates[index].expected(&candidates[best]);
-        ratio.is_some_and(|ratio| ratio <= 1.0 + DELTA)
+        expected(times[index], times[best]).is_some_and(|ratio| ratio <= 1.0 + DELTA)
     };
     dropped.iter().copied().filter(|&index| index != best).filter(is_near).collect()
 }
 
-/// The verdict on `candidates`.
+/// The verdict on `candidates`, each a variant and its times.
 ///
 /// A winner has to beat every other candidate: the 95 % interval of each one's time over the
 /// winner's has to lie above 1 + δ. Since all these tests must pass, none needs to be corrected for
 /// the others (an intersection-union test: Berger, Technometrics 24, 1982).
-pub fn decide(candidates: &[CandidateTimes]) -> Verdict {
+pub(crate) fn decide(candidates: &[(&str, &Runs)]) -> Verdict {
     if candidates.is_empty() {
         return Verdict::none("no verdict: the time was over before a single run of the final");
     }
-    let Some(best) = best(candidates) else {
+    let times: Vec<&Runs> = candidates.iter().map(|(_, times)| *times).collect();
+    let Some(best) = best(&times) else {
         return Verdict::none("no verdict: no run reached the state it was to be measured in");
     };
-    let winner = &candidates[best];
-    let rounds = winner.times_ns.len();
+    let (winner, rounds) = (candidates[best].0, times[best].len());
     if candidates.len() == 1 {
-        let sentence = format!("no verdict: only {} could run, alone", winner.variant);
-        return Verdict { contenders: vec![winner.variant.clone()], ..Verdict::none(&sentence) };
+        let sentence = format!("no verdict: only {winner} could run, alone");
+        return Verdict { contenders: vec![winner.to_owned()], ..Verdict::none(&sentence) };
     }
     if rounds < ROUNDS_MIN as usize {
         let counted = if rounds == 1 { "one round" } else { "two rounds" };
         let sentence = format!("no verdict: {counted} cannot tell chance from difference");
         return Verdict::none(&sentence);
     }
-    let mut others: Vec<(&CandidateTimes, Option<Ratio>)> = (0..candidates.len())
-        .filter(|&index| index != best)
-        .map(|index| (&candidates[index], candidates[index].ratio(winner)))
-        .collect();
-    others.sort_by(|(_, a), (_, b)| estimate(*a).total_cmp(&estimate(*b)));
-    let close: Vec<_> = others
-        .iter()
-        .copied()
-        .filter(|(it, _)| Answer::of(&it.compare(winner), DELTA, ALPHA) != Answer::Slower)
-        .collect();
-    let (next, next_ratio) = others[0];
-    if close.is_empty()
-        && let Some(ratio) = next_ratio
+    let other = |index: usize| {
+        let sessions = Sessions::of_runs(times[index], times[best]);
+        let answer = Answer::of(&sessions, DELTA, ALPHA);
+        Other { variant: candidates[index].0, ratio: sessions.ratio(ALPHA), answer }
+    };
+    let mut others: Vec<Other<'_>> =
+        (0..candidates.len()).filter(|&index| index != best).map(other).collect();
+    let estimate = |it: &Other<'_>| it.ratio.map_or(f64::INFINITY, |ratio| ratio.estimate);
+    others.sort_by(|a, b| estimate(a).total_cmp(&estimate(b)));
+    if let Other { variant: next, ratio: Some(ratio), .. } = others[0]
+        && others.iter().all(|it| it.answer == Answer::Slower)
     {
         return won(winner, next, ratio);
     }
-    too_close(winner, &close)
+    others.retain(|it| it.answer != Answer::Slower);
+    too_close(winner, &others)
 }
 
-fn estimate(ratio: Option<Ratio>) -> f64 {
-    ratio.map_or(f64::INFINITY, |ratio| ratio.estimate)
+/// A candidate beside the best.
+struct Other<'c> {
+    variant: &'c str,
+    /// Its time over that of the best.
+    ratio: Option<Ratio>,
+    answer: Answer,
 }
 
-fn won(winner: &CandidateTimes, next: &CandidateTimes, ratio: Ratio) -> Verdict {
+fn won(winner: &str, next: &str, ratio: Ratio) -> Verdict {
     let Ratio { estimate, interval } = ratio;
     let sentence = format!(
-        "{} wins: {} x as fast as the next, {} (95 % interval {} to {})",
-        winner.variant,
+        "{winner} wins: {} x as fast as the next, {next} (95 % interval {} to {})",
         words::three_digits(estimate),
-        next.variant,
         words::three_digits(interval.low),
         words::three_digits(interval.high),
     );
     Verdict {
         kind: Kind::Winner,
-        winner: Some(winner.variant.clone()),
-        runner_up: Some(next.variant.clone()),
+        winner: Some(winner.to_owned()),
+        runner_up: Some(next.to_owned()),
         ratio: Some(estimate),
         ratio_low: Some(interval.low),
         ratio_high: Some(interval.high),
-        contenders: vec![winner.variant.clone()],
-        delta: DELTA,
-        sentence,
+        contenders: vec![winner.to_owned()],
+        ..Verdict::none(&sentence)
     }
 }
 
-fn too_close(best: &CandidateTimes, close: &[(&CandidateTimes, Option<Ratio>)]) -> Verdict {
-    let mut contenders = vec![best.variant.clone()];
-    contenders.extend(close.iter().map(|(candidate, _)| candidate.variant.clone()));
+fn too_close(best: &str, close: &[Other<'_>]) -> Verdict {
+    let variants = [best].into_iter().chain(close.iter().map(|it| it.variant));
+    let contenders: Vec<String> = variants.map(str::to_owned).collect();
     let named = words::listed(&shortened(&contenders));
-    let is_equal = |(it, _): &(&CandidateTimes, _)| {
-        Answer::of(&it.compare(best), DELTA, ALPHA) == Answer::Equivalent
-    };
-    let equal = close.iter().all(is_equal);
-    let apart = close.iter().filter_map(|(_, ratio)| Some(ratio.as_ref()?.estimate));
-    let apart = apart.fold(1.0, f64::max);
-    let sentence = if equal {
+    let apart = close.iter().filter_map(|it| Some(it.ratio?.estimate)).fold(1.0, f64::max);
+    let sentence = if close.iter().all(|it| it.answer == Answer::Equivalent) {
         format!("{named} are as fast as each other: within {} %", DELTA * 100.0)
     } else {
         let apart = match apart {
@@ -265,7 +245,7 @@ fn too_close(best: &CandidateTimes, close: &[(&CandidateTimes, Option<Ratio>)]) 
              vary too much to be sure of it"
         )
     };
-    Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
+    Verdict { kind: Kind::TooClose, contenders, ..Verdict::none(&sentence) }
 }
 
 /// As many names as a sentence can hold, and how many more there are.
@@ -290,7 +270,7 @@ impl Verdict {
             words::listed(&shortened(unraced))
         );
         let contenders = [std::slice::from_ref(leader), unraced].concat();
-        Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
+        Verdict { kind: Kind::TooClose, contenders, ..Verdict::none(&sentence) }
     }
 
     /// No verdict, for the reason that the sentence gives.

@@ -7,6 +7,7 @@ use super::case::Case;
 use super::heuristics::{DOUBTFUL, NEARLY};
 use crate::definition::deltas::DELTA_LEAST as DELTA;
 use crate::search::candidate::{self, Candidate, Role};
+use crate::search::winner;
 
 #[cfg(test)]
 mod tests;
@@ -104,7 +105,7 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
 pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
     let best = best(candidates)?;
     let expected = |index: usize| {
-        let ratio = || candidates[index].times().expected(&candidates[best].times());
+        let ratio = || winner::expected(&candidates[index].finals_ns, &candidates[best].finals_ns);
         if index == best { Some(1.0) } else { ratio() }
     };
     let as_good = |index: usize| {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::candidates;
 use super::search::Search;
 use crate::search::candidate::{Candidate, Role, Status};
-use crate::search::winner::{self, CandidateTimes};
-use crate::stats::{Interval, Ratio, SlowMode, median, slow_modes};
+use crate::search::winner;
+use crate::stats::{Interval, Ratio, Runs, SlowMode, median};
 
 /// The number of this form. It changes when a field changes its meaning or goes. 3: ratios are of
 /// typical times until a slow mode is shown, as in `bench`; in 2 they were of expected times, in 1 of
@@ -297,9 +297,7 @@ impl Finding {
     /// The finding's line of a profile.
     fn line(&self, date: &str) -> Option<Line> {
         let chosen = self.chosen()?;
-        let times = |result: &VariantResult| {
-            CandidateTimes::new(result.name.clone(), result.rounds_ns.iter().copied())
-        };
+        let times = |of: &VariantResult| winner::by_round(of.rounds_ns.iter().copied());
         let own = times(chosen);
         let compared = |result: &&VariantResult| {
             result.name != chosen.name
@@ -308,7 +306,7 @@ impl Finding {
         };
         let raced = self.variants.iter().filter(compared);
         let others = raced.filter_map(|result| {
-            let Ratio { estimate: ratio, interval } = times(result).ratio(&own)?;
+            let Ratio { estimate: ratio, interval } = winner::ratio(&times(result), &own)?;
             let Interval { low, high } = interval;
             Some(Other { variant: result.name.clone(), ratio, low, high })
         });
@@ -356,21 +354,14 @@ fn variant_results(
     let candidates = &search.candidates;
     let files = f64::from(search.case.files);
     // Sharing extents takes no time, and tells nothing of what slowed a round.
-    let finals: Vec<CandidateTimes> = candidates
-        .iter()
-        .map(|candidate| match candidate.shares_extents {
-            true => CandidateTimes::new(candidate.name.clone(), []),
-            false => candidate.times(),
-        })
-        .collect();
-    let slow_modes = slow_modes(&winner::runs(&finals));
+    let none = Runs::new();
+    let finals = candidates.iter().map(|it| if it.shares_extents { &none } else { &it.finals_ns });
+    let finals: Vec<&Runs> = finals.collect();
+    let standings = winner::standings(&finals, best);
     let mut results: Vec<VariantResult> = Vec::new();
-    for (index, candidate) in candidates.iter().enumerate() {
+    for ((index, candidate), (ratio, slow_mode)) in candidates.iter().enumerate().zip(standings) {
         let file_ns_median = median(candidate.finals_ns.values()).map(|ns| ns / files);
-        let ratio =
-            best.filter(|&best| best != index).and_then(|best| finals[index].ratio(&finals[best]));
-        let is_best = best == Some(index);
-        let one = is_best.then_some(1.0);
+        let one = (best == Some(index)).then_some(1.0);
         let (outcome, reason) = match &candidate.status {
             _ if chosen == Some(index) => ("chosen", ""),
             Status::Refused(why) => ("refused", why.as_str()),
@@ -390,9 +381,9 @@ fn variant_results(
             ratio_to_best: ratio.map(|ratio| ratio.estimate).or(one),
             ratio_low: ratio.map(|ratio| ratio.interval.low).or(one),
             ratio_high: ratio.map(|ratio| ratio.interval.high).or(one),
-            slow_mode: slow_modes[index],
+            slow_mode,
             elimination_ns: elimination_ns(candidate, search.case.slot_bytes()),
-            rounds_ns: candidate.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
+            rounds_ns: candidate.finals_ns.iter().map(|((round, _), &ns)| (*round, ns)).collect(),
         });
     }
     let order = |result: &VariantResult| {

@@ -178,7 +178,7 @@ impl Search {
 
     /// Rounds of the finals of all visits.
     pub(super) fn rounds(&self) -> u32 {
-        let last = |candidate: &Candidate| Some(*candidate.finals_ns.keys().next_back()?);
+        let last = |candidate: &Candidate| Some(candidate.finals_ns.keys().next_back()?.0);
         self.candidates.iter().filter_map(last).max().unwrap_or(0)
     }
 
