@@ -54,9 +54,31 @@ export async function start({ chromium: executablePath, scratch, fonts }) {
   return chromium.launch({ executablePath, headless: true, args: FLAGS, env, timeout: LIMIT_MS });
 }
 
+/** Closed pages without problems, by their look: the next navigation needs no new process of chromium. */
+const SPARE = new Map();
+
 /** A page whose errors and requests are kept. Only the file itself may be asked for. */
-export async function open(browser, address, { width = 1280, height = 900, scheme = "light" } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, offline: true });
+export async function open(browser, address, { width = 1280, height = 900, scheme = "light", fresh = false } = {}) {
+  const look = `${width} ${height} ${scheme}`;
+  const opened = (!fresh && SPARE.get(look)) || (await anew(browser, { viewport: { width, height }, colorScheme: scheme }));
+  SPARE.delete(look);
+  const { page, problems } = opened;
+  OPENED.add(opened);
+  const close = async () => {
+    OPENED.delete(opened);
+    if (fresh || problems.length > 0 || SPARE.has(look)) return page.context().close();
+    await page.emulateMedia({ media: null, colorScheme: scheme });
+    await page.goto("about:blank");
+    SPARE.set(look, opened);
+  };
+  await page.goto(address);
+  await usable(page);
+  return { page, problems, close };
+}
+
+/** A page in a context of its own, with what is noted in it. */
+async function anew(browser, options) {
+  const context = await browser.newContext({ ...options, offline: true });
   context.setDefaultTimeout(LIMIT_MS);
   const page = await context.newPage();
   const problems = [];
@@ -71,15 +93,7 @@ export async function open(browser, address, { width = 1280, height = 900, schem
     const url = request.url();
     if (!/^(file|data|blob):/.test(url)) problems.push(`request: ${url}`);
   });
-  const opened = { page, problems, heard };
-  OPENED.add(opened);
-  const close = () => {
-    OPENED.delete(opened);
-    return context.close();
-  };
-  await page.goto(address);
-  await usable(page);
-  return { page, problems, close };
+  return { page, problems, heard };
 }
 
 /** Waits until what is in the first screen is drawn; gives the time since navigation began. */
