@@ -21,10 +21,7 @@ use space::require_space;
 /// A fresh directory under the one that the user named. Nothing outside it is ever created, written
 /// or removed. Dropping it removes it with all it holds.
 #[derive(Debug)]
-pub struct Scratch {
-    work: WorkDir,
-    remover: Remover,
-}
+pub struct Scratch(Remover);
 
 /// A directory that another process makes and removes, for the files of runs.
 #[derive(Debug)]
@@ -39,8 +36,7 @@ pub struct WorkDir {
 pub struct Remover {
     parent: OwnedFd,
     name: OsString,
-    path: PathBuf,
-    dir: OwnedFd,
+    work: WorkDir,
 }
 
 /// How the names of scratch directories begin; what they are for follows.
@@ -124,9 +120,7 @@ impl Scratch {
             Ok(dir) => {
                 // Where locks are not supported, abandoned directories cannot be found either.
                 let _ = flock(&dir, FlockOperation::LockExclusive);
-                let again = rustix::io::fcntl_dupfd_cloexec(&dir, 0).map_err(failed)?;
-                let remover = Remover { parent, name, path: path.clone(), dir };
-                Ok(Scratch { work: WorkDir { path, dir: again }, remover })
+                Ok(Scratch(Remover { parent, name, work: WorkDir { path, dir } }))
             }
             Err(errno) => {
                 // It was made a moment ago and is empty; that it cannot be opened is the error.
@@ -141,13 +135,12 @@ impl Scratch {
     /// # Errors
     /// When no descriptor is left.
     pub fn remover(&self) -> Result<Remover, Error> {
+        let Remover { parent, name, work: WorkDir { path, dir } } = &self.0;
         let again = |fd: &OwnedFd| {
-            rustix::io::fcntl_dupfd_cloexec(fd, 0)
-                .map_err(Error::path("cannot hold", &self.work.path))
+            rustix::io::fcntl_dupfd_cloexec(fd, 0).map_err(Error::path("cannot hold", path))
         };
-        let Remover { parent, name, path, dir } = &self.remover;
-        let (name, path) = (name.clone(), path.clone());
-        Ok(Remover { parent: again(parent)?, name, path, dir: again(dir)? })
+        let work = WorkDir { path: path.clone(), dir: again(dir)? };
+        Ok(Remover { parent: again(parent)?, name: name.clone(), work })
     }
 }
 
@@ -155,7 +148,7 @@ impl Deref for Scratch {
     type Target = WorkDir;
 
     fn deref(&self) -> &WorkDir {
-        &self.work
+        &self.0.work
     }
 }
 
@@ -257,7 +250,7 @@ impl WorkDir {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        self.remover.remove();
+        self.0.remove();
     }
 }
 
@@ -265,7 +258,7 @@ impl Remover {
     /// The directory, if it is still there. After [`remove`](Self::remove) it cannot be removed.
     pub fn left(&self) -> Option<&Path> {
         let found = rustix::fs::statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        (found.map(drop) != Err(Errno::NOENT)).then_some(&self.path)
+        (found.map(drop) != Err(Errno::NOENT)).then_some(self.work.path())
     }
 
     /// Removes the files in the directory and the directory. Once that is gone no file can be
@@ -273,7 +266,7 @@ impl Remover {
     pub fn remove(&self) {
         // A file that another thread creates in between makes the directory not empty: once more.
         for _ in 0..1000 {
-            remove_below(self.dir.as_fd());
+            remove_below(self.work.dir.as_fd());
             match rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::INTR) => {}
                 _ => return,
