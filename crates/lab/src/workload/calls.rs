@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::page_cache::state::{Proof, State};
     use crate::sample::measurement::Measurement;
-    use crate::workload::tests::{TestCell, check_refusals};
+    use crate::workload::tests::TestCell;
 
     const BYTES: u64 = (1 << 20) + 77;
 
@@ -190,12 +190,6 @@ mod tests {
 
     fn sum_ns(times: &OpTimes) -> u64 {
         times.buckets.iter().map(|bucket| bucket.sum_ns).sum()
-    }
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        let expected = "is no number of bytes from 1 to 1G";
-        check_refusals(&CALLS, &[("", expected), ("0", expected), ("2G", expected)]);
     }
 
     #[test]

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::definition::cell::Shape;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::tests::{TestCell, check_refusals};
+    use crate::workload::tests::TestCell;
 
     const BYTES: u64 = (3 << 20) + 77;
 
@@ -295,20 +295,6 @@ mod tests {
         let error = result.expect_err("it fails").refusal().expect_err("it is no refusal");
         assert_eq!(trial.left(), Vec::<String>::new(), "{command} leaves files behind");
         error
-    }
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &COMMAND,
-            &[
-                ("", "there is no command"),
-                ("cp {src}", "{dst} is missing: the destination goes there"),
-                ("cp a {dst}", "{src} is missing: the source goes there"),
-                ("{src} {dst}", "{src} is missing"),
-                ("cp '{src} {dst}", "a quote is not closed"),
-            ],
-        );
     }
 
     #[test]

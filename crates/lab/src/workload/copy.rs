@@ -93,21 +93,9 @@ mod tests {
     use super::*;
     use crate::definition::cell::Shape;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::tests::{TestCell, check_refusals, is_resident};
+    use crate::workload::tests::{TestCell, is_resident};
 
     const BYTES: u64 = (20 << 20) + 77;
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &COPY,
-            &[
-                ("cp", "no engine is called 'cp'"),
-                ("read_write:0", "'0' is no value for read_write's buffer"),
-                ("sendfile@2", "workers cannot share one file"),
-            ],
-        );
-    }
 
     #[test]
     fn copies_are_what_the_cell_says() {

@@ -148,25 +148,9 @@ impl ReadyVariant for Creating {
 mod tests {
     use super::*;
     use crate::definition::cell::{Destination, Shape};
-    use crate::workload::tests::{TestCell, check_refusals, is_resident};
+    use crate::workload::tests::{TestCell, is_resident};
 
     const BYTES: u64 = (2 << 20) + 4099;
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &CREATE,
-            &[
-                ("read:8K", "'read' is neither write nor mmap"),
-                ("write", "'' is no number of bytes"),
-                ("write:9", "'9' is no multiple of 8"),
-                ("mmap:100", "'100' is no multiple of a page"),
-                ("mmap:2G", "'2G' is no number of bytes from 1 to 1G"),
-                ("write:8K,populate", "'populate' is no option of write"),
-                ("mmap:8K,sequential", "'sequential' is no option of mmap"),
-            ],
-        );
-    }
 
     #[test]
     fn files_are_made_on_every_file_system() {

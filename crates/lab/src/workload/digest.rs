@@ -313,35 +313,9 @@ impl ReadyVariant for Digesting {
 mod tests {
     use super::*;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::tests::{TestCell, check_refusals};
+    use crate::workload::tests::TestCell;
 
     const BYTES: u64 = (3 << 20) + 77;
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &DIGEST,
-            &[
-                ("", "'' is neither read nor mmap"),
-                ("pread:64K,md5", "'pread' is neither"),
-                ("read,md5", "'' is no number of bytes from 1 to 64G, as 4096, 64K or 8M"),
-                ("read:64Q,md5", "'64Q' is no number"),
-                ("read:0,md5", "'0' is no number"),
-                ("read:whole,md5", "'whole' is no number"),
-                ("mmap:1000,md5", "'1000' is no multiple of a page"),
-                ("read:64K", "it lacks md5, blake3 or none"),
-                ("read:64K,sha1", "'sha1' is neither a digest nor an option"),
-                ("read:64K,md5,blake3", "'blake3' is one digest or option too many"),
-                ("mmap:8M,md5,populate,populate", "'populate' is one"),
-                ("read:64K,md5,populate", "populate is for mmap"),
-            ],
-        );
-        check_refusals(&READ, &[("read:64K,md5", "the workload digest does")]);
-        for good in ["read:1,md5", "mmap:whole,blake3,populate", "mmap:8M,none,sequential"] {
-            assert_eq!((DIGEST.check)(good), Ok(()), "{good}");
-        }
-        assert_eq!((READ.check)("read:64K,sequential"), Ok(()));
-    }
 
     #[test]
     fn digests_are_right_and_faults_are_seen() {

@@ -64,19 +64,7 @@ impl ReadyVariant for Copying {
 mod tests {
     use super::*;
     use crate::sample::measurement::Measurement;
-    use crate::workload::tests::{TestCell, check_refusals};
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &MEMORY,
-            &[
-                ("memcpy", "no engine is called 'memcpy'"),
-                ("mmap:8M", "mmap copies files"),
-                ("memory:cold", "memory has no option 'cold'; it has window, untouched, offset"),
-            ],
-        );
-    }
+    use crate::workload::tests::TestCell;
 
     #[test]
     fn untouched_memory_is_faulted_in() {

@@ -158,27 +158,3 @@ impl ReadyVariant for Receiving {
         vec![self.sender.id()]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::tests::check_refusals;
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &RECEIVE,
-            &[
-                ("udp", "no engine is called 'udp'"),
-                ("sendfile", "sendfile does not read from sockets"),
-                ("mmap", "mmap does not read from sockets"),
-                ("mmap:100", "'100' is no multiple of a page"),
-                ("mmap:8M,dst", "'dst' is no option of mmap"),
-                ("splice:64K@2", "a stream has one reader at a time"),
-            ],
-        );
-        for good in ["mmap:8K", "mmap:8M,populate", "read_write:64K", "splice:64K,pipe=1M"] {
-            assert_eq!((RECEIVE.check)(good), Ok(()), "{good}");
-        }
-    }
-}

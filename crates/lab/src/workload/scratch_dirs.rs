@@ -105,25 +105,14 @@ fn make_file(path: &Path, bytes: u64, rng: &mut fastrand::Rng) -> Result<(), Err
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::cell::Destination;
-    use crate::page_cache::state::State;
 
     #[test]
     fn a_source_is_made_once_and_whole() {
         let home = tempfile::tempdir().expect("created");
         let open = || WorkDir::open(home.path()).expect("opened");
         let dirs = ScratchDirs { src: open(), dst: open(), seed: 3 };
-        let mut cell = Cell {
-            part: "p".to_owned(),
-            workload: "copy".to_owned(),
-            file_bytes: 3000,
-            files: 40,
-            shape: Shape::Tree,
-            state: State::Warm,
-            destination: Destination::Fresh,
-            at_once: 1,
-            durable: false,
-        };
+        let plain = Cell::plain("p", "copy", 3000);
+        let mut cell = Cell { files: 40, shape: Shape::Tree, ..plain };
         let tree = dirs.source(&cell, 0).expect("made");
         let load = crate::source::Source::open(&tree).expect("opened").whole();
         assert_eq!((load.parts.len(), load.bytes), (40, 40 * 3000));

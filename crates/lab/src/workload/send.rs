@@ -129,28 +129,3 @@ impl ReadyVariant for Sending {
         Ok(Some(meter.calls()))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::tests::check_refusals;
-
-    #[test]
-    fn what_is_no_variant_is_told() {
-        check_refusals(
-            &SEND,
-            &[
-                ("tcp", "no engine is called 'tcp'"),
-                ("reflink", "reflink does not write to sockets"),
-                ("memory", "memory does not write to sockets"),
-                ("copy_file_range", "copy_file_range does not write to sockets"),
-                ("read_write:64K@2", "a stream has one writer at a time"),
-                ("mmap:8M,dst", "a socket cannot be mapped"),
-                ("sendfile:0", "'0' is no value for sendfile's chunk"),
-            ],
-        );
-        for good in ["mmap:8M", "read_write:64K", "sendfile", "sendfile:1M", "splice:64K,pipe=1M"] {
-            assert_eq!((SEND.check)(good), Ok(()), "{good}");
-        }
-    }
-}

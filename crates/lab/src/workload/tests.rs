@@ -1,8 +1,9 @@
-//! For tests: a cell in a directory of its own.
+//! For tests: a cell in a directory of its own. Tests of the texts of variants.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::by_name;
 use super::interface::{ReadyVariant, Setting, Workload};
 use super::scratch_dirs::ScratchDirs;
 use crate::clock::Clock;
@@ -77,11 +78,76 @@ impl TestCell {
     }
 }
 
-/// Texts that are no variants, each with part of what is said about it.
-pub(crate) fn check_refusals(workload: &Workload, cases: &[(&str, &str)]) {
-    for (text, expected) in cases {
-        let why = (workload.check)(text).expect_err("no variant");
-        assert!(why.contains(expected), "'{text}': {why}");
+#[test]
+fn what_is_no_variant_is_told() {
+    for (workload, text, expected) in [
+        ("copy", "cp", "no engine is called 'cp'"),
+        ("copy", "read_write:0", "'0' is no value for read_write's buffer"),
+        ("copy", "sendfile@2", "workers cannot share one file"),
+        ("digest", "", "'' is neither read nor mmap"),
+        ("digest", "pread:64K,md5", "'pread' is neither"),
+        ("digest", "read,md5", "'' is no number of bytes from 1 to 64G, as 4096, 64K or 8M"),
+        ("digest", "read:64Q,md5", "'64Q' is no number"),
+        ("digest", "read:0,md5", "'0' is no number"),
+        ("digest", "read:whole,md5", "'whole' is no number"),
+        ("digest", "mmap:1000,md5", "'1000' is no multiple of a page"),
+        ("digest", "read:64K", "it lacks md5, blake3 or none"),
+        ("digest", "read:64K,sha1", "'sha1' is neither a digest nor an option"),
+        ("digest", "read:64K,md5,blake3", "'blake3' is one digest or option too many"),
+        ("digest", "mmap:8M,md5,populate,populate", "'populate' is one"),
+        ("digest", "read:64K,md5,populate", "populate is for mmap"),
+        ("read", "read:64K,md5", "the workload digest does"),
+        ("create", "read:8K", "'read' is neither write nor mmap"),
+        ("create", "write", "'' is no number of bytes"),
+        ("create", "write:9", "'9' is no multiple of 8"),
+        ("create", "mmap:100", "'100' is no multiple of a page"),
+        ("create", "mmap:2G", "'2G' is no number of bytes from 1 to 1G"),
+        ("create", "write:8K,populate", "'populate' is no option of write"),
+        ("create", "mmap:8K,sequential", "'sequential' is no option of mmap"),
+        ("calls", "", "is no number of bytes from 1 to 1G"),
+        ("calls", "0", "is no number of bytes from 1 to 1G"),
+        ("calls", "2G", "is no number of bytes from 1 to 1G"),
+        ("send", "tcp", "no engine is called 'tcp'"),
+        ("send", "reflink", "reflink does not write to sockets"),
+        ("send", "memory", "memory does not write to sockets"),
+        ("send", "copy_file_range", "copy_file_range does not write to sockets"),
+        ("send", "read_write:64K@2", "a stream has one writer at a time"),
+        ("send", "mmap:8M,dst", "a socket cannot be mapped"),
+        ("send", "sendfile:0", "'0' is no value for sendfile's chunk"),
+        ("receive", "udp", "no engine is called 'udp'"),
+        ("receive", "sendfile", "sendfile does not read from sockets"),
+        ("receive", "mmap", "mmap does not read from sockets"),
+        ("receive", "mmap:100", "'100' is no multiple of a page"),
+        ("receive", "mmap:8M,dst", "'dst' is no option of mmap"),
+        ("receive", "splice:64K@2", "a stream has one reader at a time"),
+        ("memory", "memcpy", "no engine is called 'memcpy'"),
+        ("memory", "mmap:8M", "mmap copies files"),
+        ("memory", "memory:cold", "memory has no option 'cold'; it has window, untouched, offset"),
+        ("syscall", "", "'' is no call"),
+        ("syscall", "getpid", "'getpid' is no call"),
+        ("command", "", "there is no command"),
+        ("command", "cp {src}", "{dst} is missing: the destination goes there"),
+        ("command", "cp a {dst}", "{src} is missing: the source goes there"),
+        ("command", "{src} {dst}", "{src} is missing"),
+        ("command", "cp '{src} {dst}", "a quote is not closed"),
+    ] {
+        let why = (by_name(workload).expect(workload).check)(text).expect_err(text);
+        assert!(why.contains(expected), "{workload} '{text}': {why}");
+    }
+}
+
+#[test]
+fn what_is_a_variant_is_accepted() {
+    for (workload, variants) in [
+        ("digest", "read:1,md5 mmap:whole,blake3,populate mmap:8M,none,sequential"),
+        ("read", "read:64K,sequential"),
+        ("send", "mmap:8M read_write:64K sendfile sendfile:1M splice:64K,pipe=1M"),
+        ("receive", "mmap:8K mmap:8M,populate read_write:64K splice:64K,pipe=1M"),
+    ] {
+        for text in variants.split(' ') {
+            let checked = (by_name(workload).expect(workload).check)(text);
+            assert_eq!(checked, Ok(()), "{workload} '{text}'");
+        }
     }
 }
 
