@@ -229,39 +229,27 @@ fn means(observations: &[&Observation], waits_known: bool) -> Option<(f64, f64)>
 mod tests {
     use super::*;
 
-    fn observation(
-        variant: usize,
-        session: u32,
-        round: u32,
-        repeat: u32,
-        value_ns: f64,
-    ) -> Observation {
-        let processor_wait_ns = Some(0.0);
-        let (probe_ns, counted) = (1.0, true);
-        Observation {
-            variant,
-            session,
-            round,
-            repeat,
-            value_ns,
-            processor_wait_ns,
-            probe_ns,
-            counted,
-        }
+    fn observation(variant: usize, session: u32, repeat: u32, value_ns: u64) -> Observation {
+        let mut record = Sample { session, round: 1, repeat, probe_ns: 1, ..Sample::default() };
+        (record.measured.elapsed_ns, record.measured.processor_wait_ns) = (value_ns, Some(0));
+        record.measured.counted = true;
+        let mut of = Observations::default();
+        of.add(&record, variant, Measure::Elapsed);
+        of.observations[0]
     }
 
     #[test]
     fn the_last_run_of_a_round_counts() {
         let observations = Observations {
             observations: vec![
-                observation(0, 1, 1, 0, 100.0),
-                observation(1, 1, 1, 0, 900.0),
-                observation(0, 1, 1, 1, 100.0),
-                observation(1, 1, 1, 1, 200.0),
-                observation(0, 2, 1, 0, 100.0),
-                observation(1, 2, 1, 0, 200.0),
-                Observation { counted: false, ..observation(1, 3, 1, 0, 5.0) },
-                observation(0, 3, 1, 0, 100.0),
+                observation(0, 1, 0, 100),
+                observation(1, 1, 0, 900),
+                observation(0, 1, 1, 100),
+                observation(1, 1, 1, 200),
+                observation(0, 2, 0, 100),
+                observation(1, 2, 0, 200),
+                Observation { counted: false, ..observation(1, 3, 0, 5) },
+                observation(0, 3, 0, 100),
             ],
         };
         let ratio = observations.compare(1, 0).ratio(0.05).expect("two sessions");
@@ -275,9 +263,9 @@ mod tests {
         let ratio = |waited: Option<f64>| {
             let disturbed = |session| Observation {
                 processor_wait_ns: waited,
-                ..observation(1, session, 1, 0, 4_200.0)
+                ..observation(1, session, 0, 4_200)
             };
-            let of = |session| [observation(0, session, 1, 0, 200.0), disturbed(session)];
+            let of = |session| [observation(0, session, 0, 200), disturbed(session)];
             let observations = Observations { observations: [of(1), of(2)].concat() };
             observations.compare(1, 0).ratio(0.05).expect("two sessions").estimate
         };

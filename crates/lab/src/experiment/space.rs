@@ -52,19 +52,17 @@ impl SpaceNeeded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::tests::Synthetic;
+    use crate::definition::cell::Destination;
 
     #[test]
     fn each_variant_keeps_the_file_that_it_overwrites() {
-        let room = |destination: &str| {
-            let text = format!(
-                "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
-                 [[part]]\nname = \"p\"\nquestion = \"q\"\nworkload = \"copy\"\n\
-                 variants = [\"sendfile\", \"splice\", \"mmap\"]\nsizes = [\"64M\"]\n\
-                 at_once = [2]\ndestinations = [\"{destination}\"]\n"
-            );
-            SpaceNeeded::of(&Definition::parse(&text, "x").expect("right"))
+        let room = |destination| {
+            let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["64M"]);
+            (made.part().at_once, made.part().destinations) = (vec![2], vec![destination]);
+            SpaceNeeded::of(&made.definition)
         };
-        let (fresh, overwritten) = (room("fresh"), room("overwritten"));
+        let [fresh, overwritten] = [Destination::Fresh, Destination::Overwritten].map(room);
         assert_eq!(fresh.src_bytes >> 20, 128);
         assert_eq!((fresh.dst_bytes >> 20, overwritten.dst_bytes >> 20), (128, 384));
         assert_eq!((fresh.memory_bytes >> 20, overwritten.memory_bytes >> 20), (256, 512));

@@ -72,75 +72,61 @@ fn what_was_run_reads_back_as_it_was() {
 #[test]
 fn faults_are_told_by_file_and_line() {
     for (from, to, expected) in [
-        ("schema = 1", "schema = 9", "small.toml:1: schema 9 is not known here, expected 1"),
-        ("\"small\"", "\"Small One\"", "small.toml:2: 'Small One' is no name, expected small"),
-        ("\"copy\"", "\"move\"", "small.toml:10: no workload is called 'move', expected one of"),
-        ("\"sendfile\"", "\"sendfil\"", "small.toml:11: variant 'sendfil': "),
-        ("\"1M\"]", "\"1M\", \"1024K\"]", "small.toml:13: '1024K' is the same size as '1M'"),
-        ("\"cold\"", "\"warm\"", "small.toml:14: a state is there twice"),
-        ("schema = 1", "schema = 1\nminutes = -2", "small.toml:2: expected minutes over 0"),
+        ("schema = 1", "schema = 9", "1: schema 9 is not known here, expected 1"),
+        ("\"small\"", "\"Small One\"", "2: 'Small One' is no name, expected small"),
+        ("\"copy\"", "\"move\"", "10: no workload is called 'move', expected one of"),
+        ("\"sendfile\"", "\"sendfil\"", "11: variant 'sendfil': "),
+        ("\"1M\"]", "\"1M\", \"1024K\"]", "13: '1024K' is the same size as '1M'"),
+        ("\"cold\"", "\"warm\"", "14: a state is there twice"),
+        ("schema = 1", "schema = 1\nminutes = -2", "2: expected minutes over 0"),
         (
             "schema = 1",
             "schema = 1\nmain = \"size\"",
-            "small.toml:2: no part is called 'size', expected one of sizes",
+            "2: no part is called 'size', expected one of sizes",
         ),
-        (
-            "baseline = \"read_write:64K\"",
-            "compare = [\"sendfile\"]",
-            "small.toml:15: there is no baseline",
-        ),
-        ("each = { ", "each = { other = [\"1\"], ", "small.toml:12: no variant has {other} in it"),
+        ("baseline = \"read_write:64K\"", "compare = [\"sendfile\"]", "15: there is no baseline"),
+        ("each = { ", "each = { other = [\"1\"], ", "12: no variant has {other} in it"),
         (
             "scaled = true",
             "slowed = { sendfile = { sometimes = 7.0 } }",
-            "small.toml:16: expected `by` from 0",
+            "16: expected `by` from 0",
         ),
-        ("scaled = true", "at_once = [2, 2]", "small.toml:16: 2 is there twice"),
-        (
-            "scaled = true",
-            "destinations = []",
-            "small.toml:16: expected fresh, overwritten or both",
-        ),
-        ("\"64\"", "\"64Q\"", "small.toml:13: '64Q' is no size, expected bytes as"),
-        ("\"cold\"", "\"tepid\"", "small.toml:14: unknown variant `tepid`, expected one of"),
-        ("write:64K\"\n", "write:1K\"\n", "small.toml:15: 'read_write:1K' is not among"),
-        ("scaled", "sclaed", "small.toml:16: unknown field `sclaed`"),
-        ("\"copying-", "\"copied-", "small.toml:19: no reference is called 'copied-disk"),
-        ("size:send", "size:sent", "small.toml:21: 'size:sentfile' is no series of copying"),
-        ("\"sendfile\" = ", "\"splice\" = ", "small.toml:21: 'splice' is not among"),
+        ("scaled = true", "at_once = [2, 2]", "16: 2 is there twice"),
+        ("scaled = true", "destinations = []", "16: expected fresh, overwritten or both"),
+        ("\"64\"", "\"64Q\"", "13: '64Q' is no size, expected bytes as"),
+        ("\"cold\"", "\"tepid\"", "14: unknown variant `tepid`, expected one of"),
+        ("write:64K\"\n", "write:1K\"\n", "15: 'read_write:1K' is not among"),
+        ("scaled", "sclaed", "16: unknown field `sclaed`"),
+        ("\"copying-", "\"copied-", "19: no reference is called 'copied-disk"),
+        ("size:send", "size:sent", "21: 'size:sentfile' is no series of copying"),
+        ("\"sendfile\" = ", "\"splice\" = ", "21: 'splice' is not among"),
     ] {
         assert!(SMALL.contains(from), "{from}");
-        let text = SMALL.replacen(from, to, 1);
-        let error = Definition::parse(&text, "small.toml").expect_err(expected).to_string();
-        assert!(error.starts_with(expected), "{error}\nfor {expected}");
-        assert!(!error.contains('\n'), "{error}");
+        check_fault(&SMALL.replacen(from, to, 1), expected);
     }
+}
+
+/// `expected` is the line of the fault and the beginning of what is said of it.
+fn check_fault(text: &str, expected: &str) {
+    let error = Definition::parse(text, "x.toml").expect_err(expected).to_string();
+    assert!(error.starts_with(&format!("x.toml:{expected}")), "{error}\nfor {expected}");
+    assert!(!error.contains('\n'), "{error}");
 }
 
 #[test]
 fn what_a_workload_cannot_do_is_told() {
-    let check = |workload: &str, variant: &str, more: &str, expected: &str| {
+    for (workload, variant, more, expected) in [
+        ("memory", "memory:1M", "states = [\"cold\"]", "12: the workload memory reads no"),
+        ("digest", "read:64K,md5", "durable = true", "9: the workload digest brings nothing"),
+        ("read", "read:64K", "measure = \"durable\"", "9: the workload read brings nothing"),
+    ] {
         let text = format!(
             "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n[[part]]\n\
              name = \"p\"\nquestion = \"q\"\nworkload = \"{workload}\"\nvariants = [\"{variant}\"]\n\
              sizes = [\"1M\"]\n{more}\n"
         );
-        let error = Definition::parse(&text, "x.toml").expect_err(expected).to_string();
-        assert!(error.starts_with(expected), "{error}\nfor {expected}");
-    };
-    check("memory", "memory:1M", "states = [\"cold\"]", "x.toml:12: the workload memory reads no");
-    check(
-        "digest",
-        "read:64K,md5",
-        "durable = true",
-        "x.toml:9: the workload digest brings nothing",
-    );
-    check(
-        "read",
-        "read:64K",
-        "measure = \"durable\"",
-        "x.toml:9: the workload read brings nothing",
-    );
+        check_fault(&text, expected);
+    }
 }
 
 const DOCUMENT: &str = include_str!("../../../../docs/experiments.md");

@@ -68,6 +68,18 @@ pub(super) fn read_samples(path: &Path) -> Result<Vec<Sample>, RunError> {
     })
 }
 
+/// The rows of a file, none if it is not there.
+pub(super) fn read_if_there<T>(
+    path: &Path,
+    read: fn(&Path) -> Result<Vec<T>, RunError>,
+) -> Result<Vec<T>, RunError> {
+    // An empty file was made by a run that was killed before its first line.
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() > 0 => read(path),
+        _ => Ok(Vec::new()),
+    }
+}
+
 fn records_by<T>(
     path: &Path,
     of_row: impl Fn(&StringRecord, &StringRecord) -> csv::Result<T>,

@@ -303,23 +303,12 @@ impl Run {
             definition,
             how,
             environment,
-            samples: read_if_there(&path.join(files::SAMPLES), files::read_samples)?,
-            rounds: read_if_there(&path.join(files::ROUNDS), files::read_records)?,
-            refusals: read_if_there(&path.join(files::REFUSALS), files::read_records)?,
-            calls: read_if_there(&path.join(files::CALLS), files::read_records)?,
-            sequences: read_if_there(&path.join(files::SEQUENCES), files::read_records)?,
+            samples: files::read_if_there(&path.join(files::SAMPLES), files::read_samples)?,
+            rounds: files::read_if_there(&path.join(files::ROUNDS), files::read_records)?,
+            refusals: files::read_if_there(&path.join(files::REFUSALS), files::read_records)?,
+            calls: files::read_if_there(&path.join(files::CALLS), files::read_records)?,
+            sequences: files::read_if_there(&path.join(files::SEQUENCES), files::read_records)?,
         })
-    }
-}
-
-fn read_if_there<T>(
-    path: &Path,
-    read: fn(&Path) -> Result<Vec<T>, RunError>,
-) -> Result<Vec<T>, RunError> {
-    // An empty file was made by a run that was killed before its first line.
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > 0 => read(path),
-        _ => Ok(Vec::new()),
     }
 }
 
@@ -337,14 +326,12 @@ fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::tests::Synthetic;
 
     #[test]
     fn a_run_reads_back_and_is_taken_up_after_a_kill() {
         let home = tempfile::tempdir().expect("created");
-        let text = "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
-            [[part]]\nname = \"p\"\nquestion = \"q\"\nworkload = \"copy\"\n\
-            variants = [\"sendfile\"]\nsizes = [\"4K\"]\n";
-        let definition = Definition::parse(text, "x").expect("right");
+        let definition = Synthetic::new("copy", &["sendfile"], &["4K"]).definition;
         let how = HowRun {
             schema: SCHEMA,
             src_dir: "/a".into(),

@@ -56,11 +56,7 @@ pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
     if there.is_empty() {
         return Ok(());
     }
-    let samples = run.join(files::SAMPLES);
-    let samples = match std::fs::metadata(&samples) {
-        Ok(metadata) if metadata.len() > 0 => files::read_records::<Key>(&samples)?,
-        _ => Vec::new(),
-    };
+    let samples = files::read_if_there(&run.join(files::SAMPLES), files::read_records::<Key>)?;
     let samples: HashSet<Key> = samples.into_iter().collect();
     there.iter().try_for_each(|path| cut_off(path, &samples))
 }
