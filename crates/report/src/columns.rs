@@ -1,5 +1,6 @@
 //! Paragraphs and tables of text for a terminal.
 
+use lab::studies::sheet::Table;
 use textwrap::{Options, WordSplitter};
 use unicode_width::UnicodeWidthStr;
 
@@ -41,16 +42,15 @@ pub(crate) fn visible(text: &str) -> String {
 ///
 /// A name that takes more than half a line is not cut. It has a line of its own above its
 /// row.
-pub fn lines(
-    heads: &[String],
+pub fn lines<C: AsRef<str>>(
+    table: &Table<C>,
     keys: usize,
     is_left: impl Fn(usize) -> bool,
-    rows: &[Vec<String>],
     columns: usize,
 ) -> Lines {
-    let shown = |row: &[String]| row.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
-    let heads = shown(heads);
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| shown(row)).collect();
+    let heads: Vec<String> = table.columns.iter().map(|head| visible(head)).collect();
+    let shown = |row: &Vec<C>| row.iter().map(|cell| visible(cell.as_ref())).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(shown).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter(|row| row.len() > 1).map(|row| row[column].width());
         cells.chain([heads[column].width()]).max().unwrap_or(0)
@@ -99,9 +99,10 @@ mod tests {
     use super::*;
 
     fn table(heads: &[&str], keys: usize, rows: &[&[&str]], columns: usize) -> String {
-        let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
-        let rows: Vec<_> = rows.iter().map(|row| words(row)).collect();
-        let lines = lines(&words(heads), keys, |column| column < keys, &rows, columns);
+        let heads = heads.iter().map(|&head| head.to_owned()).collect();
+        let rows = rows.iter().map(|row| row.to_vec()).collect();
+        let table = Table { title: String::new(), columns: heads, rows };
+        let lines = lines(&table, keys, |column| column < keys, columns);
         lines.into_iter().map(|(_, line)| line + "\n").collect()
     }
 

@@ -131,12 +131,8 @@ mod tests {
         assert_eq!(of("read_write:64K").row, of("read_write:4K").row);
         assert_ne!(of("read_write:64K").dash, of("read_write:4K").dash);
         assert_eq!(of("4K").row, of("8K").row);
-        let engines = ["read_write:64K", "other", "splice@2", "4K"];
-        for (index, one) in engines.iter().enumerate() {
-            for other in &engines[index + 1..] {
-                assert_ne!(of(one).row, of(other).row, "{one} and {other}");
-            }
-        }
+        let engines = ["read_write:64K", "other", "splice@2", "4K"].map(|name| of(name).row);
+        assert_eq!(distinct(engines), engines, "each engine has a row of its own");
     }
 
     #[test]
@@ -148,12 +144,9 @@ mod tests {
 
     #[test]
     fn no_two_rows_look_alike() {
-        for (index, one) in ROWS.iter().enumerate() {
-            for other in &ROWS[index + 1..] {
-                assert_ne!(one.light, other.light, "{} and {}", one.engine, other.engine);
-                assert_ne!(one.symbol, other.symbol, "{} and {}", one.engine, other.engine);
-            }
-        }
+        let (colours, symbols) = (ROWS.map(|row| row.light), ROWS.map(|row| row.symbol));
+        assert_eq!(distinct(colours), colours);
+        assert_eq!(distinct(symbols), symbols);
     }
 
     /// WCAG 2.2 requires a contrast of 3 for graphics. Light blue has 2.3; its symbol and name

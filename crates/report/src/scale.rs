@@ -154,7 +154,7 @@ fn with_digits(unit: Unit, value: f64, more: usize) -> String {
                 units.into_iter().find(|(worth, _)| value >= worth * 0.9995).unwrap_or(units[3]);
             format!("{} {name}", plain(value / worth, more))
         }
-        Unit::Count | Unit::Ratio | Unit::Seconds => plain(value, more),
+        Unit::Count | Unit::Ratio => plain(value, more),
     }
 }
 

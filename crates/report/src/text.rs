@@ -279,9 +279,7 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
         let first = table.rows.first().map(|row| &row[column]);
         matches!(first, Some(Entry::Words(_)))
     };
-    let shown = |row: &Vec<Entry>| row.iter().map(|entry| entry.shown().to_owned()).collect();
-    let rows: Vec<Vec<String>> = table.rows.iter().map(shown).collect();
-    for (_, line) in columns::lines(&table.columns, 1, is_words, &rows, columns) {
+    for (_, line) in columns::lines(table, 1, is_words, columns) {
         text.push_str(&format!("{line}\n"));
     }
 }

@@ -17,22 +17,27 @@ static SMALL: LazyLock<[Source; 1]> = LazyLock::new(|| {
     [Source::read(&run).expect("the committed run can be read")]
 });
 
-/// A text without its ANSI colours.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for (index, piece) in text.split('\x1b').enumerate() {
-        let after = if index == 0 { piece } else { piece.split_once('m').map_or("", |it| it.1) };
-        plain.push_str(after);
-    }
+/// The report for a terminal of 80 columns, which it must fit, without its ANSI colours.
+fn plain(report: &Report<'_>) -> String {
+    let text = text::render(report, 80);
+    let (first, styled) = text.split_once('\x1b').unwrap_or((&text, ""));
+    let after = |piece: &str| piece.split_once('m').map_or(String::new(), |it| it.1.to_owned());
+    let plain = first.to_owned() + &styled.split('\x1b').map(after).collect::<String>();
+    let wide: Vec<&str> = plain.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
     plain
+}
+
+/// The committed record of `haulage tune`.
+fn tuned() -> Records {
+    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tuned/ext4-btrfs.json");
+    let record = std::fs::read(record).expect("the committed record can be read");
+    Records::parse(&record).expect("the committed record can be read")
 }
 
 #[test]
 fn text_fits_eighty_columns() {
-    let report = Report::of(&*SMALL, EPSILON);
-    let text = plain(&text::render(&report, 80));
-    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
+    let text = plain(&Report::of(&*SMALL, EPSILON));
     for expected in ["not certified", "├", "How large a buffer has to be", "Then and now"] {
         assert!(text.contains(expected), "{expected} is missing in\n{text}");
     }
@@ -47,9 +52,7 @@ fn each_figure_is_drawn_as_svg_and_png() {
         assert_eq!(of_it, figure.groups.len(), "{}", figure.about.id);
     }
     for drawing in &drawings {
-        let png = drawing.png(0.5).unwrap_or_else(|why| {
-            panic!("{}: {why}", drawing.name);
-        });
+        let png = drawing.png(0.5).unwrap_or_else(|why| panic!("{}: {why}", drawing.name));
         assert!(png.starts_with(b"\x89PNG"), "{}", drawing.name);
         assert!(!drawing.svg.contains("NaN") && !drawing.svg.contains("inf"), "{}", drawing.name);
     }
@@ -70,7 +73,7 @@ fn fits_are_those_of_the_answers() {
     assert!(!lines.is_empty(), "the committed run has sizes enough for lines");
     let tables = report.figures.iter().flat_map(|figure| &figure.tables);
     let rows = tables.filter(|it| it.title.contains("fits t = c")).flat_map(|it| &it.rows);
-    let shown: Vec<_> = rows.map(|row| (row[0].shown(), row[1].clone(), row[2].clone())).collect();
+    let shown: Vec<_> = rows.map(|row| (row[0].as_ref(), row[1].clone(), row[2].clone())).collect();
     assert_eq!(shown.len(), lines.len());
     for (line, (variant, fixed, byte)) in lines.iter().zip(shown) {
         assert_eq!(line.variant, variant);
@@ -94,7 +97,7 @@ fn names_from_a_run_are_text_in_drawings_and_terminals() {
             panic!("{} is no SVG: {why}", drawing.name);
         }
     }
-    let text = plain(&text::render(&report, 80));
+    let text = plain(&report);
     assert!(text.contains("<svg onload="), "the question is there as it stands");
     let controls: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n').collect();
     assert!(controls.is_empty(), "{controls:?} would be obeyed by a terminal");
@@ -102,15 +105,11 @@ fn names_from_a_run_are_text_in_drawings_and_terminals() {
 
 #[test]
 fn what_was_tuned_is_told_and_drawn() {
-    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tuned/ext4-btrfs.json");
-    let record = std::fs::read(record).expect("the committed record can be read");
-    let records = Records::parse(&record).expect("the committed record can be read");
+    let records = tuned();
     let finding = &records.pairs[0].situations[0];
     let (situation, way) = (finding.words.clone(), finding.choice.clone().expect("an answer"));
     let report = Report::of_tuning(records.pairs);
-    let text = plain(&text::render(&report, 80));
-    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
+    let text = plain(&report);
     let row = text.lines().find(|line| line.starts_with(&situation) && line.contains(&way));
     assert!(row.is_some(), "{situation} and {way} are not told together:\n{text}");
     let drawings = drawing::drawings(&report);
@@ -128,9 +127,7 @@ fn what_was_tuned_is_told_and_drawn() {
 
 #[test]
 fn a_record_without_losses_has_no_figure_of_them() {
-    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tuned/ext4-btrfs.json");
-    let record = std::fs::read(record).expect("the committed record can be read");
-    let mut records = Records::parse(&record).expect("the committed record can be read");
+    let mut records = tuned();
     for finding in &mut records.pairs[0].situations {
         (finding.default_loss, finding.gnu_cp_loss) = (None, None);
         finding.copy_file_range_loss = None;

@@ -2,7 +2,7 @@
 
 use lab::definition::{Definition, Part};
 use lab::stats::Answer;
-use lab::studies::sheet::Sheet;
+use lab::studies::sheet::{Sheet, Table};
 use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
 use lab::{words, workload};
 use report::columns::{lines, wrapped, wrapped_each};
@@ -59,12 +59,12 @@ fn refused(part: &PartVerdict) -> Vec<String> {
 }
 
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
-    let mut text = match sheet.title.as_str() {
+    let mut text = match sheet.table.title.as_str() {
         "" => String::new(),
         title => wrapped(title, columns, ""),
     };
     let keys = sheet.key_columns;
-    let lines = lines(&sheet.columns, keys, |column| column < keys, &sheet.rows, columns);
+    let lines = lines(&sheet.table, keys, |column| column < keys, columns);
     lines.into_iter().for_each(|(_, line)| text.push_str(&(line + "\n")));
     text + &wrapped_each(&sheet.sentences, columns)
 }
@@ -86,11 +86,10 @@ fn matrix(part: &PartVerdict, of: &Part) -> Sheet {
         part.baseline
     );
     let compares = part.cells.iter().any(|cell| !cell.comparisons.is_empty());
+    let columns = std::iter::once(String::new()).chain(heads).collect();
     Sheet {
-        title: String::new(),
-        columns: std::iter::once(String::new()).chain(heads).collect(),
+        table: Table { title: String::new(), columns, rows },
         key_columns: 1,
-        rows,
         sentences: compares.then_some(legend).into_iter().collect(),
     }
 }

@@ -4,7 +4,7 @@ use anstyle::Style;
 use lab::compare::{CellChange, Change};
 use lab::run_dir::Run;
 use lab::stats::Answer;
-use lab::studies::sheet::in_both_states;
+use lab::studies::sheet::{Table, in_both_states};
 use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
@@ -51,24 +51,25 @@ pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String
 }
 
 fn table(cells: &[CellChange], columns: usize) -> String {
-    let heads = ["cell", "variant", "ratio", "95 % interval", "answer"].map(str::to_owned);
-    let three = |value: Option<f64>| value.map(words::three_digits);
-    let row = |change: &CellChange| {
-        let interval = three(change.low).zip(three(change.high));
-        vec![
-            change.cell.clone(),
-            change.variant.clone(),
-            three(change.ratio).unwrap_or_else(|| "none".to_owned()),
-            interval.map_or_else(
-                || "few sessions".to_owned(),
-                |(low, high)| format!("{low} to {high}"),
-            ),
-            change.answer.word().to_owned(),
-        ]
+    let ratio = |of: &&CellChange| of.ratio.map_or("none".to_owned(), words::three_digits);
+    let interval = |of: &&CellChange| match [of.low, of.high].map(|it| it.map(words::three_digits))
+    {
+        [Some(low), Some(high)] => format!("{low} to {high}"),
+        _ => "few sessions".to_owned(),
     };
-    let rows: Vec<Vec<String>> = cells.iter().map(row).collect();
+    let table = Table::of(
+        "",
+        cells,
+        &[
+            ("cell", &|of| of.cell.clone()),
+            ("variant", &|of| of.variant.clone()),
+            ("ratio", &ratio),
+            ("95 % interval", &interval),
+            ("answer", &|of| of.answer.word().to_owned()),
+        ],
+    );
     let mut text = String::new();
-    for (row, line) in lines(&heads, 2, |column| column != 2, &rows, columns) {
+    for (row, line) in lines(&table, 2, |column| column != 2, columns) {
         let style = row.map_or(BOLD, |row| style_of(cells[row].answer));
         text.push_str(&styled(style, &line));
     }

@@ -6,6 +6,7 @@ use lab::page_cache::state::Proof;
 use lab::race::report::Report;
 use lab::race::summary::{Summary, VariantStage};
 use lab::search::winner::Verdict;
+use lab::studies::sheet::Table;
 use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, REFUSED, styled};
@@ -37,21 +38,22 @@ const COLUMNS: &[Column] = &[
 /// The whole result with styles, in lines of at most `columns` columns.
 pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> String {
     let mut out = heading(report, made_source, columns);
-    let (mut styles, mut rows) = (Vec::new(), Vec::new());
+    let mut styles = Vec::new();
+    let heads = COLUMNS.iter().map(|(head, _)| (*head).to_owned()).collect();
+    let mut table = Table { title: String::new(), columns: heads, rows: Vec::new() };
     for (title, stage, shares_extents) in SECTIONS {
         let belongs = |row: &&Summary| row.stage == *stage && row.shares_extents == *shares_extents;
         let of_section: Vec<&Summary> = report.summary.iter().filter(belongs).collect();
         if !of_section.is_empty() && !title.is_empty() {
             styles.push(DIM);
-            rows.push(vec![(*title).to_owned()]);
+            table.rows.push(vec![(*title).to_owned()]);
         }
         for row in of_section {
             styles.push(style_of(row, report));
-            rows.push(COLUMNS.iter().map(|(_, cell)| cell(row)).collect());
+            table.rows.push(COLUMNS.iter().map(|(_, cell)| cell(row)).collect());
         }
     }
-    let heads: Vec<String> = COLUMNS.iter().map(|(head, _)| (*head).to_owned()).collect();
-    let mut lines = lines(&heads, 1, |column| column == 0, &rows, columns);
+    let mut lines = lines(&table, 1, |column| column == 0, columns);
     // The answer below the table is read first: the columns of further blocks are left out.
     let block = lines.iter().skip(1).position(|(row, _)| row.is_none());
     lines.truncate(block.map_or(usize::MAX, |rows| 1 + rows));

@@ -158,11 +158,11 @@ impl Published {
     pub(crate) fn sheet(&self) -> Sheet {
         let mut sheet =
             if self.rows.len() <= ROWS_MAX { self.every_row() } else { self.a_row_a_cell() };
-        sheet.title = format!("Then and now: {}", self.source);
+        sheet.table.title = format!("Then and now: {}", self.source);
         if let Some(said) = self.directions_in_words() {
             sheet.say(said);
         }
-        if sheet.columns.iter().any(|column| column == KERNEL_NOW) {
+        if sheet.table.columns.iter().any(|column| column == KERNEL_NOW) {
             sheet.say("Kernel: the processor's time there, as a share of the time by the clock.");
         }
         if self.rows.iter().any(|row| row.then.file_bytes != row.now_bytes) {
@@ -331,7 +331,7 @@ mod tests {
         assert!((found.rows[1].then_ratio.expect("one") - 137.504 / 116.217).abs() < 1e-9);
         let said = found.sheet().sentences;
         assert_eq!(said[0], "The ratio to read_write:8M lies on the other side of 1 than then.");
-        assert_eq!(found.sheet().title, "Then and now: figures published in 2007");
+        assert_eq!(found.sheet().table.title, "Then and now: figures published in 2007");
         assert!(said[1].starts_with("Kernel: ") && said[2].contains("not of one size"), "{said:?}");
     }
 }

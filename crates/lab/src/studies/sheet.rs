@@ -4,58 +4,72 @@ use crate::definition::cell::Destination;
 use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;
 
-/// A table with a title above and sentences below.
+/// Rows below the heads of their columns. `C` is a cell of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sheet {
+pub struct Table<C> {
     /// What it shows.
     pub title: String,
-    /// The heads of the columns; the first stands over names.
+    /// The heads of the columns, with units.
     pub columns: Vec<String>,
+    /// The rows, each as long as `columns`.
+    pub rows: Vec<Vec<C>>,
+}
+
+/// The head of a column, and what the column has of an item.
+pub type Column<'c, T, C> = (&'c str, &'c dyn Fn(&T) -> C);
+
+impl<C> Table<C> {
+    /// A table with a row for each of `items`.
+    pub fn of<T>(
+        title: &str,
+        items: impl IntoIterator<Item = T>,
+        columns: &[Column<'_, T, C>],
+    ) -> Table<C> {
+        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
+        Table {
+            title: title.to_owned(),
+            columns: columns.iter().map(|&(head, _)| head.to_owned()).collect(),
+            rows: items.into_iter().map(row).collect(),
+        }
+    }
+}
+
+/// A table with sentences below.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sheet {
+    /// The table.
+    pub table: Table<String>,
     /// So many of the first columns identify a row.
     pub key_columns: usize,
-    /// The rows, with a value for each column.
-    pub rows: Vec<Vec<String>>,
     /// What it means.
     pub sentences: Vec<String>,
 }
 
-/// A column: its head, and its text for an item.
-pub(crate) type Column<'c, T> = (&'c str, &'c dyn Fn(&T) -> String);
-
 impl Sheet {
     /// A table with a row for each of `items`, which the first `key_columns` columns identify.
     pub(crate) fn of<T>(
-        title: impl Into<String>,
+        title: &str,
         key_columns: usize,
         items: impl IntoIterator<Item = T>,
-        columns: &[Column<'_, T>],
+        columns: &[Column<'_, T, String>],
     ) -> Sheet {
-        let row = |item: T| columns.iter().map(|(_, text)| text(&item)).collect();
-        Sheet {
-            title: title.into(),
-            columns: columns.iter().map(|&(head, _)| head.to_owned()).collect(),
-            key_columns,
-            rows: items.into_iter().map(row).collect(),
-            sentences: Vec::new(),
-        }
+        Sheet { table: Table::of(title, items, columns), key_columns, sentences: Vec::new() }
     }
 
     /// Takes the column called `name` away when it says the same in every row.
     pub(crate) fn drop_if_uniform(&mut self, name: &str) {
-        let at = self.columns.iter().position(|column| column == name);
-        let is_same = |at: usize| self.rows.windows(2).all(|pair| pair[0][at] == pair[1][at]);
-        self.drop_if(at.is_some_and(is_same), name);
+        let Some(at) = self.table.columns.iter().position(|column| column == name) else { return };
+        let mut pairs = self.table.rows.windows(2);
+        self.drop_if(pairs.all(|pair| pair[0][at] == pair[1][at]), name);
     }
 
     /// Takes the column called `name` away if it `is_idle`.
     pub(crate) fn drop_if(&mut self, is_idle: bool, name: &str) {
-        let at = self.columns.iter().position(|column| column == name);
-        if let Some(at) = at.filter(|_| is_idle) {
-            self.columns.remove(at);
+        let Table { columns, rows, .. } = &mut self.table;
+        if let Some(at) = columns.iter().position(|column| column == name).filter(|_| is_idle) {
+            columns.remove(at);
             self.key_columns -= usize::from(at < self.key_columns);
-            self.rows.iter_mut().for_each(|row| {
-                row.remove(at);
-            });
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
     }
 

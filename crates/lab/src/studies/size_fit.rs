@@ -158,10 +158,8 @@ mod tests {
             assert_eq!((line.break_bytes, line.sizes), (None, 8), "{line:?}");
         }
         let sheet = fit.sheet();
-        assert!(
-            sheet.rows[0][4].starts_with("4.") || sheet.rows[0][4].starts_with("3.9"),
-            "{sheet:?}"
-        );
+        let rate = &sheet.table.rows[0][4];
+        assert!(rate.starts_with("4.") || rate.starts_with("3.9"), "{sheet:?}");
         assert!(sheet.sentences.is_empty(), "{sheet:?}");
     }
 

@@ -98,15 +98,13 @@ fn label_of_x(label: &str, narrow: f64) -> String {
 
 /// The names of rows. On a wide page those of the first column are shown only.
 fn names(panel: &Panel, frame: &Frame, styles: &Styles) -> String {
-    let mut svg = String::new();
-    for (index, name) in panel.y.categories.iter().enumerate() {
+    let of = |(index, name): (usize, &String)| {
         let y = units(frame.y(index as f64) + 3.5);
         let style = styles.get(name);
         let variant = style.map_or(String::new(), |it| format!(" data-v=\"{}\"", it.number));
-        let name = in_xml(&cut(name));
-        svg.push_str(&format!("<text class=\"name\"{variant} x=\"-6\" y=\"{y}\">{name}</text>"));
-    }
-    svg
+        format!("<text class=\"name\"{variant} x=\"-6\" y=\"{y}\">{}</text>", in_xml(&cut(name)))
+    };
+    panel.y.categories.iter().enumerate().map(of).collect()
 }
 
 /// Positions, labels and classes of ticks. Those that are too many for a phone have a class by which
@@ -140,9 +138,8 @@ fn most(width: f64, each: f64) -> usize {
 
 /// The title of an axis, without its scale where there is no room for it.
 fn fitting(axis: &Axis, range: Range, width: f64) -> String {
-    let unit = if axis.unit == Unit::Seconds { " (s)" } else { "" };
     let log = if range.log { " (log scale)" } else { "" };
-    let title = format!("{}{unit}{log}", axis.label);
+    let title = format!("{}{log}", axis.label);
     let fits = title.chars().count() as f64 * 5.9 < width;
     if fits { title } else { axis.label.clone() }
 }

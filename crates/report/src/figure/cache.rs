@@ -129,7 +129,7 @@ fn resident_after(summary: &Summary<'_>, figure: &mut Figure) {
     };
     let group = rows::group(&title, &found, &x, alt, |name, row, &[src, dst]| {
         let bar = |(what, bytes, strength)| {
-            let text = format!("{name}: {what} {}", Entry::bytes(bytes).shown());
+            let text = format!("{name}: {what} {}", Entry::bytes(bytes).as_ref());
             Mark::bar(name, row, bytes, strength, text)
         };
         [("source", src, 1.0), ("copy", dst, 0.45)].map(bar).into()

@@ -26,8 +26,6 @@ pub enum Unit {
     Count,
     /// Nanoseconds.
     Ns,
-    /// Seconds.
-    Seconds,
     /// Bytes.
     Bytes,
     /// One quantity divided by another.

@@ -9,7 +9,7 @@ mod table;
 
 pub use axis::{Along, Axis, Unit};
 pub use mark::{Dot, Mark, Shape, Stroke, Violin};
-pub use table::{Column, Entry, Table};
+pub use table::{Entry, Table};
 
 /// A figure.
 #[derive(Clone, Debug)]

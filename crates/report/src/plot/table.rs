@@ -1,15 +1,7 @@
 //! The rows under a figure. Each cell has a text, and a value by which it sorts.
 
 /// A table.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    /// What it shows.
-    pub title: String,
-    /// The headings of its columns, with units.
-    pub columns: Vec<String>,
-    /// The rows, each as long as `columns`.
-    pub rows: Vec<Vec<Entry>>,
-}
+pub type Table = lab::studies::sheet::Table<Entry>;
 
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,25 +17,6 @@ pub enum Entry {
     },
     /// No value.
     Nothing,
-}
-
-/// The head of a column, and what the column has of an item.
-pub type Column<'c, T> = (&'c str, &'c dyn Fn(&T) -> Entry);
-
-impl Table {
-    /// A table with a row for each of `items`.
-    pub fn of<T>(
-        title: &str,
-        items: impl IntoIterator<Item = T>,
-        columns: &[Column<'_, T>],
-    ) -> Table {
-        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
-        Table {
-            title: title.to_owned(),
-            columns: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
-            rows: items.into_iter().map(row).collect(),
-        }
-    }
 }
 
 impl Entry {
@@ -79,9 +52,11 @@ impl Entry {
             None => Entry::Nothing,
         }
     }
+}
 
+impl AsRef<str> for Entry {
     /// The text that is shown.
-    pub fn shown(&self) -> &str {
+    fn as_ref(&self) -> &str {
         match self {
             Entry::Words(text) => text,
             Entry::Number { shown, .. } => shown,

@@ -23,9 +23,8 @@ pub(super) fn of<'s>(
     cells: &[&CellSummary<'_>],
 ) -> Vec<&'s FittedLine> {
     let Some(first) = cells.first().map(|cell| &cell.cell) else { return Vec::new() };
-    let parts = summary.source.verdict.parts.iter().filter(|verdict| verdict.part == part.name);
-    let lines = parts.flat_map(|verdict| &verdict.analyses).filter_map(|finding| match finding {
-        Finding::SizeFit(of) => Some(&of.lines),
+    let lines = summary.findings().filter_map(|(of, finding)| match finding {
+        Finding::SizeFit(fit) if of.name == part.name => Some(&fit.lines),
         _ => None,
     });
     let through = |line: &&FittedLine| {
