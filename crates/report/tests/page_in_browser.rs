@@ -63,20 +63,21 @@ fn browser() -> Result<PathBuf, String> {
     find("chromium").ok_or_else(|| "there is no chromium".to_owned())
 }
 
+/// The cases of a page whose scripts and looks are those of another page.
+const DRAWN_AND_FITTING: [&str; 3] = [
+    "no error, no request, and every figure draws",
+    "nothing is clipped or overlaps at 1280 pixels",
+    "nothing is clipped or overlaps at 390 pixels",
+];
+
 #[test]
 fn the_page_of_a_small_run_works() {
-    let report = Report::of(&SMALL[..1], EPSILON);
-    check("the_page_of_a_small_run_works", "small", &report, &json!(null));
+    check("small", &Report::of(&SMALL[..1], EPSILON), &json!(null));
 }
 
 #[test]
 fn the_page_of_two_runs_works() {
-    let cases = json!([
-        "no error, no request, and every figure draws",
-        "nothing is clipped or overlaps at 1280 pixels",
-        "nothing is clipped or overlaps at 390 pixels",
-    ]);
-    check("the_page_of_two_runs_works", "two", &Report::comparing(&SMALL, EPSILON), &cases);
+    check("two", &Report::comparing(&SMALL, EPSILON), &json!(DRAWN_AND_FITTING));
 }
 
 #[test]
@@ -90,12 +91,11 @@ fn names_from_a_run_are_shown_and_never_obeyed() {
         "what is shown is text",
         "no script runs but the page's own",
     ]);
-    let test = "names_from_a_run_are_shown_and_never_obeyed";
-    check(test, "hostile", &Report::of(&sources, EPSILON), &cases);
+    check("hostile", &Report::of(&sources, EPSILON), &cases);
 }
 
 /// The most that a page may have, in bytes.
-const PAGE_BYTES_MAX: u64 = 400_000;
+const PAGE_BYTES_MAX: usize = 400_000;
 
 #[test]
 fn the_page_of_100_000_samples_stays_small_and_can_be_used_soon() {
@@ -103,28 +103,20 @@ fn the_page_of_100_000_samples_stays_small_and_can_be_used_soon() {
     large::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
     let report = Report::of(&sources, EPSILON);
-    let file = written("large", &report);
-    let bytes = file.metadata().expect("the page is written").len();
-    assert!(bytes < PAGE_BYTES_MAX, "{bytes} bytes");
-    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
-    assert_eq!(figures, ["ratio", "size", "split", "drift"], "what such a run has figures of");
+    assert_eq!(ids(&report), ["ratio", "size", "split", "drift"], "what such a run has figures of");
     let thinned = report.figures.iter().flat_map(|figure| &figure.notes);
     let said = thinned.filter(|note| note.contains("of 100,000 runs are drawn")).count();
     assert_eq!(said, 1, "what is left out is said once");
     let cases = json!(["no error, no request, and every figure draws", "it can be used soon"]);
-    let test = "the_page_of_100_000_samples_stays_small_and_can_be_used_soon";
-    check_page(test, &file, &report, &cases);
+    let bytes = check("large", &report, &cases);
+    assert!(bytes < PAGE_BYTES_MAX, "{bytes} bytes");
 }
 
 #[test]
 fn the_page_of_what_was_tuned_works() {
-    let cases = json!([
-        "no error, no request, and every figure draws",
-        "dark follows the system and the switch",
-        "paper gets all figures and no controls",
-        "nothing is clipped or overlaps at 1280 pixels",
-        "nothing is clipped or overlaps at 390 pixels",
-    ]);
+    let cases =
+        ["dark follows the system and the switch", "paper gets all figures and no controls"];
+    let cases = json!([&cases[..], &DRAWN_AND_FITTING].concat());
     let read = |name: &str| {
         let file = here("tuned").join(name);
         let text = std::fs::read(file).expect("the committed record can be read");
@@ -132,38 +124,34 @@ fn the_page_of_what_was_tuned_works() {
     };
     let one = read("ext4-btrfs.json");
     let two = [one.clone(), read("tmpfs-tmpfs.json")].concat();
-    let test = "the_page_of_what_was_tuned_works";
-    check(test, "tuned", &Report::of_tuning(one), &cases);
-    check(test, "tuned-two", &Report::of_tuning(two), &cases);
+    check("tuned", &Report::of_tuning(one), &cases);
+    check("tuned-two", &Report::of_tuning(two), &json!(DRAWN_AND_FITTING));
+}
+
+fn ids(report: &Report<'_>) -> Vec<&'static str> {
+    report.figures.iter().map(|figure| figure.about.id).collect()
 }
 
 /// Writes the page of `report` beside the other results of the build, where a person finds it and its pictures.
-fn written(name: &str, report: &Report<'_>) -> PathBuf {
+/// Has it go through the cases called `only`, all when that is null. Returns the bytes of the page.
+fn check(name: &str, report: &Report<'_>, only: &Value) -> usize {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-page").join(name);
     std::fs::create_dir_all(&out).expect("a directory for the page");
     let file = out.join("page.html");
-    std::fs::write(&file, page::render(report, &out)).expect("the page is written");
-    file
-}
-
-/// Has the page of `report` go through the cases called `only`, all when that is null.
-fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
-    check_page(test, &written(name, report), report, only);
-}
-
-/// As [`check`], of a page that is written.
-fn check_page(test: &str, file: &Path, report: &Report<'_>, only: &Value) {
+    let page = page::render(report, &out);
+    std::fs::write(&file, &page).expect("the page is written");
     let chromium = match browser() {
         Ok(chromium) => chromium,
-        Err(why) => return testfs::skip(test, &why),
+        Err(why) => {
+            testfs::skip(&testfs::test_name(), &why);
+            return page.len();
+        }
     };
     let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
-    let out = file.parent().expect("a file is in a directory");
-    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.about.id).collect();
     let wanted = json!({
         "page": file,
         "chromium": chromium,
-        "figures": figures,
+        "figures": ids(report),
         "names": hostile::VARIANTS.map(|(_, name)| name),
         "only": only,
         "usable_ms_max": USABLE_MS_MAX * SLOW_AND_BUSY,
@@ -183,4 +171,5 @@ fn check_page(test: &str, file: &Path, report: &Report<'_>, only: &Value) {
     let complaints = String::from_utf8_lossy(&output.stderr);
     eprintln!("{said}{complaints}the page: {}", out.display());
     assert!(output.status.success(), "{said}{complaints}");
+    page.len()
 }

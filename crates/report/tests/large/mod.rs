@@ -9,44 +9,26 @@ const SAMPLES: u32 = 100_000;
 /// Makes a run directory like the committed one's part `methods`, with very many samples. Its answers
 /// are left for the reader to make from them.
 pub(crate) fn run(home: &Path) {
-    const VARIANTS: [&str; 18] = [
-        "read_write:4K",
+    const ENGINES: [&str; 9] = [
         "read_write:64K",
-        "read_write:256K",
-        "read_write:1M",
-        "read_write:256K@2",
-        "stdio:4K",
         "stdio:64K,setvbuf=64K",
-        "mmap:256K,sequential",
         "mmap:8M,populate",
-        "mmap:8M,populate,dst",
         "copy_file_range",
-        "copy_file_range@2",
         "sendfile",
         "splice:1M,pipe=1M",
-        "splice:1M,pipe=1M@2",
         "io_uring:256K,depth=8",
         "direct",
         "dontcache",
     ];
-    const SIZES: [(&str, u64); 8] = [
-        ("4K", 4 << 10),
-        ("16K", 16 << 10),
-        ("64K", 64 << 10),
-        ("256K", 256 << 10),
-        ("1M", 1 << 20),
-        ("4M", 4 << 20),
-        ("16M", 16 << 20),
-        ("64M", 64 << 20),
-    ];
-    let quoted = |names: Vec<&str>| format!("{names:?}");
+    let again = ENGINES.map(|engine| format!("{engine} [again]"));
+    let variants = [ENGINES.map(str::to_owned), again].concat();
+    let sizes: Vec<u64> = (0..8).map(|step| 4096 << (2 * step)).collect();
+    let names: Vec<String> = sizes.iter().map(|&size| engines::Bytes(size).to_string()).collect();
     let definition = format!(
         "schema = 1\nname = \"large\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n[[part]]\nname = \
-         \"methods\"\nquestion = \"q\"\nworkload = \"copy\"\nvariants = {}\nsizes = {}\nbaseline = \
-         \"read_write:64K\"\n[run]\nschema = 1\nsrc_dir = \"/a\"\ndst_dir = \"/b\"\nseed = 1\nscale = 1.0\n\
-         haulage_version = \"0\"\n",
-        quoted(VARIANTS.to_vec()),
-        quoted(SIZES.iter().map(|size| size.0).collect())
+         \"methods\"\nquestion = \"q\"\nworkload = \"copy\"\nvariants = {variants:?}\nsizes = {names:?}\n\
+         baseline = \"read_write:64K\"\n[run]\nschema = 1\nsrc_dir = \"/a\"\ndst_dir = \"/b\"\nseed = 1\n\
+         scale = 1.0\nhaulage_version = \"0\"\n"
     );
     let mut samples = String::from(
         "cell,part,workload,variant,file_bytes,files,shape,state_wanted,destination,at_once,session,\
@@ -54,14 +36,14 @@ pub(crate) fn run(home: &Path) {
          refusals,counted\n",
     );
     let mut rng = fastrand::Rng::with_seed(7);
-    let cells = SIZES.len() * VARIANTS.len();
+    let cells = sizes.len() * variants.len();
     for run in 0..SAMPLES {
         let at = run as usize % cells;
-        let (name, bytes) = SIZES[at / VARIANTS.len()];
-        let variant = VARIANTS[at % VARIANTS.len()];
+        let (name, bytes) = (&names[at / variants.len()], sizes[at / variants.len()]);
+        let variant = &variants[at % variants.len()];
         let round = run / u32::try_from(cells).expect("few cells");
         // Each variant is a little faster than the one before.
-        let share = 100 - at as u64 % VARIANTS.len() as u64 * 3;
+        let share = 100 - at as u64 % variants.len() as u64 * 3;
         let elapsed = (5_000 + bytes / 4 + rng.u64(..bytes / 8 + 1_000)) * share / 100;
         let begun = u64::from(run) * 1_000_000;
         let _ = writeln!(
