@@ -26,7 +26,6 @@ pub struct Claim {
     #[serde(default)]
     pub sizes: Vec<String>,
     /// The size of the files of `than`, if it is another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub than_size: Option<String>,
     /// The state of the page cache.
     #[serde(default)]
@@ -38,10 +37,8 @@ pub struct Claim {
     #[serde(default)]
     pub measure: Measure,
     /// The least ratio with which the claim holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// The greatest ratio with which the claim holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
 }
 

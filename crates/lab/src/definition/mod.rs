@@ -110,7 +110,6 @@ pub struct Part {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slowed: BTreeMap<String, Slowed>,
     /// Published figures to stand beside these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
 
@@ -185,7 +184,6 @@ pub struct Reference {
     pub not_controlled: String,
     /// The page cache state that was, or was to be, then: cells in another one stand alone. All
     /// cells when none is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// Runs at once in that study.
     #[serde(default = "claim::one")]

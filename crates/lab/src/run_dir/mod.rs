@@ -35,10 +35,8 @@ pub struct HowRun {
     /// What all orders and bytes follow from.
     pub seed: u64,
     /// Seconds for everything together; none when rounds were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Rounds asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
     /// By what sizes and numbers of files were multiplied.
     pub scale: f64,
