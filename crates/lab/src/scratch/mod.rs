@@ -351,7 +351,9 @@ mod tests {
             let scratch = &scratch;
             let writer = scope
                 .spawn(move || (0_u32..).find(|n| scratch.create_file(&n.to_string()).is_err()));
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            while scratch.path().read_dir().expect("listed").next().is_none() {
+                std::thread::yield_now();
+            }
             remover.remove();
             assert!(writer.join().expect("the writer ends").is_some());
         });

@@ -362,6 +362,11 @@ mod tests {
     #[test]
     fn what_copies_wrongly_is_found() {
         let mut trial = TestCell::new(&COMMAND, BYTES);
+        let check = |trial: &TestCell, command: &str, expected: &str| {
+            let error = failure(trial, command);
+            assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
+            assert!(error.to_string().contains(expected), "{command}: {error}");
+        };
         for (command, expected) in [
             ("sh -c 'head -c 100 $0 > $1' {src} {dst}", "has 100 bytes and not 3145805"),
             ("sh -c 'tr a b < $0 > $1' {src} {dst}", "has other bytes in the MiB at offset 0"),
@@ -369,9 +374,7 @@ mod tests {
             ("ln -s {src} {dst}", "'{dst}' is of another kind"),
             ("mkdir {dst} {src}.d", "'{dst}' is of another kind"),
         ] {
-            let error = failure(&trial, command);
-            assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
-            assert!(error.to_string().contains(expected), "{error}");
+            check(&trial, command, expected);
         }
         (trial.cell.files, trial.cell.shape) = (20, Shape::Tree);
         for (command, expected) in [
@@ -383,9 +386,7 @@ mod tests {
                 "'{dst}/d1'",
             ),
         ] {
-            let error = failure(&trial, command);
-            assert!(matches!(error, Error::Wrong { .. } | Error::WrongCopy { .. }), "{error}");
-            assert!(error.to_string().contains(expected), "{error}");
+            check(&trial, command, expected);
         }
     }
 

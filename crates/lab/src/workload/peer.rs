@@ -246,17 +246,16 @@ mod tests {
 
     #[test]
     fn a_sender_waits_for_the_first_byte() {
-        let (mut here, there) = pair();
-        let sender = std::thread::spawn(move || send(there, 300_000));
-        here.set_nonblocking(true).expect("set");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        assert!(here.read(&mut [0]).is_err(), "nothing is there yet");
-        here.set_nonblocking(false).expect("set");
-        here.write_all(&[1]).expect("sent");
-        let (mut found, mut expected) = (Vec::new(), vec![0; 300_000]);
-        here.read_to_end(&mut found).expect("read");
-        stream(0, &mut expected);
-        assert_eq!(found, expected);
-        sender.join().expect("joined").expect("sent");
+        for first in [0, 1] {
+            let (mut here, there) = pair();
+            let sender = std::thread::spawn(move || send(there, 300_000).is_ok());
+            here.write_all(&[1][..first]).expect("sent");
+            here.shutdown(std::net::Shutdown::Write).expect("shut");
+            let (mut found, mut expected) = (Vec::new(), vec![0; 300_000 * first]);
+            here.read_to_end(&mut found).expect("read");
+            stream(0, &mut expected);
+            assert!(found == expected, "{first} bytes sent, {} came", found.len());
+            assert_eq!(sender.join().expect("joined"), first == 1);
+        }
     }
 }

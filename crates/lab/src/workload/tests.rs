@@ -7,7 +7,7 @@ use super::by_name;
 use super::interface::{ReadyVariant, Setting, Workload};
 use super::scratch_dirs::ScratchDirs;
 use crate::clock::Clock;
-use crate::definition::cell::Cell;
+use crate::definition::cell::{Cell, Destination};
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 
@@ -62,6 +62,24 @@ impl TestCell {
         drop(started);
         assert_eq!(self.left(), Vec::<String>::new(), "{variant} leaves files behind");
         measured
+    }
+
+    /// Runs a variant that writes a file, which is counted, synced if the cell is durable, and resident as the
+    /// cell says. Returns what was measured, also in words for the messages of other claims.
+    pub(crate) fn written(&mut self, variant: &str, kind: testfs::FsKind) -> (Measurement, String) {
+        let measured = self.run(variant);
+        let Cell { destination, durable, file_bytes, .. } = self.cell;
+        let what = format!("{kind} {variant} {destination:?}: {measured:?}");
+        assert!(measured.verified && measured.counted, "{what}");
+        let synced = measured.durable_ns.is_some_and(|ns| ns > measured.elapsed_ns);
+        assert_eq!(synced, durable, "{what}");
+        let before = measured.dst_resident_bytes_before;
+        match destination {
+            Destination::Fresh => assert_eq!(before, Some(0), "{what}"),
+            Destination::Overwritten => assert!(is_resident(before, file_bytes), "{what}"),
+        }
+        assert!(is_resident(measured.dst_resident_bytes_after, file_bytes), "{what}");
+        (measured, what)
     }
 
     /// Names in the destination's directory.
@@ -153,6 +171,6 @@ fn what_is_a_variant_is_accepted() {
 
 /// Whether all of a file is in the page cache but for what the kernel may have taken back
 /// meanwhile.
-pub(crate) fn is_resident(resident_bytes: Option<u64>, bytes: u64) -> bool {
+fn is_resident(resident_bytes: Option<u64>, bytes: u64) -> bool {
     resident_bytes.is_some_and(|resident| (bytes / 10 * 9..=bytes).contains(&resident))
 }
