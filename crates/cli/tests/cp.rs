@@ -35,13 +35,18 @@ mod report;
 mod terminals;
 mod version;
 
-use std::ffi::OsStr;
-use std::fs::{Permissions, set_permissions};
+use std::fmt;
+use std::fs::{self, File, Permissions, set_permissions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
-use testfs::{is_root, skip, test_name};
+use cp_differential::{fixture, spawn_as_nobody};
+use rustix::io::{FdFlags, fcntl_setfd};
+use tempfile::TempDir;
+use testfs::{is_root, skip, stderr, test_name};
 
 const HAULAGE: &str = env!("CARGO_BIN_EXE_haulage");
 
@@ -49,16 +54,80 @@ fn haulage(args: &[&str]) -> Output {
     testfs::command(HAULAGE).args(args).output().expect("haulage runs")
 }
 
-/// `haulage cp` with `args` in `dir`.
-fn haulage_cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = testfs::command(HAULAGE);
-    command.arg("cp").args(args).current_dir(dir).env("LC_ALL", "C");
+/// The program by its descriptor, which children inherit: whoever has no access to its directory can run it, too.
+static OPEN_HAULAGE: LazyLock<(File, String)> = LazyLock::new(|| {
+    let file = File::open(HAULAGE).expect("the program is there");
+    fcntl_setfd(&file, FdFlags::empty()).expect("the descriptor is kept");
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    (file, path)
+});
+
+/// `haulage cp LINE` in `dir`; blanks part the words of the line.
+fn haulage_cp(dir: impl AsRef<Path>, line: &str) -> Command {
+    program_cp(HAULAGE, dir, line)
+}
+
+fn program_cp(program: &str, dir: impl AsRef<Path>, line: &str) -> Command {
+    let mut command = testfs::command(program);
+    command.arg("cp").args(line.split_whitespace()).current_dir(dir).env("LC_ALL", "C");
+    command
+}
+
+/// A shell in `dir` that runs `script`, whose `"$0"` is haulage.
+fn shell(dir: impl AsRef<Path>, script: &str) -> Command {
+    let mut command = testfs::command("bash");
+    command.args(["-c", script, HAULAGE]).current_dir(dir).env("LC_ALL", "C");
     command
 }
 
 /// Runs [`haulage_cp`] to its end.
-fn cp(dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
-    haulage_cp(dir, args).output().expect("haulage runs")
+fn cp(dir: impl AsRef<Path>, line: &str) -> Output {
+    haulage_cp(dir, line).output().expect("haulage runs")
+}
+
+/// Runs [`cp`], and fails the test unless it succeeds.
+#[track_caller]
+fn copy(dir: impl AsRef<Path>, line: &str) -> Output {
+    let output = cp(&dir, line);
+    check_success(&output, format_args!("{}: {line}", dir.as_ref().display()));
+    output
+}
+
+/// Fails the test `what` unless the status of `output` is 0.
+#[track_caller]
+fn check_success(output: &Output, what: impl fmt::Display) {
+    assert!(output.status.success(), "{what}: {}: {}", output.status, stderr(output));
+}
+
+/// Fails the test `what` unless the status of `output` is this one, and all of its standard error these words.
+#[track_caller]
+fn check(output: &Output, status: i32, said: &str, what: impl fmt::Display) {
+    assert_eq!((stderr(output).as_str(), output.status.code()), (said, Some(status)), "{what}");
+}
+
+/// Fails the test `what` unless the status of `output` is 1, and its standard error has `text`.
+#[track_caller]
+fn check_failed(output: &Output, text: &str, what: impl fmt::Display) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(1), "{what}: {said}");
+    assert!(said.contains(text), "{what}: {said}");
+}
+
+/// Fails the test `what` unless the file at `path` has this content.
+#[track_caller]
+fn check_content(path: impl AsRef<Path>, content: impl AsRef<[u8]>, what: impl fmt::Display) {
+    let path = path.as_ref();
+    let found = fs::read(path).unwrap_or_else(|e| panic!("{what}: {}: {e}", path.display()));
+    let start = found[..found.len().min(80)].escape_ascii();
+    let place = path.display();
+    assert!(found == content.as_ref(), "{what}: {place} has {} bytes: {start}", found.len());
+}
+
+/// A temporary directory with the tree `text`, in the language of [`fixture`].
+fn dir_with(text: &str) -> TempDir {
+    let dir = tempfile::tempdir().expect("created");
+    fixture::add(text, dir.path());
+    dir
 }
 
 /// The commands in the help, each with the phrase about it.
@@ -70,86 +139,72 @@ fn commands() -> Vec<(String, String)> {
     parted.map(|(name, about)| (name.to_owned(), about.trim().to_owned())).collect()
 }
 
-/// Runs `haulage cp ARGS` in `dir` under strace with `options`, which writes to the file `trace`. `None` after
+/// Runs `haulage cp LINE` in `dir` under strace with `options`, which writes to the file `trace`. `None` after
 /// a reported skip.
-fn strace(dir: &Path, options: &[impl AsRef<OsStr>], args: &[impl AsRef<OsStr>]) -> Option<Output> {
+fn strace(dir: impl AsRef<Path>, options: &str, line: &str) -> Option<Output> {
     let mut command = testfs::command("strace");
-    command.args(["-f", "-o", "trace"]).args(options).args([HAULAGE, "cp"]).args(args);
-    let output = command.current_dir(dir).output().ok().filter(|_| dir.join("trace").exists());
+    command.args(["-f", "-o", "trace"]).args(options.split_whitespace());
+    command.args([HAULAGE, "cp"]).args(line.split_whitespace());
+    let output =
+        command.current_dir(&dir).output().ok().filter(|_| dir.as_ref().join("trace").exists());
     if output.is_none() {
         skip(&test_name(), "strace cannot be run here");
     }
     output
 }
 
-/// Runs `haulage cp ARGS` in `dir` under strace with the rules `inject`, in the form
-/// `inject=CALLS:error=ERRNO`. Only these calls are traced, so that others are not slowed down. `None` after
-/// a reported skip.
-fn with_faults(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
+/// Runs `haulage cp LINE` in `dir` under strace with `faults`, each in the form `CALLS:error=ERRNO`. Only
+/// these calls are traced, so that others are not slowed down. `None` after a reported skip.
+fn with_faults(dir: impl AsRef<Path>, faults: &str, line: &str) -> Option<Output> {
+    let (mut traced, mut injected) = (Vec::new(), String::new());
+    for fault in faults.split_whitespace() {
+        traced.push(fault.split_once(':').expect("a call and what becomes of it").0);
+        injected += &format!(" -e inject={fault}");
+    }
     // Without calls strace would refuse to run, which is taken for a strace that cannot.
-    assert!(!inject.is_empty(), "faults are injected");
-    let calls = inject.iter().map(|rule| {
-        let (calls, _) = rule.split_once(':').expect("a call and what becomes of it");
-        calls.strip_prefix("inject=").expect("a fault")
-    });
-    let trace = format!("trace={}", calls.collect::<Vec<_>>().join(","));
-    let mut options = vec!["--seccomp-bpf", "-e", &trace];
-    options.extend(inject.iter().flat_map(|rule| ["-e", rule]));
-    strace(dir, &options, args)
+    assert!(!traced.is_empty(), "faults are injected");
+    strace(dir, &format!("--seccomp-bpf -e trace={}{injected}", traced.join(",")), line)
 }
 
 /// How many of the calls that strace saw have `text` in them.
-fn calls(dir: &Path, text: &str) -> usize {
-    let trace = std::fs::read_to_string(dir.join("trace")).expect("strace's output");
+fn calls(dir: impl AsRef<Path>, text: &str) -> usize {
+    let trace = fs::read_to_string(dir.as_ref().join("trace")).expect("strace's output");
     trace.lines().filter(|line| line.contains(text)).count()
 }
 
-/// Runs `haulage cp ARGS` in `dir` with a limit, which is an option of prlimit. `None` after a reported skip.
-fn within(dir: &Path, limit: &str, args: &[impl AsRef<OsStr>]) -> Option<Output> {
+/// Runs `haulage cp LINE` in `dir` with a limit, which is an option of prlimit. `None` after a reported skip.
+fn within(dir: impl AsRef<Path>, limit: &str, line: &str) -> Option<Output> {
     let mut command = testfs::command("prlimit");
-    let output = command.args([limit, HAULAGE, "cp"]).args(args).current_dir(dir).output().ok();
+    command.args([limit, HAULAGE, "cp"]).args(line.split_whitespace());
+    let output = command.current_dir(dir).output().ok();
     if output.is_none() {
         skip(&test_name(), "prlimit cannot be run here");
     }
     output
 }
 
-/// Runs `haulage cp ARGS` as an ordinary user in `dir`; as ourselves when we are one. `None` after a
-/// reported skip.
-fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
-    let mut command = if is_root() {
-        let mut command = testfs::command("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-        // The program may lie where others may not go.
-        let program = dir.join("haulage");
-        testfs::copy_program(HAULAGE, &program);
-        set_permissions(&program, Permissions::from_mode(0o755)).expect("mode set");
-        command.arg(program);
-        command
-    } else {
-        testfs::command(HAULAGE)
-    };
-    let output = command.arg("cp").args(args).current_dir(dir).output().ok();
-    if output.is_none() {
-        skip(&test_name(), "setpriv cannot be run here");
-    }
-    output
+/// Runs `haulage cp LINE` as an ordinary user in `dir`; as ourselves when we are one.
+fn as_nobody(dir: impl AsRef<Path>, line: &str) -> Output {
+    let mut command = program_cp(&OPEN_HAULAGE.1, dir, line);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = if is_root() { spawn_as_nobody(command) } else { command.spawn() };
+    child.and_then(|child| child.wait_with_output()).expect("haulage runs")
 }
 
-/// A directory that anybody may use.
-fn open_dir() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("created");
+/// [`dir_with`], which anybody may use.
+fn open_dir_with(text: &str) -> TempDir {
+    let dir = dir_with(text);
     set_permissions(dir.path(), Permissions::from_mode(0o777)).expect("mode set");
     dir
 }
 
 /// The names of temporary files, partial files and journals in `dir` and below, sorted.
-fn leftovers(dir: &Path) -> Vec<String> {
+fn leftovers(dir: impl AsRef<Path>) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).expect("listed").map(|entry| entry.expect("an entry")) {
+    for entry in fs::read_dir(dir).expect("listed").map(|entry| entry.expect("an entry")) {
         found.push(entry.file_name().to_string_lossy().into_owned());
         if entry.file_type().expect("looked at").is_dir() {
-            found.extend(leftovers(&entry.path()));
+            found.extend(leftovers(entry.path()));
         }
     }
     found.retain(|name| name.contains(".haulage-"));

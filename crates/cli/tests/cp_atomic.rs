@@ -1,42 +1,33 @@
 //! `cp --atomic`: whatever happens, a name stands for the old file or the whole new one.
 
-use std::fs::{
-    Permissions, create_dir, hard_link, metadata, read, read_dir, rename, set_permissions, write,
-};
+use std::fs::{create_dir, metadata, read, remove_dir_all, rename};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::fs::{XattrFlags, setxattr};
 use testfs::{
-    Aspects, FuseFs, Lies, Tree, each_fs, is_root, random_bytes, skip, stderr, test_name,
+    Aspects, FuseFs, Lies, Tree, each_fs, is_root, names_in, random_bytes, skip, stderr, test_name,
 };
 
-use crate::{as_nobody, cp, haulage_cp, leftovers, open_dir};
+use crate::{
+    as_nobody, check, check_content, check_success, copy, cp, dir_with, fixture, haulage_cp,
+    leftovers, open_dir_with, strace,
+};
 
 /// A source `a` and what else a copy may meet, all of it with attributes of its own.
 fn lay_out(dir: &Path) {
-    for (name, seed, mode) in [("a", 1, 0o754), ("old", 2, 0o640), ("twice", 3, 0o606)] {
-        write(dir.join(name), random_bytes(300_000, seed)).expect("written");
-        let value = [b'0' + u8::try_from(seed).expect("a digit")];
-        let _ = setxattr(dir.join(name), "user.kept", &value, XattrFlags::empty());
-        set_permissions(dir.join(name), Permissions::from_mode(mode)).expect("mode set");
-    }
-    let _ = setxattr(dir.join("old"), "user.own", b"old", XattrFlags::empty());
-    hard_link(dir.join("twice"), dir.join("second")).expect("linked");
-    symlink("old", dir.join("link")).expect("linked");
-    create_dir(dir.join("tree")).expect("created");
-    write(dir.join("tree/f"), "in a tree").expect("written");
-    symlink("f", dir.join("tree/l")).expect("linked");
-    create_dir(dir.join("there")).expect("created");
-    write(dir.join("there/f"), "stood there").expect("written");
-    write(dir.join("there/l"), "in the way").expect("written");
-    if is_root() {
-        chown(dir.join("old"), Some(1234), Some(4321)).expect("an owner");
-    }
+    let owner = if is_root() { "own=1234:4321" } else { "" };
+    fixture::add(
+        &format!(
+            "a#300000:1 mode=754 user.kept=1; old#300000:2 mode=640 user.kept=2 user.own=old {owner}; \
+             twice#300000:3 mode=606 user.kept=3; second==twice; link->old; tree/f=in\\sa\\stree; \
+             tree/l->f; there/f=stood\\sthere; there/l=in\\sthe\\sway"
+        ),
+        dir,
+    );
 }
 
 /// What a copy in place makes, in every aspect but those that make the difference.
@@ -76,9 +67,8 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
                 let dir = dir.join(way);
                 create_dir(&dir).expect("created");
                 lay_out(&dir);
-                let options = if way == "atomic" { &["--atomic"][..] } else { &[] };
-                let args = options.iter().copied().chain(line.split(' ')).collect::<Vec<_>>();
-                let output = cp(&dir, &args);
+                let option = if way == "atomic" { "--atomic" } else { "" };
+                let output = cp(&dir, &format!("{option} {line}"));
                 assert_eq!(leftovers(&dir), [""; 0], "{kind} {line}");
                 (output, Tree::read(&dir).expect("a tree"))
             });
@@ -96,22 +86,19 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
 fn an_old_file_is_replaced_and_its_other_names_keep_what_it_held() {
     each_fs(|kind, dir| {
         lay_out(dir);
-        let (new, old) = (read(dir.join("a")).expect("a"), read(dir.join("twice")).expect("old"));
-        let output = cp(dir, &["--atomic", "a", "twice"]);
-        assert!(output.status.success(), "{kind}: {}", stderr(&output));
-        assert!(read(dir.join("twice")).expect("read") == new, "{kind}");
-        assert!(read(dir.join("second")).expect("the other name") == old, "{kind}");
+        let [new, old] = ["a", "twice"].map(|name| read(dir.join(name)).expect("read"));
+        copy(dir, "--atomic a twice");
+        check_content(dir.join("twice"), new, kind);
+        check_content(dir.join("second"), old, kind);
         assert_eq!(metadata(dir.join("second")).expect("second").nlink(), 1, "{kind}");
     });
 }
 
 #[test]
 fn what_cannot_or_may_not_be_replaced_is_refused() {
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with("a=new; dangling->nowhere; held=; there/");
     let dir = dir.path();
-    lay_out(dir);
-    symlink("nowhere", dir.join("dangling")).expect("linked");
-    let held = std::fs::File::create(dir.join("held")).expect("created");
+    let held = std::fs::File::open(dir.join("held")).expect("it is there");
     let number = std::os::fd::AsRawFd::as_raw_fd(&held);
     let process = std::process::id();
     symlink(format!("/proc/{process}/fd/{number}"), dir.join("open")).expect("linked");
@@ -120,41 +107,33 @@ fn what_cannot_or_may_not_be_replaced_is_refused() {
         ("open", "cp: cannot replace what 'open' leads to, as its name is not known\n"),
         ("no/", "cp: cannot create regular file 'no/': Not a directory\n"),
         ("there", ""),
+        // A device is written to: it keeps nothing that could be lost.
+        ("/dev/null", ""),
     ] {
-        let mut command = haulage_cp(dir, &["--atomic", "a", dst]);
+        let mut command = haulage_cp(dir, &format!("--atomic a {dst}"));
         let output = command.env("POSIXLY_CORRECT", "1").output().expect("haulage runs");
-        assert_eq!(stderr(&output), words);
-        assert_eq!(output.status.success(), words.is_empty(), "{dst}");
+        check(&output, i32::from(!words.is_empty()), words, dst);
     }
-    // A device is written to: it keeps nothing that could be lost.
-    let output = cp(dir, &["--atomic", "a", "/dev/null"]);
-    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
 fn a_protected_file_is_not_replaced_without_force() {
-    let dir = open_dir();
-    write(dir.path().join("a"), "new").expect("written");
-    write(dir.path().join("b"), "old").expect("written");
-    set_permissions(dir.path().join("b"), Permissions::from_mode(0o444)).expect("mode set");
-    let Some(output) = as_nobody(dir.path(), &["--atomic", "a", "b"]) else { return };
-    assert_eq!(stderr(&output), "cp: cannot create regular file 'b': Permission denied\n");
-    assert_eq!(read(dir.path().join("b")).expect("b"), b"old");
-    let output = as_nobody(dir.path(), &["--atomic", "-f", "a", "b"]).expect("it ran before");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(read(dir.path().join("b")).expect("b"), b"new");
+    let dir = open_dir_with("a=new; b=old mode=444");
+    let b = dir.path().join("b");
+    let output = as_nobody(&dir, "--atomic a b");
+    check(&output, 1, "cp: cannot create regular file 'b': Permission denied\n", "");
+    check_content(&b, "old", "");
+    check_success(&as_nobody(&dir, "--atomic -f a b"), "-f");
+    check_content(&b, "new", "-f");
     if !is_root() {
         return skip(&test_name(), "a file of another user needs root");
     }
     // One who may write to another user's file gets it for his own, and is told.
-    write(dir.path().join("b"), "old").expect("written");
-    chown(dir.path().join("b"), Some(1234), Some(1234)).expect("an owner");
-    set_permissions(dir.path().join("b"), Permissions::from_mode(0o6676)).expect("mode set");
-    let output = as_nobody(dir.path(), &["--atomic", "a", "b"]).expect("it ran before");
-    assert!(output.status.success(), "{}", stderr(&output));
+    fixture::add("b=old own=1234:1234 mode=6676", &dir);
+    let output = as_nobody(&dir, "--atomic a b");
     let words = "cp: warning: the new 'b' is not its old owner's: Operation not permitted\n";
-    assert_eq!(stderr(&output), words);
-    let made = metadata(dir.path().join("b")).expect("looked at");
+    check(&output, 0, words, "");
+    let made = metadata(b).expect("looked at");
     // What the old group might do beyond all others is not for the new one.
     assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (65_534, 65_534, 0o666));
 }
@@ -163,28 +142,22 @@ fn a_protected_file_is_not_replaced_without_force() {
 fn a_failed_copy_leaves_the_old_file() {
     let faults = Lies { read_error_at: Some(100_000), ..Lies::default() };
     let Some(faulty) = FuseFs::with_source(random_bytes(300_000, 1), faults) else { return };
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("old"), "old").expect("written");
+    let dir = dir_with("old=old");
+    let src = faulty.source().display().to_string();
     for name in ["old", "new"] {
-        let src = faulty.source();
-        let src = src.to_str().expect("a name");
-        let output = cp(dir.path(), &["--atomic", src, name]);
-        assert_eq!(output.status.code(), Some(1), "{name}");
-        assert_eq!(stderr(&output), format!("cp: error reading '{src}': Input/output error\n"));
+        let output = cp(&dir, &format!("--atomic {src} {name}"));
+        check(&output, 1, &format!("cp: error reading '{src}': Input/output error\n"), name);
     }
-    assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
-    assert_eq!(read_dir(dir.path()).expect("listed").count(), 1, "nothing else is there");
+    check_content(dir.path().join("old"), "old", "");
+    assert_eq!(names_in(dir.path()), ["old"]);
 }
 
 /// Another process gives the name to a file of its own while the copy is made: that file stays.
 #[test]
 fn a_file_that_took_the_name_during_the_copy_stays() {
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with("old=old; other=other; fifo|");
     let at = |name: &str| dir.path().join(name);
-    write(at("old"), "old").expect("written");
-    write(at("other"), "other").expect("written");
-    rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::RWXU).expect("a fifo");
-    let mut command = haulage_cp(dir.path(), &["--atomic", "fifo", "old"]);
+    let mut command = haulage_cp(&dir, "--atomic fifo old");
     let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
     let mut fifo = std::fs::File::options().write(true).open(at("fifo")).expect("it is read");
     // More than a pipe holds: the copy has begun when all is written.
@@ -193,9 +166,9 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     drop(fifo);
     let output = child.wait_with_output().expect("it ends");
     let due = "cp: not writing to 'old', as it was replaced while being copied\n";
-    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), due));
-    assert_eq!(read(at("old")).expect("read"), b"other");
-    assert_eq!(leftovers(dir.path()), [""; 0]);
+    check(&output, 1, due, "");
+    check_content(at("old"), "other", "");
+    assert_eq!(leftovers(&dir), [""; 0]);
 }
 
 /// A call of the main thread, and how many of its name came up to it.
@@ -222,61 +195,34 @@ fn calls_of(trace: &Path) -> Vec<Call> {
     calls
 }
 
-/// What is at the names of a copy that was killed is old or new, and never in between.
-fn check_whole(dir: &Path, what: &str, old: &[u8], new: &[u8], fresh: &str) -> bool {
-    let replaced = read(dir.join("old")).unwrap_or_else(|error| panic!("{what}: old: {error}"));
-    assert!(replaced == old || replaced == new, "{what}: neither old nor new");
-    if let Ok(made) = read(dir.join(fresh)) {
-        assert!(made == new, "{what}: part of a new file");
-    }
-    replaced == new
-}
-
 /// strace kills the copy as it enters each of its calls, one run a call. With `refused` the first file
 /// meets a file system that has no files without a name.
-fn kill_at_every_call(options: &[&str], refused: bool) {
-    let dir = tempfile::tempdir().expect("created");
-    let dir = dir.path();
-    let (old, new) = (random_bytes(100_000, 1), random_bytes(700_000, 2));
-    create_dir(dir.join("src")).expect("created");
+fn kill_at_every_call(options: &str, refused: bool) {
     // Of three files one is left when two have passed the bounds of what goes on without watching for
     // signals, so that each run makes the same calls.
-    for name in ["old", "fresh", "another"] {
-        write(dir.join("src").join(name), &new).expect("written");
-    }
-    symlink("text", dir.join("src/link")).expect("linked");
-    let run = |inject: &[String]| {
-        let _ = std::fs::remove_dir_all(dir.join("dst"));
-        create_dir(dir.join("dst")).expect("created");
-        write(dir.join("dst/old"), &old).expect("written");
-        symlink("another", dir.join("dst/link")).expect("linked");
-        let mut command = testfs::command("strace");
-        command.args(["-f", "-o"]).arg(dir.join("trace"));
-        for inject in inject {
-            command.args(["-e", inject]);
-        }
-        command.arg(crate::HAULAGE).args(["cp", "--jobs=1", "--atomic"]);
+    let names = ["old", "fresh", "another"];
+    let dir = dir_with(&names.map(|name| format!("src/{name}#700000:2")).join("; "));
+    fixture::add("src/link->text", &dir);
+    let dir = dir.path();
+    let (old, new) = (random_bytes(100_000, 1), random_bytes(700_000, 2));
+    let line = format!("--jobs=1 --atomic {options} -T src dst");
+    let run = |inject: &str| {
+        let _ = remove_dir_all(dir.join("dst"));
+        fixture::add("dst/old#100000:1; dst/link->another", dir);
         // What a profile says is asked once a copy has lasted, so that other calls would come.
-        command
-            .arg("--engine=read_write")
-            .args(options)
-            .args(["-T", "src", "dst"])
-            .current_dir(dir)
-            .output()
+        strace(dir, inject, &format!("--engine=read_write {line}"))
     };
-    let Some(output) = run(&[]).ok().filter(|_| dir.join("trace").exists()) else {
-        return skip(&test_name(), "strace cannot be run here");
-    };
-    assert!(output.status.success(), "{}", stderr(&output));
-    let mut always = Vec::new();
+    let Some(output) = run("") else { return };
+    check_success(&output, options);
+    let mut always = String::new();
     if refused {
         let calls = calls_of(&dir.join("trace"));
         let unnamed = calls.iter().find(|call| call.line.contains("O_TMPFILE"));
         let number = unnamed.expect("a file without a name").number;
-        always.push(format!("inject=openat:error=EOPNOTSUPP:when={number}"));
+        always = format!("-e inject=openat:error=EOPNOTSUPP:when={number}");
         let output = run(&always).expect("strace ran before");
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert_eq!(leftovers(&dir.join("dst")), [""; 0]);
+        check_success(&output, &always);
+        assert_eq!(leftovers(dir.join("dst")), [""; 0]);
     }
     let calls = calls_of(&dir.join("trace"));
     let first = calls.iter().position(|call| call.name == "memfd_create").expect("its first call");
@@ -290,23 +236,25 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
             continue;
         }
         let what = format!("killed at {name} {number}");
-        let kill = format!("inject={name}:signal=KILL:when={number}");
-        let injections = [&always[..], &[kill]].concat();
+        let injections = format!("{always} -e inject={name}:signal=KILL:when={number}");
         // On a busy machine a run takes so long that it makes a few calls less or more.
         let is_killed = |()| {
             let output = run(&injections).expect("strace ran before");
             output.status.signal() == Some(9)
         };
         assert!([(); 5].into_iter().any(is_killed), "{what}");
-        ended[usize::from(check_whole(&dir.join("dst"), &what, &old, &new, "fresh"))] += 1;
-        left += leftovers(&dir.join("dst")).len();
+        // What is at the names is old or new, and never in between.
+        let replaced = read(dir.join("dst/old")).unwrap_or_else(|e| panic!("{what}: old: {e}"));
+        assert!(replaced == old || replaced == new, "{what}: neither old nor new");
+        let part = read(dir.join("dst/fresh")).is_ok_and(|made| made != new);
+        assert!(!part, "{what}: part of a new file");
+        ended[usize::from(replaced == new)] += 1;
+        left += leftovers(dir.join("dst")).len();
         // What has no lock counts as left once it is older than a tick of the clock.
         std::thread::sleep(Duration::from_millis(20));
-        let again = [&["--jobs=1", "--atomic"], options, &["-T", "src", "dst"]].concat();
-        let output = cp(dir, &again);
-        assert!(output.status.success(), "{what}: {}", stderr(&output));
+        check_success(&cp(dir, &line), &what);
         // Where the second run meets files without names it does not come by every name of ours.
-        assert!(refused || leftovers(&dir.join("dst")).is_empty(), "{what}");
+        assert!(refused || leftovers(dir.join("dst")).is_empty(), "{what}");
     }
     assert!(left > 0, "some were killed while a copy had a name of ours");
     assert!(ended[0] > 10 && ended[1] > 1, "both ends were seen: {ended:?}");
@@ -314,17 +262,17 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
 
 #[test]
 fn killed_at_any_call_a_copy_leaves_the_old_file_or_the_new() {
-    kill_at_every_call(&["-R"], false);
+    kill_at_every_call("-R", false);
 }
 
 #[test]
 fn killed_at_any_call_where_all_files_have_names_it_does_too() {
-    kill_at_every_call(&["-R"], true);
+    kill_at_every_call("-R", true);
 }
 
 #[test]
 fn killed_at_any_call_a_copy_with_a_backup_leaves_a_file_at_the_name() {
-    kill_at_every_call(&["-Rb"], false);
+    kill_at_every_call("-Rb", false);
 }
 
 /// More rounds: `HAULAGE_KILLS=1000`.
@@ -334,21 +282,14 @@ fn killed_at_any_moment_a_copy_leaves_the_old_file_or_the_new() {
     let kills: u32 = kills.unwrap_or(30);
     let mut random = fastrand::Rng::with_seed(5);
     each_fs(|kind, dir| {
-        create_dir(dir.join("src")).expect("created");
-        let new = random_bytes(4 << 20, 2);
-        for number in 0..4 {
-            write(dir.join(format!("src/{number}")), &new).expect("written");
-        }
-        let old = random_bytes(1 << 20, 1);
+        fixture::add("src/0#4M:2; src/1#4M:2; src/2#4M:2; src/3#4M:2", dir);
+        let (new, old) = (random_bytes(4 << 20, 2), random_bytes(1 << 20, 1));
         for round in 0..kills {
             let dst = dir.join("dst");
-            let _ = std::fs::remove_dir_all(&dst);
-            create_dir(&dst).expect("created");
-            for number in 0..2 {
-                write(dst.join(number.to_string()), &old).expect("written");
-            }
-            let args = ["--atomic", "--reflink=never", "-rT", "src", "dst"];
-            let mut child = haulage_cp(dir, &args).spawn().expect("haulage runs");
+            let _ = remove_dir_all(&dst);
+            fixture::add("dst/0#1M:1; dst/1#1M:1", dir);
+            let mut command = haulage_cp(dir, "--atomic --reflink=never -rT src dst");
+            let mut child = command.spawn().expect("haulage runs");
             std::thread::sleep(Duration::from_micros(random.u64(..12_000)));
             child.kill().expect("a signal");
             child.wait().expect("it ends");

@@ -1,37 +1,27 @@
 //! Where the memory begins that `haulage cp` reads into and writes from, as strace shows it.
 
-use std::fs::{File, create_dir, write};
 use std::path::Path;
 
-use testfs::{random_bytes, stderr};
-
-use crate::strace;
-
-/// A multiple of every buffer, so that no read begins inside of one.
-const BYTES: usize = 4 << 20;
-
-/// Other reads and writes of the program, as of /proc, are shorter.
-const COUNT_MIN: usize = 32 << 10;
+use crate::{check_success, dir_with, strace};
 
 /// Runs `haulage cp ARGS` in `dir` under strace. The offsets from the start of a page at which reads
 /// and writes of `files` began, or all long ones without `files`, each once; none where strace cannot
 /// be run.
-fn offsets(dir: &Path, args: &[&str], files: &[&str]) -> Option<Vec<usize>> {
+fn offsets(dir: &Path, line: &str, files: &[String]) -> Option<Vec<usize>> {
     let calls = "read,write,pread64,pwrite64";
-    let mut options =
-        vec!["-e".into(), format!("trace={calls}"), "-e".into(), format!("raw={calls}")];
-    options.extend(files.iter().map(|file| format!("-P{}", dir.join(file).display())));
-    let output = strace(dir, &options, args)?;
-    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    let files_alone = files.iter().map(|file| format!(" -P{}", dir.join(file).display()));
+    let options = format!("-e trace={calls} -e raw={calls}{}", files_alone.collect::<String>());
+    check_success(&strace(dir, &options, line)?, line);
     let trace = std::fs::read_to_string(dir.join("trace")).expect("strace's output");
-    let count_min = if files.is_empty() { COUNT_MIN } else { 0 };
+    // Other reads and writes of the program, as of /proc, are shorter.
+    let count_min = if files.is_empty() { 32 << 10 } else { 0 };
     let mut offsets: Vec<usize> = trace
         .lines()
         .filter_map(buffer_of_call)
         .filter(|&(_, count)| count >= count_min)
         .map(|(address, _)| address % rustix::param::page_size())
         .collect();
-    assert!(!offsets.is_empty(), "{args:?}: {trace}");
+    assert!(!offsets.is_empty(), "{line}: {trace}");
     offsets.sort_unstable();
     offsets.dedup();
     Some(offsets)
@@ -51,45 +41,29 @@ fn buffer_of_call(line: &str) -> Option<(usize, usize)> {
 }
 
 #[test]
-fn large_files_are_copied_through_whole_pages() {
-    let dir = tempfile::tempdir().expect("created");
+fn files_are_copied_through_whole_pages() {
+    // The large ones are a multiple of every buffer, so that no read begins inside of one.
+    let dir = dir_with("a#4M:1; hole~4M; s/1#1:2; s/2#100:2; s/3#4096:2; s/4#9000:2; s/5#60000:2");
     let dir = dir.path().canonicalize().expect("a path");
-    write(dir.join("a"), random_bytes(BYTES, 1)).expect("written");
-    let hole = File::create(dir.join("hole")).expect("created");
-    hole.set_len(BYTES as u64).expect("extended");
-    for (args, expected) in [
-        (["--engine=read_write", "a", "b"], 0),
-        (["--engine=read_write:64K@2", "a", "b"], 0),
-        (["--engine=read_write:64K,offset=16", "a", "b"], 16),
-        (["--engine=read_write:64K,aligned", "a", "b"], 0),
-        (["--engine=stdio:64K,setvbuf=64K", "a", "b"], 0),
-        (["--sparse=always", "a", "b"], 0),
-        (["--sparse=never", "hole", "b"], 0),
-        (["--verify", "a", "b"], 0),
-        (["--resume", "a", "b"], 0),
+    let small: Vec<String> =
+        (1..=5).flat_map(|number| [format!("s/{number}"), format!("b/{number}")]).collect();
+    for (line, files, expected) in [
+        ("--engine=read_write a b", &[][..], 0),
+        ("--engine=read_write:64K@2 a b", &[], 0),
+        ("--engine=read_write:64K,offset=16 a b", &[], 16),
+        ("--engine=read_write:64K,aligned a b", &[], 0),
+        ("--engine=stdio:64K,setvbuf=64K a b", &[], 0),
+        ("--sparse=always a b", &[], 0),
+        ("--sparse=never hole b", &[], 0),
+        ("--verify a b", &[], 0),
+        ("--resume a b", &[], 0),
+        ("-r --jobs=1 -T s b", &small, 0),
+        ("-r --jobs=2 -T s b", &small, 0),
     ] {
-        let Some(found) = offsets(&dir, &args, &[]) else { return };
-        assert_eq!(found, [expected], "{args:?}");
-        std::fs::remove_file(dir.join("b")).expect("removed");
-    }
-}
-
-#[test]
-fn small_files_are_copied_through_whole_pages() {
-    let dir = tempfile::tempdir().expect("created");
-    let dir = dir.path().canonicalize().expect("a path");
-    create_dir(dir.join("s")).expect("created");
-    let names: Vec<String> = (1..=5).map(|number| format!("s/{number}")).collect();
-    for (name, bytes) in names.iter().zip([1, 100, 4096, 9000, 60_000]) {
-        write(dir.join(name), random_bytes(bytes, 2)).expect("written");
-    }
-    let copies = names.iter().map(|name| name.replace('s', "t"));
-    let files: Vec<String> = names.iter().cloned().chain(copies).collect();
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    for jobs in ["--jobs=1", "--jobs=2"] {
-        let args = ["-r", jobs, "s/.", "t"];
-        let Some(found) = offsets(&dir, &args, &files) else { return };
-        assert_eq!(found, [0], "{args:?}");
-        std::fs::remove_dir_all(dir.join("t")).expect("removed");
+        let Some(found) = offsets(&dir, line, files) else { return };
+        assert_eq!(found, [expected], "{line}");
+        let b = dir.join("b");
+        if files.is_empty() { std::fs::remove_file(b) } else { std::fs::remove_dir_all(b) }
+            .expect("removed");
     }
 }

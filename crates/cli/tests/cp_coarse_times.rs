@@ -1,76 +1,59 @@
 //! `cp -u` and `--resume` onto file systems that keep times less finely than the source: what is complete is
 //! not copied again, and what has changed is.
 
-use std::fs::{File, create_dir, metadata, read, remove_dir_all, write};
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::fs::{File, metadata, remove_dir_all, write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use testfs::{Costs, FuseFs, Lies, is_root, skip, test_name};
+use testfs::{Costs, FuseFs, Lies, stdout};
 
-fn cp(args: &[&str], src: &Path, dst: &Path) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).arg("-T").args([src, dst]).output().expect("haulage runs")
-}
+use crate::cp_durable::Image;
+use crate::{check_content, copy, dir_with, fixture};
 
 /// Copies, and returns the lines of `--verbose`.
-fn copied(what: &str, args: &[&str], src: &Path, dst: &Path) -> String {
-    let output = cp(&[args, &["-v"]].concat(), src, dst);
-    assert!(output.status.success(), "{what}: {output:?}");
-    testfs::stdout(&output)
+fn copied(options: &str, src: &Path, dst: &Path) -> String {
+    stdout(&copy(".", &format!("{options} -v -T {} {}", src.display(), dst.display())))
 }
 
-const OPTIONS: &[&[&str]] = &[
-    &["-au"],
-    &["-rpu"],
-    &["-a", "--update=older", "--atomic"],
-    &["-au", "--jobs=1"],
-    &["-a", "--resume"],
-    &["-au", "--resume", "--verify"],
-    &["-rp", "--resume"],
+const OPTIONS: [&str; 7] = [
+    "-au",
+    "-rpu",
+    "-a --update=older --atomic",
+    "-au --jobs=1",
+    "-a --resume",
+    "-au --resume --verify",
+    "-rp --resume",
 ];
 
 /// Checks on the file system at `root`, which cannot keep all digits of a time, that a second copy does
 /// nothing.
 fn check_second_copy(what: &str, root: &Path) {
-    let dir = tempfile::tempdir().expect("created");
+    // The digits of the old times are those of the fixtures, of which each file system keeps some.
+    let dir = dir_with(
+        "src/now=content; src/d/now=content; src/d/old=content t=1583204583; \
+         src/empty= t=1583204583",
+    );
     let src = dir.path().join("src");
-    for name in ["", "d"] {
-        create_dir(src.join(name)).expect("created");
-    }
-    let old = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_583_204_583_333_333_333);
-    for (name, time) in [("now", None), ("d/now", None), ("d/old", Some(old)), ("empty", Some(old))]
-    {
-        let content = if name == "empty" { "" } else { "content" };
-        write(src.join(name), content).expect("written");
-        let file = File::options().write(true).open(src.join(name)).expect("opened");
-        time.map_or(Ok(()), |time| file.set_modified(time)).expect("its time");
-    }
     for options in OPTIONS {
-        let what = format!("{what} {options:?}");
+        let what = format!("{what} {options}");
         let dst = root.join("dst");
         write(src.join("now"), "content").expect("written");
-        assert!(copied(&what, options, &src, &dst).contains("old"), "{what}");
+        assert!(copied(options, &src, &dst).contains("old"), "{what}");
         let old = || metadata(dst.join("d/old")).expect("looked at").modified().expect("a time");
         let before = old();
-        let dry = copied(&what, &[options, &["--dry-run"][..]].concat(), &src, &dst);
+        let dry = copied(&format!("{options} --dry-run"), &src, &dst);
         assert_eq!(dry, "", "{what}");
-        assert_eq!(copied(&what, options, &src, &dst), "", "{what}");
+        assert_eq!(copied(options, &src, &dst), "", "{what}");
         assert_eq!(old(), before, "{what}");
 
         write(src.join("now"), "longer content").expect("written");
-        let said = copied(&what, options, &src, &dst);
+        let said = copied(options, &src, &dst);
         assert_eq!(said.lines().count(), 1, "{what}: {said}");
-        assert_eq!(read(dst.join("now")).expect("read"), b"longer content", "{what}");
+        check_content(dst.join("now"), "longer content", &what);
         let later = old() + Duration::from_secs(2);
-        File::options()
-            .write(true)
-            .open(src.join("d/old"))
-            .expect("opened")
-            .set_modified(later)
-            .expect("set");
-        let said = copied(&what, options, &src, &dst);
+        File::open(src.join("d/old")).and_then(|file| file.set_modified(later)).expect("set");
+        let said = copied(options, &src, &dst);
         assert_eq!(said.lines().count(), 1, "{what}: {said}");
         remove_dir_all(&dst).expect("removed");
     }
@@ -91,15 +74,15 @@ fn check_change_at_once(what: &str, (root, resolution): (&Path, Duration)) {
         while tries.next().is_some() {
             write(&src, "one").expect("written");
             let first = interval();
-            copied(what, options, &src, &dst);
+            copied(options, &src, &dst);
             write(&src, "two").expect("written");
-            copied(what, options, &src, &dst);
-            assert_eq!(read(&dst).expect("read"), b"two", "{what} {options:?}");
+            copied(options, &src, &dst);
+            check_content(&dst, "two", format_args!("{what} {options}"));
             if interval() == first {
                 break;
             }
         }
-        assert!(!tries.is_empty(), "{what} {options:?}: the copies are too slow");
+        assert!(!tries.is_empty(), "{what} {options}: the copies are too slow");
     }
 }
 
@@ -124,65 +107,22 @@ fn a_file_system_with_coarse_times_is_not_copied_to_again() {
     }
 }
 
-/// A file system that was made and mounted for a test.
-struct Mounted(tempfile::TempDir);
-
-impl Mounted {
-    /// Runs `mkfs` on an image and `mount` for it. `None` after a skip that said so.
-    fn new(mkfs: &[&str], mount: &[&str]) -> Option<Mounted> {
-        let dir = tempfile::tempdir().expect("created");
-        let (image, root) = (dir.path().join("image"), dir.path().join("root"));
-        File::create(&image).expect("created").set_len(64 << 20).expect("length set");
-        create_dir(&root).expect("created");
-        let run = |line: &[&str], args: &[&PathBuf]| {
-            let output = Command::new(line[0]).args(&line[1..]).args(args).output();
-            match output {
-                Ok(output) if output.status.success() => Ok(()),
-                failed => Err(format!("{line:?}: {failed:?}")),
-            }
-        };
-        match run(mkfs, &[&image]).and_then(|()| run(mount, &[&image, &root])) {
-            Ok(()) => Some(Mounted(dir)),
-            Err(why) => {
-                skip(&test_name(), &why);
-                None
-            }
-        }
-    }
-
-    fn root(&self) -> PathBuf {
-        self.0.path().join("root")
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.root()).status();
-        assert!(unmounted.is_ok_and(|status| status.success()), "it can be unmounted");
-    }
-}
-
 #[test]
 fn real_file_systems_with_coarse_times_are_not_copied_to_again() {
-    if !is_root() {
-        return skip(&test_name(), "not root, who alone may mount an image");
-    }
-    let loop_mount = &["mount", "-o", "loop"][..];
     for (mkfs, mount, resolution) in [
-        (&["mkfs.ext4", "-q", "-F", "-I", "128"][..], loop_mount, Some(SECOND)),
-        (&["mkfs.ext3", "-q", "-F", "-I", "128"], loop_mount, Some(SECOND)),
-        (&["mkfs.ntfs", "-q", "-F", "-Q"], &["ntfs-3g"], None),
+        ("mkfs.ext4 -q -F -I 128", "mount -o loop", Some(SECOND)),
+        ("mkfs.ext3 -q -F -I 128", "mount -o loop", Some(SECOND)),
+        ("mkfs.ntfs -q -F -Q", "ntfs-3g", None),
     ] {
-        let Some(mounted) = Mounted::new(mkfs, mount) else { continue };
-        check_second_copy(mkfs[0], &mounted.root());
+        let home = tempfile::tempdir().expect("created");
+        let Some(image) = Image::new(mkfs, mount, 64, home.path()) else { continue };
+        check_second_copy(mkfs, &image.mounted);
         if let Some(resolution) = resolution {
-            check_change_at_once(mkfs[0], (&mounted.root(), resolution));
-            let dir = tempfile::tempdir().expect("created");
-            let link = dir.path().join("link");
-            symlink("target", &link).expect("linked");
-            let copy = mounted.root().join("link");
-            assert_ne!(copied("a link", &["-au"], &link, &copy), "");
-            assert_eq!(copied("a link", &["-au"], &link, &copy), "");
+            check_change_at_once(mkfs, (&image.mounted, resolution));
+            let dir = dir_with("link->target");
+            let [link, copy] = [dir.path(), &image.mounted].map(|dir| dir.join("link"));
+            assert_ne!(copied("-au", &link, &copy), "");
+            assert_eq!(copied("-au", &link, &copy), "");
         }
     }
 }
@@ -195,13 +135,13 @@ fn a_round_time_of_a_copy_hides_no_later_change() {
     for root in [dir.path(), fine.path()] {
         for options in OPTIONS {
             let (src, dst) = (dir.path().join("src"), root.join("dst"));
-            write(&src, "content").expect("written");
-            let src_file = File::options().write(true).open(&src).expect("opened");
+            fixture::add("src=content", &dir);
+            let src_file = File::open(&src).expect("opened");
             let round = SystemTime::UNIX_EPOCH + Duration::from_secs(1_583_204_584);
             src_file.set_modified(round).expect("its time");
-            copied("round", options, &src, &dst);
+            copied(options, &src, &dst);
             src_file.set_modified(round + SECOND / 2).expect("its time");
-            assert_ne!(copied("later", options, &src, &dst), "", "{root:?} {options:?}");
+            assert_ne!(copied(options, &src, &dst), "", "{root:?} {options}");
             assert_eq!(metadata(&dst).expect("looked at").mtime_nsec(), 500_000_000);
             std::fs::remove_file(&dst).expect("removed");
         }

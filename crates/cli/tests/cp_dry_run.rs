@@ -1,63 +1,31 @@
 //! `--dry-run` prints what a real run prints, and changes nothing.
 
 use std::collections::BTreeMap;
-use std::fs::{create_dir_all, hard_link, set_permissions, symlink_metadata, write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::fs::{remove_dir_all, symlink_metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
     AtFlags, CWD, IFlags, Timespec, Timestamps, UTIME_OMIT, ioctl_getflags, ioctl_setflags,
     utimensat,
 };
+use tempfile::TempDir;
+use testfs::{Tree, skip, stderr, stdout, test_name};
 
-/// The files before each case; a name that ends in a slash is a directory, `->` makes a symbolic
-/// link, `=` a hard link, and `!` a file from the future.
-const FIXTURE: &str = "a b old ! newer s/x s/y s/d/z s/d/e/deep s/empty/ s/link->x s/broken->nowhere \
-                       s/hard=s/x to/x to/d/z to/only to/s/x to/s/d other/a other/s/x full/s/x->to \
-                       dangling->nowhere linkdir->to toa->a s2/d to2/a/ to2/s up/ file->a v.~1~ v";
+use crate::{check, dir_with, fixture, haulage_cp, shell};
 
-fn build(dir: &Path) {
-    for (number, word) in FIXTURE.split_whitespace().filter(|word| *word != "!").enumerate() {
-        if let Some((name, to)) = word.split_once("->") {
-            symlink(to, with_parent(dir, name)).expect("linked");
-        } else if let Some((name, to)) = word.split_once('=') {
-            hard_link(dir.join(to), with_parent(dir, name)).expect("a hard link");
-        } else if let Some(name) = word.strip_suffix('/') {
-            create_dir_all(dir.join(name)).expect("created");
-        } else {
-            let path = with_parent(dir, word);
-            write(&path, format!("{word} {number}")).expect("written");
-            let age = if word == "newer" { 0 } else { 1000 - number as u64 };
-            let time = SystemTime::now() - Duration::from_secs(age);
-            let file = std::fs::File::options().write(true).open(&path).expect("opened");
-            file.set_modified(time).expect("time set");
-        }
-    }
-    rustix::fs::mknodat(CWD, dir.join("s/fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .expect("created");
-}
-
-fn with_parent(dir: &Path, name: &str) -> PathBuf {
-    let path = dir.join(name);
-    create_dir_all(path.parent().expect("a parent")).expect("created");
-    path
-}
+/// The tree before each case.
+const TREE: &str = "a=1 t=1001; b=2 t=1002; old=3 t=1003; newer=4; s/x=5 t=1005; s/y=6 t=1006; \
+                    s/d/z=7 t=1007; s/d/e/deep=8 t=1008; s/empty/; s/link->x; s/broken->nowhere; \
+                    s/hard==s/x; s/fifo|; to/x=9 t=1009; to/d/z=11 t=1011; \
+                    to/only=12 t=1012; to/s/x=13 t=1013; to/s/d=14 t=1014; other/a=15 t=1015; \
+                    other/s/x=16 t=1016; full/s/x->to; dangling->nowhere; linkdir->to; toa->a; \
+                    s2/d=17 t=1017; to2/a/; to2/s=18 t=1018; up/; file->a; v.~1~=19 t=1019; \
+                    v=20 t=1020";
 
 fn names(dir: &Path) -> Vec<PathBuf> {
-    let (mut found, mut open) = (vec![dir.to_owned()], vec![dir.to_owned()]);
-    while let Some(below) = open.pop() {
-        for entry in std::fs::read_dir(below).expect("listed") {
-            let path = entry.expect("an entry").path();
-            if symlink_metadata(&path).expect("looked at").is_dir() {
-                open.push(path.clone());
-            }
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+    Tree::read(dir).expect("a tree").paths().map(|path| dir.join(path)).collect()
 }
 
 /// All attributes of each inode. The access time of a symbolic link is left out: following the link
@@ -83,33 +51,29 @@ fn reset_access_times(names: &[PathBuf]) {
     }
 }
 
-fn cp(dir: &Path, option: &str, words: &str) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.args(["cp", option]).args(words.split(' ')).current_dir(dir).env("LC_ALL", "C");
-    command.stdin(std::process::Stdio::null());
-    command.output().expect("haulage runs")
+fn run(dir: &TempDir, option: &str, words: &str) -> Output {
+    let mut command = haulage_cp(dir, &format!("{option} {words}"));
+    command.stdin(std::process::Stdio::null()).output().expect("haulage runs")
 }
 
 /// Standard output, standard error and exit status.
 fn results(output: &Output) -> (String, String, Option<i32>) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr), output.status.code())
+    (stdout(output), stderr(output), output.status.code())
 }
 
 /// How the dry run of this command differs from the real run.
-fn check(words: &str) -> Option<String> {
-    let dir = tempfile::tempdir().expect("created");
-    build(dir.path());
+fn difference(words: &str) -> Option<String> {
+    let dir = dir_with(TREE);
     let before_names = names(dir.path());
     reset_access_times(&before_names);
     let before = stats(&before_names);
-    let dry = results(&cp(dir.path(), "--dry-run", words));
+    let dry = results(&run(&dir, "--dry-run", words));
     let after = stats(&before_names);
     if let Some((name, stat)) = after.iter().find(|(name, stat)| before[*name] != **stat) {
         return Some(format!("{words}: {}: {} then {stat}", name.display(), before[name]));
     }
     assert_eq!(names(dir.path()), before_names, "{words}");
-    let done = results(&cp(dir.path(), "-v", words));
+    let done = results(&run(&dir, "-v", words));
     (dry != done).then(|| format!("{words}: {dry:?}, real run {done:?}"))
 }
 
@@ -227,7 +191,7 @@ fn a_dry_run_reports_what_is_done_and_changes_nothing() {
         "-r --include=new --exclude=* s s/new",
         "-rT --exclude=new s s/new",
     ];
-    let wrong: Vec<_> = commands.iter().filter_map(|words| check(words)).collect();
+    let wrong: Vec<_> = commands.iter().filter_map(|words| difference(words)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -258,130 +222,82 @@ fn a_dry_run_reports_a_copy_into_itself() {
         ("-rL --exclude=l looped c", false),
         ("-rL --exclude=below looped c/below", false),
     ] {
-        let dir = tempfile::tempdir().expect("created");
-        build(dir.path());
-        for name in ["c/below", "looped/d"] {
-            std::fs::create_dir_all(dir.path().join(name)).expect("created");
-        }
-        symlink("../c", dir.path().join("looped/l")).expect("linked");
-        symlink("s", dir.path().join("sl")).expect("linked");
-        let dry = cp(dir.path(), "--dry-run", words);
-        let done = cp(dir.path(), "-v", words);
-        assert_eq!((&dry.stderr, dry.status), (&done.stderr, done.status), "{words}");
-        assert_eq!(
-            results(&done).1.contains("into itself"),
-            is_reported,
-            "{words}: {:?}",
-            results(&done)
-        );
+        let dir = dir_with(TREE);
+        fixture::add("c/below/; looped/d/; looped/l->../c; sl->s", &dir);
+        let said = said_by_both(&dir, words);
+        assert_eq!(said.contains("into itself"), is_reported, "{words}: {said}");
     }
 }
 
 #[test]
 fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
-    let dir = tempfile::tempdir().expect("created");
-    build(dir.path());
-    let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
-        return testfs::skip(&testfs::test_name(), "there is no other file system");
-    };
+    let dir = dir_with(TREE);
+    fixture::add("linked->a", &dir);
+    let other = tempfile::tempdir_in("/dev/shm").ok();
     let device = |path: &Path| symlink_metadata(path).expect("looked at").dev();
-    if device(dir.path()) == device(elsewhere.path()) {
-        return testfs::skip(&testfs::test_name(), "there is no other file system");
-    }
-    symlink("a", dir.path().join("linked")).expect("linked");
-    let there = elsewhere.path().to_str().expect("a plain name");
+    let other = other.filter(|other| device(dir.path()) != device(other.path()));
+    let Some(other) = other else { return skip(&test_name(), "there is no other file system") };
     for words in ["-l a", "-lP s/link", "-l linked", "-l a b", "-rl s"] {
-        check_failure(dir.path(), &format!("{words} {there}"), "Invalid cross-device link");
+        let said = said_by_both(&dir, &format!("{words} {}", other.path().display()));
+        assert!(said.contains("Invalid cross-device link"), "{words}: {said}");
     }
     for (name, flag) in [("s/x", IFlags::IMMUTABLE), ("s/d/z", IFlags::APPEND)] {
         let file = std::fs::File::open(dir.path().join(name)).expect("opened");
         let flags = ioctl_getflags(&file);
         if flags.and_then(|flags| ioctl_setflags(&file, flags | flag)).is_err() {
-            return testfs::skip(&testfs::test_name(), "files cannot be protected here");
+            return skip(&test_name(), "files cannot be protected here");
         }
-        for words in [
-            format!("-l {name} up"),
-            format!("-l {name} b"),
-            format!("-lf {name} b"),
-            "-rl s up".to_owned(),
+        for (words, reason) in [
+            (format!("-l {name} up"), "Operation not permitted"),
+            (format!("-l {name} b"), "File exists"),
+            (format!("-lf {name} b"), "Operation not permitted"),
+            ("-rl s up".to_owned(), "Operation not permitted"),
         ] {
-            let meets = words.starts_with("-l ") && words.ends_with(" b");
-            let reason = if meets { "File exists" } else { "Operation not permitted" };
-            check_failure(dir.path(), &words, reason);
+            let said = said_by_both(&dir, &words);
+            assert!(said.contains(reason), "{words}: {said}");
+            let _ = remove_dir_all(dir.path().join("up/s"));
         }
         ioctl_setflags(&file, flags.expect("those that it had")).expect("as it was");
     }
 }
 
-/// The dry run fails with the message of the real run, which contains `reason`.
-fn check_failure(dir: &Path, words: &str, reason: &str) {
-    let dry = results(&cp(dir, "--dry-run", words));
-    let done = results(&cp(dir, "-v", words));
-    assert_eq!((&dry.1, dry.2), (&done.1, done.2), "{words}");
-    assert!(done.1.contains(reason), "{words}: {}", done.1);
-    let made = dir.join("up/s");
-    if made.exists() {
-        std::fs::remove_dir_all(made).expect("removed");
-    }
+/// The standard error of the real run, which is that of the dry run.
+fn said_by_both(dir: &TempDir, words: &str) -> String {
+    let [dry, done] = ["--dry-run", "-v"].map(|option| run(dir, option, words));
+    check(&dry, done.status.code().expect("it ends"), &stderr(&done), words);
+    stderr(&done)
 }
 
 #[test]
 fn a_dry_run_does_not_open_a_fifo() {
-    let dir = tempfile::tempdir().expect("created");
-    build(dir.path());
+    let dir = dir_with(TREE);
     for words in ["s/fifo b", "-b s/fifo b", "--remove-destination s/fifo b", "--atomic s/fifo b"] {
-        // A dry run that waits for a writer of the fifo continues as soon as there is one.
-        let dry = std::thread::scope(|scope| {
-            let dry_run = scope.spawn(|| cp(dir.path(), "--dry-run", words));
-            let deadline = std::time::Instant::now() + Duration::from_secs(60);
-            while !dry_run.is_finished() {
-                if std::time::Instant::now() > deadline {
-                    write(dir.path().join("s/fifo"), "").expect("the fifo");
-                    panic!("{words}: it waits");
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            dry_run.join().expect("it ended")
-        });
-        assert_eq!(results(&dry).1, "", "{words}");
-        assert!(dry.status.success(), "{words}");
+        // A dry run that waits for a writer of the fifo would never end.
+        let script = format!("exec timeout 60 \"$0\" cp --dry-run {words}");
+        let dry = shell(&dir, &script).output().expect("a shell");
+        check(&dry, 0, "", words);
     }
 }
 
 #[test]
-fn a_dry_run_asks_no_question() {
-    let dir = tempfile::tempdir().expect("created");
-    build(dir.path());
-    let output = results(&cp(dir.path(), "--dry-run", "-i a b"));
+fn a_dry_run_asks_no_question_and_is_refused_with_stats_or_a_receipt() {
+    let dir = dir_with(TREE);
+    let output = results(&run(&dir, "--dry-run", "-i a b"));
     assert_eq!(output, ("'a' -> 'b'\n".into(), String::new(), Some(0)));
-}
-
-#[test]
-fn a_dry_run_walks_a_deep_tree_and_changes_no_mode() {
-    let dir = tempfile::tempdir().expect("created");
-    let mut deep = dir.path().join("s");
-    for _ in 0..300 {
-        deep = deep.join("d");
-    }
-    create_dir_all(&deep).expect("directories");
-    write(deep.join("f"), "text").expect("written");
-    write(dir.path().join("s/last"), "text").expect("written");
-    set_permissions(dir.path().join("s"), PermissionsExt::from_mode(0o500)).expect("mode set");
-    let dry = results(&cp(dir.path(), "--dry-run", "-a s t"));
-    assert!(!dir.path().join("t").exists());
-    let done = results(&cp(dir.path(), "-v", "-a s t"));
-    assert_eq!(dry, done);
-    assert_eq!(done.0.lines().count(), 303, "{}", done.0);
-}
-
-#[test]
-fn a_dry_run_with_stats_or_a_receipt_is_refused() {
-    let dir = tempfile::tempdir().expect("created");
-    build(dir.path());
     for option in ["--stats", "--receipt=r"] {
-        let output = results(&cp(dir.path(), option, "--dry-run a new"));
+        let output = results(&run(&dir, option, "--dry-run a new"));
         let words = "cp: --dry-run cannot be combined with --receipt or --stats\n";
         assert!(output.1.starts_with(words) && output.2 == Some(1), "{output:?}");
         assert!(!dir.path().join("r").exists());
     }
+}
+
+#[test]
+fn a_dry_run_walks_a_deep_tree_and_changes_no_mode() {
+    let dir = dir_with(&format!("s/{}f=text; s/last=text; s/ mode=500", "d/".repeat(300)));
+    let dry = results(&run(&dir, "--dry-run", "-a s t"));
+    assert!(!dir.path().join("t").exists());
+    let done = results(&run(&dir, "-v", "-a s t"));
+    assert_eq!(dry, done);
+    assert_eq!(done.0.lines().count(), 303, "{}", done.0);
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{create_dir_all, write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -13,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use testfs::{skip, test_name};
 
-use crate::cp;
+use crate::{check, copy, cp, dir_with, haulage_cp};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -38,73 +37,49 @@ pub(crate) fn paths(dir: &Path) -> BTreeSet<Vec<u8>> {
     found
 }
 
-/// Makes files, and directories where the name ends in a slash.
-fn make(dir: &Path, names: &[&str]) {
-    for name in names {
-        let path = dir.join(name);
-        if name.ends_with('/') {
-            create_dir_all(path).expect("created");
-        } else {
-            create_dir_all(path.parent().expect("a parent")).expect("created");
-            write(path, name).expect("written");
-        }
-    }
-}
-
-/// Copies `src` with these options and expects these paths, parted by blanks.
-fn check(options: &[&str], due: &str) {
-    let dir = tempfile::tempdir().expect("created");
-    make(dir.path(), &["src/a.c", "src/a.o", "src/lib/b.c", "src/lib/b.o", "src/lib/deep/c.o"]);
-    make(dir.path(), &["src/build/lib/x", "src/empty/"]);
-    write(dir.path().join("ignore"), "# of a build\n*.o\n!b.o\n/build/\n").expect("written");
-    write(dir.path().join("later"), "!a.o\n").expect("written");
-    symlink("lib", dir.path().join("src/link")).expect("linked");
-    let output = cp(dir.path(), &[&["-r"], options, &["src", "copy"]].concat());
-    assert_eq!(text(&output.stderr), "", "{options:?}");
-    assert!(output.status.success(), "{options:?}");
-    let due: BTreeSet<_> = due.split(' ').map(|path| path.as_bytes().to_vec()).collect();
-    let found = paths(&dir.path().join("copy"));
-    let show = |paths: &BTreeSet<Vec<u8>>| paths.iter().map(|p| text(p)).collect::<Vec<_>>();
-    assert_eq!(show(&found), show(&due), "{options:?}");
-}
-
 #[test]
 fn what_is_left_out_is_neither_made_nor_entered() {
     let without_build = "a.c a.o empty/ lib/ lib/b.c lib/b.o lib/deep/ lib/deep/c.o link";
-    check(&["--exclude=build"], without_build);
-    check(&["--exclude=/build/"], without_build);
-    check(&["--exclude=build/lib", "--exclude=x"], &format!("{without_build} build/"));
-    check(
-        &["--exclude", "*.[oc]", "--exclude=empty"],
-        "build/ build/lib/ build/lib/x lib/ lib/deep/ link",
-    );
-    // The link is no directory, unless what it leads to is copied in its stead.
-    check(&["--exclude=li*/"], "a.c a.o build/ empty/ link");
-    check(&["-L", "--exclude=li*/"], "a.c a.o build/ empty/");
-    check(
-        &["--include=*/", "--include=*.c", "--exclude=*"],
-        "a.c build/ build/lib/ empty/ lib/ lib/b.c lib/deep/",
-    );
-    check(&["--ignore-file=ignore"], "a.c empty/ lib/ lib/b.c lib/b.o lib/deep/ link");
-    check(
-        &["--ignore-file=ignore", "--ignore-file=later"],
-        "a.c a.o empty/ lib/ lib/b.c lib/b.o lib/deep/ link",
-    );
-    check(
-        &["--ignore-file=later", "--ignore-file=ignore"],
-        "a.c empty/ lib/ lib/b.c lib/b.o lib/deep/ link",
-    );
-    check(&["--exclude=lib", "--include=a.o", "--ignore-file=ignore"], "a.c a.o empty/ link");
+    for (options, due) in [
+        ("--exclude=build", without_build),
+        ("--exclude=/build/", without_build),
+        ("--exclude=build/lib --exclude=x", &format!("{without_build} build/")),
+        ("--exclude *.[oc] --exclude=empty", "build/ build/lib/ build/lib/x lib/ lib/deep/ link"),
+        // The link is no directory, unless what it leads to is copied in its stead.
+        ("--exclude=li*/", "a.c a.o build/ empty/ link"),
+        ("-L --exclude=li*/", "a.c a.o build/ empty/"),
+        (
+            "--include=*/ --include=*.c --exclude=*",
+            "a.c build/ build/lib/ empty/ lib/ lib/b.c lib/deep/",
+        ),
+        ("--ignore-file=ignore", "a.c empty/ lib/ lib/b.c lib/b.o lib/deep/ link"),
+        (
+            "--ignore-file=ignore --ignore-file=later",
+            "a.c a.o empty/ lib/ lib/b.c lib/b.o lib/deep/ link",
+        ),
+        (
+            "--ignore-file=later --ignore-file=ignore",
+            "a.c empty/ lib/ lib/b.c lib/b.o lib/deep/ link",
+        ),
+        ("--exclude=lib --include=a.o --ignore-file=ignore", "a.c a.o empty/ link"),
+    ] {
+        let dir = dir_with(
+            "src/a.c=1; src/a.o=1; src/lib/b.c=1; src/lib/b.o=1; src/lib/deep/c.o=1; \
+             src/build/lib/x=1; src/empty/; src/link->lib; later=!a.o\\n; \
+             ignore=#\\sof\\sa\\sbuild\\n*.o\\n!b.o\\n/build/\\n",
+        );
+        check(&cp(&dir, &format!("-r {options} src copy")), 0, "", options);
+        let due: BTreeSet<_> = due.split(' ').map(str::to_owned).collect();
+        let found: BTreeSet<_> = paths(&dir.path().join("copy")).iter().map(|p| text(p)).collect();
+        assert_eq!(found, due, "{options}");
+    }
 }
 
 #[test]
 fn what_was_named_is_copied() {
-    let dir = tempfile::tempdir().expect("created");
-    make(dir.path(), &["d/a", "d/d/a", "a", "to/"]);
-    let output = cp(dir.path(), &["-r", "--debug", "--exclude=d", "--exclude=a", "d", "a", "to"]);
-    assert!(output.status.success());
+    let dir = dir_with("d/a=1; d/d/a=1; a=1; to/");
+    let said = testfs::stdout(&copy(&dir, "-r --debug --exclude=d --exclude=a d a to"));
     assert_eq!(paths(&dir.path().join("to")), BTreeSet::from([b"a".to_vec(), b"d/".to_vec()]));
-    let said = text(&output.stdout);
     for line in ["excluded 'd/a'\n", "excluded 'd/d'\n"] {
         assert!(said.contains(line), "{said}");
     }
@@ -113,38 +88,29 @@ fn what_was_named_is_copied() {
 
 #[test]
 fn globs_that_are_none_are_named() {
-    let dir = tempfile::tempdir().expect("created");
-    make(dir.path(), &["a"]);
+    let dir = dir_with("a=1");
     let hint = "Try 'cp --help' for more information.\n";
-    for (option, due) in [
-        (
-            "--exclude=[a",
-            format!("cp: --exclude: '[a': unclosed character class; missing ']'\n{hint}"),
-        ),
-        ("--include=", format!("cp: --include: '': it is empty, and would match nothing\n{hint}")),
-        ("--ignore-file=none", "cp: cannot read 'none': No such file or directory\n".into()),
+    for (option, due, hint) in [
+        ("--exclude=[a", "--exclude: '[a': unclosed character class; missing ']'\n", hint),
+        ("--include=", "--include: '': it is empty, and would match nothing\n", hint),
+        ("--ignore-file=none", "cannot read 'none': No such file or directory\n", ""),
         (
             "--exclude=[[:none:]]",
-            format!("cp: --exclude: '[[:none:]]': a character class of no known name\n{hint}"),
+            "--exclude: '[[:none:]]': a character class of no known name\n",
+            hint,
         ),
     ] {
-        let output = cp(dir.path(), &[option, "a", "b"]);
-        assert_eq!((text(&output.stderr), output.status.code()), (due, Some(1)), "{option}");
+        let output = cp(&dir, &format!("{option} a b"));
+        check(&output, 1, &format!("cp: {due}{hint}"), option);
         assert!(!dir.path().join("b").exists(), "{option}");
     }
 }
 
 #[test]
 fn names_and_patterns_need_be_no_text() {
-    let dir = tempfile::tempdir().expect("created");
-    let src = dir.path().join("src");
-    make(dir.path(), &["src/"]);
-    for name in [&b"\xff1"[..], b"\xff2", b"\xfe1", "é".as_bytes()] {
-        write(src.join(OsStr::from_bytes(name)), "").expect("written");
-    }
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.args(["cp", "-r", "--exclude"]).arg(OsStr::from_bytes(b"\xff?"));
-    let status = command.args(["src", "copy"]).current_dir(dir.path()).status();
+    let dir = dir_with("src/\\xff1=; src/\\xff2=; src/\\xfe1=; src/é=");
+    let mut command = haulage_cp(&dir, "-r src copy --exclude");
+    let status = command.arg(OsStr::from_bytes(b"\xff?")).status();
     assert!(status.expect("haulage runs").success());
     let due = BTreeSet::from([b"\xfe1".to_vec(), "é".as_bytes().to_vec()]);
     assert_eq!(paths(&dir.path().join("copy")), due);
@@ -192,7 +158,9 @@ proptest! {
             skip(&test_name(), "there is no git here");
             return Ok(());
         };
-        let dir = tempfile::tempdir().expect("created");
+        // A disk would take long for the files of so many cases.
+        let in_memory = tempfile::tempdir_in("/dev/shm");
+        let dir = in_memory.or_else(|_| tempfile::tempdir()).expect("created");
         for file in &files {
             let path = dir.path().join("src").join(file);
             // Where another file is in the way this one is left away.
@@ -204,8 +172,7 @@ proptest! {
         let (before, after) = patterns.split_at(first.min(patterns.len()));
         write(dir.path().join("patterns"), before.join("\n")).expect("written");
         write(dir.path().join("later"), after.join("\n")).expect("written");
-        let ignore = ["--ignore-file=patterns", "--ignore-file=later"];
-        let output = cp(dir.path(), &["-r", ignore[0], ignore[1], "src", "copy"]);
+        let output = cp(&dir, "-r --ignore-file=patterns --ignore-file=later src copy");
         prop_assert!(output.status.success(), "{:?}: {}", patterns, text(&output.stderr));
         let copied = paths(&dir.path().join("copy"));
         let copied: Vec<_> = copied.iter().filter(|p| !p.ends_with(b"/")).map(|p| text(p)).collect();

@@ -2,8 +2,6 @@
 //! they mean the same, and where it says that they do not.
 
 use std::collections::BTreeSet;
-use std::fs::{create_dir_all, write};
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,13 +10,15 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use testfs::{skip, test_name};
 
 use crate::cp_filter::paths;
+use crate::{check_success, fixture, haulage_cp};
 
 type Paths = BTreeSet<Vec<u8>>;
 
 /// How many lists of rules are tried.
 const CASES: u32 = 40;
 
-/// A directory with something to copy, if there is rsync to copy it.
+/// A directory with some hundreds of names to copy in `src`, in directories three deep, if there is rsync to copy
+/// them.
 fn planted() -> Option<tempfile::TempDir> {
     if Command::new("rsync").arg("--version").output().is_err() {
         skip(&test_name(), "there is no rsync here");
@@ -26,43 +26,30 @@ fn planted() -> Option<tempfile::TempDir> {
     }
     // A disk would take long for some hundreds of files in each of a hundred copies.
     let in_memory = tempfile::tempdir_in("/dev/shm");
-    let dir = in_memory.or_else(|_| tempfile::tempdir()).expect("a directory");
-    plant(&dir.path().join("src"));
-    Some(dir)
-}
-
-/// Fills `src` with some hundreds of names, in directories three deep.
-fn plant(src: &Path) {
-    let mut dirs = vec![src.to_owned()];
-    for level in 0..3 {
-        let above: Vec<_> = dirs.iter().filter(|dir| depth(src, dir) == level).cloned().collect();
-        dirs.extend(
-            above.iter().flat_map(|dir| ["a", "b", "ab", "c.o"].map(|name| dir.join(name))),
-        );
-    }
-    for dir in &dirs {
-        create_dir_all(dir).expect("created");
-        for name in ["x", "ax", "b1", "x.c", "{o,c}", "x.{o,c}"] {
-            write(dir.join(name), name).expect("written");
+    let home = in_memory.or_else(|_| tempfile::tempdir()).expect("a directory");
+    let mut dirs = vec!["src".to_owned()];
+    for level in 0..4 {
+        let mut below = Vec::new();
+        for dir in dirs {
+            for name in ["x", "ax", "b1", "x.c", "{o,c}", "x.{o,c}"] {
+                fixture::add(&format!("{dir}/{name}=1"), home.path());
+            }
+            // In the lowest directories names of directories are those of files and links.
+            if level == 3 {
+                fixture::add(&format!("{dir}/a=a; {dir}/b->x; {dir}/ab->.."), home.path());
+            } else {
+                below.extend(["a", "b", "ab", "c.o"].map(|name| format!("{dir}/{name}")));
+            }
         }
-        // In the lowest directories names of directories are those of files and links.
-        if depth(src, dir) == 3 {
-            write(dir.join("a"), "a").expect("written");
-            symlink("x", dir.join("b")).expect("linked");
-            symlink("..", dir.join("ab")).expect("linked");
-        }
+        dirs = below;
     }
-}
-
-fn depth(top: &Path, dir: &Path) -> usize {
-    dir.strip_prefix(top).expect("it is below").components().count()
+    Some(home)
 }
 
 /// The paths that `command` makes of `src` in `dir` with these rules.
 fn copied(dir: &Path, command: &mut Command, rules: &[String], src: &str) -> Paths {
     let output = command.args(rules).args([src, "copy"]).current_dir(dir).output();
-    let output = output.expect("the copier runs");
-    assert!(output.status.success(), "{rules:?}: {}", String::from_utf8_lossy(&output.stderr));
+    check_success(&output.expect("the copier runs"), rules.join(" "));
     let found = paths(&dir.join("copy"));
     let _ = std::fs::remove_dir_all(dir.join("copy"));
     found
@@ -73,8 +60,7 @@ fn by_rsync(dir: &Path, rules: &[String]) -> Paths {
 }
 
 fn by_haulage(dir: &Path, rules: &[String]) -> Paths {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    copied(dir, command.args(["cp", "-a"]), rules, "src")
+    copied(dir, &mut haulage_cp(dir, "-a"), rules, "src")
 }
 
 /// Globs of the forms that docs/filter.md says mean the same.

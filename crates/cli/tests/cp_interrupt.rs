@@ -1,86 +1,63 @@
 //! Signals to a copy under way.
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
-use testfs::{FuseFs, Lies};
+use testfs::{FuseFs, Lies, stderr};
 
-fn cp(dir: &Path, args: &[&str]) -> Child {
-    testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .arg("cp")
-        .args(args)
-        .current_dir(dir)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts")
+use crate::{HAULAGE, check_content, check_success, dir_with, fixture, haulage_cp, shell};
+
+fn start(dir: impl AsRef<Path>, line: &str) -> Child {
+    haulage_cp(dir, line).stderr(Stdio::piped()).spawn().expect("haulage runs")
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it is running");
+}
+
+fn len(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Sends `signal` once `ready` holds, and returns the exit status and standard error.
-fn interrupt(child: Child, signal: Signal, ready: impl Fn() -> bool) -> (ExitStatus, String) {
+fn interrupt(child: Child, by: Signal, ready: impl Fn() -> bool) -> (ExitStatus, String) {
     testfs::wait_until(ready);
-    kill_process(Pid::from_child(&child), signal).expect("it is running");
+    signal(&child, by);
     let output = child.wait_with_output().expect("it ends");
-    (output.status, String::from_utf8(output.stderr).expect("words"))
+    (output.status, stderr(&output))
 }
 
-/// The lines that a copy writes to standard error, as they come.
-struct Lines {
-    text: Arc<Mutex<String>>,
-    reader: JoinHandle<()>,
+/// A copy in `dir` that writes its messages to the file `said` there.
+fn start_to_file(dir: &Path, line: &str) -> Child {
+    let said = std::fs::File::create(dir.join("said")).expect("created");
+    haulage_cp(dir, line).stderr(said).spawn().expect("haulage runs")
 }
 
-impl Lines {
-    fn of(child: &mut Child) -> Lines {
-        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-        let text = Arc::new(Mutex::new(String::new()));
-        let sink = text.clone();
-        let reader = std::thread::spawn(move || {
-            let mut line = String::new();
-            while stderr.read_line(&mut line).expect("words") > 0 {
-                sink.lock().expect("text").push_str(&line);
-                line.clear();
-            }
-        });
-        Lines { text, reader }
-    }
+fn said(dir: &Path) -> String {
+    std::fs::read_to_string(dir.join("said")).expect("words")
+}
 
-    /// Waits until there are `count` lines.
-    fn wait_for(&self, count: usize) {
-        testfs::wait_until(|| self.text.lock().expect("text").lines().count() >= count);
-    }
-
-    /// Waits until the copy has ended.
-    fn all(self) -> String {
-        self.reader.join().expect("the reader ends");
-        self.text.lock().expect("text").clone()
-    }
+/// Sends a signal, and waits until there are `count` lines.
+fn signal_and_wait(child: &Child, by: Signal, dir: &Path, count: usize) {
+    signal(child, by);
+    testfs::wait_until(|| said(dir).matches('\n').count() >= count);
 }
 
 #[test]
 fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_summary() {
-    let dir = tempfile::tempdir().expect("created");
-    let src = dir.path().join("src");
-    std::fs::create_dir(&src).expect("a source");
     // All hole, written as data: long to copy and quick to make.
-    let big = std::fs::File::create(src.join("big")).expect("created");
-    big.set_len(8 << 30).expect("length set");
-    std::fs::set_permissions(&src, PermissionsExt::from_mode(0o555)).expect("mode set");
-    let options = ["-a", "--sparse=never", "--limit-rate=200M", "--receipt=r", "--stats"];
-    let child = cp(dir.path(), &[&options[..], &["src", "dst"]].concat());
+    let dir = dir_with("src/big~8192M; src/ mode=555");
+    let child = start(&dir, "-a --sparse=never --limit-rate=200M --receipt=r --stats src dst");
     let dst_big = dir.path().join("dst/big");
-    let written = || std::fs::metadata(&dst_big).is_ok_and(|metadata| metadata.len() > 0);
-    let (status, words) = interrupt(child, Signal::TERM, written);
+    let (status, words) = interrupt(child, Signal::TERM, || len(&dst_big) > 0);
     assert_eq!(status.signal(), Some(15), "{words}");
     assert!(words.starts_with("cp: interrupted: 'dst/big' is incomplete, "), "{words}");
-    let copied = std::fs::metadata(&dst_big).expect("the partial file stays").len();
-    assert!(copied < 8 << 30);
+    let copied = len(&dst_big);
+    assert!((1..8 << 30).contains(&copied), "the partial file stays");
     assert!(words.contains(&format!(" {copied} bytes written")), "{words}: {copied}");
     assert!(words.contains("\nelapsed "), "{words}");
     let lines = testfs::json_lines(&dir.path().join("r"));
@@ -94,11 +71,10 @@ fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_s
 
 #[test]
 fn a_read_that_never_returns_is_not_waited_for() {
-    let dir = tempfile::tempdir().expect("created");
-    rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("fifo"), 0o600.into()).expect("a fifo");
+    let dir = dir_with("fifo|");
     // With both ends open here, the copy's read waits for ever.
     let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
-    let child = cp(dir.path(), &["fifo", "copy"]);
+    let child = start(&dir, "fifo copy");
     let copy = dir.path().join("copy");
     let (status, words) = interrupt(child, Signal::INT, || copy.exists());
     assert_eq!(status.signal(), Some(2), "{words}");
@@ -136,24 +112,20 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let faults = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
     let content = testfs::random_bytes(1 << 20, 1);
     let faulty = FuseFs::with_source(content, faults)?;
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::create_dir(dir.path().join("dst")).expect("created");
+    let dir = dir_with("dst/");
     let src = faulty.source();
     // Bytes are counted when a call has returned, and sendfile moves all of them in one call.
-    let words = ["-r", "--engine=read_write:256K", src.to_str().expect("a plain name"), "dst"];
-    let mut child = cp(dir.path(), &words);
-    let lines = Lines::of(&mut child);
+    let mut child =
+        start_to_file(dir.path(), &format!("-r --engine=read_write:256K {} dst", src.display()));
     let copy = dir.path().join("dst/source");
-    let held = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 256 << 10);
-    testfs::wait_until(|| held() && faulty.hangs());
+    testfs::wait_until(|| len(&copy) == 256 << 10 && faulty.hangs());
     // A process cannot die within a read that the file system has begun; its last words come first.
-    for (count, signal) in (1..).zip(signals) {
-        kill_process(Pid::from_child(&child), *signal).expect("it is running");
-        lines.wait_for(count);
+    for (count, by) in (1..).zip(signals) {
+        signal_and_wait(&child, *by, dir.path(), count);
     }
     drop(faulty);
     let status = child.wait().expect("it ends");
-    let words = lines.all();
+    let words = said(dir.path());
     assert_eq!(status.signal(), Some(2), "{words}");
     Some(words)
 }
@@ -161,21 +133,16 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
 /// GNU cp dies of it, and so did this.
 #[test]
 fn the_status_signal_ends_nothing() {
-    let dir = tempfile::tempdir().expect("created");
-    rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("fifo"), 0o600.into()).expect("a fifo");
+    let dir = dir_with("fifo|");
     let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
     let mut held = held.expect("both ends");
     std::io::Write::write_all(&mut held, &[b'x'; 5000]).expect("written");
-    let mut child = cp(dir.path(), &["fifo", "copy"]);
-    let lines = Lines::of(&mut child);
-    let copy = dir.path().join("copy");
-    let written = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 5000);
-    testfs::wait_until(written);
-    kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
-    lines.wait_for(1);
+    let mut child = start_to_file(dir.path(), "fifo copy");
+    testfs::wait_until(|| len(&dir.path().join("copy")) == 5000);
+    signal_and_wait(&child, Signal::USR1, dir.path(), 1);
     drop(held);
     let status = child.wait().expect("it ends");
-    let words = lines.all();
+    let words = said(dir.path());
     assert!(status.success(), "{words}");
     assert!(
         words.starts_with("cp: 4.88 KiB, 0 files, ") && words.ends_with(": 'copy'\n"),
@@ -186,60 +153,42 @@ fn the_status_signal_ends_nothing() {
 
 #[test]
 fn an_ignored_signal_stays_ignored() {
-    let dir = tempfile::tempdir().expect("created");
-    let big = std::fs::File::create(dir.path().join("big")).expect("created");
-    big.set_len(256 << 20).expect("length set");
-    let program = env!("CARGO_BIN_EXE_haulage");
-    let script = format!("trap '' HUP; exec {program} cp --sparse=never big copy");
-    let child = testfs::command("sh")
-        .args(["-c", &script])
-        .current_dir(dir.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("a shell");
+    let dir = dir_with("big~32M");
+    let script = format!("trap '' HUP; exec {HAULAGE} cp --sparse=never --limit-rate=64M big copy");
+    let child = shell(&dir, &script).stderr(Stdio::piped()).spawn().expect("a shell");
     let copy = dir.path().join("copy");
     let (status, words) = interrupt(child, Signal::HUP, || copy.exists());
     assert!(status.success(), "{status}: {words}");
-    assert_eq!(std::fs::metadata(copy).expect("looked at").len(), 256 << 20);
+    assert_eq!(len(&copy), 32 << 20);
 }
 
 #[test]
 fn the_status_signal_does_not_end_a_copy_that_is_starting() {
     use std::io::{Read, Write};
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::write(dir.path().join("a"), "new").expect("written");
-    std::fs::write(dir.path().join("b"), "old").expect("written");
-    let mut child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args(["cp", "-i", "a", "b"])
-        .current_dir(dir.path())
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let dir = dir_with("a=new; b=old");
+    let mut command = haulage_cp(&dir, "-i a b");
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("haulage runs");
     // The question is there before anything makes it worth watching for signals.
     let mut question = [0; 13];
     child.stderr.as_mut().expect("piped").read_exact(&mut question).expect("a question");
-    kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
+    signal(&child, Signal::USR1);
     child.stdin.take().expect("piped").write_all(b"y\n").expect("it reads");
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(std::fs::read(dir.path().join("b")).expect("read"), b"new");
+    check_success(&output, "");
+    check_content(dir.path().join("b"), "new", "");
 }
 
 /// Such a file is copied in no time otherwise, and nobody waits for signals then.
 #[test]
 fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::write(dir.path().join("a"), [b'x'; 200_000]).expect("written");
-    let mut child = cp(dir.path(), &["--limit-rate=10K", "--reflink=never", "a", "b"]);
-    let written = Lines::of(&mut child);
-    let copy = dir.path().join("b");
-    testfs::wait_until(|| std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0));
-    kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
-    written.wait_for(1);
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it is running");
+    let dir = dir_with("a#200000:1");
+    let mut child = start_to_file(dir.path(), "--limit-rate=10K --reflink=never a b");
+    testfs::wait_until(|| len(&dir.path().join("b")) > 0);
+    signal_and_wait(&child, Signal::USR1, dir.path(), 1);
+    signal(&child, Signal::INT);
     let status = child.wait().expect("it ends");
-    let words = written.all();
+    let words = said(dir.path());
     assert_eq!(status.signal(), Some(2), "{words}");
     let lines: Vec<&str> = words.lines().collect();
     assert_eq!(lines.len(), 2, "{words}");
@@ -250,30 +199,25 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
 /// The rate in the status line is that of the time in which the copy was not stopped.
 #[test]
 fn the_status_line_knows_nothing_of_a_stop() {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::write(dir.path().join("a"), testfs::random_bytes(16 << 20, 1)).expect("written");
+    let dir = dir_with("a#16M:1");
     let begun = Instant::now();
-    let mut child = cp(dir.path(), &["--limit-rate=1M", "--engine=read_write:64K", "a", "b"]);
-    let lines = Lines::of(&mut child);
-    let pid = Pid::from_child(&child);
-    let copy = dir.path().join("b");
-    let copied = || std::fs::metadata(&copy).map_or(0, |metadata| metadata.len());
+    let mut child = start_to_file(dir.path(), "--limit-rate=1M --engine=read_write:64K a b");
+    let copied = || len(&dir.path().join("b"));
     testfs::wait_until(|| copied() >= 512 << 10);
-    let signal = |signal| kill_process(pid, signal).expect("it is running");
-    signal(Signal::STOP);
-    rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED).expect("the copy stops");
+    signal(&child, Signal::STOP);
+    rustix::process::waitpid(Some(Pid::from_child(&child)), WaitOptions::UNTRACED)
+        .expect("the copy stops");
     let stopped = Instant::now();
     std::thread::sleep(Duration::from_millis(2000));
     let stopped = stopped.elapsed();
     let before = copied();
-    signal(Signal::CONT);
+    signal(&child, Signal::CONT);
     testfs::wait_until(|| copied() >= before + (512 << 10));
-    signal(Signal::USR1);
-    lines.wait_for(1);
+    signal_and_wait(&child, Signal::USR1, dir.path(), 1);
     let seconds = (begun.elapsed() - stopped).as_secs_f64();
-    signal(Signal::INT);
+    signal(&child, Signal::INT);
     child.wait().expect("it ends");
-    let words = lines.all();
+    let words = said(dir.path());
     // cp: 600 KiB, 0 files, 1020 KiB/s: 'b'
     let mib = |figure: &str| {
         let (number, unit) = figure.split_once(' ').expect("a number and its unit");
@@ -292,37 +236,25 @@ fn the_status_line_knows_nothing_of_a_stop() {
 #[test]
 fn many_files_in_order_can_be_asked_for_like_a_long_one() {
     const FILES: usize = 80;
-    let dir = tempfile::tempdir().expect("created");
-    let name = |number: usize| format!("f{number}");
-    std::fs::write(dir.path().join(name(0)), vec![7; 4 << 20]).expect("written");
+    let dir = dir_with("f0#4M:7; dst/");
     for number in 1..FILES {
-        std::fs::hard_link(dir.path().join(name(0)), dir.path().join(name(number)))
-            .expect("linked");
+        fixture::add(&format!("f{number}==f0"), &dir);
     }
     let dst = dir.path().join("dst");
-    std::fs::create_dir(&dst).expect("created");
     let copied = || testfs::names_in(&dst).len();
-    let begin = || {
-        testfs::command(env!("CARGO_BIN_EXE_haulage"))
-            .args(["cp", "-v", "--reflink=never"])
-            .args((0..FILES).map(name))
-            .arg("dst")
-            .current_dir(dir.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary starts")
-    };
+    let names: String = (0..FILES).map(|number| format!("f{number} ")).collect();
     // On a busy machine this process may get no time until all files are copied. Then it asks again.
     for _ in 0..10 {
-        let child = begin();
+        let mut command = haulage_cp(&dir, &format!("-v --reflink=never {names} dst"));
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("haulage runs");
         // They have taken tens of milliseconds by then.
         testfs::wait_until(|| copied() > FILES / 4);
-        kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
+        signal(&child, Signal::USR1);
         let in_time = copied() < FILES * 3 / 4;
         let output = child.wait_with_output().expect("it ends");
-        let words = String::from_utf8(output.stderr).expect("words");
-        assert!(output.status.success(), "{words}");
+        check_success(&output, "");
+        let words = stderr(&output);
         assert_eq!(copied(), FILES);
         if in_time {
             assert!(words.starts_with("cp: ") && words.contains(" files"), "{words:?}");

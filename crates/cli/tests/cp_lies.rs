@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::Output;
 
 use rustix::io::Errno;
-use testfs::{FuseFs, Lies, WrongSize, random_bytes, skip, test_name};
+use testfs::{Costs, FuseFs, Lies, WrongSize, random_bytes, stderr};
+
+use crate::{check_content, check_failed, check_success, dir_with, fixture, haulage_cp};
 
 const LEN: usize = 300_000;
 
-fn cp(args: &[&str], src: &Path, dst: &Path) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(args).args([src, dst]).output().expect("haulage runs")
+fn cp(options: &str, src: &Path, dst: &Path) -> Output {
+    haulage_cp(".", options).args([src, dst]).output().expect("haulage runs")
 }
 
 /// The result that a copy must have.
@@ -22,49 +23,43 @@ enum Due {
     Error(&'static str),
 }
 
-const OPTIONS: &[&[&str]] =
-    &[&[], &["-a"], &["--sparse=always"], &["--sparse=never"], &["--reflink=never"]];
+const OPTIONS: [&str; 5] = ["", "-a", "--sparse=always", "--sparse=never", "--reflink=never"];
 
 /// Fails the test unless the copy has the result `due`.
 fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool) {
-    let said = String::from_utf8_lossy(&output.stderr);
     match due {
         Due::Right => {
-            assert!(output.status.success(), "{what}: {said}");
+            check_success(output, what);
             assert!(copied_right, "{what}: silently wrong");
         }
         Due::Warned => {
-            assert!(output.status.success(), "{what}: {said}");
+            check_success(output, what);
+            let said = stderr(output);
             assert!(said.contains("changed while being copied"), "{what}: {said}");
         }
         Due::Error(words) => {
-            assert_eq!(output.status.code(), Some(1), "{what}: {said}");
-            assert!(said.contains(words) && said.contains(name), "{what}: {said}");
+            check_failed(output, words, what);
+            check_failed(output, name, what);
         }
     }
 }
 
 #[test]
 fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
-    let read_error_at = Some(100_000);
+    let short = Lies { read_bytes_max: Some(777), ..Lies::default() };
+    let failing = Lies { read_error_at: Some(100_000), ..Lies::default() };
+    let no_blocks = |lies: &Lies| Lies { no_blocks: true, ..lies.clone() };
+    let error = || Due::Error("Input/output error");
     let size = |bytes| Lies { size: Some(WrongSize::Is(bytes)), ..Lies::default() };
     for (what, faults, due) in [
         ("no fault", Lies::default(), Due::Right),
-        ("no blocks", Lies { no_blocks: true, ..Lies::default() }, Due::Right),
+        ("no blocks", no_blocks(&Lies::default()), Due::Right),
         ("all hole", Lies { no_blocks: true, all_hole: true, ..Lies::default() }, Due::Right),
         ("all hole in full blocks", Lies { all_hole: true, ..Lies::default() }, Due::Right),
-        ("short reads", Lies { read_bytes_max: Some(777), ..Lies::default() }, Due::Right),
-        (
-            "short reads of no blocks",
-            Lies { read_bytes_max: Some(777), no_blocks: true, ..Lies::default() },
-            Due::Right,
-        ),
-        ("an error", Lies { read_error_at, ..Lies::default() }, Due::Error("Input/output error")),
-        (
-            "an error among no blocks",
-            Lies { read_error_at, no_blocks: true, ..Lies::default() },
-            Due::Error("Input/output error"),
-        ),
+        ("short reads of no blocks", no_blocks(&short), Due::Right),
+        ("short reads", short, Due::Right),
+        ("an error among no blocks", no_blocks(&failing), error()),
+        ("an error", failing, error()),
         ("length zero", size(0), Due::Right),
         ("too short", size(1000), Due::Right),
         ("too short by one", size(LEN as u64 - 1), Due::Right),
@@ -75,11 +70,11 @@ fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
         let content = random_bytes(LEN, 7);
         let Some(faulty) = FuseFs::with_source(content.clone(), faults) else { return };
         let dir = tempfile::tempdir().expect("created");
-        for args in OPTIONS {
+        for options in OPTIONS {
             let dst = dir.path().join("copy");
-            let output = cp(args, &faulty.source(), &dst);
+            let output = cp(options, &faulty.source(), &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
-            check(&format!("{what} {args:?}"), &output, &due, "source", right);
+            check(&format!("{what} {options}"), &output, &due, "source", right);
             std::fs::remove_file(&dst).expect("a copy, if only of a part");
         }
     }
@@ -87,39 +82,23 @@ fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
 
 #[test]
 fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
+    let write = |at, errno| Lies { write_error: Some((at, errno)), ..Lies::default() };
+    let close = |errno| Lies { close_error: Some(errno), ..Lies::default() };
     for (what, faults, due) in [
         ("no fault", Lies::default(), Due::Right),
-        (
-            "full",
-            Lies { write_error: Some((100_000, Errno::NOSPC)), ..Lies::default() },
-            Due::Error("No space left on device"),
-        ),
-        (
-            "no quota at once",
-            Lies { write_error: Some((0, Errno::DQUOT)), ..Lies::default() },
-            Due::Error("Disk quota exceeded"),
-        ),
-        (
-            "an error at close",
-            Lies { close_error: Some(Errno::IO), ..Lies::default() },
-            Due::Error("Input/output error"),
-        ),
-        (
-            "no quota at close",
-            Lies { close_error: Some(Errno::DQUOT), ..Lies::default() },
-            Due::Error("Disk quota exceeded"),
-        ),
+        ("full", write(100_000, Errno::NOSPC), Due::Error("No space left on device")),
+        ("no quota at once", write(0, Errno::DQUOT), Due::Error("Disk quota exceeded")),
+        ("an error at close", close(Errno::IO), Due::Error("Input/output error")),
+        ("no quota at close", close(Errno::DQUOT), Due::Error("Disk quota exceeded")),
     ] {
-        let dir = tempfile::tempdir().expect("created");
-        let src = dir.path().join("original");
+        let dir = dir_with("original#300000:8");
         let content = random_bytes(LEN, 8);
-        std::fs::write(&src, &content).expect("written");
-        for args in OPTIONS {
+        for options in OPTIONS {
             let Some(faulty) = FuseFs::with_source(Vec::new(), faults.clone()) else { return };
             let dst = faulty.path().join("made");
-            let output = cp(args, &src, &dst);
+            let output = cp(options, &dir.path().join("original"), &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
-            check(&format!("{what} {args:?}"), &output, &due, "made", right);
+            check(&format!("{what} {options}"), &output, &due, "made", right);
         }
     }
 }
@@ -127,64 +106,41 @@ fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
 /// The faulty file system does not support extended attributes, like some older ones.
 #[test]
 fn unsupported_attributes_are_reported_once() {
-    let dir = tempfile::tempdir().expect("created");
-    let src = dir.path().join("original");
-    std::fs::write(&src, "text").expect("written");
-    for name in ["user.a", "user.b"] {
-        if let Err(errno) = rustix::fs::setxattr(&src, name, b"v", rustix::fs::XattrFlags::empty())
-        {
-            skip(&test_name(), &format!("{} keeps no attributes: {errno}", src.display()));
-            return;
-        }
-    }
-    for (args, status, is_reported) in [
-        (&["--preserve=xattr"][..], 1, true),
-        (&["-a", "--preserve=xattr"], 1, true),
-        (&["--preserve=all"], 0, false),
-        (&["-a"], 0, false),
-    ] {
+    let dir = dir_with("original=text user.a=v user.b=v");
+    for (options, status) in
+        [("--preserve=xattr", 1), ("-a --preserve=xattr", 1), ("--preserve=all", 0), ("-a", 0)]
+    {
         let Some(faulty) = FuseFs::with_source(Vec::new(), Lies::default()) else { return };
         let dst = faulty.path().join("made");
-        let output = cp(args, &src, &dst);
-        assert_eq!(output.status.code(), Some(status), "{args:?}");
         let line =
             format!("cp: setting attributes for '{}': Operation not supported\n", dst.display());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(said, if is_reported { line } else { String::new() }, "{args:?}");
-        assert_eq!(std::fs::read(&dst).expect("read"), b"text", "{args:?}");
+        let output = cp(options, &dir.path().join("original"), &dst);
+        crate::check(&output, status, if status == 1 { &line } else { "" }, options);
+        check_content(dst, "text", options);
     }
 }
 
 /// Where a length may be wrong, the source is read to its end, also for a pipe.
 #[test]
 fn a_copy_to_a_pipe_is_no_shorter_than_one_to_a_file() {
-    let Some(faulty) = FuseFs::mount(testfs::Costs { direct_io: true, ..Default::default() })
-    else {
-        return;
-    };
-    let content = random_bytes(LEN, 3);
-    std::fs::write(faulty.path().join("f"), &content).expect("written");
+    let Some(faulty) = FuseFs::mount(Costs { direct_io: true, ..Costs::default() }) else { return };
+    fixture::add("f#300000:3", faulty.path());
     faulty.lie(Lies { size: Some(WrongSize::Is(10)), ..Lies::default() });
-    let output = cp(&[], &faulty.path().join("f"), Path::new("/dev/stdout"));
-    assert!(output.status.success(), "{}", testfs::stderr(&output));
-    assert!(output.stdout == content, "{} bytes", output.stdout.len());
+    let output = cp("", &faulty.path().join("f"), Path::new("/dev/stdout"));
+    check_success(&output, "");
+    assert!(output.stdout == random_bytes(LEN, 3), "{} bytes", output.stdout.len());
 }
 
 /// A length that becomes right while the file is read is not one that has grown.
 #[test]
 fn a_length_that_is_learned_late_loses_no_bytes() {
     let home = tempfile::tempdir().expect("created");
-    let Some(faulty) = FuseFs::mount(testfs::Costs { direct_io: true, ..Default::default() })
-    else {
-        return;
-    };
-    let content = random_bytes(3_000_000, 4);
-    std::fs::write(faulty.path().join("f"), &content).expect("written");
+    let Some(faulty) = FuseFs::mount(Costs { direct_io: true, ..Costs::default() }) else { return };
+    fixture::add("f#3000000:4", faulty.path());
     for bytes in [0, 10] {
         faulty.lie(Lies { size_until_read: Some(bytes), ..Lies::default() });
         let copy = home.path().join("copy");
-        let output = cp(&[], &faulty.path().join("f"), &copy);
-        assert!(output.status.success(), "{}", testfs::stderr(&output));
-        assert!(std::fs::read(&copy).expect("read") == content, "{bytes}");
+        check_success(&cp("", &faulty.path().join("f"), &copy), bytes);
+        check_content(copy, random_bytes(3_000_000, 4), bytes);
     }
 }

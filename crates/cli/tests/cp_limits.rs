@@ -7,16 +7,14 @@ use std::time::{Duration, Instant};
 
 use testfs::{Aspects, assert_equal_trees, random_bytes, skip, stderr, test_name};
 
-use crate::within;
+use crate::{HAULAGE, check_content, dir_with, fixture, within};
 
 /// Copies `s` to `t` in `dir` with at most `descriptors`.
-fn check(descriptors: u32, dir: &Path, args: &str) {
+fn check(descriptors: u32, dir: &Path, line: &str) {
     let limit = format!("--nofile={descriptors}:{descriptors}");
-    let words: Vec<&str> = args.split(' ').collect();
-    let Some(output) = within(dir, &limit, &words) else { return };
-    let case = format!("{descriptors}: {args}");
-    assert_eq!(stderr(&output), "", "{case}");
-    assert!(output.status.success(), "{case}: {output:?}");
+    let Some(output) = within(dir, &limit, line) else { return };
+    let case = format!("{descriptors}: {line}");
+    crate::check(&output, 0, "", &case);
     let (src, dst) = (dir.join("s"), dir.join("t"));
     assert_equal_trees(&src, &dst, Aspects::ALL, case);
     std::fs::remove_dir_all(&dst).expect("removed");
@@ -26,19 +24,15 @@ fn check(descriptors: u32, dir: &Path, args: &str) {
 #[test]
 fn a_tree_with_large_files_is_copied_within_few_descriptors() {
     let dir = tempfile::tempdir().expect("created");
-    let large = random_bytes(9 << 20, 1);
-    for name in ["a", "b", "c"] {
-        let sub = dir.path().join("s").join(name);
-        create_dir_all(sub.join("sub")).expect("created");
+    for name in ["s/a", "s/b", "s/c"] {
+        fixture::add(&format!("{name}/sub/x=x; {name}/large#9M:1"), &dir);
         for number in 0..150 {
-            write(sub.join(format!("f{number}")), "small").expect("written");
+            write(dir.path().join(name).join(format!("f{number}")), "small").expect("written");
         }
-        write(sub.join("large"), &large).expect("written");
-        write(sub.join("sub/x"), "x").expect("written");
     }
     for descriptors in [64, 80, 100, 256] {
-        for args in ["-a s t", "-a --no-cache s t", "-a --durable s t"] {
-            check(descriptors, dir.path(), args);
+        for options in ["-a", "-a --no-cache", "-a --durable"] {
+            check(descriptors, dir.path(), &format!("{options} s t"));
         }
     }
 }
@@ -47,12 +41,8 @@ fn a_tree_with_large_files_is_copied_within_few_descriptors() {
 #[test]
 fn engines_keep_no_descriptors_that_directories_need() {
     let dir = tempfile::tempdir().expect("created");
-    let large = random_bytes(3 << 20, 1);
-    let mut path = dir.path().join("s");
     for level in 0..12 {
-        create_dir(&path).expect("created");
-        write(path.join("large"), &large).expect("written");
-        path.push(format!("d{level}"));
+        fixture::add(&format!("s/{}large#3M:1", "d/".repeat(level)), &dir);
     }
     for descriptors in [17, 18, 20, 24, 32, 64] {
         for engine in ["read_write", "splice", "splice:1M@4", "io_uring", "copy_file_range"] {
@@ -97,16 +87,14 @@ fn a_deep_tree_with_large_files_in_many_levels_is_copied() {
 /// one.
 #[test]
 fn a_large_file_that_has_become_a_directory_is_entered() {
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with("s/large#9M:1");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
-    create_dir(&src).expect("created");
-    write(src.join("large"), random_bytes(9 << 20, 1)).expect("written");
     let mut command = Command::new("strace");
     // By its name in a directory, or by its path.
     command.args(["-f", "-qq", "-o", "trace", "-P", "large", "-P"]).arg(src.join("large"));
     // The first call looks at it, the second one is to copy it.
     command.args(["-e", "trace=openat", "-e", "inject=openat:delay_enter=3000000:when=2"]);
-    command.args([env!("CARGO_BIN_EXE_haulage"), "cp", "-rT", "--jobs=2", "s", "t"]);
+    command.args([HAULAGE, "cp", "-rT", "--jobs=2", "s", "t"]);
     command.current_dir(dir.path()).env("HAULAGE_PROFILE", "").stderr(Stdio::piped());
     let Ok(running) = command.spawn() else {
         return skip(&test_name(), "strace cannot be run here");
@@ -126,11 +114,10 @@ fn a_large_file_that_has_become_a_directory_is_entered() {
     }
     std::thread::sleep(Duration::from_millis(500));
     std::fs::remove_file(src.join("large")).expect("the file");
-    create_dir(src.join("large")).expect("created");
-    write(src.join("large/inner"), "x").expect("written");
+    fixture::add("s/large/inner=x", &dir);
     let output = running.wait_with_output().expect("it ends");
     if output.status.success() {
-        assert_eq!(std::fs::read(dst.join("large/inner")).expect("read"), b"x", "{output:?}");
+        check_content(dst.join("large/inner"), "x", stderr(&output));
     } else {
         assert!(stderr(&output).contains("large"), "{output:?}");
     }

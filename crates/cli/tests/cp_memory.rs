@@ -3,18 +3,13 @@
 
 use std::fs::{create_dir, write};
 use std::path::Path;
-use std::process::Output;
 
 use testfs::{FsKind, stderr};
 
-use crate::within;
+use crate::{fixture, within};
 
 /// Names in each of three directories. The copy of every file is recorded, since it has more names.
 const NAMES: usize = 3_000;
-
-fn cp_within(dir: &Path, kib: u64, args: &[&str]) -> Option<Output> {
-    within(dir, &format!("--as={}", kib << 10), args)
-}
 
 /// The address space in KiB without which not even one file is linked, to 128 KiB.
 fn needed_kib(dir: &Path) -> Option<u64> {
@@ -22,7 +17,7 @@ fn needed_kib(dir: &Path) -> Option<u64> {
     while enough - too_few > 128 {
         let middle = too_few.midpoint(enough);
         let _ = std::fs::remove_file(dir.join("g"));
-        match cp_within(dir, middle, &["-al", "f", "g"])?.status.success() {
+        match within(dir, &format!("--as={}", middle << 10), "-al f g")?.status.success() {
             true => enough = middle,
             false => too_few = middle,
         }
@@ -35,10 +30,7 @@ fn little_memory_is_enough_and_none_is_no_abort() {
     // A disk would take a minute to make and remove all that.
     let Some(scratch) = testfs::fs(FsKind::Tmpfs) else { return };
     let dir = scratch.path();
-    write(dir.join("f"), "").expect("written");
-    for name in ["s", "s/files", "s/directories", "s/again"] {
-        create_dir(dir.join(name)).expect("created");
-    }
+    fixture::add("f=; s/files/; s/directories/; s/again/", dir);
     for number in 0..NAMES {
         let name = format!("a name of 31 characters {number:07}");
         write(dir.join("s/files").join(&name), "").expect("written");
@@ -48,9 +40,10 @@ fn little_memory_is_enough_and_none_is_no_abort() {
     }
     let Some(needed) = needed_kib(dir) else { return };
     for (more_kib, enough) in [(0, false), (512, false), (4 << 10, true), (20 << 10, true)] {
-        for args in [&["-al", "s", "t"][..], &["-a", "--jobs=4", "s", "t"]] {
-            let output = cp_within(dir, needed + more_kib, args).expect("prlimit ran before");
-            let what = format!("{needed} + {more_kib} KiB {args:?}: {}", stderr(&output));
+        for line in ["-al s t", "-a --jobs=4 s t"] {
+            let limit = format!("--as={}", (needed + more_kib) << 10);
+            let output = within(dir, &limit, line).expect("prlimit ran before");
+            let what = format!("{needed} + {more_kib} KiB {line}: {}", stderr(&output));
             match output.status.code() {
                 Some(0) => assert_eq!(stderr(&output), "", "{what}"),
                 Some(1) if !enough => {

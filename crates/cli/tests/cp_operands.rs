@@ -1,33 +1,27 @@
 //! Many operands are shared among workers, and it is as if they were copied one after another.
 
-use std::fs::{create_dir, hard_link, write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::write;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
-use testfs::{Aspects, assert_equal_trees, random_bytes, skip, test_name};
+use testfs::{Aspects, assert_equal_trees, random_bytes, skip, stderr, test_name};
+
+use crate::{HAULAGE, as_nobody, check, check_success, fixture, shell};
 
 const FILES: usize = 200;
 
 /// Files, and a target in which some names lead back to them.
 fn make(dir: &Path) {
-    for name in ["x", "t", "t/old"] {
-        create_dir(dir.join(name)).expect("created");
-    }
     for number in 0..FILES {
         write(dir.join(format!("f{number}")), random_bytes(number * 7, 1)).expect("written");
     }
-    for name in ["x/f60", "x/other", "x/F61"] {
-        write(dir.join(name), name).expect("written");
-    }
-    hard_link(dir.join("f120"), dir.join("x/again")).expect("linked");
+    fixture::add("x/f60=1; x/other=22; x/F61=333; x/again==f120; t/old/", dir);
     // What goes to these names is written to files that are operands as well.
-    symlink("../f130", dir.join("t/f70")).expect("linked");
-    hard_link(dir.join("f140"), dir.join("t/f80")).expect("linked");
+    fixture::add("t/f70->../f130; t/f80==f140", dir);
     // A source that the operand before it makes, and one that never is.
-    symlink("t/f90", dir.join("late")).expect("linked");
-    symlink("nowhere", dir.join("never")).expect("linked");
+    fixture::add("late->t/f90; never->nowhere", dir);
 }
 
 fn operands() -> Vec<String> {
@@ -49,33 +43,29 @@ fn operands() -> Vec<String> {
     operands
 }
 
-/// Runs `program` in a tree of its own, of which it returns the whole.
-fn run(program: &str, before: &[&str], options: &[&str], dir: &Path) -> (Output, PathBuf) {
+/// Runs `program` in a tree of its own, which it makes in `dir`.
+fn run(program: &str, options: &str, dir: &Path) -> Output {
     make(dir);
     let mut command = testfs::command(program);
-    command.arg0("cp").args(before).args(options).args(operands()).arg("t").current_dir(dir);
-    (command.env("LC_ALL", "C").output().expect("it starts"), dir.to_owned())
+    command.arg0("cp").args(options.split_whitespace()).args(operands()).arg("t");
+    command.current_dir(dir).env("LC_ALL", "C").output().expect("it starts")
 }
 
 #[test]
 fn many_operands_are_copied_as_gnu_copies_them() {
-    for options in [&[][..], &["-p"], &["-a"], &["-L", "--preserve=links"], &["-u"], &["-f"]] {
+    for options in ["", "-p", "-a", "-L --preserve=links", "-u", "-f"] {
         let dirs = [(); 2].map(|()| tempfile::tempdir().expect("created"));
-        let (gnu, theirs) = run("/bin/cp", &[], options, dirs[0].path());
-        let refused =
-            String::from_utf8_lossy(&gnu.stderr).contains("will not overwrite just-created");
+        let gnu = run("/bin/cp", options, dirs[0].path());
+        let refused = stderr(&gnu).contains("will not overwrite just-created");
         // With -u what was just made is up to date.
-        if !refused && options != ["-u"] {
+        if !refused && options != "-u" {
             return skip(&test_name(), "/bin/cp is not GNU's");
         }
-        let haulage = env!("CARGO_BIN_EXE_haulage");
-        let (said, ours) = run(haulage, &["--jobs=8"], options, dirs[1].path());
-        let text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(text(&said), text(&gnu), "{options:?}");
-        assert_eq!(said.status.code(), gnu.status.code(), "{options:?}");
+        let ours = run(HAULAGE, &format!("--jobs=8 {options}"), dirs[1].path());
+        check(&ours, gnu.status.code().expect("it ends"), &stderr(&gnu), options);
         // Each tree was made at its own time.
         let aspects = Aspects { mtimes: false, ..Aspects::ALL };
-        assert_equal_trees(&theirs, &ours, aspects, format_args!("{options:?}"));
+        assert_equal_trees(dirs[0].path(), dirs[1].path(), aspects, options);
     }
 }
 
@@ -84,32 +74,20 @@ fn failures_during_the_copy_are_reported_in_operand_order() {
     let dir = tempfile::tempdir().expect("created");
     make(dir.path());
     // So long that a thread which met a short one first would speak up before its turn.
-    write(dir.path().join("f0"), random_bytes(3 << 20, 1)).expect("written");
-    create_dir(dir.path().join("new")).expect("created");
-    // Nobody may write more than 512 bytes to a file.
-    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" cp --jobs=8 \"$@\" new";
-    let output = testfs::command("/bin/sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_haulage")])
-        .args((0..FILES).map(|number| format!("f{number}")))
-        .current_dir(dir.path())
-        .env("LC_ALL", "C")
-        .output()
-        .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    fixture::add("f0#3M:1; new/", &dir);
+    // Nobody may write more than 1024 bytes to a file.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" cp --jobs=8 f{0..199} new";
+    let output = shell(&dir, script).output().expect("it starts");
+    let said = stderr(&output);
     let number = |line: &str| {
         let name = line.split_once("'new/f").map(|(_, rest)| rest.split('\'').next())??;
         name.parse::<usize>().ok()
     };
-    let numbers: Vec<usize> = said.lines().filter_map(number).collect();
-    let long = (0..FILES).filter(|number| *number == 0 || number * 7 > 512);
-    assert!(long.eq(deduplicated(&numbers)), "{said}");
-    assert_eq!(output.status.code(), Some(1), "{said}");
-}
-
-fn deduplicated(numbers: &[usize]) -> Vec<usize> {
-    let mut numbers = numbers.to_vec();
+    let mut numbers: Vec<usize> = said.lines().filter_map(number).collect();
     numbers.dedup();
-    numbers
+    let long = (0..FILES).filter(|number| *number == 0 || number * 7 > 1024);
+    assert!(long.eq(numbers), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
 }
 
 /// The list of a file that its owner may not write takes the right to set what comes after it.
@@ -117,21 +95,10 @@ fn deduplicated(numbers: &[usize]) -> Vec<usize> {
 fn an_ordinary_user_keeps_attributes_beside_an_access_control_list() {
     testfs::each_fs(|kind, dir| {
         std::fs::set_permissions(dir, PermissionsExt::from_mode(0o777)).expect("mode set");
-        let src = dir.join("src");
-        std::fs::write(&src, "content").expect("written");
-        let none = rustix::fs::XattrFlags::empty();
-        let entries = [(1_u16, u32::MAX), (2, 1001), (4, u32::MAX), (16, u32::MAX), (32, u32::MAX)];
-        let entry = |(tag, id): (u16, u32)| {
-            [&tag.to_le_bytes()[..], &4_u16.to_le_bytes(), &id.to_le_bytes()].concat()
-        };
-        let list = [2_u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat();
-        rustix::fs::setxattr(&src, "user.a", b"value", none).expect("set");
-        rustix::fs::setxattr(&src, "system.posix_acl_access", &list, none).expect("set");
-        if testfs::is_root() {
-            std::os::unix::fs::chown(&src, Some(65534), Some(65534)).expect("given");
-        }
-        let Some(output) = crate::as_nobody(dir, &["-a", "src", "dst"]) else { return };
-        assert!(output.status.success(), "{kind}: {}", testfs::stderr(&output));
+        let owner = if testfs::is_root() { "own=65534:65534" } else { "" };
+        fixture::add(&format!("src=content user.a=value acl mode=444 {owner}"), dir);
+        let output = as_nobody(dir, "-a src dst");
+        check_success(&output, kind);
         let mut value = [0; 9];
         let len = rustix::fs::getxattr(dir.join("dst"), "user.a", &mut value).expect("kept");
         assert_eq!(&value[..len], b"value", "{kind}");

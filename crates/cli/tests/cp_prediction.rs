@@ -15,38 +15,29 @@ use serde_json::Value;
 use sys::cachestat;
 use testfs::{each_fs, each_pair, random_bytes};
 
+use crate::{check_success, haulage_cp};
+
 /// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.
-const LENGTHS: [usize; 6] = [3000, 20_000, 300_000, 5 << 20, 20 << 20, LONGEST];
+const LENGTHS: [usize; 6] = [3000, 20_000, 300_000, 5 << 20, 17 << 20, LONGEST];
 
 /// From this length on the rule reads past the page cache.
 const LONGEST: usize = 64 << 20;
 
 const JOBS: usize = 2;
 
-/// What the receipt of a copy says of its variants.
-struct Copied {
-    chosen: String,
-    /// The variant that moved the last byte.
-    moved: String,
-}
-
-/// Copies `src` in `from` into `to` by a `cp` that reads `profile`.
-fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> Copied {
+/// Copies `src` in `from` into `to` by a `cp` that reads `profile`. Returns the variant that was chosen, and the
+/// one that moved the last byte.
+fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> [String; 2] {
     let receipt = profile.with_file_name("receipt");
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").env("HAULAGE_PROFILE", profile);
-    command.args(no_cache.then_some("--no-cache"));
-    command.arg(format!("--jobs={JOBS}")).arg(format!("--receipt={}", receipt.display()));
-    let output = command.args([from.join("src"), to.join("dst")]).output().expect("haulage runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let line = format!("--jobs={JOBS} --receipt={} src", receipt.display());
+    let mut command = haulage_cp(from, if no_cache { "--no-cache" } else { "" });
+    command.args(line.split(' ')).arg(to.join("dst")).env("HAULAGE_PROFILE", profile);
+    check_success(&command.output().expect("haulage runs"), line);
     remove_file(to.join("dst")).expect("removed");
     let entry = testfs::json_lines(&receipt).swap_remove(0);
     let text = |value: &Value| value.as_str().expect("a word").to_owned();
     let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
-    Copied {
-        chosen: text(&entry["chosen"]["variant"]),
-        moved: text(&moved.expect("an attempt")["variant"]),
-    }
+    [text(&entry["chosen"]["variant"]), text(&moved.expect("an attempt")["variant"])]
 }
 
 /// Brings the file into the state, and returns whether it is in it.
@@ -95,7 +86,7 @@ fn check(from: &Path, to: &Path, lengths: &[usize]) {
                     let (size, in_flight) = (SizeClass::of(bytes), InFlight::One);
                     let situation = Situation { size, residency, in_flight, no_cache };
                     let ways = predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
-                    let Copied { chosen, moved } = copied(from, to, &profile, no_cache);
+                    let [chosen, moved] = copied(from, to, &profile, no_cache);
                     if chosen == "reflink" {
                         // A profile does not choose clones.
                         continue;
@@ -130,8 +121,8 @@ fn own_lines() -> Vec<Line> {
         line(300_000, Resident, false, "read_write:32K"),
         line(300_000, Absent, false, "splice:512K,pipe=512K"),
         line(5 << 20, Absent, false, "read_write:64K@2"),
-        line(20 << 20, Resident, false, "read_write:128K@8"),
-        line(20 << 20, Absent, true, "read_write:1M@2"),
+        line(17 << 20, Resident, false, "read_write:128K@8"),
+        line(17 << 20, Absent, true, "read_write:1M@2"),
     ]
 }
 

@@ -1,49 +1,23 @@
 //! What a process is given besides its words: its name, its streams, its locale.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Command, Output};
 
-use testfs::{skip, test_name};
+use testfs::{stderr, stdout};
 
-/// A directory with a file `a` in it.
-fn directory() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::write(dir.path().join("a"), "text").expect("written");
-    dir
-}
+use crate::cp_differential::gnu;
+use crate::{HAULAGE, check, check_content, check_success, dir_with, shell};
 
-fn run(command: &mut Command, dir: &Path) -> Output {
-    command
-        .current_dir(dir)
-        .env("LC_ALL", "C")
-        .env("HAULAGE_PROFILE", "")
-        .output()
-        .expect("it can be run")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Whether `/bin/cp` is GNU's; if not, reports that the test is skipped.
-fn has_gnu_cp() -> bool {
-    let output = Command::new("/bin/cp").arg("--version").output();
-    let gnu = output.is_ok_and(|output| text(&output.stdout).contains("GNU coreutils"));
-    if !gnu {
-        skip(&test_name(), "/bin/cp is not GNU's");
-    }
-    gnu
+fn run(command: &mut Command) -> Output {
+    command.output().expect("it can be run")
 }
 
 #[test]
 fn called_by_a_path_it_repeats_that_path_where_gnu_cp_does() {
-    if !has_gnu_cp() {
-        return;
-    }
-    let dir = directory();
+    let Some((gnu, _)) = gnu() else { return };
+    let dir = dir_with(&format!("a=text; cp->{HAULAGE}"));
     let called = dir.path().join("cp");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_haulage"), &called).expect("linked");
+    let run = |command: &mut Command| run(command.current_dir(&dir).env("LC_ALL", "C"));
     // Only what the C library says of an option begins with all of the name, since 9.10.
     for (args, in_full) in [
         (&[][..], false),
@@ -59,9 +33,9 @@ fn called_by_a_path_it_repeats_that_path_where_gnu_cp_does() {
         (&["nosuch", "b"], false),
         (&["-t", "d", "-t", "d", "a"], false),
     ] {
-        let ours = run(Command::new(&called).args(args), dir.path());
-        let gnu = run(Command::new("/bin/cp").arg0(&called).args(args), dir.path());
-        let (ours_said, gnu_said) = (text(&ours.stderr), text(&gnu.stderr));
+        let ours = run(testfs::command(&called).args(args));
+        let gnu = run(Command::new(&gnu.path).arg0(&called).args(args));
+        let (ours_said, gnu_said) = (stderr(&ours), stderr(&gnu));
         let full = format!("{}: ", called.display());
         let begin = if in_full { &full } else { "cp: " };
         let ours_said = ours_said.strip_prefix(begin).expect(&ours_said);
@@ -69,9 +43,9 @@ fn called_by_a_path_it_repeats_that_path_where_gnu_cp_does() {
         assert_eq!(Some(ours_said), gnu_said, "{args:?}");
         assert_eq!(ours.status, gnu.status, "{args:?}");
     }
-    let help = run(Command::new(&called).arg("--help"), dir.path());
+    let help = stdout(&run(testfs::command(&called).arg("--help")));
     let begin = format!("Usage: {} [OPTION]... [-T] SOURCE DEST\n", called.display());
-    assert!(text(&help.stdout).starts_with(&begin), "{}", text(&help.stdout));
+    assert!(help.starts_with(&begin), "{help}");
 }
 
 #[test]
@@ -93,18 +67,15 @@ fn output_that_cannot_be_written_is_a_failure() {
         // Open for reading and writing.
         ("1<>/dev/null", "-v a b", 0),
     ] {
-        let dir = directory();
-        let script = format!("exec \"$0\" cp {words} {streams}");
-        let mut command = Command::new("/bin/sh");
-        let output = run(command.args(["-c", &script, env!("CARGO_BIN_EXE_haulage")]), dir.path());
-        let said = text(&output.stderr);
+        let dir = dir_with("a=text");
+        let output = run(&mut shell(&dir, &format!("exec \"$0\" cp {words} {streams}")));
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(status), "{words} {streams}: {said}");
         if status == 1 && !streams.contains('2') {
             assert!(said.starts_with("cp: write error: "), "{words} {streams}: {said}");
         }
         if words.ends_with("a b") {
-            let copied = std::fs::read(dir.path().join("b")).expect("read");
-            assert_eq!(copied, b"text", "{words} {streams}");
+            check_content(dir.path().join("b"), "text", format_args!("{words} {streams}"));
         }
     }
 }
@@ -119,25 +90,23 @@ fn a_pipe_without_a_reader_ends_it_by_sigpipe_unless_that_is_ignored() {
         ("trap '' PIPE;", "-v a b", Some(1), "cp: write error: Broken pipe\n"),
         ("", "a b", Some(0), ""),
     ] {
-        let dir = directory();
+        let dir = dir_with("a=text");
         let (reader, writer) = std::io::pipe().expect("created");
         drop(reader);
         let script = format!("{trap} exec \"$0\" cp {words}");
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_haulage")]).stdout(writer);
-        let output = run(&mut command, dir.path());
-        assert_eq!(text(&output.stderr), said, "{trap} {words}");
+        let output = run(shell(&dir, &script).stdout(writer));
+        assert_eq!(stderr(&output), said, "{trap} {words}");
         assert_eq!(output.status.code(), status, "{trap} {words}");
         assert_eq!(output.status.signal(), status.is_none().then_some(13), "{trap} {words}");
         if words.ends_with("a b") {
-            let copied = std::fs::read(dir.path().join("b")).expect("read");
-            assert_eq!(copied, b"text", "{trap} {words}");
+            check_content(dir.path().join("b"), "text", format_args!("{trap} {words}"));
         }
     }
 }
 
 #[test]
 fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds() {
+    use rustix::fs::{XattrFlags, setxattr};
     use std::os::unix::fs::PermissionsExt;
     // The owner, the group, and all others, who get nothing.
     let mut list = 2_u32.to_le_bytes().to_vec();
@@ -155,31 +124,12 @@ fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds()
         "--parents --preserve=ownership",
         "--parents --no-preserve=mode",
     ] {
-        let dir = tempfile::tempdir().expect("created");
+        let dir = dir_with("s/d/e/f=text; s/ mode=777; s/d/ mode=777; s/d/e/ mode=777; t/");
         let at = |name: &str| dir.path().join(name);
-        for name in ["s/d/e", "t"] {
-            std::fs::create_dir_all(at(name)).expect("created");
-        }
-        std::fs::write(at("s/d/e/f"), "text").expect("written");
-        for name in ["s", "s/d", "s/d/e"] {
-            let open = std::fs::Permissions::from_mode(0o777);
-            std::fs::set_permissions(at(name), open).expect("mode set");
-        }
-        let set = rustix::fs::setxattr(
-            at("t"),
-            "system.posix_acl_default",
-            &list,
-            rustix::fs::XattrFlags::empty(),
-        );
-        if set.is_err() {
-            return skip(&test_name(), "there are no access control lists here");
-        }
+        setxattr(at("t"), "system.posix_acl_default", &list, XattrFlags::empty()).expect("a list");
         let source = if options.starts_with("-r") { "s" } else { "s/d/e/f" };
         let script = format!("umask 0; exec \"$0\" cp {options} {source} t");
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_haulage")]);
-        let output = run(&mut command, dir.path());
-        assert!(output.status.success(), "{options}: {}", text(&output.stderr));
+        check_success(&run(&mut shell(&dir, &script)), options);
         for name in ["t/s", "t/s/d", "t/s/d/e"] {
             let mode = std::fs::metadata(at(name)).expect("looked at").permissions().mode();
             assert_eq!(mode & 0o7777, 0o750, "{options}: {name} {mode:o}");
@@ -189,10 +139,8 @@ fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds()
 
 #[test]
 fn the_locale_that_is_there_decides_about_quotation_marks() {
-    if !has_gnu_cp() {
-        return;
-    }
-    let dir = directory();
+    let Some((gnu, _)) = gnu() else { return };
+    let dir = dir_with("a=text");
     for variables in [
         &[("LC_ALL", "C")][..],
         &[("LC_ALL", "C.UTF-8")],
@@ -207,11 +155,10 @@ fn the_locale_that_is_there_decides_about_quotation_marks() {
         for args in [&["--sparse=x", "a", "b"], &["--", "\u{e9}", "b"]] {
             let said = |command: &mut Command| {
                 let command = command.args(args).current_dir(dir.path()).env_clear();
-                let output = command.envs(variables.iter().copied()).output();
-                text(&output.expect("it can be run").stderr)
+                stderr(&run(command.envs(variables.iter().copied())))
             };
-            let ours = said(testfs::command(env!("CARGO_BIN_EXE_haulage")).arg("cp"));
-            let gnu = said(Command::new("/bin/cp").arg0("cp"));
+            let ours = said(testfs::command(HAULAGE).arg("cp"));
+            let gnu = said(Command::new(&gnu.path).arg0("cp"));
             assert_eq!(ours, gnu, "{variables:?} {args:?}");
         }
     }
@@ -220,27 +167,20 @@ fn the_locale_that_is_there_decides_about_quotation_marks() {
 /// The answers that a question did not need are those of the next program.
 #[test]
 fn a_question_reads_one_line() {
-    let dir = directory();
-    for (name, content) in [("new", "new"), ("b", "old"), ("d", "old"), ("answers", "yes\ny\n")] {
-        std::fs::write(dir.path().join(name), content).expect("written");
-    }
+    let dir = dir_with("new=new; b=old; d=old; answers=yes\\ny\\n");
     let script = "{ \"$0\" cp -i new b && \"$0\" cp -i new d; } <answers";
-    let mut command = Command::new("/bin/sh");
-    let output = run(command.args(["-c", script, env!("CARGO_BIN_EXE_haulage")]), dir.path());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check_success(&run(&mut shell(&dir, script)), "");
     for name in ["b", "d"] {
-        assert_eq!(std::fs::read(dir.path().join(name)).expect("read"), b"new", "{name}");
+        check_content(dir.path().join(name), "new", name);
     }
 }
 
 #[test]
 fn zeros_from_a_pipe_become_holes() {
-    let dir = directory();
+    let dir = dir_with("");
     let script =
         "{ head -c 4194304 /dev/zero; echo end; } | \"$0\" cp --sparse=always /dev/stdin b";
-    let mut command = Command::new("/bin/sh");
-    let output = run(command.args(["-c", script, env!("CARGO_BIN_EXE_haulage")]), dir.path());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check(&run(&mut shell(&dir, script)), 0, "", "");
     let copied = std::fs::read(dir.path().join("b")).expect("read");
     assert!(copied.len() == (4 << 20) + 4 && copied.ends_with(b"\0end\n"));
     let blocks = std::os::unix::fs::MetadataExt::blocks(

@@ -1,32 +1,35 @@
 //! What `cp` does by measurement: which line of a profile is used, and that none can fail a copy.
 
-use std::fs::{File, read, remove_file, write};
+use std::fs::{File, read, remove_dir_all, remove_file, write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use engines::profile::{
     Choice, FileSystems, Line, Machine, PairChoices, Profile, Residency, SizeClass,
 };
-use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
+use rustix::fs::{Advice, fadvise};
 use serde_json::Value;
 use sys::cachestat;
-use testfs::{FsKind, each_fs, each_pair, fs, json_lines, random_bytes, skip, stderr, test_name};
+use testfs::{
+    FsKind, each_fs, each_pair, fs, json_lines, random_bytes, skip, stderr, stdout, test_name,
+};
+
+use crate::{check_content, check_success, dir_with, fixture, haulage_cp};
 
 /// Runs in `dir`, with the variable HAULAGE_PROFILE naming `profile`.
-fn cp(dir: &Path, profile: &Path, words: &[&str]) -> Output {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.arg("cp").args(words).current_dir(dir).env("HAULAGE_PROFILE", profile);
-    command.output().expect("haulage runs")
+fn cp(dir: impl AsRef<Path>, profile: &Path, line: &str) -> Output {
+    haulage_cp(dir, line).env("HAULAGE_PROFILE", profile).output().expect("haulage runs")
 }
 
 /// Copies `src` to `copy` with `options`. Returns its line of the receipt, and standard error.
-fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, String) {
-    let words = [&["--reflink=never", "--receipt=receipt"], options, &[src, "copy"]].concat();
-    let output = cp(dir, profile, &words);
-    assert!(output.status.success(), "{words:?}: {}", stderr(&output));
-    assert!(read(dir.join(src)).expect("a source") == read(dir.join("copy")).expect("read"));
+fn copy(dir: impl AsRef<Path>, profile: &Path, options: &str, src: &str) -> (Value, String) {
+    let dir = dir.as_ref();
+    let line = format!("--reflink=never --receipt=receipt {options} {src} copy");
+    let output = cp(dir, profile, &line);
+    check_success(&output, &line);
+    check_content(dir.join("copy"), read(dir.join(src)).expect("a source"), &line);
     remove_file(dir.join("copy")).expect("removed");
     (json_lines(&dir.join("receipt")).swap_remove(0), stderr(&output))
 }
@@ -46,8 +49,8 @@ fn profile_of(choices: &[&str]) -> String {
     format!("version = 1\n[[machine]]\n[[machine.pair]]\n{}", choices.concat())
 }
 
-fn profile_in(dir: &Path, choices: &[&str]) -> PathBuf {
-    let path = dir.join("profile.toml");
+fn profile_in(dir: impl AsRef<Path>, choices: &[&str]) -> PathBuf {
+    let path = dir.as_ref().join("profile.toml");
     write(&path, profile_of(choices)).expect("a profile");
     path
 }
@@ -61,22 +64,29 @@ fn is_by_rule(entry: &Value) -> bool {
 fn a_line_is_used_wherever_it_fits() {
     each_fs(|kind, dir| {
         let profile = profile_in(dir, &["variant = \"splice:1M\""]);
-        write(dir.join("a"), random_bytes(100_000, 1)).expect("written");
-        let (entry, words) = copy(dir, &profile, &[], "a");
+        fixture::add("a#100000:1", dir);
+        let (entry, words) = copy(dir, &profile, "", "a");
         assert_eq!(way(&entry), ["profile", "splice:1M", "splice:1M"], "{kind}");
         let line = entry["chosen"]["line"].as_str().expect("a line");
         assert!(line.starts_with(&format!("within {kind} /")), "{line}");
         assert_eq!(words, "", "{kind}");
-        let (entry, _) = copy(dir, &profile, &["--profile=none"], "a");
+        let (entry, _) = copy(dir, &profile, "--profile=none", "a");
         assert!(is_by_rule(&entry), "{kind}");
-        let (entry, _) = copy(dir, &profile, &["--engine=read_write:8K"], "a");
+        let (entry, _) = copy(dir, &profile, "--engine=read_write:8K", "a");
         assert_eq!(way(&entry), ["forced", "read_write:8K", "read_write:8K"], "{kind}");
         let other = dir.join("other.toml");
         write(&other, profile_of(&["variant = \"read_write:32K\""])).expect("a profile");
-        let (entry, _) = copy(dir, &profile, &["--profile=other.toml"], "a");
+        let (entry, _) = copy(dir, &profile, "--profile=other.toml", "a");
         assert_eq!(way(&entry), ["profile", "read_write:32K", "read_write:32K"], "{kind}");
-        let (entry, _) = copy(dir, &profile, &["--no-cache"], "a");
+        let (entry, _) = copy(dir, &profile, "--no-cache", "a");
         assert!(is_by_rule(&entry), "{kind}: a line for copies that may use the cache");
+        // A clone precedes the profile.
+        let (entry, _) = copy(dir, &profile, "--reflink=auto", "a");
+        let expected = match kind.reflinks() {
+            true => ["rule", "reflink", "reflink"],
+            false => ["profile", "splice:1M", "splice:1M"],
+        };
+        assert_eq!(way(&entry), expected, "{kind}");
     });
 }
 
@@ -84,7 +94,7 @@ fn a_line_is_used_wherever_it_fits() {
 fn a_line_applies_to_its_file_systems_only() {
     each_pair(|src, dst| {
         let files = [(src, "a"), (dst, "b")].map(|(scratch, name)| {
-            write(scratch.join(name), random_bytes(10_000, 1)).expect("written");
+            fixture::add(&format!("{name}#10000:1"), scratch.path());
             File::open(scratch.join(name)).expect("opened")
         });
         let there = FileSystems::of(files[0].as_fd(), files[1].as_fd());
@@ -110,11 +120,9 @@ fn a_line_applies_to_its_file_systems_only() {
             (dst, dst.join("b"), src.join("copy"), "read_write:8K"),
             (src, src.join("a"), src.join("copy"), ""),
         ] {
-            let words = ["--reflink=never", "--debug"];
-            let words = [&words[..], &[from.to_str().unwrap(), to.to_str().unwrap()]].concat();
-            let output = cp(dir.path(), &path, &words);
-            let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-            let line = stdout.lines().last().expect("a line");
+            let line = format!("--reflink=never --debug {} {}", from.display(), to.display());
+            let said = stdout(&cp(dir.path(), &path, &line));
+            let line = said.lines().last().expect("a line");
             let moved = format!("': {expected} (");
             assert!(expected.is_empty() || line.contains(&moved), "{line}");
             let kinds = (src.kind, dst.kind);
@@ -131,28 +139,27 @@ fn a_line_applies_to_its_file_systems_only() {
 #[test]
 fn a_length_belongs_to_its_class_up_to_the_last_byte() {
     const VARIANTS: [&str; 6] = ["4K", "8K", "16K", "32K", "64K", "128K"];
-    each_fs(|kind, dir| {
-        let lines: Vec<String> = SizeClass::ALL
-            .iter()
-            .zip(VARIANTS)
-            .map(|(size, buffer)| format!("size = \"{size}\"\nvariant = \"read_write:{buffer}\""))
-            .collect();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let profile = profile_in(dir, &lines);
-        for bytes in [1, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20] {
-            for bytes in [bytes, bytes + 1] {
-                // A length needs no data behind it, and a class is that of the whole file.
-                let file = File::create(dir.join("a")).expect("created");
-                file.set_len(bytes).expect("length set");
-                file.write_all_at(b"x", 0).expect("written");
-                file.sync_all().expect("synced");
-                let (entry, _) = copy(dir, &profile, &[], "a");
-                let class = SizeClass::of(bytes);
-                let expected = format!("read_write:{}", VARIANTS[class.index()]);
-                assert_eq!(way(&entry), ["profile", &expected, &expected], "{kind} {bytes}");
-            }
+    let dir = tempfile::tempdir().expect("created");
+    let lines: Vec<String> = SizeClass::ALL
+        .iter()
+        .zip(VARIANTS)
+        .map(|(size, buffer)| format!("size = \"{size}\"\nvariant = \"read_write:{buffer}\""))
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let profile = profile_in(&dir, &lines);
+    for bytes in [1, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20] {
+        for bytes in [bytes, bytes + 1] {
+            // A length needs no data behind it, and a class is that of the whole file.
+            let file = File::create(dir.path().join("a")).expect("created");
+            file.set_len(bytes).expect("length set");
+            file.write_all_at(b"x", 0).expect("written");
+            file.sync_all().expect("synced");
+            let (entry, _) = copy(&dir, &profile, "", "a");
+            let class = SizeClass::of(bytes);
+            let expected = format!("read_write:{}", VARIANTS[class.index()]);
+            assert_eq!(way(&entry), ["profile", &expected, &expected], "{bytes}");
         }
-    });
+    }
 }
 
 #[test]
@@ -188,7 +195,7 @@ fn lines_match_by_residency() {
                 }
             }
             let check = |profile: &Path, expected: &str| {
-                let (entry, _) = copy(dir, profile, &[], "a");
+                let (entry, _) = copy(dir, profile, "", "a");
                 assert_eq!(way(&entry), ["profile", expected, expected], "{kind} {bytes}");
             };
             check(&all, "read_write:64K");
@@ -208,7 +215,7 @@ fn lines_match_by_residency() {
         let file = File::open(dir.join("a")).expect("opened");
         file.sync_all().expect("synced");
         fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
-        let (entry, _) = copy(dir, &all, &[], "a");
+        let (entry, _) = copy(dir, &all, "", "a");
         assert_eq!(way(&entry)[1], "read_write:64K", "{kind}");
         assert_eq!(Residency::of(0, 1), Residency::Absent);
     }
@@ -220,27 +227,23 @@ fn a_source_that_is_to_be_compared_is_read_through_the_page_cache() {
     let Some(scratch) = fs(FsKind::Ext4) else { return };
     let dir = scratch.path();
     let profile = profile_in(dir, &["variant = \"direct_read:64K,depth=2\""]);
-    write(dir.join("a"), random_bytes(300_000, 1)).expect("written");
-    let (entry, _) = copy(dir, &profile, &[], "a");
+    fixture::add("a#300000:1", dir);
+    let (entry, _) = copy(dir, &profile, "", "a");
     assert_eq!(way(&entry), ["profile", "direct_read:64K,depth=2", "direct_read:64K,depth=2"]);
-    let (entry, _) = copy(dir, &profile, &["--verify"], "a");
+    let (entry, _) = copy(dir, &profile, "--verify", "a");
     assert!(is_by_rule(&entry), "{entry}");
     assert!(!way(&entry)[2].starts_with("direct"), "{entry}");
 }
 
 #[test]
 fn an_unreadable_profile_does_not_stop_the_copy() {
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with(
+        "a#2M:1; damaged=version\\s=\\s1\\n[[machine]\\n; \
+         newer=version\\s=\\s7\\n[the]\\nfuture\\s=\\strue\\n; \
+         other={\"version\":\\s1}; binary#5000:2; long~1048576M; loop->loop; fifo|",
+    );
     let at = |name: &str| dir.path().join(name);
-    write(at("a"), random_bytes(2 << 20, 1)).expect("written");
-    write(at("damaged"), "version = 1\n[[machine]\n").expect("written");
-    write(at("newer"), "version = 7\n[the]\nfuture = true\n").expect("written");
     write(at("typo"), profile_of(&["varient = \"splice\""])).expect("written");
-    write(at("other"), "{\"version\": 1}").expect("written");
-    write(at("binary"), random_bytes(5000, 2)).expect("written");
-    File::create(at("long")).and_then(|file| file.set_len(1 << 40)).expect("a file");
-    symlink("loop", at("loop")).expect("linked");
-    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("created");
     for (name, why) in [
         ("damaged", "line 2: "),
         ("newer", "version 7 is not known here, expected 1\n"),
@@ -255,7 +258,7 @@ fn an_unreadable_profile_does_not_stop_the_copy() {
         ("missing", "No such file or directory\n"),
         ("a/below", "No such file or directory\n"),
     ] {
-        let (entry, words) = copy(dir.path(), &at(name), &[], "a");
+        let (entry, words) = copy(&dir, &at(name), "", "a");
         let expected =
             format!("cp: warning: not using the profile '{}': {why}", at(name).display());
         assert!(words.starts_with(&expected), "{words}");
@@ -266,27 +269,19 @@ fn an_unreadable_profile_does_not_stop_the_copy() {
 
 #[test]
 fn the_users_own_is_read_when_there_is_something_to_copy() {
-    let dir = tempfile::tempdir().expect("created");
-    let config = dir.path().join("config/haulage");
-    std::fs::create_dir_all(&config).expect("directories");
-    write(config.join("profile.toml"), profile_of(&["variant = \"read_write:8K\""]))
-        .expect("written");
-    write(dir.path().join("small"), random_bytes(1000, 1)).expect("written");
-    write(dir.path().join("large"), random_bytes((16 << 20) + 1, 1)).expect("written");
+    let dir = dir_with("small#1000:1; large#16777217:1; config/haulage/; home/.config->../config");
+    profile_in(dir.path().join("config/haulage"), &["variant = \"read_write:8K\""]);
     let moved_by = |src: &str, variables: &[(&str, &Path)]| {
-        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-        command.args(["cp", "--reflink=never", "--receipt=-", src, "copy"]).current_dir(&dir);
+        let mut command = haulage_cp(&dir, &format!("--reflink=never --receipt=- {src} copy"));
         command.env_remove("HAULAGE_PROFILE").env_remove("XDG_CONFIG_HOME").env_remove("HOME");
         let output = command.envs(variables.iter().copied()).output().expect("haulage runs");
         assert_eq!(stderr(&output), "");
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        let entry: Value = serde_json::from_str(stdout.lines().next().expect("a line")).unwrap();
+        let entry: Value =
+            serde_json::from_str(stdout(&output).lines().next().expect("a line")).unwrap();
         (!is_by_rule(&entry)).then(|| way(&entry)[2].to_owned())
     };
     let config = dir.path().join("config");
     let home = dir.path().join("home");
-    std::fs::create_dir(&home).expect("created");
-    symlink(&config, home.join(".config")).expect("linked");
     let (xdg, home) = (("XDG_CONFIG_HOME", config.as_path()), ("HOME", home.as_path()));
     let own = Some(String::from("read_write:8K"));
     assert_eq!(moved_by("large", &[xdg]), own);
@@ -301,9 +296,7 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
 
 #[test]
 fn profile_notices_need_debug_or_stats() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("written");
-    write(dir.path().join("b"), random_bytes(2 << 20, 2)).expect("written");
+    let dir = dir_with("a#2M:1; b#2M:2");
     let file = File::open(dir.path().join("a")).expect("opened");
     let now = FileSystems::of(file.as_fd(), file.as_fd());
     let path = dir.path().join("profile.toml");
@@ -316,14 +309,13 @@ fn profile_notices_need_debug_or_stats() {
         let mut profile = Profile::default();
         profile.enter(machine, pair.clone());
         profile.write(&path).expect("written");
-        let (_, words) = copy(dir.path(), &path, &[], "a");
+        let (_, words) = copy(&dir, &path, "", "a");
         assert_eq!(words, "");
         for option in ["--debug", "--stats"] {
-            let words = ["--reflink=never", option, "a", "b", "to"];
-            std::fs::create_dir(dir.path().join("to")).expect("created");
-            let output = cp(dir.path(), &path, &words);
-            std::fs::remove_dir_all(dir.path().join("to")).expect("removed");
-            assert!(output.status.success());
+            fixture::add("to/", &dir);
+            let output = cp(&dir, &path, &format!("--reflink=never {option} a b to"));
+            remove_dir_all(dir.path().join("to")).expect("removed");
+            check_success(&output, option);
             let words = stderr(&output);
             let notes: Vec<&str> =
                 words.lines().filter(|line| line.starts_with("cp: note: ")).collect();
@@ -355,84 +347,56 @@ fn profile_notices_need_debug_or_stats() {
 }
 
 #[test]
-fn lines_with_unusable_variants_are_skipped() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("written");
-    let profile = profile_in(
-        dir.path(),
-        &[
-            "variant = \"teleport\"",
-            "variant = \"memory\"",
-            // A profile may not choose these: the user has excluded shared blocks.
-            "variant = \"reflink\"",
-            "variant = \"copy_file_range\"",
-            "variant = \"sendfile\"",
-        ],
-    );
-    let (entry, _) = copy(dir.path(), &profile, &[], "a");
-    assert_eq!(way(&entry), ["profile", "sendfile", "sendfile"]);
-    let (entry, _) = copy(dir.path(), &profile, &["--reflink=auto", "--sparse=never"], "a");
-    assert_eq!(way(&entry)[1], "sendfile", "nor may holes be kept by the kernel");
-}
-
-#[test]
-fn a_clone_precedes_the_profile() {
-    each_fs(|kind, dir| {
-        let profile = profile_in(dir, &["variant = \"read_write:8K\""]);
-        write(dir.join("a"), random_bytes(100_000, 1)).expect("written");
-        let (entry, _) = copy(dir, &profile, &["--reflink=auto"], "a");
-        let expected = match kind.reflinks() {
-            true => ["rule", "reflink", "reflink"],
-            false => ["profile", "read_write:8K", "read_write:8K"],
-        };
-        assert_eq!(way(&entry), expected, "{kind}");
-    });
-}
-
-#[test]
-fn a_variant_has_no_more_workers_than_jobs() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), random_bytes(5 << 20, 1)).expect("written");
-    let lines = [
+fn lines_with_unusable_variants_are_skipped_and_none_has_more_workers_than_jobs() {
+    let dir = dir_with("a#5M:1");
+    let unusable = profile_of(&[
+        "variant = \"teleport\"",
+        "variant = \"memory\"",
+        // A profile may not choose these: the user has excluded shared blocks.
+        "variant = \"reflink\"",
+        "variant = \"copy_file_range\"",
+        "variant = \"sendfile\"",
+    ]);
+    let workers = profile_of(&[
         "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
         "in_flight = \"several\"\nvariant = \"read_write:32K\"",
-    ];
-    let profile = profile_in(dir.path(), &lines);
-    for (jobs, expected) in [
-        ("--jobs=1", "read_write:64K"),
-        ("--jobs=2", "read_write:64K@2"),
-        ("--jobs=3", "read_write:64K@3"),
-        ("--jobs=8", "read_write:64K@3"),
+    ]);
+    let path = dir.path().join("profile.toml");
+    for (profile, options, expected) in [
+        (&unusable, "", "sendfile"),
+        // Nor may holes be kept by the kernel.
+        (&unusable, "--reflink=auto --sparse=never", "sendfile"),
+        (&workers, "--jobs=1", "read_write:64K"),
+        (&workers, "--jobs=2", "read_write:64K@2"),
+        (&workers, "--jobs=3", "read_write:64K@3"),
+        (&workers, "--jobs=8", "read_write:64K@3"),
     ] {
-        let (entry, _) = copy(dir.path(), &profile, &[jobs], "a");
-        assert_eq!(way(&entry), ["profile", expected, expected], "{jobs}");
+        write(&path, profile).expect("a profile");
+        let (entry, _) = copy(&dir, &path, options, "a");
+        assert_eq!(way(&entry)[1], expected, "{options}");
+        let by_profile = options.contains("auto") || way(&entry) == ["profile", expected, expected];
+        assert!(by_profile, "{options}: {entry}");
     }
 }
 
 #[test]
 fn lines_match_by_files_in_flight() {
     let dir = tempfile::tempdir().expect("created");
-    let at = |name: &str| dir.path().join(name);
     let names: Vec<String> = (0..120).map(|number| format!("f{number}")).collect();
-    for name in &names {
-        write(at(name), random_bytes(100_000, 1)).expect("written");
-    }
+    names.iter().for_each(|name| fixture::add(&format!("{name}#100000:1"), &dir));
     let lines = [
         "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
         "in_flight = \"several\"\nvariant = \"read_write:32K@3\"",
     ];
-    let profile = profile_in(dir.path(), &lines);
+    let profile = profile_in(&dir, &lines);
     let moved_by = |jobs: &str| {
-        std::fs::create_dir(at("to")).expect("created");
+        fixture::add("to/", &dir);
         // The rate gives a second worker half a second to start in.
-        let options =
-            [jobs, "--reflink=never", "--limit-rate=24M", "--receipt=r", "--target-directory=to"];
-        let words: Vec<&str> =
-            options.into_iter().chain(names.iter().map(String::as_str)).collect();
-        let output = cp(dir.path(), &profile, &words);
-        assert!(output.status.success(), "{}", stderr(&output));
-        std::fs::remove_dir_all(at("to")).expect("removed");
-        let summary = json_lines(&at("r")).pop().expect("a summary");
+        let options = "--reflink=never --limit-rate=24M --receipt=r --target-directory=to";
+        let line = format!("{jobs} {options} {}", names.join(" "));
+        check_success(&cp(&dir, &profile, &line), jobs);
+        remove_dir_all(dir.path().join("to")).expect("removed");
+        let summary = json_lines(&dir.path().join("r")).pop().expect("a summary");
         let variants = summary["variants"].as_array().expect("a list").clone();
         variants.into_iter().map(|row| row["variant"].as_str().unwrap().to_owned()).collect()
     };
@@ -446,14 +410,10 @@ fn lines_match_by_files_in_flight() {
 
 #[test]
 fn a_refusal_is_reported_and_the_next_variant_continues() {
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with("a#100000:1; b#100000:2; to/");
     // The destination is open for writing only, and cannot be mapped.
-    write(dir.path().join("a"), random_bytes(100_000, 1)).expect("written");
-    write(dir.path().join("b"), random_bytes(100_000, 2)).expect("written");
-    std::fs::create_dir(dir.path().join("to")).expect("created");
-    let profile = profile_in(dir.path(), &["variant = \"mmap:8M,dst\""]);
-    let output = cp(dir.path(), &profile, &["--debug", "--reflink=never", "a", "b", "to"]);
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let profile = profile_in(&dir, &["variant = \"mmap:8M,dst\""]);
+    let stdout = stdout(&cp(&dir, &profile, "--debug --reflink=never a b to"));
     let ours: Vec<&str> = stdout.lines().filter(|line| line.starts_with("haulage: ")).collect();
     assert_eq!(ours.len(), 2, "{stdout}");
     for line in ours {
@@ -461,20 +421,18 @@ fn a_refusal_is_reported_and_the_next_variant_continues() {
         assert!(line.contains("; mmap:8M,dst was refused"), "{line}");
     }
     for name in ["a", "b"] {
-        let copied = read(dir.path().join("to").join(name)).expect("read");
-        assert!(copied == read(dir.path().join(name)).expect("a source"), "{name}");
+        let content = read(dir.path().join(name)).expect("a source");
+        check_content(dir.path().join("to").join(name), content, name);
     }
 }
 
 #[test]
 fn stats_count_what_chose_the_variant() {
-    let dir = tempfile::tempdir().expect("created");
-    let profile = profile_in(dir.path(), &["variant = \"read_write:8K\""]);
-    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("written");
-    std::fs::create_dir(dir.path().join("to")).expect("created");
+    let dir = dir_with("a#2M:1; to/");
+    let profile = profile_in(&dir, &["variant = \"read_write:8K\""]);
     // A profile has no lines for files whose length is not known.
-    let words = ["--reflink=never", "--stats", "--receipt=r", "a", "/proc/version", "to"];
-    let words = stderr(&cp(dir.path(), &profile, &words));
+    let line = "--reflink=never --stats --receipt=r a /proc/version to";
+    let words = stderr(&cp(&dir, &profile, line));
     let (_, chosen) = words.split_once("\nchosen by\n").expect("a section");
     let rows: Vec<String> = chosen
         .lines()

@@ -7,7 +7,9 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
-use testfs::{Costs, FsKind, FuseFs, Lies, Screen, each_fs, open_terminal, random_bytes};
+use testfs::{Costs, FsKind, FuseFs, Lies, Screen, each_fs, open_terminal, random_bytes, stderr};
+
+use crate::{check, copy, dir_with, fixture, haulage_cp};
 
 /// What comes before each drawing of the bar, and after the last.
 const ERASE_BELOW: &str = "\x1b[J";
@@ -22,24 +24,19 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(dir: &Path, args: &[&str]) -> Watched {
+    fn start(dir: impl AsRef<Path>, line: &str) -> Watched {
         let (master, terminal) = open_terminal(24, 80);
         let others = terminal.try_clone().expect("a descriptor");
-        let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-            .arg("cp")
-            .args(args)
-            .env("LC_ALL", "C.UTF-8")
-            .current_dir(dir)
-            .stderr(terminal)
-            .spawn()
-            .expect("the binary starts");
+        let mut command = haulage_cp(dir, &format!("--progress {line}"));
+        command.env("LC_ALL", "C.UTF-8").stderr(terminal);
+        let child = command.spawn().expect("haulage runs");
         let screen = Screen::of(&master);
         Watched { child, terminal: others.into(), begun: Instant::now(), screen }
     }
 
     /// One that copies the source to `copy`.
-    fn start_copy(dir: &Path, source: &FuseFs) -> Watched {
-        Watched::start(dir, &["--progress", &path_of(source), "copy"])
+    fn start_copy(dir: impl AsRef<Path>, source: &FuseFs) -> Watched {
+        Watched::start(dir, &format!("{} copy", path_of(source)))
     }
 
     /// Waits until the bar says how much of the source is copied.
@@ -121,7 +118,7 @@ fn rows_at_end(text: &str) -> Vec<String> {
 /// the copier's.
 fn slow_source() -> Option<FuseFs> {
     let source = FuseFs::mount(Costs { direct_io: true, ..Costs::default() })?;
-    std::fs::write(path_of(&source), random_bytes(6 << 20, 1)).expect("the source is written");
+    fixture::add("source#6M:1", source.path());
     source.lie(Lies { read_time: Duration::from_millis(200), ..Lies::default() });
     Some(source)
 }
@@ -141,8 +138,8 @@ fn the_bar_moves_within_a_file_and_goes_away() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("created");
     // Whatever is built in: one that moves a MiB at a time has less to tell.
-    let args = ["--progress", "--engine=read_write:256K", &path_of(&source), "copy"];
-    let watched = Watched::start(dir.path(), &args);
+    let line = format!("--engine=read_write:256K {} copy", path_of(&source));
+    let watched = Watched::start(&dir, &line);
     watched.screen.wait_until(|seen| {
         let mut distinct = amounts(seen);
         distinct.dedup();
@@ -162,10 +159,8 @@ fn the_bar_moves_within_a_file_and_goes_away() {
 #[test]
 fn messages_stand_above_the_bar_and_whole() {
     let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::create_dir(dir.path().join("dst")).expect("dst is made");
-    let args = ["--progress", "--stats", "no1", &path_of(&source), "no2", "dst"];
-    let watched = Watched::start(dir.path(), &args);
+    let dir = dir_with("dst/");
+    let watched = Watched::start(&dir, &format!("--stats no1 {} no2 dst", path_of(&source)));
     watched.wait_for_bar();
     watched.signal(Signal::USR1);
     // After the message on `no1`.
@@ -185,7 +180,7 @@ fn messages_stand_above_the_bar_and_whole() {
 fn an_interrupted_copy_leaves_the_terminal_clean() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("created");
-    let watched = Watched::start_copy(dir.path(), &source);
+    let watched = Watched::start_copy(&dir, &source);
     watched.wait_for_bar();
     watched.signal(Signal::INT);
     let (succeeded, _, text) = watched.wait();
@@ -200,7 +195,7 @@ fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     const SIGNALS: usize = 6;
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("created");
-    let watched = Watched::start_copy(dir.path(), &source);
+    let watched = Watched::start_copy(&dir, &source);
     watched.wait_for_bar();
     for _ in 0..SIGNALS {
         watched.signal(Signal::CONT);
@@ -221,7 +216,7 @@ fn sigcont_without_a_stop_redraws_the_progress_in_place() {
 fn what_others_wrote_during_a_stop_stays() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("created");
-    let mut watched = Watched::start_copy(dir.path(), &source);
+    let mut watched = Watched::start_copy(&dir, &source);
     watched.wait_for_bar();
     watched.signal(Signal::STOP);
     let pid = Pid::from_child(&watched.child);
@@ -245,14 +240,10 @@ fn without_a_terminal_no_progress_is_drawn() {
     // A second in all.
     source.lie(Lies { read_time: Duration::from_millis(20), ..Lies::default() });
     let dir = tempfile::tempdir().expect("created");
-    let output = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args(["cp", "--progress", &path_of(&source)])
-        .arg(dir.path().join("copy"))
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary starts");
-    assert!(output.status.success());
-    assert_eq!((output.stdout, output.stderr), (vec![], vec![]));
+    let mut command = haulage_cp(&dir, &format!("--progress {} copy", path_of(&source)));
+    let output = command.stdin(Stdio::null()).output().expect("haulage runs");
+    check(&output, 0, "", "");
+    assert_eq!(output.stdout, b"");
 }
 
 /// A file system whose fsync(2) takes as long as the test wants.
@@ -261,12 +252,9 @@ fn a_copy_is_complete_when_the_medium_has_it() {
     for (option, shown) in [("--durable", "waiting for the medium"), ("--verify", " 83 % ")] {
         let Some(served) = FuseFs::mount(Costs::default()) else { return };
         served.lie(Lies { holds_fsync: true, ..Lies::default() });
-        let dir = tempfile::tempdir().expect("created");
-        let data = random_bytes(6 << 20, 1);
-        std::fs::write(dir.path().join("src"), &data).expect("a source");
+        let dir = dir_with("src#6M:1");
         let dst = served.path().join("copy");
-        let dst = dst.to_str().expect("a plain name");
-        let copy = Watched::start(dir.path(), &["--progress", option, "src", dst]);
+        let copy = Watched::start(&dir, &format!("{option} src {}", dst.display()));
         copy.wait_for(shown);
         let seen = copy.screen.seen();
         assert!(!seen.contains("100 %"), "{seen}");
@@ -274,7 +262,7 @@ fn a_copy_is_complete_when_the_medium_has_it() {
         let (succeeded, _, text) = copy.wait();
         assert!(succeeded, "{text}");
         let copied = served.contents().into_values().flatten().next();
-        assert!(copied.is_some_and(|copied| copied == data), "{option}");
+        assert!(copied.is_some_and(|copied| copied == random_bytes(6 << 20, 1)), "{option}");
     }
 }
 
@@ -282,33 +270,26 @@ fn a_copy_is_complete_when_the_medium_has_it() {
 fn the_end_says_what_is_not_on_the_medium() {
     const MESSAGE: &str = "are still being written to";
     each_fs(|kind, dir| {
-        std::fs::write(dir.join("src"), random_bytes(32 << 20, 1)).expect("a source");
-        let copy = |options: &[&str]| {
-            let copied = testfs::command(env!("CARGO_BIN_EXE_haulage"))
-                .args(["cp", "--stats", "--reflink=never", "--receipt=receipt"])
-                .args(options)
-                .args(["src", "copy"])
-                .current_dir(dir)
-                .output()
-                .expect("the binary starts");
-            assert!(copied.status.success());
+        fixture::add("src#32M:1", dir);
+        let unwritten = |option: &str| {
+            let line = format!("--stats --reflink=never --receipt=receipt {option} src copy");
+            let said = stderr(&copy(dir, &line));
             std::fs::remove_file(dir.join("copy")).expect("removed");
             let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("a summary");
             let unwritten = summary["unwritten_bytes"].as_u64().expect("a number");
             assert!(unwritten <= 32 << 20, "{unwritten}");
-            let said = String::from_utf8(copied.stderr).expect("words");
             assert_eq!(said.contains("not written yet"), unwritten > 0, "{said}");
             assert_eq!(said.contains(MESSAGE), unwritten >= 8 << 20, "{said}");
             unwritten
         };
         for option in ["--durable", "--verify", "--no-cache"] {
-            assert_eq!(copy(&[option]), 0, "{kind} {option}");
+            assert_eq!(unwritten(option), 0, "{kind} {option}");
         }
         if kind == FsKind::Tmpfs {
-            assert_eq!(copy(&[]), 0);
+            assert_eq!(unwritten(""), 0);
         } else {
             // Another program may call sync(2) at the same moment, but not each time.
-            assert!((0..20).any(|_| copy(&[]) > 0), "{kind}");
+            assert!((0..20).any(|_| unwritten("") > 0), "{kind}");
         }
     });
 }

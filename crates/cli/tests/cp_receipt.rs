@@ -1,26 +1,22 @@
 //! `--receipt` and `--stats`: what they say of real copies, and whether docs/receipt.md says the same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::fs::{create_dir_all, hard_link, write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::fs::write;
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::Value;
 use testfs::{
-    FuseFs, Lies, documented_fields, each_fs, json_lines, random_bytes, skip, stderr, test_name,
+    FuseFs, Lies, documented_fields, each_fs, is_root, json_lines, random_bytes, skip, stderr,
+    test_name,
 };
 
-use crate::cp;
+use crate::{check, check_content, check_failed, copy, cp, dir_with, fixture, shell};
 
 const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
 
-fn cp_words(dir: &Path, line: &str) -> Output {
-    let words: Vec<&OsStr> = line.split(' ').map(OsStr::new).collect();
-    cp(dir, &words)
-}
+/// Something of every kind in a directory `src`.
+const SOURCE: &str = "src/data#100000:1; src/sub/empty=; src/sub/again==src/data; src/link->nowhere; \
+                      src/f\\xff=text; src/sparse~1M";
 
 fn entry<'l>(lines: &'l [Value], src: &str) -> &'l Value {
     lines.iter().find(|line| line["src"] == src).unwrap_or_else(|| panic!("{src} in {lines:#?}"))
@@ -48,44 +44,26 @@ fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     }
 }
 
-fn make_source(dir: &Path) {
-    let src = dir.join("src");
-    create_dir_all(src.join("sub")).expect("directories");
-    write(src.join("data"), random_bytes(100_000, 1)).expect("written");
-    write(src.join("sub/empty"), "").expect("written");
-    hard_link(src.join("data"), src.join("sub/again")).expect("linked");
-    symlink("nowhere", src.join("link")).expect("linked");
-    write(src.join(OsStr::from_bytes(b"f\xff")), "text").expect("written");
-    let sparse = std::fs::File::create(src.join("sparse")).expect("created");
-    sparse.set_len(1 << 20).expect("length set");
-}
-
 /// Copies that between them bring up every field: attributes that cannot be had there, a file system
 /// that fails and one that cannot share blocks, names that are no UTF-8.
 fn records(dir: &Path) -> Option<Vec<Value>> {
-    make_source(dir);
+    // The engine of a large file is measured.
+    fixture::add(SOURCE, dir);
+    fixture::add("large#64M:3; attributed=text user.a=v", dir);
     let mut records = Vec::new();
-    let mut run = |args: &[&OsStr], succeeds: bool| {
-        let output = cp(dir, &[&[OsStr::new("--receipt=r")], args].concat());
-        assert_eq!(output.status.success(), succeeds, "{}", stderr(&output));
+    let mut run = |line: &str, succeeds: bool| {
+        let output = cp(dir, &format!("--receipt=r {line}"));
+        assert_eq!(output.status.success(), succeeds, "{line}: {}", stderr(&output));
         records.extend(json_lines(&dir.join("r")));
     };
-    run(&["-a", "src", "dst"].map(OsStr::new), true);
-    run(&["src/data", "missing", "dst"].map(OsStr::new), false);
-    // The engine of a large file is measured.
-    write(dir.join("large"), random_bytes(64 << 20, 3)).expect("written");
-    run(&["--reflink=never", "large", "dst"].map(OsStr::new), true);
+    run("-a src dst", true);
+    run("src/data missing dst", false);
+    run("--reflink=never large dst", true);
     let faults = Lies { read_error_at: Some(50_000), ..Lies::default() };
     let failing = FuseFs::with_source(random_bytes(100_000, 2), faults)?;
-    run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);
-    write(dir.join("attributed"), "text").expect("written");
-    let flags = rustix::fs::XattrFlags::empty();
-    if let Err(errno) = rustix::fs::setxattr(dir.join("attributed"), "user.a", b"v", flags) {
-        skip(&test_name(), &format!("{} keeps no attributes: {errno}", dir.display()));
-        return None;
-    }
+    run(&format!("{} dst/part", failing.source().display()), false);
     let plain = FuseFs::with_source(Vec::new(), Lies::default())?;
-    run(&[OsStr::new("-a"), OsStr::new("attributed"), plain.path().join("made").as_os_str()], true);
+    run(&format!("-a attributed {}/made", plain.path().display()), true);
     Some(records)
 }
 
@@ -122,11 +100,8 @@ fn the_document_names_every_field_and_no_other() {
 
 #[test]
 fn every_entry_has_a_receipt() {
-    let dir = tempfile::tempdir().expect("created");
-    make_source(dir.path());
-    let output = cp_words(dir.path(), "-a --reflink=never --receipt=r src dst");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stderr(&output), "");
+    let dir = dir_with(SOURCE);
+    check(&cp(&dir, "-a --reflink=never --receipt=r src dst"), 0, "", "");
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(lines.len(), 9, "{lines:#?}");
     let (summary, entries) = lines.split_last().expect("lines");
@@ -153,8 +128,8 @@ fn every_entry_has_a_receipt() {
     assert_eq!(linked["method"], "linked");
     let attempt = &copied["attempts"][0];
     assert_eq!((&attempt["stop"], &attempt["bytes"]), (&"done".into(), &100_000.into()));
-    let bytes_name = &entry_with_bytes(entries)["src"]["bytes"];
-    assert_eq!(*bytes_name, "7372632f66ff");
+    let no_text = entries.iter().find(|entry| entry["src"]["bytes"].is_string());
+    assert_eq!(no_text.expect("the name that is no text")["src"]["bytes"], "7372632f66ff");
     assert_eq!(summary["record"], "summary");
     assert_eq!(summary["complete"], true);
     assert_eq!(summary["data_bytes"], 100_004);
@@ -166,22 +141,12 @@ fn every_entry_has_a_receipt() {
     assert_eq!(total, 8, "{counts:?}");
 }
 
-fn entry_with_bytes(entries: &[Value]) -> &Value {
-    entries
-        .iter()
-        .find(|entry| entry["src"]["bytes"].is_string())
-        .expect("the name that is no text")
-}
-
 #[test]
 fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
     let dir = tempfile::tempdir().expect("created");
     let faults = Lies { read_error_at: Some(65_536), ..Lies::default() };
     let Some(faulty) = FuseFs::with_source(random_bytes(100_000, 1), faults) else { return };
-    let args =
-        [OsStr::new("--receipt"), OsStr::new("r"), faulty.source().as_os_str(), OsStr::new("c")]
-            .map(OsStr::to_owned);
-    let output = cp(dir.path(), &args.each_ref().map(|word| word.as_os_str()));
+    let output = cp(&dir, &format!("--receipt r {} c", faulty.source().display()));
     assert_eq!(output.status.code(), Some(1));
     let lines = json_lines(&dir.path().join("r"));
     let [entry, summary] = &lines[..] else { panic!("{lines:#?}") };
@@ -199,30 +164,19 @@ fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
 }
 
 #[test]
-fn a_directory_that_is_omitted_has_failed() {
-    let dir = tempfile::tempdir().expect("created");
-    make_source(dir.path());
-    let output = cp_words(dir.path(), "--receipt=r src dst");
+fn a_directory_that_is_omitted_or_cannot_be_read_has_failed() {
+    let dir = dir_with(SOURCE);
+    let output = cp(&dir, "--receipt=r src dst");
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(entry(&lines, "src")["method"], "failed");
     let message = &entry(&lines, "src")["failures"][0]["message"];
     assert_eq!(*message, stderr(&output).trim_end());
-}
-
-#[test]
-fn a_directory_that_cannot_be_read_has_failed() {
-    if rustix::process::geteuid().is_root() {
-        skip(&test_name(), "root may read any directory");
-        return;
+    if is_root() {
+        return skip(&test_name(), "root may read any directory");
     }
-    let dir = tempfile::tempdir().expect("created");
-    make_source(dir.path());
-    let sub = dir.path().join("src/sub");
-    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
-    std::fs::set_permissions(&sub, closed).expect("mode set");
-    let output = cp_words(dir.path(), "-r --receipt=r src dst");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&sub, open).expect("mode set");
+    fixture::add("src/sub/ mode=0", &dir);
+    let output = cp(&dir, "-r --receipt=r src dst");
+    fixture::add("src/sub/ mode=700", &dir);
     assert_eq!(output.status.code(), Some(1));
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(entry(&lines, "src/sub")["failures"][0]["errno"]["name"], "EACCES");
@@ -231,33 +185,48 @@ fn a_directory_that_cannot_be_read_has_failed() {
 
 #[test]
 fn a_receipt_that_cannot_be_written_is_a_failure() {
-    let dir = tempfile::tempdir().expect("created");
-    make_source(dir.path());
-    let output = cp_words(dir.path(), "-a --receipt=/dev/full src dst");
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), "cp: error writing '/dev/full': No space left on device\n");
-    assert!(dir.path().join("dst/sub/again").exists(), "the copy was made all the same");
-    let output = cp_words(dir.path(), "-a --receipt=no/such src other");
-    assert_eq!(output.status.code(), Some(1));
-    let due = "cp: cannot open 'no/such' for writing: No such file or directory\n";
-    assert_eq!(stderr(&output), due);
+    let dir = dir_with("src/sub/a=text; a=text; out=; r=");
+    for (line, due) in [
+        (
+            "-a --receipt=/dev/full src dst",
+            "cp: error writing '/dev/full': No space left on device\n",
+        ),
+        (
+            "-a --receipt=no/such src other",
+            "cp: cannot open 'no/such' for writing: No such file or directory\n",
+        ),
+        (
+            "--receipt=src/sub/a src/sub/a other",
+            "cp: 'src/sub/a' is to be copied, and cannot be the receipt\n",
+        ),
+    ] {
+        check(&cp(&dir, line), 1, due, line);
+    }
+    assert!(dir.path().join("dst/sub/a").exists(), "the copy was made all the same");
     assert!(!dir.path().join("other").exists(), "nothing is copied without the receipt");
-    let output = cp_words(dir.path(), "--receipt=src/data src/data other");
-    assert_eq!(output.status.code(), Some(1));
-    let due = "cp: 'src/data' is to be copied, and cannot be the receipt\n";
-    assert_eq!(stderr(&output), due);
-    assert_eq!(std::fs::read(dir.path().join("src/data")).expect("read").len(), 100_000);
+    check_content(dir.path().join("src/sub/a"), "text", "");
+    let output = shell(&dir, "\"$0\" cp --receipt=- a b >&-").output().expect("a shell");
+    check(&output, 1, "cp: cannot open '-' for writing: Bad file descriptor\n", ">&-");
+    // A server may refuse at the end what it took before.
+    for (file, line) in [("out", "--receipt=- a b"), ("r", "--receipt=r a b"), ("out", "-v a b")] {
+        let script = format!(
+            "strace -f -o trace -e trace=close -e inject=close:error=EDQUOT -P $PWD/{file} \"$0\" cp {line} >out"
+        );
+        let output = shell(&dir, &script).output().expect("a shell");
+        if !dir.path().join("trace").exists() {
+            return skip(&test_name(), "strace cannot be run here");
+        }
+        check_failed(&output, "Disk quota exceeded", line);
+    }
 }
 
 #[test]
 fn lines_of_many_workers_are_whole() {
-    let dir = tempfile::tempdir().expect("created");
-    create_dir_all(dir.path().join("src")).expect("created");
+    let dir = dir_with("src/");
     for number in 0..3000 {
         write(dir.path().join(format!("src/{number}")), "text").expect("written");
     }
-    let output = cp_words(dir.path(), "-a --jobs=8 --receipt=- src dst");
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = copy(&dir, "-a --jobs=8 --receipt=- src dst");
     write(dir.path().join("r"), &output.stdout).expect("written");
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(lines.len(), 3002);
@@ -265,59 +234,56 @@ fn lines_of_many_workers_are_whole() {
     assert_eq!(sources.len(), 3001);
 }
 
-#[test]
-fn stats_report_what_was_copied_and_how() {
-    let dir = tempfile::tempdir().expect("created");
-    make_source(dir.path());
-    let output = cp_words(dir.path(), "-a --stats --engine=read_write:256K src dst");
-    assert!(output.status.success());
-    let said = stderr(&output);
-    let figures: Vec<Vec<&str>> =
-        said.lines().map(|line| line.split_whitespace().collect()).collect();
-    for due in [
-        &["regular", "files", "4", "1", "0", "0"][..],
-        &["directories", "2", "0", "0", "0"],
-        &["symbolic", "links", "1", "0", "0", "0"],
-        &["data", "97.7", "KiB"],
-        &["shared", "0", "B"],
-        &["holes", "1.00", "MiB"],
-        &["read_write:256K", "97.7", "KiB", "2", "files"],
-    ] {
-        assert!(figures.iter().any(|line| line == due), "{due:?} in\n{said}");
+/// Fails the test unless each row is a line of the figures, but for the blanks between its words.
+fn check_figures(said: &str, rows: &[&str]) {
+    let lines: Vec<String> =
+        said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for row in rows {
+        assert!(lines.iter().any(|line| line == row), "{row} in\n{said}");
     }
     assert!(said.lines().all(|line| line.len() < 80), "{said}");
+}
+
+#[test]
+fn stats_report_what_was_copied_and_how() {
+    let dir = dir_with(SOURCE);
+    let output = copy(&dir, "-a --stats --engine=read_write:256K src dst");
+    check_figures(
+        &stderr(&output),
+        &[
+            "regular files 4 1 0 0",
+            "directories 2 0 0 0",
+            "symbolic links 1 0 0 0",
+            "data 97.7 KiB",
+            "shared 0 B",
+            "holes 1.00 MiB",
+            "read_write:256K 97.7 KiB 2 files",
+        ],
+    );
     assert_eq!(output.stdout, b"");
 }
 
 /// The variants that move the first files are counted by their names.
 #[test]
 fn stats_name_the_variants_used_before_a_profile_is_read() {
-    each_fs(|kind, dir| {
-        for (bytes, due) in [
-            (4 << 10, ["read_write:256K", "4.00", "KiB", "1", "file"]),
-            (4 << 20, ["splice:512K,pipe=512K", "4.00", "MiB", "1", "file"]),
+    each_fs(|_, dir| {
+        for (len, due) in [
+            ("4K", "read_write:256K 4.00 KiB 1 file"),
+            ("4M", "splice:512K,pipe=512K 4.00 MiB 1 file"),
         ] {
-            std::fs::write(dir.join("a"), random_bytes(bytes, 1)).expect("written");
-            let output = cp_words(dir, "--stats --reflink=never a b");
-            assert!(output.status.success(), "{kind}");
-            let said = stderr(&output);
-            let mut lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-            assert!(lines.any(|line| line == due), "{kind}: {due:?} in\n{said}");
+            fixture::add(&format!("a#{len}:1"), dir);
+            check_figures(&stderr(&copy(dir, "--stats --reflink=never a b")), &[due]);
         }
     });
 }
 
 #[test]
 fn no_copy_takes_the_place_of_the_receipt() {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::write(dir.path().join("a"), "content").expect("written");
     for options in ["", "--atomic ", "--remove-destination ", "-b "] {
-        let _ = std::fs::remove_dir_all(dir.path().join("t"));
-        std::fs::create_dir(dir.path().join("t")).expect("created");
-        let output = cp_words(dir.path(), &format!("{options}--receipt=t/a a t"));
-        assert_eq!(output.status.code(), Some(1), "{options}");
+        let dir = dir_with("a=content; t/");
+        let output = cp(&dir, &format!("{options}--receipt=t/a a t"));
         let said = "cp: will not overwrite 't/a' with 'a': it is the receipt\n";
-        assert_eq!(stderr(&output), said, "{options}");
+        check(&output, 1, said, options);
         let lines = json_lines(&dir.path().join("t/a"));
         assert_eq!(entry(&lines, "a")["method"], "failed", "{options}");
     }
@@ -326,76 +292,27 @@ fn no_copy_takes_the_place_of_the_receipt() {
 /// A copy of it would be of a part, without a word.
 #[test]
 fn a_receipt_among_the_sources_is_not_copied() {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::create_dir(dir.path().join("s")).expect("created");
-    std::fs::write(dir.path().join("s/a"), "content").expect("written");
-    let output = cp_words(dir.path(), "-r --receipt=s/receipt s t");
-    assert_eq!(output.status.code(), Some(1));
+    let dir = dir_with("s/a=content");
+    let output = cp(&dir, "-r --receipt=s/receipt s t");
     let said = "cp: not copying 's/receipt': it is the receipt, which is being written\n";
-    assert_eq!(stderr(&output), said);
+    check(&output, 1, said, "");
     let lines = json_lines(&dir.path().join("s/receipt"));
     assert_eq!(entry(&lines, "s/receipt")["method"], "failed");
     assert_eq!(entry(&lines, "s/a")["method"], "copied");
     assert!(dir.path().join("t/a").exists() && !dir.path().join("t/receipt").exists());
-    let output = cp_words(dir.path(), "-r --receipt=s/receipt --exclude=/receipt s u");
-    assert!(output.status.success(), "{}", stderr(&output));
+    copy(&dir, "-r --receipt=s/receipt --exclude=/receipt s u");
 }
 
-#[test]
-fn receipts_that_cannot_be_written_are_an_error() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), "text").expect("written");
-    let output = std::process::Command::new("/bin/sh")
-        .args(["-c", "\"$0\" cp --receipt=- a b >&-", crate::HAULAGE])
-        .current_dir(dir.path())
-        .output()
-        .expect("sh runs");
-    let due = "cp: cannot open '-' for writing: Bad file descriptor\n";
-    assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)));
-    // A server may refuse at the end what it took before.
-    for (file, args) in [("out", "--receipt=- a b"), ("r", "--receipt=r a b"), ("out", "-v a b")] {
-        let script = format!(
-            "strace -f -o trace -e trace=close -e inject=close:error=EDQUOT -P $PWD/{file} \"$0\" cp {args} >out"
-        );
-        write(dir.path().join(file), "").expect("written");
-        let output = std::process::Command::new("/bin/sh")
-            .args(["-c", &script, crate::HAULAGE])
-            .current_dir(dir.path())
-            .output()
-            .expect("sh runs");
-        if !dir.path().join("trace").exists() {
-            return skip(&test_name(), "strace cannot be run here");
-        }
-        let said = stderr(&output);
-        assert!(said.contains("Disk quota exceeded"), "{args}: {said}");
-        assert_eq!(output.status.code(), Some(1), "{args}: {said}");
-    }
-}
-
-/// Two sources may have one destination, and each has a line.
+/// Two sources may have one destination, and each has a line. A device keeps its own attributes.
 #[test]
 fn a_file_that_waits_for_its_sync_keeps_its_line() {
-    let dir = tempfile::tempdir().expect("created");
-    for name in ["one", "two", "dst"] {
-        create_dir_all(dir.path().join(name)).expect("directories");
-    }
-    write(dir.path().join("one/x"), "text").expect("written");
-    symlink("nowhere", dir.path().join("two/x")).expect("linked");
-    let line = "-d --durable --backup=numbered --receipt=r one/x two/x dst";
-    let output = cp_words(dir.path(), line);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let dir = dir_with("one/x=text; two/x->nowhere; dst/");
+    copy(&dir, "-d --durable --backup=numbered --receipt=r one/x two/x dst");
     let lines = json_lines(&dir.path().join("r"));
     for src in ["one/x", "two/x"] {
         assert_eq!(entry(&lines, src)["dst"], "dst/x");
     }
-}
-
-#[test]
-fn a_device_keeps_its_own_attributes() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), "text").expect("written");
-    let output = cp_words(dir.path(), "-p --receipt=r a /dev/null");
-    assert!(output.status.success(), "{}", stderr(&output));
+    copy(&dir, "-p --receipt=r one/x /dev/null");
     let lines = json_lines(&dir.path().join("r"));
-    assert_eq!(entry(&lines, "a")["kept"], Value::Array(Vec::new()));
+    assert_eq!(entry(&lines, "one/x")["kept"], Value::Array(Vec::new()));
 }

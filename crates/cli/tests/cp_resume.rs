@@ -1,40 +1,35 @@
 //! `cp --resume`: a copy that was killed goes on, and little is copied twice.
 
-use std::fs::{File, create_dir, read, write};
-use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::fs::{File, metadata, read, remove_dir_all, remove_file, set_permissions, write};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Child;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use testfs::{
-    Aspects, Costs, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, random_bytes,
-    set_time_of, stderr,
+    Aspects, Costs, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, names_in,
+    random_bytes, set_time_of, stdout,
 };
 
-use crate::{cp, haulage_cp, leftovers};
+use crate::{check, check_content, copy, cp, dir_with, fixture, haulage_cp, leftovers};
 
 const LARGE: usize = 72 << 20;
 
 /// What splice moves is not among the counts of /proc/PID/io, by which copies are killed here.
 const COUNTED: &str = "--engine=read_write:256K@2";
 
-fn make_tree(root: &Path) {
-    create_dir(root).expect("created");
-    create_dir(root.join("d")).expect("created");
-    write(root.join("large"), random_bytes(LARGE, 1)).expect("written");
+fn make_tree(dir: &Path) {
+    fixture::add("src/large#72M:1; src/link->large; src/sparse~36M", dir);
     for number in 0..50 {
-        write(root.join(format!("d/{number}")), random_bytes(20_000, number)).expect("written");
+        fixture::add(&format!("src/d/{number}#20000:{number}"), dir);
     }
-    std::fs::hard_link(root.join("d/7"), root.join("again")).expect("linked");
-    symlink("large", root.join("link")).expect("linked");
-    let sparse = std::fs::File::create(root.join("sparse")).expect("created");
-    sparse.set_len(36 << 20).expect("length set");
+    fixture::add("src/again==src/d/7", dir);
+    let sparse = File::options().write(true).open(dir.join("src/sparse")).expect("it was made");
     let bytes = random_bytes(1 << 20, 9);
     for mib in [0, 14, 30] {
-        std::os::unix::fs::FileExt::write_all_at(&sparse, &bytes, mib << 20).expect("written");
+        sparse.write_all_at(&bytes, mib << 20).expect("written");
     }
 }
 
@@ -52,8 +47,8 @@ fn has_ended(child: &Child, options: WaitIdOptions) -> bool {
 
 /// Runs until `bytes` were written and kills it then, or lets it end. Returns what it wrote and
 /// whether it ended by itself.
-fn run_for(dir: &Path, args: &[&str], bytes: u64) -> (u64, bool) {
-    let mut command = haulage_cp(dir, args);
+fn run_for(dir: &Path, line: &str, bytes: u64) -> (u64, bool) {
+    let mut command = haulage_cp(dir, line);
     if bytes < u64::MAX {
         // It must not end before it is killed, even if this process is delayed.
         command.arg("--limit-rate=60M");
@@ -81,31 +76,26 @@ fn a_copy_killed_ten_times_ends_equal_and_copies_little_twice() {
     let mut random = fastrand::Rng::with_seed(11);
     let whole = LARGE as u64 + (3 << 20) + 50 * 20_000;
     each_fs(|kind, dir| {
-        let sparse = &["-a", "--jobs=1", "--sparse=always"][..];
-        for options in [&["-a"][..], sparse] {
-            if options == sparse && kind != FsKind::Ext4 {
+        for options in ["-a", "-a --jobs=1 --sparse=always"] {
+            if options != "-a" && kind != FsKind::Ext4 {
                 continue;
             }
-            make_tree(&dir.join("src"));
-            let args = [options, &[COUNTED, "--resume", "--reflink=never", "src", "dst"]].concat();
+            let what = format!("{kind} {options}");
+            make_tree(dir);
+            let line = format!("{options} {COUNTED} --resume --reflink=never src dst");
             let mut sum = 0;
             for _ in 0..10 {
                 let share = random.u64(whole / 40..whole / 12);
-                sum += run_for(dir, &args, share).0;
+                sum += run_for(dir, &line, share).0;
             }
-            let (rest, ended) = run_for(dir, &args, u64::MAX);
-            assert!(ended, "{kind} {options:?}");
+            let (rest, ended) = run_for(dir, &line, u64::MAX);
+            assert!(ended, "{what}");
             sum += rest;
-            assert!(sum * 2 < whole * 3, "{kind} {options:?}: {sum} of {whole} bytes");
-            assert_equal_trees(
-                &dir.join("src"),
-                &dir.join("dst"),
-                Aspects::ALL,
-                format_args!("{kind} {options:?}"),
-            );
-            assert_eq!(leftovers(dir), [""; 0], "{kind} {options:?}");
+            assert!(sum * 2 < whole * 3, "{what}: {sum} of {whole} bytes");
+            assert_equal_trees(&dir.join("src"), &dir.join("dst"), Aspects::ALL, &what);
+            assert_eq!(leftovers(dir), [""; 0], "{what}");
             for name in ["src", "dst"] {
-                std::fs::remove_dir_all(dir.join(name)).expect("removed");
+                remove_dir_all(dir.join(name)).expect("removed");
             }
         }
     });
@@ -114,33 +104,31 @@ fn a_copy_killed_ten_times_ends_equal_and_copies_little_twice() {
 /// As on vfat, exfat and SMB: owner and mode are those of the mount, and no file is private.
 #[test]
 fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
+    const LEN: u64 = LARGE as u64 / 2;
     let own = rustix::process::geteuid().as_raw();
     for (uid, mode) in [(own, 0o755), (own, 0o777), (own + 12345, 0o600), (own + 12345, 0o644)] {
         let what = format!("{uid} {mode:o}");
         let Some(served) = FuseFs::mount(Costs::default()) else { return };
         served.lie(Lies { owner_and_mode: Some((uid, mode)), ..Lies::default() });
-        let dir = tempfile::tempdir().expect("created");
-        let (src, dst) = (dir.path().join("src"), served.path().join("dst"));
-        create_dir(&src).expect("created");
-        let content = random_bytes(LARGE / 2, 1);
-        write(src.join("large"), &content).expect("written");
-        let args = ["-r", COUNTED, "--resume", "src", dst.to_str().expect("UTF-8")];
-        let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
+        let dir = dir_with("src/large#36M:1");
+        let dst = served.path().join("dst");
+        let line = format!("-r {COUNTED} --resume src {}", dst.display());
+        let (_, ended) = run_for(dir.path(), &line, LEN / 2);
         assert!(!ended, "{what}");
-        let dry_run = cp(dir.path(), &[&["--dry-run", "-v"], &args[..]].concat());
-        assert!(!testfs::stdout(&dry_run).contains("dst/src"), "{what}: {dry_run:?}");
-        let (rest, ended) = run_for(dir.path(), &args, u64::MAX);
-        assert!(ended && rest < content.len() as u64 * 2 / 3, "{what}: {rest} bytes again");
-        assert!(read(dst.join("large")).expect("read") == content, "{what}");
+        let dry_run = cp(&dir, &format!("--dry-run -v {line}"));
+        assert!(!stdout(&dry_run).contains("dst/src"), "{what}: {dry_run:?}");
+        let (rest, ended) = run_for(dir.path(), &line, u64::MAX);
+        assert!(ended && rest < LEN * 2 / 3, "{what}: {rest} bytes again");
+        check_content(dst.join("large"), random_bytes(LARGE / 2, 1), &what);
         assert_eq!(leftovers(served.path()), [""; 0], "{what}");
 
         // What is not continued is removed nevertheless.
-        std::fs::remove_file(dst.join("large")).expect("removed");
-        let args = ["-rT", COUNTED, "--resume", "src", args[4]];
-        let (_, ended) = run_for(dir.path(), &args, content.len() as u64 / 2);
+        remove_file(dst.join("large")).expect("removed");
+        let line = format!("-T {line}");
+        let (_, ended) = run_for(dir.path(), &line, LEN / 2);
         assert!(!ended, "{what}");
-        write(src.join("large"), "short").expect("written");
-        assert!(cp(dir.path(), &args).status.success());
+        fixture::add("src/large=short", &dir);
+        copy(&dir, &line);
         assert_eq!(leftovers(&dst), [""; 0], "{what}");
     }
 }
@@ -148,42 +136,28 @@ fn a_killed_copy_goes_on_where_the_file_system_keeps_no_owners_and_modes() {
 #[test]
 fn sources_named_like_temporary_files_are_copied_like_others() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("src")).expect("created");
-        let src = |name: &str| dir.join("src").join(name);
-        write(src("large"), random_bytes(5 << 20, 1)).expect("written");
+        fixture::add("src/large#5M:1; src/linked==src/large; src/.linked.haulage-part=so", dir);
         for name in ["small", "again", ".large.haulage-part", ".large.haulage-journal"] {
-            write(src(name), name).expect("written");
-            write(src(&format!(".{name}.haulage-new")), "ours by name only").expect("written");
+            fixture::add(&format!("src/{name}={name}; src/.{name}.haulage-new=by\\sname"), dir);
         }
-        std::fs::hard_link(src("large"), src("linked")).expect("linked");
-        write(src(".linked.haulage-part"), "so is this").expect("written");
         for option in ["--resume", "--atomic", "--atomic -b"] {
-            let common = ["-a", "--reflink=never", "-T", "src", "dst"];
-            let args: Vec<_> = option.split(' ').chain(common).collect();
             // In the first pass all is new; later, names are replaced and links made again.
             for pass in 0..3 {
-                let output = cp(dir, &args);
-                assert!(output.status.success(), "{kind} {option}: {output:?}");
+                let what = format!("{kind} {option} {pass}");
+                copy(dir, &format!("{option} -a --reflink=never -T src dst"));
                 if option != "--atomic -b" {
-                    assert_equal_trees(
-                        &dir.join("src"),
-                        &dir.join("dst"),
-                        Aspects::ALL,
-                        format_args!("{kind} {option} {pass}"),
-                    );
+                    assert_equal_trees(&dir.join("src"), &dir.join("dst"), Aspects::ALL, &what);
                 }
-                for entry in std::fs::read_dir(dir.join("src")).expect("listed") {
-                    let name = entry.expect("an entry").file_name();
-                    let copied = read(dir.join("dst").join(&name)).expect("read");
-                    let whole = copied == read(dir.join("src").join(&name)).expect("read");
-                    assert!(whole, "{kind} {option} {pass}: {name:?}");
+                for name in names_in(&dir.join("src")) {
+                    let content = read(dir.join("src").join(&name)).expect("read");
+                    check_content(dir.join("dst").join(&name), content, &what);
                 }
                 for name in ["small", "linked"] {
-                    std::fs::remove_file(dir.join("dst").join(name)).expect("removed");
-                    write(dir.join("dst").join(name), "old").expect("written");
+                    remove_file(dir.join("dst").join(name)).expect("removed");
+                    fixture::add(&format!("dst/{name}=old"), dir);
                 }
             }
-            std::fs::remove_dir_all(dir.join("dst")).expect("removed");
+            remove_dir_all(dir.join("dst")).expect("removed");
         }
     });
 }
@@ -191,40 +165,26 @@ fn sources_named_like_temporary_files_are_copied_like_others() {
 #[test]
 fn stale_hard_links_at_temporary_names_are_removed() {
     each_fs(|kind, dir| {
-        for name in ["src", "dst"] {
-            create_dir(dir.join(name)).expect("created");
-        }
         let names = ["a", "b", "c", "d", "e"];
-        write(dir.join("src/a"), "data").expect("written");
+        fixture::add("src/a=data", dir);
         for name in &names[1..] {
-            std::fs::hard_link(dir.join("src/a"), dir.join("src").join(name)).expect("linked");
+            fixture::add(&format!("src/{name}==src/a"), dir);
         }
-        // Copies that were complete by themselves, and one of them about to take each name. The
-        // last name is new, and its link gives that copy a new time.
-        for name in &names[..4] {
-            let copy = dir.join("dst").join(name);
-            write(&copy, "data").expect("written");
-            set_time_of(&copy, &dir.join("src/a"));
-        }
-        for first in names[..4].iter().map(|name| dir.join("dst").join(name)) {
+        for first in &names[..4] {
+            let _ = remove_dir_all(dir.join("dst"));
+            // Copies that were complete by themselves, and one of them about to take each name. The
+            // last name is new, and its link gives that copy a new time.
             for name in &names[..4] {
-                let left = dir.join(format!("dst/.{name}.haulage-new"));
-                std::fs::hard_link(&first, left).expect("linked");
-            }
-            let output = cp(dir, &["-a", "--resume", "-T", "src", "dst"]);
-            assert!(output.status.success(), "{kind}: {output:?}");
-            assert_eq!(leftovers(dir), [""; 0], "{kind}");
-            let inode = |name: &str| {
-                std::fs::metadata(dir.join("dst").join(name)).expect("looked at").ino()
-            };
-            assert!(names.iter().all(|name| inode(name) == inode("a")), "{kind}");
-            for name in &names[1..] {
-                std::fs::remove_file(dir.join("dst").join(name)).expect("removed");
-            }
-            for name in &names[1..4] {
-                std::fs::copy(dir.join("dst/a"), dir.join("dst").join(name)).expect("copied");
+                fixture::add(&format!("dst/{name}=data"), dir);
                 set_time_of(&dir.join("dst").join(name), &dir.join("src/a"));
             }
+            for name in &names[..4] {
+                fixture::add(&format!("dst/.{name}.haulage-new==dst/{first}"), dir);
+            }
+            copy(dir, "-a --resume -T src dst");
+            assert_eq!(leftovers(dir), [""; 0], "{kind} {first}");
+            let inode = |name: &str| metadata(dir.join("dst").join(name)).expect("there").ino();
+            assert!(names.iter().all(|name| inode(name) == inode("a")), "{kind} {first}");
         }
     });
 }
@@ -233,102 +193,70 @@ fn stale_hard_links_at_temporary_names_are_removed() {
 fn a_dry_run_leaves_what_a_killed_copy_left_and_other_arguments_can_complete_it() {
     let dir = tempfile::tempdir().expect("created");
     let dir = dir.path();
-    make_tree(&dir.join("src"));
-    let common = ["-a", COUNTED, "--resume", "--reflink=never"];
-    let args = [&common[..], &["src", "dst"]].concat();
-    let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
+    make_tree(dir);
+    let common = format!("-a {COUNTED} --resume --reflink=never");
+    let line = format!("{common} src dst");
+    let (_, ended) = run_for(dir, &line, LARGE as u64 / 2);
     assert!(!ended && dir.join(".dst.haulage-journal").exists());
     let before = leftovers(dir);
     assert!(before.len() > 2, "{before:?}");
-    assert!(cp(dir, &[&["--dry-run"], &args[..]].concat()).status.success());
+    copy(dir, &format!("--dry-run {line}"));
     assert_eq!(leftovers(dir), before);
     // As if the source had been mounted again, with another device number: a dry run goes on in the directory.
-    let marker = std::fs::File::options().write(true).open(dir.join(".dst.haulage-journal"));
+    let marker = File::options().write(true).open(dir.join(".dst.haulage-journal"));
     marker.and_then(|marker| marker.write_all_at(&[0x7f; 8], 16)).expect("written");
-    let output = cp(dir, &[&["-v", "--dry-run"], &args[..]].concat());
-    assert!(!testfs::stdout(&output).contains("dst/src"), "{}", testfs::stdout(&output));
-    assert!(cp(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
+    let said = stdout(&cp(dir, &format!("-v --dry-run {line}")));
+    assert!(!said.contains("dst/src"), "{said}");
+    copy(dir, &format!("{common} -T src dst"));
     assert_eq!(leftovers(dir), [""; 0]);
     // The copy is complete, so the first arguments copy into the directory.
-    assert!(cp(dir, &args).status.success());
-    assert!(dir.join("dst/src/large").exists());
-}
-
-#[test]
-fn complete_files_are_skipped_and_changed_files_are_copied() {
-    let dir = tempfile::tempdir().expect("created");
-    let dir = dir.path();
-    make_tree(&dir.join("src"));
-    create_dir(dir.join("dst")).expect("created");
-    assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
-    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("looked at").ino();
-    let before = (inode("dst/large"), inode("dst/d/3"));
-    write(dir.join("src/d/3"), "another").expect("written");
-    assert!(cp(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
-    assert_eq!(inode("dst/large"), before.0, "it was complete");
-    assert_ne!(inode("dst/d/3"), before.1, "it was not");
-    assert_equal_trees(&dir.join("src"), &dir.join("dst"), Aspects::ALL, "");
-    // A pre-existing directory is copied into.
-    assert!(cp(dir, &["-a", "--resume", "src", "dst"]).status.success());
+    copy(dir, &line);
     assert!(dir.join("dst/src/large").exists());
 }
 
 /// What the copy of another operand has is not taken for what an earlier run has copied.
 #[test]
 fn the_second_of_two_operands_with_one_name_is_refused() {
-    let dir = tempfile::tempdir().expect("created");
-    let dir = dir.path();
-    for (sub, content) in [("1", "one"), ("2", "two")] {
-        create_dir(dir.join(sub)).expect("created");
-        let file = File::create(dir.join(sub).join("f")).expect("created");
-        (&file).write_all(content.as_bytes()).expect("written");
-        file.set_modified(UNIX_EPOCH).expect("the same time");
-    }
-    create_dir(dir.join("dst")).expect("created");
+    let dir = dir_with("1/f=one t=1; 2/f=two t=1; dst/");
     for run in 1..=2 {
-        let output = cp(dir, &["-a", "--resume", "1/f", "2/f", "dst"]);
         let due = "cp: will not overwrite just-created 'dst/f' with '2/f'\n";
-        assert_eq!((stderr(&output).as_str(), output.status.code()), (due, Some(1)), "{run}");
-        assert_eq!(std::fs::read(dir.join("dst/f")).expect("read"), b"one", "{run}");
+        check(&cp(&dir, "-a --resume 1/f 2/f dst"), 1, due, run);
+        check_content(dir.path().join("dst/f"), "one", run);
     }
     // With numbered backups both are kept.
-    let args = ["-a", "--resume", "--backup=numbered", "1/f", "2/f", "dst"];
-    assert!(cp(dir, &args).status.success());
-    let names = ["f", "f.~1~"].map(|name| std::fs::read(dir.join("dst").join(name)).ok());
-    assert_eq!(names, [Some(b"two".to_vec()), Some(b"one".to_vec())]);
+    copy(&dir, "-a --resume --backup=numbered 1/f 2/f dst");
+    for (name, content) in [("f", "two"), ("f.~1~", "one")] {
+        check_content(dir.path().join("dst").join(name), content, "");
+    }
 }
 
 #[test]
-fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
-    let dir = tempfile::tempdir().expect("created");
-    let dir = dir.path();
-    create_dir(dir.join("dst")).expect("created");
-    for name in ["same", "other"] {
-        write(dir.join(name), random_bytes(LARGE, 1)).expect("written");
-    }
-    let args = ["--resume", "same", "other", "dst"];
-    assert!(cp(dir, &args).status.success());
+fn complete_files_are_skipped_and_verify_finds_a_damaged_one() {
+    let dir = dir_with("src/same#6M:1; src/other#6M:1; src/d/small=content; dst/");
+    let at = |name: &str| dir.path().join(name);
+    copy(&dir, "-a --resume -T src dst");
+    let inode = |name: &str| metadata(at(name)).expect("looked at").ino();
+    let (same, small) = (inode("dst/same"), inode("dst/d/small"));
+    write(at("src/d/small"), "another").expect("written");
     // Another file of equal length and time, such as a broken disk makes.
-    let copy = std::fs::File::options().write(true).open(dir.join("dst/other")).expect("opened");
-    copy.write_all_at(b"broken", 12345).expect("written");
-    set_time_of(&dir.join("dst/other"), &dir.join("other"));
-    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("looked at").ino();
-    let before = inode("dst/same");
-    assert!(cp(dir, &args).status.success());
-    assert!(read(dir.join("dst/other")).expect("read") != read(dir.join("other")).expect("read"));
-    let verifying = [&["--verify", "--receipt=receipt"], &args[..]].concat();
-    let output = cp(dir, &verifying);
-    assert!(output.status.success(), "{output:?}");
-    assert!(read(dir.join("dst/other")).expect("read") == read(dir.join("other")).expect("read"));
-    assert_eq!(inode("dst/same"), before, "it was complete");
-    let lines = json_lines(&dir.join("receipt"));
-    let methods: Vec<(String, bool)> = lines
-        .iter()
-        .filter(|line| line["record"] == "entry")
-        .map(|line| (line["method"].to_string(), line["verified_xxh3_128"].is_string()))
-        .collect();
-    let expected = |method: &str| (format!("\"{method}\""), true);
-    assert_eq!(methods, [expected("skipped"), expected("copied")], "{lines:?}");
+    let damaged = File::options().write(true).open(at("dst/other")).expect("opened");
+    damaged.write_all_at(b"broken", 12345).expect("written");
+    set_time_of(&at("dst/other"), &at("src/other"));
+    copy(&dir, "-a --resume -T src dst");
+    assert_ne!(inode("dst/d/small"), small, "it was not complete");
+    check_content(at("dst/d/small"), "another", "");
+    assert!(read(at("dst/other")).expect("read") != read(at("src/other")).expect("read"));
+    copy(&dir, "-a --resume --verify --receipt=receipt -T src dst");
+    assert_equal_trees(&at("src"), &at("dst"), Aspects::ALL, "");
+    assert_eq!(inode("dst/same"), same, "it was complete");
+    for line in json_lines(&at("receipt")).iter().filter(|line| line["type"] == "file") {
+        let method = if line["src"] == "src/other" { "copied" } else { "skipped" };
+        assert_eq!(line["method"], method, "{line}");
+        assert!(line["verified_xxh3_128"].is_string(), "{line}");
+    }
+    // A pre-existing directory is copied into.
+    copy(&dir, "-a --resume src dst");
+    assert!(at("dst/src/same").exists());
 }
 
 /// In a directory that the run created nothing stale is looked for. What the run itself made goes as the file
@@ -336,18 +264,16 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
 #[test]
 fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("s")).expect("created");
-        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("written");
-        for args in [
-            &["-a", "--resume", "-T", "s", "new"][..],
-            &["-a", "--resume", "-T", "s", "new"],
-            &["-a", "--resume", "s", "marked"],
-            &["-a", "--resume", "s/large", "file"],
-            &["-r", "--resume", "-T", "s", "new"],
+        fixture::add("s/large#5M:1", dir);
+        for line in [
+            "-a --resume -T s new",
+            "-a --resume -T s new",
+            "-a --resume s marked",
+            "-a --resume s/large file",
+            "-r --resume -T s new",
         ] {
-            let output = cp(dir, args);
-            assert!(output.status.success(), "{kind} {args:?}: {output:?}");
-            assert_eq!(leftovers(dir), [""; 0], "{kind} {args:?}");
+            copy(dir, line);
+            assert_eq!(leftovers(dir), [""; 0], "{kind} {line}");
         }
     });
 }
@@ -355,34 +281,26 @@ fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
 /// The run that made the copy may not have been able to set them.
 #[test]
 fn a_complete_file_gets_the_attributes_that_it_does_not_have() {
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
-    create_dir(&src).expect("created");
-    write(src.join("f"), "content").expect("written");
-    std::fs::set_permissions(src.join("f"), PermissionsExt::from_mode(0o640)).expect("mode set");
-    let flags = rustix::fs::XattrFlags::empty();
-    if rustix::fs::setxattr(src.join("f"), "user.a", b"value", flags).is_err() {
-        return testfs::skip(&testfs::test_name(), "no extended attributes here");
-    }
-    let args = ["-aT", "--resume", "src", "dst"];
-    assert!(cp(dir.path(), &args).status.success());
-    let copy = dst.join("f");
-    let inode = std::fs::metadata(&copy).expect("looked at").ino();
-    rustix::fs::removexattr(&copy, "user.a").expect("removed");
-    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o666)).expect("mode set");
-    assert!(cp(dir.path(), &args).status.success());
-    let now = std::fs::metadata(&copy).expect("looked at");
+    let dir = dir_with("src/f=content mode=640 user.a=value");
+    let line = "-aT --resume src dst";
+    copy(&dir, line);
+    let f = dir.path().join("dst/f");
+    let inode = metadata(&f).expect("looked at").ino();
+    rustix::fs::removexattr(&f, "user.a").expect("removed");
+    set_permissions(&f, PermissionsExt::from_mode(0o666)).expect("mode set");
+    copy(&dir, line);
+    let now = metadata(&f).expect("looked at");
     assert_eq!((now.ino(), now.mode() & 0o777), (inode, 0o640));
     let mut value = [0; 9];
-    let len = rustix::fs::getxattr(&copy, "user.a", &mut value).expect("there");
+    let len = rustix::fs::getxattr(&f, "user.a", &mut value).expect("there");
     assert_eq!(&value[..len], b"value");
     // What an option keeps, and a file of another time, stays as it is.
     for (option, seconds) in [("-n", 0), ("-u", 60)] {
-        std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o666)).expect("mode set");
+        set_permissions(&f, PermissionsExt::from_mode(0o666)).expect("mode set");
         let time = now.modified().expect("a time") + Duration::from_secs(seconds);
-        File::open(&copy).and_then(|file| file.set_modified(time)).expect("its time");
-        assert!(cp(dir.path(), &[&[option], &args[..]].concat()).status.success());
-        let found = std::fs::metadata(&copy).expect("looked at");
+        File::open(&f).and_then(|file| file.set_modified(time)).expect("its time");
+        copy(&dir, &format!("{option} {line}"));
+        let found = metadata(&f).expect("looked at");
         assert_eq!(found.modified().expect("a time"), time, "{option}");
         assert_eq!(found.mode() & 0o777, 0o666, "{option}");
     }

@@ -1,63 +1,68 @@
 //! `cp --verify`: a copy that differs from its source is an error.
 
-use std::fs::{create_dir, read, write};
+use std::fs::{File, read, remove_dir_all};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde_json::Value;
 use testfs::{
     Aspects, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, names_in, random_bytes,
-    set_time_of, stderr,
+    set_time_of,
 };
 
-use crate::cp;
+use crate::{check, check_content, copy, cp, dir_with, fixture, haulage_cp};
 
 #[test]
 fn a_wrong_byte_is_found_wherever_it_is() {
-    let len = 300_000;
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), random_bytes(len, 1)).expect("written");
-    for at in [0, 1, 131_071, 131_072, len as u64 - 1] {
-        for options in [&["--verify"][..], &["--verify", "-p"], &["--verify", "--sparse=always"]] {
+    // The sparse one is beyond what is worth a part, with a hole in its middle and one at its end.
+    let dir = dir_with("a#300000:1; sparse~6M");
+    let sparse = File::options().write(true).open(dir.path().join("sparse")).expect("opened");
+    for at in [0, 3 << 20] {
+        sparse.write_all_at(&random_bytes(1 << 20, at), at).expect("written");
+    }
+    for at in [0, 1, 131_071, 131_072, 299_999] {
+        for options in ["", "-p", "--sparse=always"] {
             check_wrong_byte(dir.path(), "a", at, options);
         }
+    }
+    for options in [
+        "--durable",
+        "--sparse=always",
+        "--sparse=never",
+        "--no-cache",
+        "--durable --sparse=always --no-cache",
+    ] {
+        check_wrong_byte(dir.path(), "sparse", (3 << 20) + 7, options);
     }
 }
 
 /// Copies `src` in `dir` to a file system that stores a wrong byte at the offset, which must be found.
-fn check_wrong_byte(dir: &Path, src: &str, at: u64, options: &[&str]) {
+fn check_wrong_byte(dir: &Path, src: &str, at: u64, options: &str) {
     let lies = Lies { wrong_byte_at: Some(at), ..Lies::default() };
     let Some(served) = FuseFs::with_source(Vec::new(), lies) else { return };
-    let dst = served.path().join("made");
-    let dst = dst.to_str().expect("a name");
-    let output = cp(dir, &[options, &["--receipt=receipt", src, dst]].concat());
+    let dst = served.path().join("made").display().to_string();
+    let output = cp(dir, &format!("--verify {options} --receipt=receipt {src} {dst}"));
     let words = format!("cp: '{dst}' differs from '{src}' at byte offset {at}\n");
-    assert_eq!(stderr(&output), words, "{options:?}");
-    assert_eq!(output.status.code(), Some(1), "{options:?} {at}");
-    assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
+    check(&output, 1, &words, options);
+    assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options}");
 }
 
 #[test]
 fn a_wrong_copy_replaces_nothing_and_leaves_no_partial_file() {
     let content = random_bytes(6 << 20, 3);
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with("old=old");
     let dir = dir.path();
-    write(dir.join("old"), "old").expect("written");
-    for options in
-        [&["--atomic"][..], &["--resume"], &["--resume", "--durable"], &["--atomic", "--durable"]]
-    {
+    for options in ["--atomic", "--resume", "--resume --durable", "--atomic --durable"] {
         for name in ["old", "new"] {
             let lies = Lies { wrong_reread_at: Some(5 << 20), ..Lies::default() };
             let Some(served) = FuseFs::with_source(content.clone(), lies) else { return };
-            let src = served.source();
-            let src = src.to_str().expect("a name");
-            let common = ["--verify", "--receipt=receipt", src, name];
-            let output = cp(dir, &[options, &common[..]].concat());
+            let src = served.source().display().to_string();
+            let output = cp(dir, &format!("{options} --verify --receipt=receipt {src} {name}"));
             let words = format!("cp: '{name}' differs from '{src}' at byte offset {}\n", 5 << 20);
-            assert_eq!(stderr(&output), words, "{options:?}");
-            assert_eq!(output.status.code(), Some(1), "{options:?} {name}");
-            assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
-            assert_eq!(read(dir.join("old")).expect("old"), b"old", "{options:?}");
-            assert_eq!(names_in(dir), ["old", "receipt"], "{options:?}");
+            check(&output, 1, &words, options);
+            assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options}");
+            check_content(dir.join("old"), "old", options);
+            assert_eq!(names_in(dir), ["old", "receipt"], "{options}");
         }
     }
 }
@@ -65,35 +70,21 @@ fn a_wrong_copy_replaces_nothing_and_leaves_no_partial_file() {
 #[test]
 fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("s")).expect("created");
+        fixture::add("s/a#1000000:2; s/empty=; s/sparse~3M", dir);
         let content = random_bytes(1_000_000, 2);
-        write(dir.join("s/a"), &content).expect("written");
-        write(dir.join("s/empty"), "").expect("written");
-        let sparse = std::fs::File::create(dir.join("s/sparse")).expect("created");
-        sparse.set_len(3 << 20).expect("length set");
-        for (number, options) in
-            [&["--reflink=never"][..], &["--atomic"], &["--durable"], &["--no-cache"]]
-                .iter()
-                .enumerate()
-        {
-            let dst = format!("t{number}");
-            let more = ["--verify", "--receipt=receipt", "-a", "s", &dst];
-            let output = cp(dir, &[*options, &more].concat());
-            assert!(output.status.success(), "{kind} {options:?}: {}", stderr(&output));
-            assert_equal_trees(
-                &dir.join("s"),
-                &dir.join(&dst),
-                Aspects::ALL,
-                format_args!("{kind} {options:?}"),
-            );
+        for option in ["--reflink=never", "--atomic", "--durable", "--no-cache"] {
+            copy(dir, &format!("{option} --verify --receipt=receipt -a s t"));
+            let what = format!("{kind} {option}");
+            assert_equal_trees(&dir.join("s"), &dir.join("t"), Aspects::ALL, &what);
+            remove_dir_all(dir.join("t")).expect("removed");
             let lines = json_lines(&dir.join("receipt"));
             let line = lines.iter().find(|line| line["src"] == "s/a").expect("a line");
             let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&content));
-            assert_eq!(line["verified_xxh3_128"], digest, "{kind} {options:?}");
+            assert_eq!(line["verified_xxh3_128"], digest, "{what}");
             // Kernels before 6.5 cannot tell.
             if kind == FsKind::Tmpfs || line["verified_past_cache"] != true {
                 let in_memory = kind == FsKind::Tmpfs || !has_cachestat();
-                assert!(in_memory && line["verified_past_cache"] == false, "{kind} {options:?}");
+                assert!(in_memory && line["verified_past_cache"] == false, "{what}");
             }
             let directory = lines.iter().find(|line| line["src"] == "s").expect("a line");
             assert_eq!(directory["verified_xxh3_128"], Value::Null, "{kind}");
@@ -108,15 +99,15 @@ fn has_cachestat() -> bool {
 
 #[test]
 fn streams_cannot_be_verified() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), "text").expect("written");
-    let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
-    let output = testfs::command("sh").args(["-c", &shell]).current_dir(dir.path()).output();
-    let output = output.expect("a shell");
-    assert_eq!(stderr(&output), "cp: cannot verify the copy: '/dev/stdin' is no regular file\n");
-    assert_eq!(output.status.code(), Some(1));
-    let output = cp(dir.path(), &["--verify", "a", "/dev/null"]);
-    assert_eq!(stderr(&output), "cp: cannot verify the copy: '/dev/null' is no regular file\n");
+    let dir = dir_with("a=text");
+    let (reader, _) = std::io::pipe().expect("created");
+    for (operands, name) in [("/dev/stdin b", "/dev/stdin"), ("a /dev/null", "/dev/null")] {
+        let mut command = haulage_cp(&dir, &format!("--verify {operands}"));
+        let input = reader.try_clone().expect("a descriptor");
+        let output = command.stdin(input).output().expect("haulage runs");
+        let due = format!("cp: cannot verify the copy: '{name}' is no regular file\n");
+        check(&output, 1, &due, name);
+    }
 }
 
 /// The method of each entry in the receipt in `dir`, and whether it has a digest.
@@ -128,71 +119,28 @@ fn methods_and_digests(dir: &Path) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_wrong_byte_is_found_with_every_other_option() {
-    let dir = tempfile::tempdir().expect("created");
-    let dir = dir.path();
-    create_dir(dir.join("s")).expect("created");
-    // Beyond what is worth a part, with a hole in its middle and one at its end.
-    let sparse = std::fs::File::create(dir.join("s/sparse")).expect("created");
-    sparse.set_len(6 << 20).expect("length set");
-    for at in [0, 3 << 20] {
-        std::os::unix::fs::FileExt::write_all_at(&sparse, &random_bytes(1 << 20, at), at)
-            .expect("written");
-    }
-    for options in [
-        &["--verify", "--durable"][..],
-        &["--verify", "--sparse=always"],
-        &["--verify", "--sparse=never"],
-        &["--verify", "--no-cache"],
-        &["--verify", "--durable", "--sparse=always", "--no-cache"],
-    ] {
-        check_wrong_byte(dir, "s/sparse", (3 << 20) + 7, options);
-    }
-}
-
-#[test]
 fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
     each_fs(|kind, dir| {
-        create_dir(dir.join("s")).expect("created");
-        write(dir.join("s/empty"), "").expect("written");
-        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("written");
-        std::fs::hard_link(dir.join("s/large"), dir.join("s/linked")).expect("linked");
-        for options in [&["--durable"][..], &["--atomic", "--durable"], &["--resume", "--durable"]]
-        {
+        fixture::add("s/empty=; s/large#5M:1; s/linked==s/large", dir);
+        for options in ["--durable", "--atomic --durable", "--resume --durable"] {
             // What is complete is compared when it is met again; its other names are links.
             for pass in 0..2 {
-                let common = ["-a", "--verify", "--receipt=receipt", "-T", "s", "d"];
-                let output = cp(dir, &[options, &common[..]].concat());
-                assert!(output.status.success(), "{kind} {options:?}: {}", stderr(&output));
-                assert_equal_trees(
-                    &dir.join("s"),
-                    &dir.join("d"),
-                    Aspects::ALL,
-                    format_args!("{kind} {options:?}"),
-                );
-                let mut entries = methods_and_digests(dir);
-                entries.sort();
-                let method =
-                    if options[0] == "--resume" && pass == 1 { "skipped" } else { "copied" };
+                copy(dir, &format!("{options} -a --verify --receipt=receipt -T s d"));
+                let what = format!("{kind} {options} {pass}");
+                assert_equal_trees(&dir.join("s"), &dir.join("d"), Aspects::ALL, &what);
+                let entries = methods_and_digests(dir);
+                let is_skipped = options.starts_with("--resume") && pass == 1;
+                let method = if is_skipped { "skipped" } else { "copied" };
                 let count = |method: &str, proved: bool| {
                     entries.iter().filter(|entry| **entry == (method.to_owned(), proved)).count()
                 };
-                assert!(count(method, true) >= 2, "{kind} {options:?} {pass}: {entries:?}");
-                assert_eq!(entries.len(), 4, "{kind} {options:?} {pass}: {entries:?}");
-                assert_eq!(count("linked", true), 0, "{kind} {options:?} {pass}: {entries:?}");
+                assert!(count(method, true) >= 2, "{what}: {entries:?}");
+                assert_eq!(entries.len(), 4, "{what}: {entries:?}");
+                assert_eq!(count("linked", true), 0, "{what}: {entries:?}");
             }
             std::fs::remove_dir_all(dir.join("d")).expect("removed");
         }
     });
-}
-
-/// A file of `len` bytes that has data at some offsets, a byte at each, and holes elsewhere.
-fn sparse_file(path: &Path, len: u64, data_at: &[u64]) {
-    let file = std::fs::File::create(path).expect("created");
-    file.set_len(len).expect("length set");
-    for &at in data_at {
-        std::os::unix::fs::FileExt::write_all_at(&file, b"x", at).expect("written");
-    }
 }
 
 /// To read the holes would take half an hour.
@@ -200,17 +148,17 @@ fn sparse_file(path: &Path, len: u64, data_at: &[u64]) {
 fn holes_of_both_files_are_not_read() {
     const LEN: u64 = 8 << 40;
     each_fs(|kind, dir| {
-        let at = LEN / 2 + 12_345;
-        sparse_file(&dir.join("a"), LEN, &[0, at, LEN - 1]);
+        let data_at = [0, LEN / 2 + 12_345, LEN - 4096];
+        fixture::add(&format!("a~{LEN}@{}", data_at.map(|at| at.to_string()).join(",")), dir);
         let mut command = testfs::command("timeout");
-        command.args(["60", env!("CARGO_BIN_EXE_haulage"), "cp", "-a", "--verify", "a", "b"]);
+        command.args(["60", crate::HAULAGE, "cp", "-a", "--verify", "a", "b"]);
         let output = command.current_dir(dir).output().expect("timeout runs");
-        assert!(output.status.success(), "{kind}: {:?} {}", output.status, stderr(&output));
-        let copy = std::fs::File::open(dir.join("b")).expect("opened");
-        assert_eq!(copy.metadata().expect("its state").len(), LEN, "{kind}");
-        for at in [0, at, LEN - 1] {
+        check(&output, 0, "", kind);
+        let made = File::open(dir.join("b")).expect("opened");
+        assert_eq!(made.metadata().expect("its state").len(), LEN, "{kind}");
+        for at in data_at {
             let mut byte = [0];
-            std::os::unix::fs::FileExt::read_exact_at(&copy, &mut byte, at).expect("read");
+            made.read_exact_at(&mut byte, at).expect("read");
             assert_eq!(&byte, b"x", "{kind} {at}");
         }
     });
@@ -218,34 +166,29 @@ fn holes_of_both_files_are_not_read() {
 
 #[test]
 fn a_hole_is_compared_with_the_data_of_the_other_file() {
-    const LEN: u64 = 3 << 20;
     each_fs(|kind, dir| {
-        let (src, dst) = (dir.join("a"), dir.join("b"));
         for (of_src, of_dst) in [
-            (&[][..], &[][..]),
-            (&[0], &[0]),
-            (&[1 << 20], &[1 << 20]),
-            (&[0], &[]),
-            (&[], &[0]),
-            (&[1 << 20], &[]),
-            (&[], &[1 << 20]),
-            (&[LEN - 1], &[]),
-            (&[], &[LEN - 1]),
-            (&[0, LEN - 1], &[0]),
-            (&[0], &[0, 2 << 20]),
-            (&[1 << 20], &[(1 << 20) + 1]),
-            (&[1 << 20], &[2 << 20]),
+            ("", ""),
+            ("0", "0"),
+            ("1M", "1M"),
+            ("0", ""),
+            ("", "0"),
+            ("1M", ""),
+            ("", "1M"),
+            ("3068K", ""),
+            ("", "3068K"),
+            ("0,3068K", "0"),
+            ("0", "0,2M"),
+            ("1M", "1048577"),
+            ("1M", "2M"),
         ] {
-            sparse_file(&src, LEN, of_src);
-            sparse_file(&dst, LEN, of_dst);
-            set_time_of(&dst, &src);
-            let output = cp(dir, &["-a", "--resume", "--verify", "--receipt=receipt", "a", "b"]);
-            let what = format!("{kind} {of_src:?} {of_dst:?}: {}", stderr(&output));
-            assert!(output.status.success(), "{what}");
+            fixture::add(&format!("a~3M@{of_src} t=1; b~3M@{of_dst} t=1"), dir);
+            copy(dir, "-a --resume --verify --receipt=receipt a b");
+            let what = format!("{kind} {of_src} {of_dst}");
             let method = if of_src == of_dst { "skipped" } else { "copied" };
             assert_eq!(methods_and_digests(dir), [(method.to_owned(), true)], "{what}");
-            let whole = read(&src).expect("a source");
-            assert!(read(&dst).expect("read") == whole, "{what}");
+            let whole = read(dir.join("a")).expect("a source");
+            check_content(dir.join("b"), &whole, &what);
             let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
             let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&whole));
             assert!(receipt.contains(&digest), "{what}: {receipt}");
@@ -258,12 +201,8 @@ fn holes_of_a_fuse_file_system_are_read() {
     let content = random_bytes(300_000, 5);
     let faults = Lies { no_blocks: true, all_hole: true, ..Lies::default() };
     let Some(faulty) = FuseFs::with_source(content.clone(), faults) else { return };
-    let dir = tempfile::tempdir().expect("created");
-    let (src, dst) = (faulty.source(), dir.path().join("b"));
-    sparse_file(&dst, content.len() as u64, &[]);
-    set_time_of(&dst, &src);
-    let src = src.to_str().expect("a name");
-    let output = cp(dir.path(), &["-p", "--resume", "--verify", src, "b"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(read(&dst).expect("read") == content);
+    let dir = dir_with("b~300000");
+    set_time_of(&dir.path().join("b"), &faulty.source());
+    copy(&dir, &format!("-p --resume --verify {} b", faulty.source().display()));
+    check_content(dir.path().join("b"), content, "");
 }

@@ -1,6 +1,5 @@
 //! FUSE file systems of other programs, which show a plain directory in their way.
 
-use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,16 +14,13 @@ pub struct ServedFs {
 }
 
 impl ServedFs {
-    /// Starts `program` with the arguments for the directory that it shows and the one that it mounts on.
-    /// `None` after a reported skip, if it is missing or cannot mount.
+    /// Starts `program` with these arguments, in which `STORE` and `MOUNT` stand for the directory that it shows and
+    /// the one that it mounts on. `None` after a reported skip, if it is missing or cannot mount.
     ///
     /// # Panics
     /// If no directories can be created for it.
     #[must_use]
-    pub fn mount(
-        program: &str,
-        args: impl FnOnce(&Path, &Path) -> Vec<OsString>,
-    ) -> Option<ServedFs> {
+    pub fn mount(program: &str, args: &str) -> Option<ServedFs> {
         /// A program that has not mounted after this time will not.
         const PATIENCE: Duration = Duration::from_secs(10);
         let served = ServedFs { dir: tempfile::tempdir().expect("created") };
@@ -32,7 +28,8 @@ impl ServedFs {
             std::fs::create_dir(dir).expect("an empty directory");
         }
         let mut command = Command::new(program);
-        command.args(args(&served.store(), &served.path()));
+        let [store, mount] = [served.store(), served.path()].map(|dir| dir.display().to_string());
+        command.args(args.replace("STORE", &store).replace("MOUNT", &mount).split(' '));
         // The server, which goes on, would keep pipes open.
         let ended =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

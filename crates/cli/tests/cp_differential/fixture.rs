@@ -12,13 +12,14 @@
 //! | `p\|` | a fifo |
 //! | `n%1:3` | a character device (only root can make one) |
 //! | `h~1M@64K,512K` | a file of 1 MiB, all hole but for 4 KiB of data at each offset |
+//! | `r#5M:1` | a file of 5 MiB of random bytes with the seed 1 |
 //!
 //! After an item stand its attributes: `mode=640`, `t=5` (modification time in seconds, with
 //! nanoseconds that tell it from a rounded one), `own=1:2`, `acl` (a list that lets user 1 write),
 //! `default-acl` (one that a directory gives to what is made in it), `user.k=v` (an extended attribute). [`word`] tells the escapes.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
@@ -38,25 +39,40 @@ const DATA: [u8; 4096] = [b'x'; 4096];
 
 /// Makes the tree `text` in the empty directory `root`; `owner` owns all that names no other.
 pub(crate) fn build(text: &str, root: &Path, owner: Option<u32>) {
-    let items: Vec<Item> =
-        text.split(';').map(str::trim).filter(|item| !item.is_empty()).map(Item::new).collect();
-    for item in &items {
-        item.make(root);
-    }
+    let items = made(text, root);
     if let Some(owner) = owner {
         own_all(root, owner);
     }
-    for item in &items {
+    // Directories that no item names have times too.
+    set_usual_times(root);
+    set_attributes(&items, root);
+}
+
+/// Adds the items of `text` to `root`. What has no `t=` has been modified now.
+pub(crate) fn add(text: &str, root: impl AsRef<Path>) {
+    set_attributes(&made(text, root.as_ref()), root.as_ref());
+}
+
+fn made<'t>(text: &'t str, root: &Path) -> Vec<Item<'t>> {
+    let texts = text.split(';').map(str::trim).filter(|item| !item.is_empty());
+    texts.map(Item::new).inspect(|item| item.make(root)).collect()
+}
+
+fn set_attributes(items: &[Item<'_>], root: &Path) {
+    for item in items {
         item.set_ownership_and_xattrs(root);
     }
-    for item in &items {
-        item.set_mode(root);
+    for item in items {
+        for mode in item.values("mode=") {
+            let mode = Permissions::from_mode(u32::from_str_radix(mode, 8).expect("an octal mode"));
+            fs::set_permissions(item.path(root), mode).expect("the owner may change modes");
+        }
     }
-    // From the last to the first, so that a directory's time is not changed by what is in it; and
-    // directories that no item names have times too.
-    set_usual_times(root);
+    // From the last to the first, so that a directory's time is not changed by what is in it.
     for item in items.iter().rev() {
-        item.set_time(root);
+        for time in item.values("t=") {
+            set_times(&item.path(root), time.parse().expect("seconds"));
+        }
     }
 }
 
@@ -145,6 +161,7 @@ enum Kind<'t> {
     Fifo,
     Device(&'t str),
     Sparse { len: u64, data: Vec<u64> },
+    Random { len: u64, seed: u64 },
 }
 
 impl<'t> Item<'t> {
@@ -167,6 +184,9 @@ impl<'t> Item<'t> {
             let (len, data) = shape.split_once('@').unwrap_or((shape, ""));
             let data = data.split(',').filter(|at| !at.is_empty()).map(bytes).collect();
             (name, Kind::Sparse { len: bytes(len), data })
+        } else if let Some((name, shape)) = spec.split_once('#') {
+            let (len, seed) = shape.split_once(':').expect("length:seed");
+            (name, Kind::Random { len: bytes(len), seed: bytes(seed) })
         } else {
             panic!("no item: {text}")
         };
@@ -186,19 +206,18 @@ impl<'t> Item<'t> {
             Kind::Directory => fs::create_dir_all(&path),
             Kind::Symlink(target) => symlink(word(target, root), &path),
             Kind::HardLink(other) => fs::hard_link(root.join(word(other, root)), &path),
-            Kind::Fifo => {
-                let mode = Mode::from_raw_mode(0o644);
-                rustix::fs::mknodat(CWD, &path, FileType::Fifo, mode, 0).map_err(Into::into)
-            }
+            Kind::Fifo => make_node(&path, FileType::Fifo, 0),
             Kind::Device(numbers) => {
                 let (major, minor) = numbers.split_once(':').expect("major:minor");
                 let number = |text: &str| text.parse().expect("a device number");
                 let device = rustix::fs::makedev(number(major), number(minor));
-                let mode = Mode::from_raw_mode(0o644);
-                rustix::fs::mknodat(CWD, &path, FileType::CharacterDevice, mode, device)
-                    .map_err(Into::into)
+                make_node(&path, FileType::CharacterDevice, device)
             }
             Kind::Sparse { len, data } => make_sparse(&path, *len, data),
+            Kind::Random { len, seed } => {
+                let len = usize::try_from(*len).expect("it fits into memory");
+                fs::write(&path, testfs::random_bytes(len, *seed))
+            }
         };
         made.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
@@ -221,18 +240,9 @@ impl<'t> Item<'t> {
         }
     }
 
-    fn set_mode(&self, root: &Path) {
-        for mode in self.attributes.iter().filter_map(|word| word.strip_prefix("mode=")) {
-            let mode = u32::from_str_radix(mode, 8).expect("an octal mode");
-            fs::set_permissions(self.path(root), fs::Permissions::from_mode(mode))
-                .expect("the owner may change modes");
-        }
-    }
-
-    fn set_time(&self, root: &Path) {
-        for time in self.attributes.iter().filter_map(|word| word.strip_prefix("t=")) {
-            set_times(&self.path(root), time.parse().expect("seconds"));
-        }
+    /// What stands after the word `begin` in the attributes.
+    fn values(&self, begin: &str) -> impl Iterator<Item = &str> {
+        self.attributes.iter().filter_map(move |word| word.strip_prefix(begin))
     }
 }
 
@@ -257,6 +267,10 @@ const fn acl([owner, user_1, group, mask, other]: [u8; 5]) -> [u8; 44] {
 fn set_xattr(path: &Path, name: &str, value: &[u8]) {
     rustix::fs::lsetxattr(path, name, value, XattrFlags::empty())
         .unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));
+}
+
+fn make_node(path: &Path, kind: FileType, device: u64) -> std::io::Result<()> {
+    Ok(rustix::fs::mknodat(CWD, path, kind, Mode::from_raw_mode(0o644), device)?)
 }
 
 fn make_sparse(path: &Path, len: u64, data: &[u64]) -> std::io::Result<()> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::run::{Case, Outcome, Said};
-use super::snapshot::{Time, What};
+use super::snapshot::{Entry, Time, What};
 
 /// A release of GNU coreutils.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,13 +46,11 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, _| case.line.contains("--sparse=always"),
         amend: |gnu, ours| {
-            for (name, gnu) in &mut gnu.tree.0 {
-                if let Some(ours) = ours.tree.0.get(name)
-                    && ours.accessed == Time::Recent
-                {
+            amend_entries(gnu, ours, |gnu, ours| {
+                if ours.accessed == Time::Recent {
                     gnu.accessed = Time::Recent;
                 }
-            }
+            });
         },
     },
     Known {
@@ -137,12 +135,11 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, _| case.tree.contains("->") || case.tree.contains('~'),
         amend: |gnu, ours| {
-            for (name, gnu) in &mut gnu.tree.0 {
-                let Some(ours) = ours.tree.0.get(name) else { continue };
+            amend_entries(gnu, ours, |gnu, ours| {
                 if ours.accessed == Time::Recent && (gnu.what.is_symlink() || gnu.what.is_hole()) {
                     gnu.accessed = Time::Recent;
                 }
-            }
+            });
         },
     },
     Known {
@@ -182,12 +179,11 @@ pub(crate) static KNOWN: &[Known] = &[
             has_option(case, 'l') && ours.stderr_has("cannot create hard link")
         },
         amend: |gnu, ours| {
-            for (name, gnu) in &mut gnu.tree.0 {
-                let Some(ours) = ours.tree.0.get(name) else { continue };
+            amend_entries(gnu, ours, |gnu, ours| {
                 if gnu.what.is_symlink() && gnu.accessed == Time::Recent {
                     gnu.accessed = ours.accessed.clone();
                 }
-            }
+            });
         },
     },
     Known {
@@ -206,12 +202,11 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.what.is_empty()),
         amend: |gnu, ours| {
-            for (name, gnu) in &mut gnu.tree.0 {
-                let Some(ours) = ours.tree.0.get(name) else { continue };
+            amend_entries(gnu, ours, |gnu, ours| {
                 if gnu.what.is_empty() && gnu.accessed == Time::Recent {
                     gnu.accessed = ours.accessed.clone();
                 }
-            }
+            });
         },
     },
     Known {
@@ -286,9 +281,8 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, _| case.line.contains("--parents"),
         amend: |gnu, ours| {
-            for (name, gnu) in &mut gnu.tree.0 {
-                let Some(ours) = ours.tree.0.get(name) else { continue };
-                if gnu.what.is_directory() {
+            amend_entries(gnu, ours, |gnu, ours| {
+                if gnu.what == What::Directory {
                     if gnu.xattrs.is_empty() {
                         gnu.xattrs = ours.xattrs.clone();
                     }
@@ -296,7 +290,7 @@ pub(crate) static KNOWN: &[Known] = &[
                         gnu.modified = ours.modified.clone();
                     }
                 }
-            }
+            });
         },
     },
     Known {
@@ -305,11 +299,7 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, _| case.tree.contains("=="),
         amend: |gnu, ours| {
-            for (name, gnu) in &mut gnu.tree.0 {
-                if let Some(ours) = ours.tree.0.get(name) {
-                    gnu.accessed = ours.accessed.clone();
-                }
-            }
+            amend_entries(gnu, ours, |gnu, ours| gnu.accessed = ours.accessed.clone());
         },
     },
     Known {
@@ -345,6 +335,15 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| *gnu = ours.clone(),
     },
 ];
+
+/// Amends each of GNU's entries by what we have at its name, if we have something there.
+fn amend_entries(gnu: &mut Outcome, ours: &Outcome, amend: impl Fn(&mut Entry, &Entry)) {
+    for (name, gnu) in &mut gnu.tree.0 {
+        if let Some(ours) = ours.tree.0.get(name) {
+            amend(gnu, ours);
+        }
+    }
+}
 
 /// Whether what stands at the destination is removed or renamed before a copy is made.
 fn gives_way(case: &Case) -> bool {
@@ -428,7 +427,7 @@ impl Outcome {
             });
             let is_directory = |name: &str| {
                 let name = name.trim_end_matches(['/', '.']).trim_start_matches("./");
-                self.tree.0.get(Path::new(name)).is_some_and(|entry| entry.what.is_directory())
+                self.tree.0.get(Path::new(name)).is_some_and(|entry| entry.what == What::Directory)
             };
             names.into_iter().any(|(src, _)| is_directory(src))
         })

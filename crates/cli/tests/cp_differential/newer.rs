@@ -15,8 +15,7 @@ pub(crate) const DOCUMENTED: &str = include_str!("documented.txt");
 /// A case and all that is expected of it.
 #[derive(Default)]
 pub(crate) struct Expected {
-    tree: String,
-    line: String,
+    pub(crate) case: Case,
     status: i32,
     stdout: String,
     stderr: String,
@@ -35,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Vec<Expected> {
         }
         if let Some(words) = line.strip_prefix("$ cp ") {
             let (tree, line) = (tree.to_owned(), words.to_owned());
-            all.push(Expected { tree, line, ..Expected::default() });
+            all.push(Expected { case: Case { tree, line }, ..Expected::default() });
             continue;
         }
         let last = all.last_mut().expect("a command line comes first");
@@ -61,13 +60,9 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 impl Expected {
-    pub(crate) fn case(&self) -> Case {
-        Case { tree: self.tree.clone(), line: self.line.clone() }
-    }
-
     /// What of `outcome` is not as expected.
     pub(crate) fn faults(&self, outcome: &Outcome) -> Vec<String> {
-        let [said] = &outcome.said[..] else { panic!("{}: one command each", self.line) };
+        let [said] = &outcome.said[..] else { panic!("{}: one command each", self.case.line) };
         let mut faults = Vec::new();
         let mut compare = |what: &str, expected: String, found: String| {
             if expected != found {

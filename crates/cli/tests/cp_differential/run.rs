@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -45,7 +45,7 @@ pub(crate) enum Persona {
 }
 
 /// A tree and what is run in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     /// In the language of [`fixture`].
     pub(crate) tree: String,
@@ -118,12 +118,7 @@ impl Ground {
             Persona::Nobody => spawn_as_nobody(command),
         };
         let status = wait(child.expect("the program can be run"));
-        let read = |name| {
-            let mut bytes = Vec::new();
-            let mut file = fs::File::open(place(name)).expect("it was just made");
-            file.read_to_end(&mut bytes).expect("a file of ours can be read");
-            bytes
-        };
+        let read = |name| fs::read(place(name)).expect("a file of ours can be read");
         Said { stdout: read("out"), stderr: read("err"), status }
     }
 }
@@ -179,7 +174,7 @@ impl Line {
 
 /// Starts `command` in a thread that is nobody's. `Command::uid` would copy the page tables of this process, which takes
 /// longer than a copy.
-fn spawn_as_nobody(mut command: Command) -> io::Result<Child> {
+pub(crate) fn spawn_as_nobody(mut command: Command) -> io::Result<Child> {
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     let spawn = move || {
         set_thread_groups(&[])?;

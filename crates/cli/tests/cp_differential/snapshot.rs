@@ -67,44 +67,13 @@ impl Snapshot {
     /// What differs, a line an entry.
     pub(crate) fn differences(&self, other: &Snapshot) -> Vec<String> {
         let names: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
-        names
-            .into_iter()
-            .filter(|name| self.0.get(*name) != other.0.get(*name))
-            .map(|name| match (self.0.get(name), other.0.get(name)) {
-                (Some(one), Some(two)) => format!("{name:?}: {}", one.difference(two)),
-                (Some(one), None) => format!("{name:?}: only in the first: {one:?}"),
-                (None, Some(two)) => format!("{name:?}: only in the second: {two:?}"),
-                (None, None) => unreachable!("the name is from one of them"),
-            })
-            .collect()
-    }
-}
-
-impl Entry {
-    fn difference(&self, other: &Entry) -> String {
-        let mut lines = Vec::new();
-        let mut compare = |field: &str, one: String, two: String| {
-            if one != two {
-                lines.push(format!("{field} {one} / {two}"));
-            }
-        };
-        compare("what", format!("{:?}", self.what), format!("{:?}", other.what));
-        compare("mode", format!("{:o}", self.mode), format!("{:o}", other.mode));
-        compare("owner", format!("{:?}", self.owner), format!("{:?}", other.owner));
-        compare("modified", format!("{:?}", self.modified), format!("{:?}", other.modified));
-        compare("accessed", format!("{:?}", self.accessed), format!("{:?}", other.accessed));
-        compare("same as", format!("{:?}", self.same_as), format!("{:?}", other.same_as));
-        compare("links", self.links.to_string(), other.links.to_string());
-        compare("xattrs", format!("{:?}", self.xattrs), format!("{:?}", other.xattrs));
-        lines.join(", ")
+        let both = names.into_iter().map(|name| (name, self.0.get(name), other.0.get(name)));
+        let unequal = both.filter(|(_, one, two)| one != two);
+        unequal.map(|(name, one, two)| format!("{name:?}: {one:?}\n  / {two:?}")).collect()
     }
 }
 
 impl What {
-    pub(crate) fn is_directory(&self) -> bool {
-        *self == What::Directory
-    }
-
     pub(crate) fn is_symlink(&self) -> bool {
         matches!(self, What::Symlink(_))
     }

@@ -6,68 +6,55 @@ use std::process::Command;
 
 use testfs::{skip, stderr, test_name};
 
-use crate::{HAULAGE, strace, within};
+use crate::{
+    HAULAGE, check_content, check_failed, check_success, dir_with, fixture, strace, within,
+};
 
-#[test]
-fn force_removes_no_destination_if_descriptors_run_out() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), "new").expect("written");
-    for errno in ["EMFILE", "ENFILE", "ENOMEM", "EIO"] {
-        write(dir.path().join("b"), "old").expect("written");
-        // The first call asks whether it is a directory.
-        let inject = format!("inject=openat:error={errno}:when=2+");
-        let options = ["-P", "b", "-e", &inject];
-        let Some(output) = strace(dir.path(), &options, &["-f", "a", "b"]) else { return };
-        assert_eq!(output.status.code(), Some(1), "{errno}: {}", stderr(&output));
-        assert!(stderr(&output).contains("'b'"), "{errno}: {}", stderr(&output));
-        assert_eq!(read(dir.path().join("b")).expect("the old file"), b"old", "{errno}");
-    }
-}
+const ERRNOS: [(&str, &str); 4] = [
+    ("EMFILE", "Too many open files"),
+    ("ENFILE", "Too many open files in system"),
+    ("ENOMEM", "Cannot allocate memory"),
+    ("EIO", "Input/output error"),
+];
 
 /// Without a descriptor, nothing is known of the destination: neither that it is no directory, nor
 /// that the copy gets its name.
 #[test]
-fn a_destination_that_cannot_be_opened_is_not_taken_for_a_file() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), "new").expect("written");
-    std::fs::create_dir(dir.path().join("d")).expect("created");
-    let errnos = [
-        ("EMFILE", "Too many open files"),
-        ("ENFILE", "Too many open files in system"),
-        ("ENOMEM", "Cannot allocate memory"),
-        ("EIO", "Input/output error"),
-    ];
-    for (errno, words) in errnos {
+fn a_destination_that_cannot_be_opened_stays_and_is_not_taken_for_a_file() {
+    let dir = dir_with("a=new; d/");
+    for (errno, words) in ERRNOS {
+        fixture::add("b=old", &dir);
+        // The first call asks whether it is a directory.
+        let options = format!("-P b -e inject=openat:error={errno}:when=2+");
+        let Some(output) = strace(&dir, &options, "-f a b") else { return };
+        check_failed(&output, "'b'", errno);
+        check_content(dir.path().join("b"), "old", errno);
         for option in ["-a", "--parents", "--resume"] {
-            let inject = format!("inject=openat:error={errno}");
-            let options = ["-P", "d", "-e", &inject];
-            let Some(output) = strace(dir.path(), &options, &[option, "a", "d"]) else { return };
-            let expected = format!("cp: target 'd': {words}\n");
-            assert!(stderr(&output).ends_with(&expected), "{option}: {}", stderr(&output));
-            assert_eq!(output.status.code(), Some(1), "{option} {errno}");
+            let options = format!("-P d -e inject=openat:error={errno}");
+            let line = format!("{option} a d");
+            let Some(output) = strace(&dir, &options, &line) else { return };
+            let due = format!("cp: target 'd': {words}\n");
+            check_failed(&output, &due, format!("{errno} {line}"));
+            assert!(stderr(&output).ends_with(&due), "{errno} {line}: {}", stderr(&output));
         }
     }
 }
 
 #[test]
 fn a_deep_tree_needs_few_descriptors() {
-    let dir = tempfile::tempdir().expect("created");
-    let deepest = "d/".repeat(200);
-    std::fs::create_dir_all(dir.path().join("s").join(&deepest)).expect("a tree");
-    write(dir.path().join("s").join(&deepest).join("f"), "1").expect("written");
+    let deepest = "d/".repeat(200) + "f";
+    let dir = dir_with(&format!("s/{deepest}=1"));
     for limit in ["24", "40", "64", "80"] {
         let limits = format!("--nofile={limit}:{limit}");
-        let Some(output) = within(dir.path(), &limits, &["-a", "s", limit]) else { return };
-        assert!(output.status.success(), "{limit}: {}", stderr(&output));
-        let copy = dir.path().join(limit).join(&deepest).join("f");
-        assert_eq!(read(copy).expect("read"), b"1", "{limit}");
+        let Some(output) = within(&dir, &limits, &format!("-a s {limit}")) else { return };
+        check_success(&output, limit);
+        check_content(dir.path().join(limit).join(&deepest), "1", limit);
     }
 }
 
 #[test]
 fn descriptors_that_others_have_taken_are_done_without() {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::create_dir(dir.path().join("s")).expect("created");
+    let dir = dir_with("s/");
     for number in 0..300 {
         write(dir.path().join(format!("s/f{number}")), number.to_string()).expect("written");
     }
@@ -86,7 +73,7 @@ fn descriptors_that_others_have_taken_are_done_without() {
             Ok(output) if output.status.code() != Some(127) => output,
             _ => return skip(&test_name(), "prlimit or bash cannot be run here"),
         };
-        assert!(output.status.success(), "{taken}: {}", stderr(&output));
+        check_success(&output, taken);
         for number in 0..300 {
             let copy = dir.path().join(format!("{taken}/f{number}"));
             assert_eq!(read(copy).expect("read"), number.to_string().as_bytes(), "{taken}");
@@ -96,24 +83,19 @@ fn descriptors_that_others_have_taken_are_done_without() {
 
 #[test]
 fn parents_of_many_operands_need_few_descriptors() {
-    let dir = tempfile::tempdir().expect("created");
-    std::fs::create_dir(dir.path().join("t")).expect("created");
+    let dir = dir_with("t/");
     let names: Vec<String> = (0..100).map(|number| format!("s/d{number}/f")).collect();
     for name in &names {
-        let path = dir.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("it has one")).expect("created");
-        write(&path, name).expect("written");
-        std::fs::hard_link(&path, path.with_file_name("g")).expect("linked");
+        fixture::add(&format!("{name}={name}; {}=={name}", name.replace('f', "g")), &dir);
     }
     // The second name of each is met when the directory of the first has long been left.
-    let again = names.iter().map(|name| name.replace('f', "g"));
-    let options = ["-a", "-t", "t", "--parents"].map(str::to_owned);
-    let args: Vec<String> = options.into_iter().chain(names.clone()).chain(again).collect();
-    let Some(output) = within(dir.path(), "--nofile=40:40", &args) else { return };
-    assert!(output.status.success(), "{}", stderr(&output));
+    let firsts = names.join(" ");
+    let line = format!("-a -t t --parents {firsts} {}", firsts.replace('f', "g"));
+    let Some(output) = within(&dir, "--nofile=40:40", &line) else { return };
+    check_success(&output, "");
     for name in &names {
         let copy = dir.path().join("t").join(name);
-        assert_eq!(read(&copy).expect("read"), name.as_bytes());
+        check_content(&copy, name, "");
         let [first, other] = [&copy, &copy.with_file_name("g")].map(metadata);
         assert_eq!(first.expect("the copy").ino(), other.expect("its other name").ino(), "{name}");
     }
@@ -121,22 +103,16 @@ fn parents_of_many_operands_need_few_descriptors() {
 
 #[test]
 fn many_links_to_directories_need_few_descriptors() {
-    let dir = tempfile::tempdir().expect("created");
+    let dir = dir_with("s/second/; d/first/");
     let at = |name: String| dir.path().join(name);
     for number in 0..100 {
-        for tree in ["s/first", "s/second", "out", "d/first"] {
-            std::fs::create_dir_all(at(format!("{tree}/{number}"))).expect("created");
-        }
-        let link = at(format!("d/first/{number}"));
-        std::fs::remove_dir(&link).expect("an empty directory");
-        symlink(format!("../../out/{number}"), link).expect("linked");
-        let first = at(format!("s/first/{number}/f"));
-        write(&first, number.to_string()).expect("written");
-        std::fs::hard_link(first, at(format!("s/second/{number}/g"))).expect("linked");
+        fixture::add(&format!("s/first/{number}/f={number}; out/{number}/"), &dir);
+        fixture::add(&format!("s/second/{number}/g==s/first/{number}/f"), &dir);
+        symlink(format!("../../out/{number}"), at(format!("d/first/{number}"))).expect("linked");
     }
-    let args = ["-aT", "--keep-directory-symlink", "s", "d"];
-    let Some(output) = within(dir.path(), "--nofile=40:40", &args) else { return };
-    assert!(output.status.success(), "{}", stderr(&output));
+    let line = "-aT --keep-directory-symlink s d";
+    let Some(output) = within(&dir, "--nofile=40:40", line) else { return };
+    check_success(&output, "");
     for number in 0..100 {
         let [first, second] = [format!("out/{number}/f"), format!("d/second/{number}/g")]
             .map(|name| metadata(at(name)).expect("looked at").ino());

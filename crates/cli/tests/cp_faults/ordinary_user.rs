@@ -1,24 +1,17 @@
 //! What an ordinary user may not do.
 
-use std::fs::{Permissions, metadata, read, set_permissions, write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::fs::{Permissions, metadata, set_permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use testfs::{is_root, skip, stderr, test_name};
+use testfs::{is_root, skip, stderr, stdout, test_name};
 
-use crate::{as_nobody, open_dir};
+use crate::{as_nobody, check, check_content, check_success, open_dir_with};
 
 #[test]
 fn directories_that_may_not_be_written_to_are_filled_first() {
-    let dir = open_dir();
-    std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
-    write(dir.path().join("s/d/f"), "1").expect("written");
-    for name in ["s/d/f", "s/d", "s"] {
-        let mode = if name == "s/d/f" { 0o444 } else { 0o555 };
-        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("mode set");
-    }
-    let Some(output) = as_nobody(dir.path(), &["-a", "s", "t"]) else { return };
-    assert!(output.status.success(), "{}", stderr(&output));
+    let dir = open_dir_with("s/d/f=1 mode=444; s/d/ mode=555; s/ mode=555");
+    check_success(&as_nobody(&dir, "-a s t"), "");
     for (name, mode) in [("t", 0o555), ("t/d", 0o555), ("t/d/f", 0o444)] {
         let made = metadata(dir.path().join(name)).expect("looked at");
         assert_eq!(made.mode() & 0o7777, mode, "{name}");
@@ -31,36 +24,26 @@ fn directories_that_may_not_be_written_to_are_filled_first() {
 
 #[test]
 fn a_source_that_cannot_be_read_costs_no_destination() {
-    let (own, linked) = (&["b"][..], &["b", "c"][..]);
-    for (options, names, stdout) in [
-        (&["--remove-destination"][..], own, ""),
-        (&["-v", "--remove-destination"], own, "'a' -> 'b'\n"),
-        (&["-av"], linked, "'a' -> 'b'\n"),
-        (&["-bv"], own, "'a' -> 'b'\n"),
-        (&["-v", "--backup=numbered"], own, "'a' -> 'b'\n"),
-        (&["-b", "--remove-destination"], own, ""),
-        (&["-f"], own, ""),
+    for (options, names, said) in [
+        ("--remove-destination", 1, ""),
+        ("-v --remove-destination", 1, "'a' -> 'b'\n"),
+        ("-av", 2, "'a' -> 'b'\n"),
+        ("-bv", 1, "'a' -> 'b'\n"),
+        ("-v --backup=numbered", 1, "'a' -> 'b'\n"),
+        ("-b --remove-destination", 1, ""),
+        ("-f", 1, ""),
     ] {
-        let dir = open_dir();
-        write(dir.path().join("a"), "new").expect("written");
-        set_permissions(dir.path().join("a"), Permissions::from_mode(0o0)).expect("mode set");
-        write(dir.path().join("b"), "old").expect("written");
         // What a backup would have replaced, only to be renamed back itself.
-        write(dir.path().join("b~"), "older").expect("written");
-        for name in names.iter().filter(|name| **name != "b") {
-            std::fs::hard_link(dir.path().join("b"), dir.path().join(name)).expect("linked");
+        let dir = open_dir_with("a=new mode=0; b=old; b~=older");
+        if names == 2 {
+            std::fs::hard_link(dir.path().join("b"), dir.path().join("c")).expect("linked");
         }
-        let args: Vec<&str> = options.iter().copied().chain(["a", "b"]).collect();
-        let Some(output) = as_nobody(dir.path(), &args) else { return };
-        assert_eq!(output.status.code(), Some(1), "{options:?}");
-        assert_eq!(stderr(&output), "cp: cannot open 'a' for reading: Permission denied\n");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{options:?}");
-        let kept = read(dir.path().join("b")).ok();
-        assert_eq!(kept.as_deref(), Some(&b"old"[..]), "{options:?}");
-        let backup = read(dir.path().join("b~")).ok();
-        assert_eq!(backup.as_deref(), Some(&b"older"[..]), "{options:?}");
-        let links = metadata(dir.path().join("b")).expect("b").nlink();
-        assert_eq!(links, names.len() as u64, "{options:?}");
+        let output = as_nobody(&dir, &format!("{options} a b"));
+        check(&output, 1, "cp: cannot open 'a' for reading: Permission denied\n", options);
+        assert_eq!(stdout(&output), said, "{options}");
+        check_content(dir.path().join("b"), "old", options);
+        check_content(dir.path().join("b~"), "older", options);
+        assert_eq!(metadata(dir.path().join("b")).expect("b").nlink(), names, "{options}");
     }
 }
 
@@ -69,53 +52,33 @@ fn rights_lent_by_an_owner_are_not_lent_by_another() {
     if !is_root() {
         return skip(&test_name(), "to give files away needs root");
     }
-    let dir = open_dir();
-    let src = dir.path().join("a");
-    write(&src, "1").expect("written");
-    chown(&src, Some(4321), Some(4321)).expect("an owner");
-    set_permissions(&src, Permissions::from_mode(0o6755)).expect("mode set");
-    let Some(output) = as_nobody(dir.path(), &["-p", "a", "b"]) else { return };
-    assert!(output.status.success(), "{}", stderr(&output));
+    let dir = open_dir_with("a=1 own=4321:4321 mode=6755");
+    check_success(&as_nobody(&dir, "-p a b"), "");
     let made = metadata(dir.path().join("b")).expect("looked at");
     assert_eq!((made.uid(), made.mode() & 0o7777), (65_534, 0o755));
 }
 
 #[test]
-fn a_dry_run_knows_whose_files_may_not_be_linked() {
-    let dir = open_dir();
-    for (name, mode) in [("private", 0o600), ("read", 0o644), ("shared", 0o666), ("lent", 0o4777)] {
-        write(dir.path().join(name), name).expect("written");
-        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("mode set");
-    }
-    symlink("shared", dir.path().join("link")).expect("linked");
-    for options in [&["-l"][..], &["-lP"], &["-lf"]] {
+fn a_dry_run_knows_what_may_not_be_linked_or_replaced() {
+    let dir = open_dir_with(
+        "private=1 mode=600; read=1 mode=644; shared=1 mode=666; lent=1 mode=4777; link->shared; \
+         source=new mode=444; old=of\\sanother\\slength mode=444",
+    );
+    for options in ["-l", "-lP", "-lf"] {
         for name in ["private", "read", "shared", "lent", "link"] {
-            let _ = dry_run_and_real(dir.path(), &[options, &[name, "new"]].concat());
+            dry_run_and_real(dir.path(), &format!("{options} {name} new"));
             let _ = std::fs::remove_file(dir.path().join("new"));
         }
     }
-}
-
-#[test]
-fn a_dry_run_knows_what_may_not_be_replaced() {
-    let dir = open_dir();
-    write(dir.path().join("new"), "new").expect("written");
-    write(dir.path().join("old"), "of another length").expect("written");
-    for name in ["new", "old"] {
-        set_permissions(dir.path().join(name), Permissions::from_mode(0o444)).expect("mode set");
-    }
-    for options in [&["--atomic"][..], &["--resume"], &["--durable"]] {
-        let real = [options, &["new", "old"]].concat();
-        let Some(said) = dry_run_and_real(dir.path(), &real) else { return };
-        assert!(said.contains("'old': Permission denied"), "{said}");
+    for option in ["--atomic", "--resume", "--durable"] {
+        let said = dry_run_and_real(dir.path(), &format!("{option} source old"));
+        assert!(said.contains("'old': Permission denied"), "{option}: {said}");
     }
 }
 
-/// What an ordinary user's copy says, which is what the dry run before it says. `None` after a reported skip.
-fn dry_run_and_real(dir: &Path, real: &[&str]) -> Option<String> {
-    let dry = [&["--dry-run"], real].concat();
-    let [dry, real_output] = [as_nobody(dir, &dry)?, as_nobody(dir, real)?];
-    assert_eq!(stderr(&dry), stderr(&real_output), "{real:?}");
-    assert_eq!(dry.status.code(), real_output.status.code(), "{real:?}");
-    Some(stderr(&real_output))
+/// What an ordinary user's copy says, which is what the dry run before it says.
+fn dry_run_and_real(dir: &Path, line: &str) -> String {
+    let [dry, real] = ["--dry-run", ""].map(|option| as_nobody(dir, &format!("{option} {line}")));
+    check(&dry, real.status.code().expect("it ends"), &stderr(&real), line);
+    stderr(&real)
 }

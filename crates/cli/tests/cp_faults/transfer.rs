@@ -1,93 +1,76 @@
 //! Calls that move data, and close(2).
 
-use std::fs::{create_dir, metadata, read, write};
+use std::fs::{metadata, read, remove_file, write};
 
 use testfs::{FsKind, each_fs, random_bytes, stderr};
 
-use crate::{calls, strace, with_faults};
+use crate::{
+    calls, check_content, check_failed, check_success, dir_with, fixture, strace, with_faults,
+};
 
 /// The engine that copies between network file systems, selected here by option.
-const KERNEL_COPY: &str = "--engine=copy_file_range";
+const KERNEL_COPY: &str = "--engine=copy_file_range a b";
 
 #[test]
 fn no_fallback_hides_an_error_of_copy_file_range() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), random_bytes(1 << 20, 1)).expect("written");
-    for (errno, words) in [
-        ("ENOSPC", "No space left on device"),
-        ("EDQUOT", "Disk quota exceeded"),
-        ("ESTALE", "Stale file handle"),
+    let dir = dir_with("a#65M:1");
+    // Longer than one piece: before the second one the last of these is a refusal.
+    for (fault, words, done) in [
+        ("ENOSPC", "cp: error copying 'a' to 'b': No space left on device\n", 0),
+        ("EDQUOT", "cp: error copying 'a' to 'b': Disk quota exceeded\n", 0),
+        ("ESTALE", "cp: error copying 'a' to 'b': Stale file handle\n", 0),
+        ("EIO:when=2+", "cp: error copying 'a' to 'b': Input/output error\n", 64 << 20),
     ] {
-        let inject = format!("inject=copy_file_range:error={errno}");
-        let Some(output) = with_faults(dir.path(), &[&inject], &[KERNEL_COPY, "a", "b"]) else {
-            return;
-        };
-        assert_eq!(output.status.code(), Some(1), "{errno}");
-        let said = stderr(&output);
-        assert!(said.starts_with(&format!("cp: error copying 'a' to 'b': {words}\n")), "{said}");
-        assert!(said.contains("cp: 'b' is incomplete: 0 of 1048576 bytes\n"), "{said}");
-        assert_eq!(metadata(dir.path().join("b")).expect("b").len(), 0, "{errno}");
-        std::fs::remove_file(dir.path().join("b")).expect("removed");
+        let fault = format!("copy_file_range:error={fault}");
+        let Some(output) = with_faults(&dir, &fault, KERNEL_COPY) else { return };
+        check_failed(&output, words, &fault);
+        assert!(stderr(&output).starts_with(words), "{fault}: {}", stderr(&output));
+        let incomplete = format!("cp: 'b' is incomplete: {done} of 68157440 bytes\n");
+        check_failed(&output, &incomplete, &fault);
+        assert_eq!(metadata(dir.path().join("b")).expect("b").len(), done, "{fault}");
+        remove_file(dir.path().join("b")).expect("removed");
     }
 }
 
 #[test]
 fn after_a_refusal_the_next_variant_continues_at_that_byte() {
-    let dir = tempfile::tempdir().expect("created");
-    let bytes = random_bytes(3 << 20, 2);
-    write(dir.path().join("a"), &bytes).expect("written");
+    let dir = dir_with("a#3M:2");
     // Network and stacked file systems give the last three although reads and writes work.
     for errno in ["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "EPERM", "EACCES", "ENOENT", "EIO"] {
-        let inject = format!("inject=copy_file_range:error={errno}:when=1");
-        let Some(output) = with_faults(dir.path(), &[&inject], &[KERNEL_COPY, "a", "b"]) else {
-            return;
-        };
-        assert!(output.status.success(), "{errno}: {}", stderr(&output));
-        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{errno}");
-        assert!(read(dir.path().join("b")).expect("b") == bytes, "{errno}");
+        let fault = format!("copy_file_range:error={errno}:when=1");
+        let Some(output) = with_faults(&dir, &fault, KERNEL_COPY) else { return };
+        check_success(&output, errno);
+        assert_eq!(calls(&dir, "(INJECTED)"), 1, "{errno}");
+        check_content(dir.path().join("b"), random_bytes(3 << 20, 2), errno);
     }
 }
 
 #[test]
 fn a_refused_clone_is_not_tried_again() {
-    let dir = tempfile::tempdir().expect("created");
-    create_dir(dir.path().join("s")).expect("created");
-    for number in 0..10 {
-        write(dir.path().join(format!("s/{number}")), "x").expect("written");
-    }
+    let dir = dir_with("s/1=x; s/2=x; s/3=x");
     // Each worker tries it by itself.
-    let args = ["-a", "--jobs=1", "s", "t"];
-    let Some(output) = with_faults(dir.path(), &["inject=ioctl:error=EOPNOTSUPP"], &args) else {
-        return;
-    };
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(calls(dir.path(), "FICLONE"), 1);
+    let line = "-a --jobs=1 s t";
+    let Some(output) = with_faults(&dir, "ioctl:error=EOPNOTSUPP", line) else { return };
+    check_success(&output, line);
+    assert_eq!(calls(&dir, "FICLONE"), 1);
 }
 
 #[test]
 fn an_error_at_close_is_reported() {
-    let dir = tempfile::tempdir().expect("created");
-    write(dir.path().join("a"), "content").expect("written");
-    write(dir.path().join("b"), "old").expect("written");
-    let dst = dir.path().join("b").to_str().expect("a plain name").to_owned();
-    let options = ["-P", &dst, "-e", "inject=close:error=EDQUOT"];
-    let Some(output) = strace(dir.path(), &options, &["a", &dst]) else { return };
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let said = stderr(&output);
-    assert!(said.contains("failed to close '"), "{said}");
-    assert!(said.contains("Disk quota exceeded"), "{said}");
+    let dir = dir_with("a=content; b=old");
+    let dst = dir.path().join("b").display().to_string();
+    let options = format!("-P {dst} -e inject=close:error=EDQUOT");
+    let Some(output) = strace(&dir, &options, &format!("a {dst}")) else { return };
+    check_failed(&output, "failed to close '", "");
+    check_failed(&output, "Disk quota exceeded", "");
 }
 
 #[test]
 fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
-    let dir = tempfile::tempdir().expect("created");
-    create_dir(dir.path().join("src")).expect("created");
-    for name in ["a", "b", "c"] {
-        write(dir.path().join("src").join(name), name).expect("written");
-    }
-    let args = ["-r", "--durable", "--receipt=receipt", "src", "dst"];
-    let Some(output) = with_faults(dir.path(), &["inject=fsync:error=EIO"], &args) else { return };
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let dir = dir_with("src/a=a; src/b=b; src/c=c");
+    let line = "-r --durable --receipt=receipt src dst";
+    let Some(output) = with_faults(&dir, "fsync:error=EIO", line) else { return };
+    check_failed(&output, "", line);
     let lines = testfs::json_lines(&dir.path().join("receipt"));
     let entries: Vec<_> = lines.iter().filter(|line| line["record"] == "entry").collect();
     assert_eq!(entries.len(), 4, "{lines:?}");
@@ -101,48 +84,30 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
 
 #[test]
 fn a_kernel_without_memory_for_a_ring_is_not_asked_for_ever() {
-    let dir = tempfile::tempdir().expect("created");
-    let bytes = random_bytes(3 << 20, 2);
-    write(dir.path().join("a"), &bytes).expect("written");
-    let inject = "inject=io_uring_enter:error=EAGAIN";
-    let args = ["--reflink=never", "--engine=io_uring", "a", "b"];
+    let dir = dir_with("a#3M:2");
+    let line = "--reflink=never --engine=io_uring a b";
     let begun = std::time::Instant::now();
-    let Some(output) = with_faults(dir.path(), &[inject], &args) else { return };
+    let fault = "io_uring_enter:error=EAGAIN";
+    let Some(output) = with_faults(&dir, fault, line) else { return };
     assert!(begun.elapsed().as_secs() < 60, "{output:?}");
     if output.status.success() {
         // Where there is no io_uring, or another variant has gone on.
-        assert!(read(dir.path().join("b")).expect("read") == bytes);
+        check_content(dir.path().join("b"), random_bytes(3 << 20, 2), line);
     } else {
-        assert!(stderr(&output).contains("'b'"), "{output:?}");
+        check_failed(&output, "'b'", line);
     }
 }
 
 #[test]
-fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
-    let dir = tempfile::tempdir().expect("created");
-    // Longer than one piece.
-    write(dir.path().join("a"), random_bytes(65 << 20, 1)).expect("written");
-    let inject = "inject=copy_file_range:error=EIO:when=2+";
-    let Some(output) = with_faults(dir.path(), &[inject], &[KERNEL_COPY, "a", "b"]) else {
-        return;
-    };
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let said = stderr(&output);
-    assert!(said.contains("cp: 'b' is incomplete: 67108864 of 68157440 bytes\n"), "{said}");
-}
-
-#[test]
 fn a_lease_on_either_file_is_waited_for() {
-    let dir = tempfile::tempdir().expect("created");
     for leased in ["a", "b"] {
-        write(dir.path().join("a"), "new").expect("written");
-        write(dir.path().join("b"), "old").expect("written");
+        let dir = dir_with("a=new; b=old");
         // What open(2) with O_NONBLOCK returns while another process has a lease on the file.
-        let options = ["-P", leased, "-e", "inject=openat:error=EAGAIN:when=1"];
-        let Some(output) = strace(dir.path(), &options, &["a", "b"]) else { return };
-        assert!(output.status.success(), "{leased}: {}", stderr(&output));
-        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{leased}");
-        assert_eq!(read(dir.path().join("b")).expect("read"), b"new", "{leased}");
+        let options = format!("-P {leased} -e inject=openat:error=EAGAIN:when=1");
+        let Some(output) = strace(&dir, &options, "a b") else { return };
+        check_success(&output, leased);
+        assert_eq!(calls(&dir, "(INJECTED)"), 1, "{leased}");
+        check_content(dir.path().join("b"), "new", leased);
     }
 }
 
@@ -157,10 +122,10 @@ fn a_small_file_is_cloned_over_or_left_alone() {
                 let (new, old) = (random_bytes(len, 1), random_bytes(old_len, 2));
                 write(dir.join("a"), &new).expect("written");
                 write(dir.join("b"), &old).expect("what was there before");
-                let inject = ["inject=ftruncate:error=EIO", "inject=ioctl:error=EOPNOTSUPP"];
-                let inject = &inject[..1 + usize::from(refused)];
-                let Some(output) = with_faults(dir, inject, &["a", "b"]) else { return };
-                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                let no_clone = if refused { "ioctl:error=EOPNOTSUPP" } else { "" };
+                let faults = format!("ftruncate:error=EIO {no_clone}");
+                let Some(output) = with_faults(dir, &faults, "a b") else { return };
+                let stderr = stderr(&output);
                 let copy = read(dir.join("b")).expect("read");
                 let is_page = kind == FsKind::Tmpfs && old_len > 0;
                 if is_page || kind.reflinks() && !refused {
@@ -172,12 +137,9 @@ fn a_small_file_is_cloned_over_or_left_alone() {
             }
         }
         // Of more than a block only a part might come before the run is killed.
-        write(dir.join("a"), random_bytes(9000, 1)).expect("written");
-        write(dir.join("b"), random_bytes(9000, 2)).expect("what was there before");
-        let Some(output) = with_faults(dir, &["inject=ftruncate:error=EIO"], &["a", "b"]) else {
-            return;
-        };
+        fixture::add("a#9000:1; b#9000:2", dir);
+        let Some(output) = with_faults(dir, "ftruncate:error=EIO", "a b") else { return };
         assert!(!output.status.success(), "{kind}");
-        assert!(read(dir.join("b")).expect("read") == random_bytes(9000, 2));
+        check_content(dir.join("b"), random_bytes(9000, 2), kind);
     });
 }

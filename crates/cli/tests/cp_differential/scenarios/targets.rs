@@ -141,11 +141,6 @@ pub(crate) const TABLES: &[Table] = &[
             "-r todir/ new",
             "-r todir new",
             "-rH todir new",
-        ],
-    },
-    Table {
-        trees: &[KINDS],
-        lines: &[
             "--parents a dir",
             "--parents c/d/f dir",
             "--parents c/d/f dir/",
