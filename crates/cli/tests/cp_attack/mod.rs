@@ -16,14 +16,16 @@ use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use modes::{Attack, Before, MODES, Mode, Owner, Shape, Side, Sources};
-use outside::{DIRECTORIES, SECRET, Seen, differences, find_secret, look, make_tree};
+use outside::{DIRECTORIES, SECRET, differences, find_secret, look, make_tree};
 use swapper::Pair;
 use testfs::{FsKind, is_root, skip, test_name};
+
+use crate::HAULAGE;
 
 /// Copies of each mode, when nobody asks for a certain number: as many as a mode has attacks.
 const COPIES_EACH: usize = 12;
@@ -31,57 +33,18 @@ const COPIES_EACH: usize = 12;
 /// In fewer copies of a mode there may be no swap.
 const COPIES_FEW: usize = 10;
 
-/// A copy that takes longer waits for something.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Copies in a directory, with the arguments of a mode. Returns the exit status, and what was said.
+type Copier<'c> = &'c dyn Fn(&Path, &[String]) -> (Option<i32>, String);
 
-/// What copies.
-#[derive(Clone, Debug)]
-enum Program {
-    /// This command, with the arguments of the mode behind it.
-    Command(Vec<String>),
-    /// A function that looks names up as a path each time, as many copiers do.
-    Naive,
-}
-
-impl Program {
-    /// As it is, and with workers, whom only who asks for them gets in a tree as small as these.
-    fn haulage() -> [Program; 2] {
-        let words = [env!("CARGO_BIN_EXE_haulage"), "cp", "--jobs=4"];
-        [2, 3].map(|count| {
-            Program::Command(words[..count].iter().map(|&word| word.to_owned()).collect())
-        })
+/// The command `line`, with the arguments behind it.
+fn command(line: &str) -> impl Fn(&Path, &[String]) -> (Option<i32>, String) {
+    move |dir, args| {
+        // A copy that takes longer waits for something.
+        let mut command = testfs::command("timeout");
+        command.args(["-s", "KILL", "60"]).args(line.split(' ')).args(args).current_dir(dir);
+        let output = command.stdin(Stdio::null()).output().expect("timeout runs");
+        (output.status.code(), testfs::stderr(&output))
     }
-
-    /// Copies in `dir`. Returns the exit status, and what was said.
-    fn copy(&self, dir: &Path, args: &[String]) -> (Option<i32>, String) {
-        match self {
-            Program::Command(words) => {
-                let mut command = testfs::command(&words[0]);
-                command.args(&words[1..]).args(args).current_dir(dir);
-                let output = within_patience(&mut command);
-                let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                (output.status.code(), said)
-            }
-            Program::Naive => {
-                let copied = naive::copy(&dir.join("src"), &dir.join("dst"));
-                (Some(i32::from(copied.is_err())), String::new())
-            }
-        }
-    }
-}
-
-fn within_patience(command: &mut Command) -> Output {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the program can be run");
-    let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().expect("the child is ours").is_none() {
-        if Instant::now() > deadline {
-            child.kill().expect("the child is ours");
-            break;
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    child.wait_with_output().expect("the child is ours")
 }
 
 /// What came of many copies.
@@ -95,33 +58,34 @@ struct Tally {
     escapes: Vec<String>,
 }
 
-impl Tally {
-    fn add(&mut self, other: Tally) {
-        self.copies += other.copies;
-        self.complaints += other.complaints;
-        self.swaps += other.swaps;
-        self.escapes.extend(other.escapes);
-    }
-}
-
-/// Makes the copies with these numbers in `mode` below `root`; `enough` escapes end it.
+/// Makes the copies with these numbers in `mode` below `root`, and adds what came of them; `enough` escapes end it.
 fn attack_mode(
-    program: &Program,
+    copy: Copier<'_>,
     root: &Path,
     mode: &Mode,
     copies: Range<usize>,
     enough: usize,
-) -> Tally {
+    tally: &mut Tally,
+) {
     let victim = root.join("victim");
-    make_tree(&victim, SECRET, true).expect("a tree outside");
+    make_tree(&victim, SECRET, true);
     let attacks = mode.attacks();
-    let mut tally = Tally::default();
     let mut before = look(&victim);
     for number in copies {
         let attack = attacks[number % attacks.len()];
         let dir = root.join(number.to_string());
-        attack_copy(program, &dir, &victim, mode, (attack, number), &mut tally);
-        report_escapes(mode, attack, &dir, (&before, &look(&victim)), &mut tally);
+        attack_copy(copy, &dir, &victim, mode, (attack, number), tally);
+        let after = look(&victim);
+        if before != after {
+            let changes = differences(&before, &after);
+            tally.escapes.push(format!("{mode:?}: {attack:?}: changed outside:\n{changes}"));
+        }
+        if !mode.may_read_outside()
+            && let Some(path) = find_secret(&dir)
+        {
+            let path = path.display();
+            tally.escapes.push(format!("{mode:?}: {attack:?}: copied from outside: {path}"));
+        }
         fs::remove_dir_all(&dir).expect("the trees of a copy can be removed");
         // What escaped may have been taken away again with the copy.
         before = look(&victim);
@@ -130,12 +94,11 @@ fn attack_mode(
         }
     }
     fs::remove_dir_all(&victim).expect("the tree outside can be removed");
-    tally
 }
 
 /// One copy in the new directory `dir`.
 fn attack_copy(
-    program: &Program,
+    copy: Copier<'_>,
     dir: &Path,
     victim: &Path,
     mode: &Mode,
@@ -147,11 +110,11 @@ fn attack_copy(
     let old = mode.before == Before::Existing;
     let copied_to = dir.join(if mode.shape == Shape::Parents { "dst/src" } else { "dst" });
     if old {
-        make_tree(&copied_to, "older", special).expect("a destination");
+        make_tree(&copied_to, "older", special);
     } else if mode.shape != Shape::Exact {
         fs::create_dir(dir.join("dst")).expect("a destination");
     }
-    make_tree(&dir.join("src"), "source", special).expect("a source");
+    make_tree(&dir.join("src"), "source", special);
     fs::write(dir.join("first"), "source").expect("written");
     let mut pairs = set_traps(dir, victim, mode, attack);
     let seed = seed_from_environment().wrapping_add(number as u64);
@@ -168,7 +131,7 @@ fn attack_copy(
             }
             swapper::swap(dir, &pairs, attack.tactic, seed, &stop)
         });
-        let (status, said) = program.copy(dir, &args);
+        let (status, said) = copy(dir, &args);
         stop.store(true, Ordering::Relaxed);
         tally.swaps += attacker.join().expect("the attacker does not panic");
         tally.copies += 1;
@@ -229,25 +192,6 @@ fn arguments(dir: &Path, mode: &Mode) -> Vec<String> {
     mode.args.iter().map(|&word| word.to_owned()).chain(operands.iter().map(operand)).collect()
 }
 
-fn report_escapes(
-    mode: &Mode,
-    attack: Attack,
-    dir: &Path,
-    (before, after): (&[Seen], &[Seen]),
-    tally: &mut Tally,
-) {
-    if before != after {
-        let changes = differences(before, after);
-        tally.escapes.push(format!("{mode:?}: {attack:?}: changed outside:\n{changes}"));
-    }
-    if !mode.may_read_outside()
-        && let Some(path) = find_secret(dir)
-    {
-        let path = path.display();
-        tally.escapes.push(format!("{mode:?}: {attack:?}: copied from outside: {path}"));
-    }
-}
-
 /// What each copy's own seed is counted from.
 fn seed_from_environment() -> u64 {
     let text = std::env::var("HAULAGE_ATTACK_SEED");
@@ -266,16 +210,16 @@ fn extent() -> (&'static [FsKind], usize) {
 }
 
 /// Attacks all modes on one file system.
-fn attack_all(program: &Program, root: &Path, copies: Range<usize>) -> Tally {
+fn attack_all(copy: Copier<'_>, root: &Path, copies: Range<usize>) -> Tally {
     let mut all = Tally::default();
     for (number, mode) in MODES.iter().enumerate() {
         let root = root.join(format!("mode-{number}"));
         fs::create_dir(&root).expect("created");
-        let tally = attack_mode(program, &root, mode, copies.clone(), usize::MAX);
+        let before = all.swaps;
+        attack_mode(copy, &root, mode, copies.clone(), usize::MAX, &mut all);
         // A few copies may be over before a link is in its place.
-        let few = tally.copies < COPIES_FEW;
-        assert!(few || tally.swaps > 0, "{mode:?}: nothing was attacked");
-        all.add(tally);
+        let few = copies.len() < COPIES_FEW;
+        assert!(few || all.swaps > before, "{mode:?}: nothing was attacked");
     }
     assert!(all.swaps > 0, "nothing was attacked");
     all
@@ -287,8 +231,9 @@ fn nothing_outside_changes_or_is_copied() {
         return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
     }
     let programs = match std::env::var("HAULAGE_ATTACKED_PROGRAM") {
-        Ok(words) => vec![Program::Command(words.split(' ').map(str::to_owned).collect())],
-        Err(_) => Program::haulage().into(),
+        Ok(line) => vec![line],
+        // As it is, and with workers, whom only who asks for them gets in a tree as small as these.
+        Err(_) => vec![format!("{HAULAGE} cp"), format!("{HAULAGE} cp --jobs=4")],
     };
     let (kinds, copies_each) = extent();
     for &kind in kinds {
@@ -299,7 +244,7 @@ fn nothing_outside_changes_or_is_copied() {
             fs::create_dir(&root).expect("created");
             // Together they make each attack.
             let share = copies_each.div_ceil(programs.len());
-            let tally = attack_all(program, &root, number * share..(number + 1) * share);
+            let tally = attack_all(&command(program), &root, number * share..(number + 1) * share);
             let Tally { copies, complaints, swaps, escapes } = &tally;
             let (modes, escaped, seconds) = (MODES.len(), escapes.len(), start.elapsed().as_secs());
             println!(
@@ -318,16 +263,16 @@ fn nothing_escapes_where_the_kernel_lacks_openat2() {
         return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
     }
     let dir = tempfile::tempdir().expect("created");
-    let strace = "strace -f -qq --seccomp-bpf -o /dev/null -e inject=openat2:error=ENOSYS";
-    let mut words: Vec<String> = strace.split(' ').map(str::to_owned).collect();
-    let works = Command::new(&words[0]).args(&words[1..]).arg("true").output();
-    if !works.is_ok_and(|output| output.status.success()) {
+    // Only these calls are traced, so that others are not slowed down.
+    let strace = "strace -f -qq --seccomp-bpf -o /dev/null -e trace=openat2 \
+                  -e inject=openat2:error=ENOSYS";
+    let works = Command::new("sh").args(["-c", &format!("{strace} true")]).status();
+    if !works.is_ok_and(|status| status.success()) {
         return skip(&test_name(), "strace cannot be run here");
     }
-    let [_, Program::Command(haulage)] = Program::haulage() else { unreachable!("commands") };
-    words.extend(haulage);
-    let copies_each = extent().1.div_ceil(6);
-    let tally = attack_all(&Program::Command(words), dir.path(), 0..copies_each);
+    let copies_each = extent().1.div_ceil(3);
+    let haulage = format!("{strace} {HAULAGE} cp --jobs=4");
+    let tally = attack_all(&command(&haulage), dir.path(), 0..copies_each);
     println!("without openat2: {} copies, {} swaps", tally.copies, tally.swaps);
     assert!(tally.escapes.is_empty(), "{}", tally.escapes.join("\n"));
 }
@@ -343,7 +288,12 @@ fn a_naive_copier_is_caught() {
     for round in 0..20 {
         let root = dir.path().join(round.to_string());
         fs::create_dir(&root).expect("created");
-        let tally = attack_mode(&Program::Naive, &root, &MODES[0], 0..100, 10);
+        let mut tally = Tally::default();
+        let naive = |dir: &Path, _: &[String]| {
+            let copied = naive::copy(&dir.join("src"), &dir.join("dst"));
+            (Some(i32::from(copied.is_err())), String::new())
+        };
+        attack_mode(&naive, &root, &MODES[0], 0..100, 10, &mut tally);
         changed |= tally.escapes.iter().any(|escape| escape.contains("changed outside"));
         copied |= tally.escapes.iter().any(|escape| escape.contains("copied from outside"));
         if changed && copied {

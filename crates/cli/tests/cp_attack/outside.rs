@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, XattrFlags, makedev, mknodat, openat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use crate::fixture;
 
 /// The directories of every tree.
 pub(crate) const DIRECTORIES: [&str; 4] = ["a", "b", "a/c", "a/c/e"];
@@ -15,80 +17,46 @@ pub(crate) const SECRET: &str = "SECRET";
 
 /// Makes the tree `root`, whose files begin with `content`. With `special` there are fifos and
 /// devices.
-pub(crate) fn make_tree(root: &Path, content: &str, special: bool) -> io::Result<()> {
+pub(crate) fn make_tree(root: &Path, content: &str, special: bool) {
     let outside = content == SECRET;
-    fs::create_dir_all(root)?;
-    for directory in DIRECTORIES.map(|name| root.join(name)) {
-        fs::create_dir(&directory)?;
-        for name in ["f0", "f1", "f2"] {
-            fs::write(directory.join(name), format!("{content} {name}"))?;
-        }
-        fs::hard_link(directory.join("f0"), directory.join("h0"))?;
-        symlink("f0", directory.join("l"))?;
-        if special {
-            make_node(&directory.join("p"), FileType::Fifo, 0)?;
-            make_node(&directory.join("n"), FileType::CharacterDevice, makedev(1, 3))?;
-        }
-        set_attribute(&directory, content)?;
-        set_attribute(&directory.join("f1"), content)?;
-        let (uid, mode) = if outside { (77, 0o600) } else { (1234, 0o4755) };
-        chown(directory.join("f2"), Some(uid), Some(4321))?;
-        fs::set_permissions(directory.join("f2"), fs::Permissions::from_mode(mode))?;
+    let (user, mode) = if outside { (77, "600") } else { (1234, "4755") };
+    let marked = format!("user.origin={content}");
+    fs::create_dir_all(root).expect("created");
+    for d in DIRECTORIES {
+        let special = if special { format!("{d}/p|; {d}/n%1:3;") } else { String::new() };
+        fixture::add(
+            &format!(
+                "{d}/f0={content}\\sf0; {d}/f1={content}\\sf1 {marked}; \
+                 {d}/f2={content}\\sf2 own={user}:4321 mode={mode}; {d}/h0=={d}/f0; {d}/l->f0; \
+                 {special} {d}/ {marked}"
+            ),
+            root,
+        );
     }
-    let mode = if outside { 0o700 } else { 0o2751 };
-    fs::set_permissions(root.join("a/c"), fs::Permissions::from_mode(mode))
+    fixture::add(if outside { "a/c/ mode=700" } else { "a/c/ mode=2751" }, root);
 }
 
-fn make_node(path: &Path, kind: FileType, device: u64) -> io::Result<()> {
-    Ok(mknodat(CWD, path, kind, Mode::from_raw_mode(0o644), device)?)
-}
-
-fn set_attribute(path: &Path, value: &str) -> io::Result<()> {
-    Ok(rustix::fs::lsetxattr(path, c"user.origin", value.as_bytes(), XattrFlags::empty())?)
-}
-
-/// Everything about one file that a copy could change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    path: PathBuf,
-    inode: u64,
-    mode: u32,
-    uid: u32,
-    gid: u32,
-    links: u64,
-    bytes: u64,
-    mtime: (i64, i64),
-    /// Moves with every change of attributes, extended ones among them.
-    ctime: (i64, i64),
-    content: Option<String>,
-}
-
-/// Looks at `root` and at everything in it.
-pub(crate) fn look(root: &Path) -> Vec<Seen> {
+/// Looks at `root` and at everything in it: all about each file that a copy could change. The time of the last
+/// change moves with every change of attributes, extended ones among them.
+pub(crate) fn look(root: &Path) -> Vec<String> {
     let mut seen = Vec::new();
-    each_below(root, &mut |path, metadata| {
-        let content = metadata.is_file().then(|| fs::read(path).expect("a file outside"));
-        seen.push(Seen {
-            path: path.to_owned(),
-            inode: metadata.ino(),
-            mode: metadata.mode(),
-            uid: metadata.uid(),
-            gid: metadata.gid(),
-            links: metadata.nlink(),
-            bytes: metadata.size(),
-            mtime: (metadata.mtime(), metadata.mtime_nsec()),
-            ctime: (metadata.ctime(), metadata.ctime_nsec()),
-            content: content.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-        });
+    each_below(root, &mut |path, m| {
+        let content = m.is_file().then(|| fs::read(path).expect("a file outside"));
+        let content = content.map(|bytes| bytes.escape_ascii().to_string());
+        let owner = (m.uid(), m.gid());
+        let times = (m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
+        let (path, mode) = (path.display(), m.mode());
+        let rest = (m.ino(), owner, m.nlink(), m.size(), times, content);
+        seen.push(format!("{path}: mode {mode:o}, {rest:?}"));
     });
-    seen.sort_by(|one, other| one.path.cmp(&other.path));
+    seen.sort();
     seen
 }
 
 /// What is in one list only, of two that differ.
-pub(crate) fn differences(before: &[Seen], after: &[Seen]) -> String {
-    let lost = before.iter().filter(|seen| !after.contains(seen)).map(|seen| format!("- {seen:?}"));
-    let new = after.iter().filter(|seen| !before.contains(seen)).map(|seen| format!("+ {seen:?}"));
+pub(crate) fn differences(before: &[String], after: &[String]) -> String {
+    let lost = before.iter().filter(|seen| !after.contains(seen)).map(|seen| format!("- {seen}"));
+    let new = after.iter().filter(|seen| !before.contains(seen)).map(|seen| format!("+ {seen}"));
     lost.chain(new).collect::<Vec<_>>().join("\n")
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::fs::renameat_with;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat, openat2, renameat};
-use rustix::fs::{renameat_with, statat};
 use rustix::io;
 
 use super::modes::Tactic;
@@ -36,11 +36,11 @@ pub(crate) fn swap(
     while !stop.load(Ordering::Relaxed) {
         let pair = &pairs[random.usize(..pairs.len())];
         let Ok(parent) = open_parent(top_fd.as_fd(), &pair.entry) else { continue };
-        if spring(parent.as_fd(), traps.as_fd(), pair, tactic).is_ok() {
+        if change(parent.as_fd(), traps.as_fd(), pair, (tactic, false)).is_ok() {
             swaps += 1;
             pause(&mut random);
             // Where it cannot be undone, the copier has put something else there meanwhile.
-            let _ = undo(parent.as_fd(), traps.as_fd(), pair, tactic);
+            let _ = change(parent.as_fd(), traps.as_fd(), pair, (tactic, true));
         }
     }
     swaps
@@ -48,11 +48,8 @@ pub(crate) fn swap(
 
 /// Waits until `name` is there; returns at once if `stop` comes first.
 pub(crate) fn wait_for(name: &Path, stop: &AtomicBool) {
-    use rustix::fs::AtFlags;
-    while !stop.load(Ordering::Relaxed) {
-        if statat(CWD, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-            return;
-        }
+    while !stop.load(Ordering::Relaxed) && name.symlink_metadata().is_err() {
+        std::thread::sleep(Duration::from_micros(20));
     }
 }
 
@@ -65,32 +62,23 @@ fn open_parent(top: BorrowedFd<'_>, entry: &Path) -> io::Result<OwnedFd> {
     openat2(top, parent, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-fn spring(
+/// Puts the link into the place of the entry, or takes it away again.
+fn change(
     parent: BorrowedFd<'_>,
     traps: BorrowedFd<'_>,
     pair: &Pair,
-    tactic: Tactic,
+    (tactic, undoes): (Tactic, bool),
 ) -> io::Result<()> {
     let name = pair.entry.file_name().expect("an entry has a name");
-    match tactic {
-        Tactic::Exchange => renameat_with(parent, name, traps, &pair.trap, RenameFlags::EXCHANGE),
-        Tactic::Replace => {
+    match (tactic, undoes) {
+        (Tactic::Exchange, _) => {
+            renameat_with(parent, name, traps, &pair.trap, RenameFlags::EXCHANGE)
+        }
+        (Tactic::Replace, false) => {
             renameat(parent, name, traps, aside(pair))?;
             renameat(traps, &pair.trap, parent, name)
         }
-    }
-}
-
-fn undo(
-    parent: BorrowedFd<'_>,
-    traps: BorrowedFd<'_>,
-    pair: &Pair,
-    tactic: Tactic,
-) -> io::Result<()> {
-    let name = pair.entry.file_name().expect("an entry has a name");
-    match tactic {
-        Tactic::Exchange => spring(parent, traps, pair, tactic),
-        Tactic::Replace => {
+        (Tactic::Replace, true) => {
             renameat(parent, name, traps, &pair.trap)?;
             renameat(traps, aside(pair), parent, name)
         }
