@@ -29,26 +29,19 @@ impl Image {
     /// Makes an image of `mib` in `dir`, and runs the commands `mkfs` and `mount` for it. `None` after a skip that
     /// said so.
     pub(crate) fn new(mkfs: &str, mount: &str, mib: u64, dir: &Path) -> Option<Image> {
-        let made = Image { image: dir.join("image"), mounted: dir.join("mounted") };
-        File::create(&made.image).expect("created").set_len(mib << 20).expect("length set");
-        create_dir(&made.mounted).expect("created");
+        let (image, mounted) = (dir.join("image"), dir.join("mounted"));
+        File::create(&image).expect("created").set_len(mib << 20).expect("length set");
+        create_dir(&mounted).expect("created");
         let run = |line: &str, paths: &[&Path]| {
             let mut words = line.split(' ');
             done(Command::new(words.next().expect("a program")).args(words).args(paths))
         };
-        let mounted = match is_root() {
-            true => {
-                run(mkfs, &[&made.image]).and_then(|()| run(mount, &[&made.image, &made.mounted]))
-            }
+        let made = match is_root() {
+            true => run(mkfs, &[&image]).and_then(|()| run(mount, &[&image, &mounted])),
             false => Err("to mount an image needs root".to_owned()),
         };
-        if let Err(why) = mounted {
-            skip(&test_name(), &why);
-            // Nothing is to be unmounted.
-            std::mem::forget(made);
-            return None;
-        }
-        Some(made)
+        made.inspect_err(|why| skip(&test_name(), why)).ok()?;
+        Some(Image { image, mounted })
     }
 
     fn join(&self, name: &str) -> PathBuf {
