@@ -142,8 +142,10 @@ mod tests {
 
     #[test]
     fn others_agree_with_the_prover_on_every_file_system() {
-        testfs::each_fs(|kind, dir| {
-            let dir = WorkDir::open(dir).expect("opened");
+        for kind in FsKind::ALL {
+            // No other test reads from the device of a small one.
+            let Some(small) = testfs::small_fs(kind) else { continue };
+            let dir = WorkDir::open(&small.join("")).expect("opened");
             let (prover, checks) = check(&dir, 5).expect("checked");
             for ProverCheck { state, finding, words } in &checks {
                 assert_ne!(*finding, Finding::Differs, "{kind}: {words}");
@@ -154,7 +156,7 @@ mod tests {
                 };
                 assert_eq!(*finding == Finding::Agrees, provable, "{kind}: {words}");
             }
-        });
+        }
     }
 
     #[test]
