@@ -76,7 +76,10 @@ fn programs_compile_in_each_language_and_work() {
             ("g++", &["-x", "c++", "-std=c++17"]),
             ("clang++", &["-x", "c++", "-std=c++17"]),
         ] {
-            if let Some(program) = compile(home.path(), name, compiler, flags) {
+            let program = compile(home.path(), name, compiler, flags);
+            // That tries what a process does, whatever its language, and takes seconds.
+            let runs = name != "hosts" || compiler == "gcc";
+            if let Some(program) = program.filter(|_| runs) {
                 assert_passed(&format!("{name} by {compiler}"), &run(&[], &program));
             }
         }
