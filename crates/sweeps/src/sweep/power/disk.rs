@@ -31,8 +31,10 @@ impl Mounted {
     pub(super) fn new(kind: &str, what: &Path, at: &Path) -> anyhow::Result<Mounted> {
         fs::create_dir_all(at).with_context(|| at.display().to_string())?;
         let is_image = what.is_file();
-        // Without `noinit_itable` a kernel thread writes inode tables.
-        let options = [("loop", is_image), ("noinit_itable", kind == "ext4")];
+        // Without `noinit_itable` a kernel thread writes inode tables. A mount namespace that was made meanwhile keeps
+        // the state that was mounted before, which has the same UUID.
+        let options =
+            [("loop", is_image), ("noinit_itable", kind == "ext4"), ("nouuid", kind == "xfs")];
         let options = options.into_iter().filter(|(_, is_needed)| *is_needed);
         let options: Vec<&str> = ["rw"].into_iter().chain(options.map(|(name, _)| name)).collect();
         let mut mount = Command::new("mount");
