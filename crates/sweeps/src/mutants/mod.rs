@@ -112,10 +112,8 @@ impl Tree {
             }
             quietly(&mut git)
         };
-        fs::create_dir_all(&copy).with_context(|| copy.display().to_string())?;
+        fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
         if !copy.join(".git").exists() {
-            // An earlier version made it without git.
-            fs::remove_dir_all(&copy).with_context(|| copy.display().to_string())?;
             git(root(), "clone --quiet --shared --no-checkout . target/mutants/tree")?;
         }
         git(root(), "read-tree HEAD")?;
