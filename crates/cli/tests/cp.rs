@@ -54,7 +54,8 @@ fn haulage(args: &[&str]) -> Output {
     testfs::command(HAULAGE).args(args).output().expect("haulage runs")
 }
 
-/// The program by its descriptor, which children inherit: whoever has no access to its directory can run it, too.
+/// The program, open, and its path by that descriptor, which children inherit. An ordinary user can execute it even
+/// if its directory is closed to others.
 static OPEN_HAULAGE: LazyLock<(File, String)> = LazyLock::new(|| {
     let file = File::open(HAULAGE).expect("the program is there");
     fcntl_setfd(&file, FdFlags::empty()).expect("the descriptor is kept");
@@ -67,6 +68,7 @@ fn haulage_cp(dir: impl AsRef<Path>, line: &str) -> Command {
     program_cp(HAULAGE, dir, line)
 }
 
+/// As [`haulage_cp`], with the program at the path `program`.
 fn program_cp(program: &str, dir: impl AsRef<Path>, line: &str) -> Command {
     let mut command = testfs::command(program);
     command.arg("cp").args(line.split_whitespace()).current_dir(dir).env("LC_ALL", "C");

@@ -106,7 +106,7 @@ fn compare(
 fn can_be(persona: Persona) -> bool {
     let can = persona == Persona::Oneself || testfs::is_root();
     if !can {
-        eprintln!("skipped: only root can become nobody, and whoever runs this is ordinary");
+        eprintln!("skipped: only root can run a program as nobody");
     }
     can
 }
