@@ -227,6 +227,10 @@ fn the_time_limit_holds_and_hopeless_variants_are_left_out() {
     let naive = array(&report, "summary").iter().find(|row| row["variant"] == "read_write:1");
     assert_eq!(naive.expect("its line")["stage"], "eliminated");
     assert!(stdout(&output).contains("read_write:1 left out: about"), "{}", stdout(&output));
+    let too_short = race("source . --time 0.001", dir.path());
+    assert_eq!(too_short.status.code(), Some(1), "{too_short:?}");
+    let said = stdout(&too_short);
+    assert!(said.contains("no verdict: the time was over before a single run"), "{said}");
 }
 
 #[test]

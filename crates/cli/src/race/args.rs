@@ -31,8 +31,8 @@ const TIME: Duration = Duration::from_secs(20);
         haulage race                     a file of random bytes, in this directory\n  \
         haulage race big.iso /mnt/usb --state cold\n  \
         haulage race --engines sendfile,splice:1M,pipe=1M,read_write:256K@2 --time 60\n\n\
-        Exit status: 0; 1 if the race could not be run, a copy was wrong, or no run had the state of \
-        --state; 2 for bad usage."
+        Exit status: 0; 1 if the race could not be run, a copy was wrong, or no run was counted; 2 \
+        for bad usage."
 )]
 pub(crate) struct Args {
     /// The file to copy, or a directory whose regular files are copied one after another [default:
