@@ -30,6 +30,7 @@ mod cp_verify;
 mod doctor;
 mod documents;
 mod full_disk;
+mod image;
 mod man;
 mod report;
 mod terminals;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use testfs::{Costs, FuseFs, Lies, stdout};
 
-use crate::cp_durable::Image;
+use crate::image::Image;
 use crate::{check_content, copy, dir_with, fixture};
 
 /// Copies, and returns the lines of `--verbose`.
