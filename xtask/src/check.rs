@@ -153,9 +153,10 @@ fn with_features<'a>(step: &[&'a str], features: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The command that runs `program` with the default actions of signals. A shell starts background
-/// jobs with SIGINT ignored, and the processes that tests interrupt would inherit that.
+/// jobs with SIGINT ignored, Python its children with SIGPIPE and SIGXFSZ, and the processes of tests would inherit
+/// that.
 fn with_default_signals(program: OsString) -> Vec<OsString> {
-    let option = "--default-signal=HUP,INT,QUIT,PIPE";
+    let option = "--default-signal=HUP,INT,QUIT,PIPE,XFSZ";
     let trial = Command::new("env").args([option, "true"]).output();
     if trial.is_ok_and(|trial| trial.status.success()) {
         return vec!["env".into(), option.into(), program];
