@@ -71,13 +71,9 @@ const DRAWN_AND_FITTING: [&str; 3] = [
 ];
 
 #[test]
-fn the_page_of_a_small_run_works() {
-    check("small", &Report::of(&SMALL[..1], EPSILON), &json!(null));
-}
-
-#[test]
-fn the_page_of_two_runs_works() {
-    check("two", &Report::comparing(&SMALL, EPSILON), &json!(DRAWN_AND_FITTING));
+fn the_pages_of_one_run_and_of_two_work() {
+    let [one, two] = [Report::of(&SMALL[..1], EPSILON), Report::comparing(&SMALL, EPSILON)];
+    check(&[("small", &one, json!(null)), ("two", &two, json!(DRAWN_AND_FITTING))]);
 }
 
 #[test]
@@ -91,24 +87,24 @@ fn names_from_a_run_are_shown_and_never_obeyed() {
         "what is shown is text",
         "no script runs but the page's own",
     ]);
-    check("hostile", &Report::of(&sources, EPSILON), &cases);
+    check(&[("hostile", &Report::of(&sources, EPSILON), cases)]);
 }
 
 /// The most that a page may have, in bytes.
 const PAGE_BYTES_MAX: usize = 400_000;
 
 #[test]
-fn the_page_of_100_000_samples_stays_small_and_can_be_used_soon() {
+fn the_page_of_30_000_samples_stays_small_and_can_be_used_soon() {
     let home = tempfile::tempdir().expect("created");
     large::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
     let report = Report::of(&sources, EPSILON);
     assert_eq!(ids(&report), ["ratio", "size", "split", "drift"], "what such a run has figures of");
     let thinned = report.figures.iter().flat_map(|figure| &figure.notes);
-    let said = thinned.filter(|note| note.contains("of 100,000 runs are drawn")).count();
+    let said = thinned.filter(|note| note.contains("of 30,000 runs are drawn")).count();
     assert_eq!(said, 1, "what is left out is said once");
     let cases = json!(["no error, no request, and every figure draws", "it can be used soon"]);
-    let bytes = check("large", &report, &cases);
+    let bytes = check(&[("large", &report, cases)]);
     assert!(bytes < PAGE_BYTES_MAX, "{bytes} bytes");
 }
 
@@ -124,40 +120,46 @@ fn the_page_of_what_was_tuned_works() {
     };
     let one = read("ext4-btrfs.json");
     let two = [one.clone(), read("tmpfs-tmpfs.json")].concat();
-    check("tuned", &Report::of_tuning(one), &cases);
-    check("tuned-two", &Report::of_tuning(two), &json!(DRAWN_AND_FITTING));
+    let [one, two] = [one, two].map(Report::of_tuning);
+    check(&[("tuned", &one, cases), ("tuned-two", &two, json!(DRAWN_AND_FITTING))]);
 }
 
 fn ids(report: &Report<'_>) -> Vec<&'static str> {
     report.figures.iter().map(|figure| figure.about.id).collect()
 }
 
-/// Writes the page of `report` beside the other results of the build, where a person finds it and its pictures.
-/// Has it go through the cases called `only`, all when that is null. Returns the bytes of the page.
-fn check(name: &str, report: &Report<'_>, only: &Value) -> usize {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-page").join(name);
-    std::fs::create_dir_all(&out).expect("a directory for the page");
-    let file = out.join("page.html");
-    let page = page::render(report, &out);
-    std::fs::write(&file, &page).expect("the page is written");
+/// Writes the page of each report beside the other results of the build, where a person finds it and its pictures.
+/// Has a browser go through the cases of each page, all when they are null. Returns the bytes of the pages.
+fn check(pages: &[(&str, &Report<'_>, Value)]) -> usize {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-page");
+    let mut bytes = 0;
+    let mut wanted = Vec::new();
+    for (name, report, only) in pages {
+        let out = home.join(name);
+        std::fs::create_dir_all(&out).expect("a directory for the page");
+        let file = out.join("page.html");
+        let page = page::render(report, &out);
+        bytes += page.len();
+        std::fs::write(&file, &page).expect("the page is written");
+        wanted.push(
+            json!({ "page": file, "figures": ids(report), "only": only, "screenshots": out }),
+        );
+    }
     let chromium = match browser() {
         Ok(chromium) => chromium,
         Err(why) => {
             testfs::skip(&testfs::test_name(), &why);
-            return page.len();
+            return bytes;
         }
     };
     let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let wanted = json!({
-        "page": file,
+        "pages": wanted,
         "chromium": chromium,
-        "figures": ids(report),
         "names": hostile::VARIANTS.map(|(_, name)| name),
-        "only": only,
         "usable_ms_max": USABLE_MS_MAX * SLOW_AND_BUSY,
-        "screenshots": out,
         "pictures": std::env::var_os(PICTURES).is_some(),
-        "scratch": out.join("scratch"),
+        "scratch": home.join("scratch"),
         "fonts": here("../assets"),
     });
     // TERM has it end the browser too; by its own limits it ends long before.
@@ -169,7 +171,7 @@ fn check(name: &str, report: &Report<'_>, only: &Value) -> usize {
         .expect("timeout can be started");
     let said = String::from_utf8_lossy(&output.stdout);
     let complaints = String::from_utf8_lossy(&output.stderr);
-    eprintln!("{said}{complaints}the page: {}", out.display());
+    eprintln!("{said}{complaints}the pages: {}", home.display());
     assert!(output.status.success(), "{said}{complaints}");
-    page.len()
+    bytes
 }
