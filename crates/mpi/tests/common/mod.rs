@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
 use testfs::random_bytes;
 
 /// Names in one directory.
-pub(crate) const FLAT_FILES: usize = 2000;
+pub(crate) const FLAT_FILES: usize = 1000;
 
 const CHAIN_LEVELS: usize = 150;
 

@@ -11,7 +11,7 @@ use testfs::stderr;
 fn messages_have_host_and_rank_and_the_status_is_1() {
     let dir = scratch();
     make_tree(&dir.path().join("src"), 4);
-    std::fs::create_dir_all(dir.path().join("dst/src/flat/file 1500")).expect("created");
+    std::fs::create_dir_all(dir.path().join("dst/src/flat/file 900")).expect("created");
     let output = run(dir.path(), 3, &["cp", "-a", "src", "dst"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let messages = messages(&output);
@@ -20,7 +20,7 @@ fn messages_have_host_and_rank_and_the_status_is_1() {
     let (name, message) = message.split_once("] ").expect("a name in brackets");
     let rank = name.strip_prefix(&format!("[{host} ")).expect("the host");
     assert!(rank.parse::<usize>().expect("a rank") < 3, "{rank}");
-    let expected = "cp: cannot overwrite directory 'dst/src/flat/file 1500' with non-directory 'src/flat/file 1500'";
+    let expected = "cp: cannot overwrite directory 'dst/src/flat/file 900' with non-directory 'src/flat/file 900'";
     assert_eq!(message, expected);
 }
 

@@ -287,7 +287,7 @@ fn each_failure_is_told_once_and_the_rest_is_copied() {
     make_tree(&src, 9);
     // A directory is in the way of each of these files.
     let in_the_way: Vec<PathBuf> =
-        (0..40).map(|number| dst.join(format!("flat/file {}", number * 45))).collect();
+        (0..40).map(|number| dst.join(format!("flat/file {}", number * 22))).collect();
     in_the_way.iter().for_each(|path| std::fs::create_dir_all(path).expect("created"));
     let (done, status) = copy(4, &exact(&src, &dst), &with_jobs(2));
     let mut paths: Vec<PathBuf> = failures(&done)
