@@ -10,7 +10,7 @@ use tree::Options;
 
 use crate::recorder::Recorder;
 
-const LEVELS: usize = 10_000;
+const LEVELS: usize = 3000;
 const NAME: &CStr = c"level";
 
 fn open(dir: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {

@@ -19,12 +19,19 @@ const PAGE_BYTES: usize = 4096;
 fn resident(path: &Path) -> Vec<bool> {
     let file = File::open(path).expect("opened");
     let len = file.metadata().expect("its length").len();
-    (0..len.div_ceil(PAGE_BYTES as u64))
-        .map(|page| {
-            let counted = cachestat(file.as_fd(), page * PAGE_BYTES as u64, PAGE_BYTES as u64);
-            counted.expect("pages can be counted").cached_pages > 0
-        })
-        .collect()
+    let mut resident = vec![false; usize::try_from(len).expect("it is small").div_ceil(PAGE_BYTES)];
+    let mut ranges = vec![(0, resident.len())];
+    while let Some((start, end)) = ranges.pop() {
+        let [offset, len] = [start, end - start].map(|pages| (pages * PAGE_BYTES) as u64);
+        let counted = cachestat(file.as_fd(), offset, len).expect("pages can be counted");
+        if counted.cached_pages == (end - start) as u64 {
+            resident[start..end].fill(true);
+        } else if counted.cached_pages > 0 {
+            let middle = start.midpoint(end);
+            ranges.extend([(start, middle), (middle, end)]);
+        }
+    }
+    resident
 }
 
 /// The first pages that are in one state and were in the other before, with how many there are.
