@@ -129,6 +129,6 @@ fn own_lines() -> Vec<Line> {
 #[test]
 fn a_copy_uses_the_predicted_variant() {
     each_fs(|_, dir| check(dir, dir, &LENGTHS));
-    // What is read past the page cache is read so to every file system.
-    each_pair(|src, dst| check(src.path(), dst.path(), &LENGTHS[..LENGTHS.len() - 1]));
+    // What is chosen for longer files does not depend on the pair.
+    each_pair(|src, dst| check(src.path(), dst.path(), &LENGTHS[..4]));
 }
