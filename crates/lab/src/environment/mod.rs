@@ -6,6 +6,7 @@ pub mod block_device;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::SystemTime;
 
 use block_device::BlockDevice;
 use engines::mount::Mount;
@@ -292,7 +293,7 @@ pub(crate) fn host() -> String {
 
 /// The present time in UTC, to the second, as `2026-01-31T23:59:59Z`.
 pub fn utc_now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
 impl BlockDevice {

@@ -12,7 +12,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Definition;
-use crate::environment::host;
+use crate::environment::{host, utc_now};
 use crate::sample::csv_rows::Rows;
 use crate::sample::record::{CallRecord, RoundRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::{MachineFacts, Samples};
@@ -318,7 +318,7 @@ fn write_experiment(path: &Path, definition: &Definition, how: &HowRun) -> Resul
 
 /// The time in UTC as `20260131T235959Z`, which sorts as it passes.
 fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+    utc_now().replace(['-', ':'], "")
 }
 
 #[cfg(test)]
