@@ -34,7 +34,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("groff", "groff-base"),
     ("zsh", "zsh"),
     ("fish", "fish"),
-    ("chromium", "chromium"),
+    ("chromium-headless-shell", "chromium-headless-shell"),
     ("node", "nodejs"),
     ("npm", "npm"),
 ];

@@ -1,4 +1,4 @@
-//! The page of a committed run in a real browser: Debian's chromium, driven by playwright-core.
+//! The page of a committed run in a real browser: Debian's chromium without its windows, driven by playwright-core.
 //! `cargo xtask test` installs both; without them the tests say that they are skipped. The page of a large run
 //! stays small, which needs no browser.
 
@@ -60,7 +60,8 @@ fn browser() -> Result<PathBuf, String> {
     if major.is_none_or(|major: u32| major < NODE_MIN) {
         return Err(format!("{} is {version}, {NODE_MIN} is the least", node.display()));
     }
-    find("chromium").ok_or_else(|| "there is no chromium".to_owned())
+    let chromium = find("chromium-headless-shell").or_else(|| find("chromium"));
+    chromium.ok_or_else(|| "there is no chromium".to_owned())
 }
 
 /// The cases of a page whose scripts and looks are those of another page.
