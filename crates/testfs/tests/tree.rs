@@ -107,7 +107,7 @@ fn extended_attributes_are_compared() {
         let flags = rustix::fs::XattrFlags::empty();
         match rustix::fs::setxattr(&file, "user.colour", b"red", flags) {
             Err(rustix::io::Errno::OPNOTSUPP) => {
-                testfs::skip("extended_attributes_are_seen", &format!("{kind} has none here"));
+                testfs::skip(&testfs::test_name(), &format!("{kind} has none here"));
             }
             result => {
                 result.unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{make_tree, scratch};
 use crate::output::receipts;
-use crate::{assert_equal, haulage, messages, run, start_quietly};
+use crate::{assert_equal, haulage, messages, run, start_quietly, wait_during};
 
 #[test]
 fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
@@ -22,7 +22,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     };
     let length =
         || part().and_then(|part| dir.path().join(part).metadata().ok()).map(|it| it.len());
-    testfs::wait_until(|| ranks_of(&child).len() >= 3 && length().unwrap_or(0) >= 20_000);
+    wait_during(&child, || ranks_of(&child).len() >= 3 && length().unwrap_or(0) >= 20_000);
     kill_one(&ranks_of(&child), 1);
     assert!(!child.wait().expect("mpirun ends").success());
     let left = part().expect("what is left");
@@ -66,7 +66,7 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
     for (turn, victim) in [0, 2, 1].into_iter().enumerate() {
         let mut child = start_quietly(dir.path(), 3, &args);
         let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
-        testfs::wait_until(|| ranks_of(&child).len() >= 3 && is_under_way());
+        wait_during(&child, || ranks_of(&child).len() >= 3 && is_under_way());
         std::thread::sleep(Duration::from_millis(100 * turn as u64));
         kill_one(&ranks_of(&child), victim);
         let status = child.wait().expect("mpirun ends");
@@ -108,7 +108,7 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
             let written = written();
             written.len() == 3 && written.iter().all(|&bytes| bytes > 5 << 20)
         };
-        testfs::wait_until(|| {
+        wait_during(&child, || {
             are_at_it() && !journal.metadata().is_ok_and(|found| found.len() < 200)
         });
         kill_one(&ranks_of(&child), victim);
@@ -127,7 +127,7 @@ fn a_signal_ends_the_job_in_order() {
     make_tree(&dir.path().join("src"), 6);
     let args = ["cp", "-a", "--jobs=1", "--limit-rate=2M", "src", "dst"];
     let child = haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
-    testfs::wait_until(|| ranks_of(&child).len() >= 2 && dir.path().join("dst/flat").exists());
+    wait_during(&child, || ranks_of(&child).len() >= 2 && dir.path().join("dst/flat").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
     let begun = Instant::now();

@@ -11,17 +11,27 @@ mod store;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use tempfile::TempDir;
 use testfs::{Aspects, assert_equal_trees, stderr};
+
+thread_local! {
+    /// Where the jobs of a test have their sessions. mpirun removes the directory that sessions share if its own is the
+    /// last, while another job may be about to use it.
+    static SESSIONS: TempDir = tempfile::tempdir().expect("created");
+}
 
 /// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
 fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
+    let sessions = SESSIONS.with(|dir| dir.path().to_owned());
     let mut command = Command::new("mpirun");
     command
+        .env("TMPDIR", &sessions)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         // By default shared memory of killed ranks stays in /dev/shm. The second name is that of Open MPI 5.
-        .env("OMPI_MCA_btl_vader_backing_directory", std::env::temp_dir())
-        .env("OMPI_MCA_btl_sm_backing_directory", std::env::temp_dir())
+        .env("OMPI_MCA_btl_vader_backing_directory", &sessions)
+        .env("OMPI_MCA_btl_sm_backing_directory", &sessions)
         // Its default for small jobs gives each rank one processor.
         .args(["--oversubscribe", "--bind-to", "none"])
         .args(options)
@@ -44,6 +54,16 @@ fn run(dir: &Path, ranks: usize, args: &[&str]) -> Output {
 fn start_quietly(dir: &Path, ranks: usize, args: &[&str]) -> Child {
     let mut command = haulage(dir, ranks, args);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun runs")
+}
+
+/// Waits until `is_so`, which must come before the job ends.
+fn wait_during(job: &Child, is_so: impl Fn() -> bool) {
+    let pid = WaitId::Pid(Pid::from_child(job));
+    testfs::wait_until(|| {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let ended = waitid(pid.clone(), options).expect("a child");
+        is_so() || ended.is_some_and(|ended| panic!("the job has ended: {ended:?}"))
+    });
 }
 
 fn assert_equal(src: &Path, dst: &Path, shown: &str) {
