@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 /// lie flat. Nothing is an empty field, and of a list the items are joined by blanks.
 #[derive(Debug)]
 pub struct Rows<W: Write> {
-    csv: csv::Writer<W>,
+    out: W,
     head_written: bool,
 }
 
 impl<W: Write> Rows<W> {
     /// Rows with names above them.
     pub fn new(out: W) -> Rows<W> {
-        Rows { csv: csv::Writer::from_writer(out), head_written: false }
+        Rows { out, head_written: false }
     }
 
     /// Rows that follow others, whose names stand above already.
     pub fn following(out: W) -> Rows<W> {
-        Rows { csv: csv::Writer::from_writer(out), head_written: true }
+        Rows { out, head_written: true }
     }
 
     /// The rows with the names of `row`'s fields above rows that are still to come: a file without
@@ -33,8 +33,9 @@ impl<W: Write> Rows<W> {
     /// # Panics
     /// When `row` is no struct.
     pub fn headed_as(mut self, row: &impl Serialize) -> csv::Result<Rows<W>> {
-        self.head(&fields_of(row))?;
-        self.csv.flush()?;
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        self.head(&mut csv, &fields_of(row))?;
+        self.hand_on(csv)?;
         Ok(self)
     }
 
@@ -60,31 +61,38 @@ impl<W: Write> Rows<W> {
         &mut self,
         rows: impl IntoIterator<Item = &'r T>,
     ) -> csv::Result<()> {
-        rows.into_iter().try_for_each(|row| self.put(row))?;
-        self.csv.flush()?;
-        Ok(())
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        for row in rows {
+            let fields = fields_of(row);
+            self.head(&mut csv, &fields)?;
+            csv.write_record(fields.values().map(text_of))?;
+        }
+        self.hand_on(csv)
     }
 
-    fn put(&mut self, row: &impl Serialize) -> csv::Result<()> {
-        let fields = fields_of(row);
-        self.head(&fields)?;
-        self.csv.write_record(fields.values().map(text_of))
-    }
-
-    fn head(&mut self, fields: &Map<String, Value>) -> csv::Result<()> {
+    fn head(
+        &mut self,
+        csv: &mut csv::Writer<Vec<u8>>,
+        fields: &Map<String, Value>,
+    ) -> csv::Result<()> {
         if !self.head_written {
-            self.csv.write_record(fields.keys())?;
+            csv.write_record(fields.keys())?;
             self.head_written = true;
         }
         Ok(())
     }
 
+    /// A `csv::Writer` of the file itself would write what it failed to write once more when it is dropped, behind
+    /// the part that a full disk took.
+    fn hand_on(&mut self, csv: csv::Writer<Vec<u8>>) -> csv::Result<()> {
+        let rows = csv.into_inner().unwrap_or_else(|_| unreachable!("there is memory"));
+        self.out.write_all(&rows)?;
+        Ok(self.out.flush()?)
+    }
+
     /// The writer below.
-    ///
-    /// # Panics
-    /// Never: all rows have been handed to it.
     pub fn into_inner(self) -> W {
-        self.csv.into_inner().unwrap_or_else(|_| unreachable!("nothing is left to be written"))
+        self.out
     }
 }
 
@@ -97,14 +105,16 @@ fn fields_of(row: &impl Serialize) -> Map<String, Value> {
 /// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no
 /// quotes. A writer that was killed may have left part of another row.
 pub fn whole_rows(csv: &[u8]) -> usize {
-    let (mut whole, mut quoted) = (0, false);
-    for (index, byte) in csv.iter().enumerate() {
+    let (mut whole, mut quoted, mut before) = (0, false, b'\n');
+    for (index, &byte) in csv.iter().enumerate() {
         match byte {
-            // A quote within quotes is written twice, and so leaves and enters them.
-            b'"' => quoted = !quoted,
+            // A quote within quotes is written twice, and so leaves and enters them. In a field without quotes
+            // around it, it is damage, which the reader tells.
+            b'"' if quoted || matches!(before, b',' | b'\n' | b'"') => quoted = !quoted,
             b'\n' if !quoted => whole = index + 1,
             _ => {}
         }
+        before = byte;
     }
     whole
 }
@@ -150,6 +160,34 @@ mod tests {
         assert_eq!(rows.into_inner().iter().filter(|&&byte| byte == b'\n').count(), 1);
     }
 
+    /// A disk with so much room, which is full once.
+    struct Disk<'d>(usize, &'d mut Vec<u8>);
+
+    impl Write for Disk<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let taken = bytes.len().min(self.0);
+            self.1.extend(&bytes[..taken]);
+            self.0 = if taken == 0 { usize::MAX } else { self.0 - taken };
+            if taken == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_full_disk_refused_is_not_written_later() {
+        #[derive(Serialize)]
+        struct Row {
+            name: &'static str,
+        }
+        let mut written = Vec::new();
+        let mut rows = Rows::following(Disk(3, &mut written));
+        rows.add(&Row { name: "a word" }).expect_err("full");
+        assert_eq!(written, b"a w");
+    }
+
     #[test]
     fn a_line_that_ends_within_quotes_is_no_row() {
         for (csv, whole) in [
@@ -160,6 +198,8 @@ mod tests {
             ("a\n\"b\nc", 2),
             ("a\n\"b\nc\"\n", 8),
             ("\"say \"\"b\nc\"\"\"\nd", 14),
+            // Damage, which hides no row.
+            ("a\nb\"c\nd\n", 8),
         ] {
             assert_eq!(whole_rows(csv.as_bytes()), whole, "{csv:?}");
         }
