@@ -74,11 +74,9 @@ impl Conductor<'_> {
         Some(share.saturating_sub(main)).filter(|left| !left.is_zero())
     }
 
-    /// The time that is left; `None` if the user asked for a number of rounds, which run however
-    /// long they take.
+    /// The time that is left; `None` without a limit.
     pub(super) fn left(&self) -> Option<Duration> {
-        let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
-        Some(time.saturating_sub(self.started.elapsed()))
+        Some(self.limits.time?.saturating_sub(self.started.elapsed()))
     }
 
     /// The most sessions of a cell.
