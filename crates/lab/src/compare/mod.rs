@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::analysis::interim::ERROR;
 use crate::analysis::observations::Observations;
 use crate::definition::deltas::Deltas;
-use crate::definition::{Definition, Measure};
+use crate::definition::{Definition, Measure, Order};
 use crate::environment::{UNKNOWN, fields};
 use crate::page_cache::state::State;
 use crate::run_dir::Run;
@@ -110,8 +110,10 @@ impl Change {
 struct Key {
     cell: String,
     variant: String,
-    /// What is compared, so that runs of different experiments are not mixed up.
+    /// What is measured and how, so that runs of different experiments are not mixed up.
     measure: Measure,
+    workload: String,
+    one_after_another: bool,
 }
 
 /// A variant in a cell of one run.
@@ -135,8 +137,13 @@ fn measured(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant
             let runs = points.runs(index, false);
             let undisturbed = points.tell_waits(index).then(|| points.runs(index, true));
             if !runs.is_empty() {
-                let measure = part.measure;
-                let key = Key { cell: id.clone(), variant: variant.clone(), measure };
+                let key = Key {
+                    cell: id.clone(),
+                    variant: variant.clone(),
+                    measure: part.measure,
+                    workload: part.workload.clone(),
+                    one_after_another: part.order == Order::OneAfterAnother,
+                };
                 let plain = described(part, &cell, variant);
                 let state = cell.state;
                 measured.insert(key, MeasuredVariant { state, plain, runs, undisturbed });
