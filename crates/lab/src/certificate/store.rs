@@ -180,7 +180,9 @@ impl StoredCertificate {
             changed => format!("certificate out of date: {said} {made}, {changed}"),
         };
         let deltas = self.certificate.deltas.larger(LEAST);
-        let delta_from = if deltas == LEAST {
+        let delta_from = if deltas == LEAST && self.certificate.same_distance_p95.is_none() {
+            "the minimum; how far identical variants differ here was not measured closely enough"
+        } else if deltas == LEAST {
             "the minimum; identical variants differed by less when this machine was certified"
         } else {
             "95 % of identical variants differed by at most this when this machine was certified"

@@ -26,7 +26,12 @@ pub(crate) fn notes(cells: &[CellRun]) -> Vec<String> {
 fn disturbed_rounds(again: u32, disturbed: u32, rounds: u32) -> Option<String> {
     let (were, count) = if disturbed == 1 { ("was", "counts") } else { ("were", "count") };
     let repeated = match again {
-        0 => return None,
+        0 if disturbed == 0 => return None,
+        0 => {
+            return Some(format!(
+                "{disturbed} of {rounds} rounds {were} disturbed and {count} nevertheless"
+            ));
+        }
         1 => "1 round was disturbed and run again".to_owned(),
         _ => format!("{again} rounds were disturbed and run again"),
     };
@@ -44,6 +49,7 @@ mod tests {
     fn disturbed_rounds_are_counted_in_words() {
         for (counts, expected) in [
             ((0, 0, 9), None),
+            ((0, 1, 9), Some("1 of 9 rounds was disturbed and counts nevertheless")),
             ((1, 0, 0), Some("1 round was disturbed and run again")),
             ((4, 0, 9), Some("4 rounds were disturbed and run again")),
             (
