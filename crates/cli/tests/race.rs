@@ -284,6 +284,7 @@ fn bad_usage_is_one_clear_line() {
         ("/dev/null .", 1, "neither a regular file nor a directory"),
         ("source . --json none/out.json", 1, "cannot open 'none/out.json'"),
         ("source . --csv source", 1, "is the source"),
+        (". . --json new.json", 1, "is in the source"),
         ("source . --engines memory", 1, "none of the variants works here"),
     ] {
         let output = race(line, dir.path());

@@ -17,6 +17,7 @@ use lab::search::winner::Kind;
 use lab::source::Source;
 
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
+use crate::terminal::command::usage_error;
 use crate::terminal::live_lines::LiveLines;
 use crate::terminal::output::{self, ResultFile};
 use crate::version::COMMIT;
@@ -38,6 +39,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let open = |path: &PathBuf| ResultFile::open(path, operands.src.as_deref());
     let json = args.json.as_ref().map(open).transpose()?;
     let csv = args.csv.as_ref().map(open).transpose()?;
+    if json.as_ref().zip(csv.as_ref()).is_some_and(|(json, csv)| json.is_same(csv)) {
+        return Err(usage_error("--json and --csv name one file".to_owned()));
+    }
     let report = ScratchGuard::around("race", |guard| race(&operands, &config, guard))?;
     // Before the files, so that it is not lost if they cannot be written.
     if ![&json, &csv].into_iter().flatten().any(ResultFile::is_standard_output) {

@@ -2,10 +2,10 @@
 
 mod args;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use lab::tune::record::{Record, Records};
 use report::drawing;
 use report::{Report, Source};
@@ -62,7 +62,16 @@ fn show(args: &Args, report: &Report<'_>, steps: &mut Steps) -> anyhow::Result<(
     steps.clear();
     if let Some(file) = args.page() {
         let home = file.parent().filter(|home| !home.as_os_str().is_empty());
-        let page = report::page::render(report, home.unwrap_or(Path::new(".")));
+        let home = home.unwrap_or(Path::new("."));
+        let is_data =
+            file.extension().is_some_and(|it| ["csv", "json", "toml"].iter().any(|of| it == *of));
+        let is_read = |run: &PathBuf| {
+            output::is_same_file(&file, run) || (is_data && output::is_same_file(home, run))
+        };
+        if args.all_runs().iter().any(is_read) {
+            bail!("'{}' is read and cannot take the page", file.display());
+        }
+        let page = report::page::render(report, home);
         output::write_file(&file, page.as_bytes())?;
         eprintln!("haulage report: wrote '{}'", file.display());
     }

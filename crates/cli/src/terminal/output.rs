@@ -86,6 +86,9 @@ impl ResultFile {
         if is_stream(path) {
             return Ok(ResultFile::StandardOutput);
         }
+        if src.is_some_and(|src| is_below(path, src)) {
+            bail!("'{}' is in the source and cannot take the results", path.display());
+        }
         let cannot = || format!("cannot open '{}' for writing", path.display());
         let file = File::options().write(true).create(true).truncate(false).open(path);
         let file = file.with_context(cannot)?;
@@ -95,6 +98,15 @@ impl ResultFile {
             bail!("'{}' is the source and cannot take the results", path.display());
         }
         Ok(ResultFile::File(path.to_owned(), file))
+    }
+
+    /// Whether a result that is written to one replaces that in the other.
+    pub(crate) fn is_same(&self, other: &ResultFile) -> bool {
+        let [one, other] = [self, other].map(|result| match result {
+            ResultFile::File(_, file) => file.metadata().ok().filter(|it| it.is_file()),
+            ResultFile::StandardOutput => None,
+        });
+        one.is_some_and(|one| other.is_some_and(|other| identity(&one) == identity(&other)))
     }
 
     pub(crate) fn is_standard_output(&self) -> bool {
@@ -142,6 +154,13 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// Whether `path` stands for standard input or output.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// Whether `path`, which need not exist, is below the directory `dir`.
+fn is_below(path: &Path, dir: &Path) -> bool {
+    let parent = || path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let real = path.canonicalize().or_else(|_| parent().unwrap_or(Path::new(".")).canonicalize());
+    dir.is_dir() && real.is_ok_and(|real| dir.canonicalize().is_ok_and(|dir| real.starts_with(dir)))
 }
 
 /// Whether both paths lead to one file.

@@ -68,6 +68,11 @@ fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
         let Some(path) = path else { continue };
         outputs.push(Output { file: ResultFile::open(path, None)?, is_for_others });
     }
+    if let [one, other] = &outputs[..]
+        && one.file.is_same(&other.file)
+    {
+        return Err(command::usage_error("--json and --export name one file".to_owned()));
+    }
     report_abandoned(
         "tune",
         dirs.iter().flat_map(|(src, dst)| [src, dst]).collect::<BTreeSet<_>>(),
