@@ -1,7 +1,7 @@
 //! Copies by the crate's interface: what they leave, what they report, and how they are stopped.
 
 use std::fs::{self, File, Permissions};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Mutex;
@@ -399,4 +399,22 @@ fn a_directory_is_no_file() {
     let error = copy_file_with(&src, &dst, &Options::archive(), None).expect_err("a directory");
     assert!(error.to_string().contains("src"), "{error}");
     assert!(!dst.exists());
+}
+
+#[test]
+fn what_is_before_a_stream_stays_and_a_dry_run_changes_nothing() {
+    let home = home();
+    let path = home.path().join("to");
+    fs::write(&path, "0123456789").expect("written");
+    let mut to = File::options().read(true).write(true).open(&path).expect("open");
+    let options = Options { dry_run: true, ..Options::default() };
+    let from = File::open("/proc/version").expect("open");
+    copy_descriptors_with(&from, &to, &options, None).expect("copied");
+    assert_eq!(fs::read(&path).expect("read"), b"0123456789");
+    to.seek(SeekFrom::Start(3)).expect("there");
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    writer.write_all(b"hello").expect("there is room");
+    drop(writer);
+    copy_descriptors(reader, &to).expect("copied");
+    assert_eq!(fs::read(&path).expect("read"), b"012hello");
 }

@@ -187,6 +187,9 @@ fn try_copy(
         shared: None,
     };
     check(&files, moves_data)?;
+    if cx.options.dry_run {
+        return Ok(Made::default());
+    }
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
     let mut made = Made { keeps_its_own: !is_regular(&dst_stat), ..Made::default() };

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use engines::{Span, Stop};
-use rustix::fs::{Mode, OFlags, ftruncate, ioctl_ficlone, openat};
+use rustix::fs::{Mode, OFlags, ftruncate, ioctl_ficlone, openat, tell};
 use rustix::io::{self, retry_on_intr};
 use sys::{Fiemap, fiemap};
 
@@ -49,7 +49,12 @@ impl DataCopy<'_, '_, '_> {
             let tested = test_clone(self.files.src.fd, self.files.dst.place).unwrap_or(Ok(()));
             tested.map_err(|errno| self.files.clone_error(errno))?;
         }
-        retry_on_intr(|| ftruncate(self.files.dst.fd, 0))
+        // A stream goes on where the descriptor is: what is before stays.
+        let stays = match self.facts.is_regular {
+            true => 0,
+            false => tell(self.files.dst.fd).unwrap_or(0),
+        };
+        retry_on_intr(|| ftruncate(self.files.dst.fd, stays))
             .map_err(failed(Action::Truncate, self.files.dst.place))?;
         Ok(OldContents::Gone)
     }
