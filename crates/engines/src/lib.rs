@@ -29,6 +29,7 @@ pub use probe::{describe, probe, probe_variant, words_of_error, write_sample};
 pub use rustix::io::Errno;
 pub use span::{Meter, Pair, Pos, Span};
 pub use support::placement::spawn_worker;
+pub use support::presized::compresses;
 pub use support::processor_cache::l2_bytes;
 pub use support::until_done::{CALL_BYTES_MAX, pread_full, pwrite_all};
 pub use tuning::{Param, ParamKind, Tuning};

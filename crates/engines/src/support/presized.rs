@@ -107,7 +107,7 @@ impl Presized {
 }
 
 /// Whether btrfs compresses what is written to `fd`, as far as its flags and the options of the mount tell.
-fn compresses(fd: BorrowedFd<'_>) -> bool {
+pub fn compresses(fd: BorrowedFd<'_>) -> bool {
     let is_marked = ioctl_getflags(fd).is_ok_and(|flags| flags.contains(IFlags::COMPRESSED));
     is_marked || Mount::of(fd).is_none_or(|mount| mount.options.contains("compress"))
 }

@@ -1,7 +1,7 @@
 //! Every entry is copied once, and with everything that `cp -a` keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{create_dir, read, write};
+use std::fs::{create_dir, hard_link, read, write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -147,6 +147,25 @@ fn several_operands_and_a_filter_are_kept() {
         }
     }
     assert_eq!(read(dst.join("large")).expect("read"), read(src.join("large")).expect("read"));
+}
+
+#[test]
+fn names_of_one_file_in_two_operands_stay_its_names() {
+    let (_dir, src, dst) = place();
+    let [one, two] = ["one", "two"].map(|name| src.join(name));
+    for dir in [&src, &one, &two, &dst] {
+        create_dir(dir).expect("created");
+    }
+    for number in 0..100 {
+        let [file, other] = ["f", "g"].map(|name| one.join(format!("{name}{number}")));
+        write(&file, "x").expect("written");
+        hard_link(&file, &other).expect("linked");
+        hard_link(&file, two.join(format!("f{number}"))).expect("linked");
+    }
+    let request = request(&[&one.join("."), &two.join(".")], Destination::Last(dst.clone().into()));
+    let (done, status) = copy(3, &request, &with_jobs(1));
+    assert_eq!((failures(&done), status), (vec![], 0));
+    assert_equal_trees(&one, &dst, Aspects { mtimes: false, ..Aspects::ALL }, "");
 }
 
 #[test]

@@ -76,8 +76,11 @@ pub(crate) fn prepare(job: Job<'_>, decision: Decision) -> Result<Option<Destina
         Decision::Enter(found) | Decision::Overwrite(found) => state.found = Some(found),
         Decision::Replace(found) => {
             state = read_source_first(job)?;
+            // A partner may have made it, as the copy of this source: then its name has to stay.
+            let may_be_copy =
+                cx.partners.exist && entry.may_have_links(cx.options, &entry.src_stat);
             // A directory is not renamed over a file.
-            if cx.options.atomic && !is_directory(&entry.src_stat) {
+            if (cx.options.atomic || may_be_copy) && !is_directory(&entry.src_stat) {
                 state.keep_until_replaced(found);
             } else {
                 remove(job)?;

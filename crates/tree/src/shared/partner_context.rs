@@ -22,7 +22,7 @@ use rustix::io::{self, Errno};
 
 use super::copied_inodes::FirstCopy;
 use super::messages::{Component, CopyMessage, TopMessage, decode, encode};
-use super::partners::{Alone, Event, Inbox, Load, Partners, Partnership};
+use super::partners::{Alone, Event, Inbox, Load, Partners, Partnership, ShareEnd};
 use super::shared_file::SharedFile;
 use crate::fs::fs_type::is_on_fs_of_one_host;
 use crate::fs::{
@@ -99,6 +99,12 @@ impl PartnerContext {
         }
         // Of operands that are files: their copies have ended, and the partners will soon know.
         while self.has_offers() {
+            // A helper may pass a part on to this process, which has no worker for it any more.
+            while let Some(Event::Share { share, work, .. }) =
+                self.inbox.take_if(|event| matches!(event, Event::Share { .. }))
+            {
+                self.others.end_share(share, ShareEnd::RefusedForNow(work));
+            }
             self.others.tell(Load::NoSurplus);
             sleep(OFFER_WAIT);
         }

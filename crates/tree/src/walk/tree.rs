@@ -130,6 +130,7 @@ pub(super) fn walk_with_partners(
     cx.partners.inbox.set_waker(Some(Arc::new(move || woken.wake())));
     shared.copy_with_others(&pool, &mut stack, has_root);
     cx.partners.inbox.set_waker(None);
+    pool.hand_back_incoming();
     stack.assert_done();
 }
 

@@ -15,7 +15,7 @@ use crate::fs::Listing;
 use crate::hash::HashMap;
 use crate::lock::{OnDrop, lock};
 use crate::shared::messages::{Work, decode};
-use crate::shared::{Event, Load, PartnerContext};
+use crate::shared::{Event, Load, PartnerContext, ShareEnd};
 
 /// Names in a directory that one worker gives to another.
 pub(crate) struct WorkShare {
@@ -102,6 +102,13 @@ impl WorkPool {
         // Under the lock, so that a worker that has just looked is waiting by now.
         let _state = lock(&self.state);
         self.changed.notify_all();
+    }
+
+    /// Gives back what no worker has taken when the walk ends: parts in the copy of an operand that is a file.
+    pub(super) fn hand_back_incoming(&self) {
+        for Incoming { share, work, .. } in std::mem::take(&mut lock(&self.state).incoming) {
+            self.partners.others.end_share(share, ShareEnd::RefusedForNow(work));
+        }
     }
 
     /// Takes what has arrived from partners.
