@@ -146,9 +146,11 @@ impl Last {
 }
 
 impl Setup {
-    /// Whether one file is copied without the builder: no callback is called.
+    /// Whether one file is copied without the builder: no callback is called, and there is no pattern that could be
+    /// wrong.
     pub(crate) fn is_plain(&self) -> bool {
-        self.on_progress.is_none() && self.on_error.is_none()
+        let has_callback = self.on_progress.is_some() || self.on_error.is_some();
+        !has_callback && self.rules.is_empty() && self.ignore_files.is_empty()
     }
 
     /// The copy of `src` to the name `dst`.
@@ -212,6 +214,12 @@ impl Setup {
             return Err(libc::EINVAL);
         }
         let has = |flag: u64| flags & flag != 0;
+        let both = |one: u64, other: u64| has(one) && has(other);
+        if both(flag::HAULAGE_EXCL, flag::HAULAGE_KEEP_EXISTING)
+            || both(flag::HAULAGE_CLONE_ALWAYS, flag::HAULAGE_CLONE_NEVER)
+        {
+            return Err(libc::EINVAL);
+        }
         self.archive = has(flag::HAULAGE_ARCHIVE);
         self.follows = has(flag::HAULAGE_FOLLOW);
         self.counts_first = has(flag::HAULAGE_COUNT_FIRST);
@@ -227,16 +235,14 @@ impl Setup {
         options.sigbus_handler = has(flag::HAULAGE_ALLOW_SIGBUS_HANDLER);
         options.remove_destination = has(flag::HAULAGE_REMOVE_DESTINATION);
         options.existing = match (has(flag::HAULAGE_EXCL), has(flag::HAULAGE_KEEP_EXISTING)) {
-            (true, true) => return Err(libc::EINVAL),
-            (true, false) => Existing::Fail,
-            (false, true) => Existing::Skip,
-            (false, false) => Existing::Replace,
+            (true, _) => Existing::Fail,
+            (_, true) => Existing::Skip,
+            _ => Existing::Replace,
         };
         options.reflink = match (has(flag::HAULAGE_CLONE_ALWAYS), has(flag::HAULAGE_CLONE_NEVER)) {
-            (true, true) => return Err(libc::EINVAL),
-            (true, false) => Reflink::Always,
-            (false, true) => Reflink::Never,
-            (false, false) => Reflink::Auto,
+            (true, _) => Reflink::Always,
+            (_, true) => Reflink::Never,
+            _ => Reflink::Auto,
         };
         Ok(())
     }

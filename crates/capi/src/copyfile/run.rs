@@ -211,8 +211,10 @@ fn run_tree<'c>(
         })
     });
     let result = copy.run();
-    finish(answer.of(result)?, state, flags, true);
-    Ok(true)
+    let report = answer.of(result)?;
+    let is_whole = report.as_ref().is_some_and(|report| report.skipped_errors == 0);
+    finish(report, state, flags, true);
+    Ok(is_whole)
 }
 
 /// Copies one file. The callback is told of its data while it moves.
@@ -238,6 +240,10 @@ fn run_file<'c>(
             .on_error(|error| {
                 let operation = error.operation();
                 if !matches!(operation, Operation::Read | Operation::Write | Operation::Copy) {
+                    // The callback is not told, and what it answers later does not hide the error.
+                    if operation != Operation::Finish && answer.0.get().is_none() {
+                        answer.0.set(Some(End::With(Ends::Errno(error.errno()))));
+                    }
                     return Control::Continue;
                 }
                 answer.unless_ended(|| {
