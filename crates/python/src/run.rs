@@ -117,11 +117,13 @@ fn serve(
             Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => {
                 return callbacks.show(py, progress);
             }
-            Err(RecvTimeoutError::Timeout) => {
-                next = Instant::now() + TICK;
-                py.check_signals()?;
-                callbacks.show(py, progress)?;
-            }
+            Err(RecvTimeoutError::Timeout) => (),
+        }
+        // Events may come without a pause.
+        if Instant::now() >= next {
+            next = Instant::now() + TICK;
+            py.check_signals()?;
+            callbacks.show(py, progress)?;
         }
     }
 }

@@ -49,9 +49,10 @@ def entries_of(failures: list[Failure], src: Any, dst: Any) -> list[tuple[Any, A
     entries = []
     for failure in failures:
         path = failure[3] or top_src
-        below = _below(path, top_dst)
-        if below is None:
-            below = _below(path, top_src) or b""
+        # One may be below the other.
+        tops = sorted((top_dst, top_src), key=len, reverse=True)
+        found = (_below(path, top) for top in tops)
+        below = next((name for name in found if name is not None), b"")
         src_name = like(os.path.join(top_src, below) if below else top_src, src)
         dst_name = like(os.path.join(top_dst, below) if below else top_dst, dst)
         entries.append((src_name, dst_name, str(exception_of(failure, src_name, dst_name))))

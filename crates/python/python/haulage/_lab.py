@@ -35,6 +35,9 @@ def race(
     if engines is not None:
         words += ["--engines", ",".join(engines)]
     words += _words(rounds=rounds, time=seconds, seed=seed)
+    if src is not None and dst is None:
+        # A single operand could be taken for the destination.
+        dst = os.curdir
     return _run(command, words, [path for path in (src, dst) if path is not None])
 
 
