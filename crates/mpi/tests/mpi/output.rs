@@ -1,5 +1,6 @@
 //! What a job tells: messages, receipts, statistics and progress.
 
+use std::cell::Cell;
 use std::fs::{File, read_dir, read_to_string, remove_dir_all};
 use std::path::Path;
 use std::time::Duration;
@@ -86,19 +87,23 @@ fn rank_0_tells_the_progress_of_all_ranks_without_a_terminal() {
         let copied = figure.and_then(|figure| figure.split(' ').next()).expect("a count");
         copied.replace(',', "").parse::<usize>().expect("a number")
     };
+    let sent = Cell::new(0);
     // Counts of other ranks arrive several times a second. Rank 0 alone copies about a third.
     wait_during(&child, || {
         if read_dir(dir.path().join("dst/flat")).map_or(0, Iterator::count) < FLAT_FILES / 2 {
             return false;
         }
         rustix::process::kill_process(pid, rustix::process::Signal::USR1).expect("sent");
+        sent.set(sent.get() + 1);
         std::thread::sleep(Duration::from_millis(100));
         text().lines().any(|line| line.contains(" files") && copied(line) >= FLAT_FILES / 2)
     });
     let status = child.wait().expect("mpirun ends");
     let text = text();
     assert!(status.success(), "{text}");
-    for line in text.lines().filter(|line| line.contains("files")) {
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("files")).collect();
+    assert!(lines.len() <= sent.get(), "rank 0 tells it for all, once: {text}");
+    for line in lines {
         assert!(line.starts_with("cp: ") && line.contains("3 ranks"), "{text}");
     }
     assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &text);
