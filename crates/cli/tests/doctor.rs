@@ -298,8 +298,8 @@ fn a_seccomp_filter_is_told_and_copies_go_on() {
             run(errno, &["cp", "--engine=io_uring", "--verify", "a", "b"]).expect("python3 ran");
         assert!(copy.status.success(), "{}", stderr(&copy));
         assert_eq!(std::fs::read(home.path().join("b")).expect("read").len(), 3_000_000);
-        let race = run(errno, &["race", "a", ".", "--time", "1", "--json", "race.json"])
-            .expect("python3 ran");
+        let line = "race a . --engines io_uring,read_write:64K --rounds 1 --json race.json";
+        let race = run(errno, &line.split(' ').collect::<Vec<_>>()).expect("python3 ran");
         assert!(race.status.success(), "{}", stderr(&race));
     }
     assert_eq!(names_in(home.path()), ["a", "b", "race.json"]);

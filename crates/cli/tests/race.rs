@@ -217,7 +217,7 @@ fn the_time_limit_holds_and_hopeless_variants_are_left_out() {
     let dir = tempfile::tempdir().expect("created");
     fs::write(dir.path().join("source"), testfs::random_bytes(40 << 20, 3)).expect("written");
     let line =
-        "source . --engines read_write:1,read_write:64K,read_write:256K --time 3 --json out.json";
+        "source . --engines read_write:1,read_write:64K,read_write:256K --time 6 --json out.json";
     let begun = Instant::now();
     let output = race(line, dir.path());
     assert!(output.status.success(), "{}", stderr(&output));
