@@ -409,16 +409,34 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
     });
 }
 
-/// What another source has under the name of a temporary is a file like any other.
+/// What another source has under the name of a temporary or of a partial file is a file like any other.
 #[test]
 fn a_copied_file_with_the_name_of_a_temporary_stays() {
-    let dir = dir_with("one/.a.haulage-new=one; two/a=two; dst/");
-    for sources in ["one/. two/.", "two/. one/.", "one/.a.haulage-new two/a"] {
-        for _ in 0..2 {
-            copy(&dir, &format!("-a --resume --jobs=1 {sources} dst"));
-            for name in ["a", ".a.haulage-new"] {
-                assert!(dir.path().join("dst").join(name).exists(), "{sources}: {name}");
+    let names = [".a.haulage-new", ".a.haulage-part", ".a.haulage-journal"];
+    let others = names.map(|name| format!("one/{name}=one; one/s/{name}=one")).join("; ");
+    let dir = dir_with(&format!("{others}; two/a#24M:1; two/s/a#24M:1; q/one/s/a=q"));
+    let alone = names.map(|name| format!("one/{name}")).join(" ");
+    for options in ["--resume", "--atomic"] {
+        for (sources, top) in [
+            ("one/. two/.", ""),
+            ("two/. one/.", ""),
+            ("one q/one", "one/s"),
+            ("one/s two/s", "s"),
+            (&format!("{alone} two/a"), ""),
+        ] {
+            let dst = dir.path().join("dst");
+            std::fs::create_dir(&dst).expect("created");
+            for again in [false, true] {
+                copy(&dir, &format!("-a {options} --reflink=never --jobs=1 {sources} dst"));
+                let what = format!("{options} {sources}, again {again}");
+                let top = dst.join(top);
+                assert!(top.join("a").exists(), "{what}");
+                for name in names {
+                    let content = read(top.join(name)).expect(name);
+                    assert_eq!(content, b"one", "{what}: {name}");
+                }
             }
+            remove_all(dir.path(), &["dst"]);
         }
     }
 }

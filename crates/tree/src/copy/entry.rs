@@ -13,6 +13,7 @@ use super::special::{self, NotLinked, link_or_claim, link_up_to_date};
 use crate::destination::backup::{self, BackedUp};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::decide::{Decision, decide};
+use crate::destination::partial::remove_all;
 use crate::destination::prepare::{DestinationState, prepare};
 use crate::destination::temporary::Beside;
 use crate::entry::{Entry, ListedEntry, Prepared, bytes_to_copy, copies_data};
@@ -120,26 +121,23 @@ fn try_copy(
 
 /// Removes what an earlier run left for the destination of `entry`, which is complete. If that was
 /// written `through_link`, the earlier run has written beside the target of the link.
-fn remove_stale(Job { cx, entry }: Job<'_>, through_link: bool) {
+fn remove_stale(job: Job<'_>, through_link: bool) {
+    let Job { cx, entry } = job;
     if !cx.options.resume || cx.options.dry_run {
         return;
     }
-    let (security, src) = (&cx.security, &entry.src);
     let (dir, name) = (entry.dst.dir, entry.dst.name);
-    cx.stale.note_copy(name);
     if cx.stale.may_exist_for(entry) {
-        let beside = Beside { security, src, dir, name };
-        cx.stale.remove_all(cx.report, &beside, || entry.dst.path());
+        remove_all(cx.report, &Beside::of(job, (dir, name)), || entry.dst.path());
     }
     // Nothing was written through a link that is not trusted, or that leads nowhere.
     let named = entry.dst.trust == Trust::Operand;
     if through_link
         && !is_directory(&entry.src_stat)
-        && let Ok(Some(target)) = resolve_symlink(security, dir, name, named)
+        && let Ok(Some(target)) = resolve_symlink(&cx.security, dir, name, named)
     {
         let (dir, name) = (target.dir.as_fd(), &*target.name);
-        let beside = Beside { security, src, dir, name };
-        cx.stale.remove_all(cx.report, &beside, || path_in((dir, name)));
+        remove_all(cx.report, &Beside::of(job, (dir, name)), || path_in((dir, name)));
     }
 }
 

@@ -116,10 +116,11 @@ pub(super) fn link_to_name(job: Job<'_>, state: &DestinationState) -> Result<Mad
 /// Creates a file at the destination. An existing one that may be replaced is replaced in one step:
 /// the new file is created under a temporary name and renamed.
 fn create_or_replace(
-    Job { cx, entry }: Job<'_>,
+    job: Job<'_>,
     state: &DestinationState,
     make: impl Fn(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
+    let Job { cx, entry } = job;
     let may_replace = state.replace || cx.options.force || cx.options.ask;
     if cx.options.dry_run {
         return match state.found {
@@ -133,7 +134,7 @@ fn create_or_replace(
         Err(Errno::EXIST) if may_replace && (state.replace || state.found.is_some()) => {}
         result => return result,
     }
-    replace_by((&cx.security, cx.report), &entry.src, &entry.dst, |temp| make(temp.name))
+    replace_by(job, &entry.dst, |temp| make(temp.name))
 }
 
 /// Whether `place` is in the working directory. Also true if its directory does not exist: then
@@ -332,9 +333,7 @@ fn replace_by_link(
     if !was_found {
         return Ok(Err(Errno::EXIST));
     }
-    let replaced = replace_by((&cx.security, cx.report), &entry.src, &entry.dst, |temp| {
-        made.link_to(cx.report, temp, from)
-    });
+    let replaced = replace_by(job, &entry.dst, |temp| made.link_to(cx.report, temp, from));
     if replaced.is_ok() && !cx.options.atomic {
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
     }

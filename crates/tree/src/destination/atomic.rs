@@ -217,8 +217,7 @@ impl<'j> AtomicFile<'j> {
     }
 
     fn beside(&self) -> Beside<'_> {
-        let (dir, name) = self.final_name();
-        Beside { security: &self.job.cx.security, src: &self.job.entry.src, dir, name }
+        Beside::of(self.job, self.final_name())
     }
 
     /// The name that it has until then beside the destination; `None` if it has none there.
@@ -284,7 +283,7 @@ impl<'j> AtomicFile<'j> {
         if self.resumable {
             let own = partial::clear_journal(self.final_name());
             // A killed run without `--resume` may have left a temporary of this name.
-            let temporary = cx.stale.remove_temporary(&self.beside());
+            let temporary = self.beside().remove_stale();
             // Otherwise the entry's own are removed, and reported, once it is complete.
             if self.target.is_some() || !cx.stale.may_exist_for(entry) {
                 self.report_left_over(own);

@@ -81,10 +81,10 @@ pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
 const PART: &[u8] = b".haulage-part";
 const JOURNAL: &[u8] = b".haulage-journal";
 
-/// Whether `name` has the form of a partial file or a journal.
-pub(crate) fn is_own_name(name: &CStr) -> bool {
-    let name = name.to_bytes();
-    name.starts_with(b".") && (name.ends_with(PART) || name.ends_with(JOURNAL))
+/// Whether `name` has the form of a partial file, a journal or a temporary of another name.
+pub(crate) fn is_own_name(name: &[u8]) -> bool {
+    let is_partial = name.ends_with(PART) || name.ends_with(JOURNAL);
+    name.starts_with(b".") && is_partial || temporary::is_own_name(name)
 }
 
 /// Opens the partial file beside a destination, or creates one. `None` when another run uses it, another
@@ -278,42 +278,19 @@ fn marker_text(place: &Place<'_>, src: &Stat) -> Vec<u8> {
 #[derive(Default)]
 pub(crate) struct StaleFiles {
     seen: AtomicBool,
-    /// A source has an entry with the name of a temporary. Its copy may be in the same directory as
-    /// that of an entry of another source, and is no temporary.
-    copies_such_names: AtomicBool,
 }
 
 impl StaleFiles {
     /// Looks for such names in the pre-existing directory `dir`, before anything is created there.
     pub(crate) fn scan(&self, dir: BorrowedFd<'_>) {
         let listed = each_name(dir, |name, _kind| {
-            if is_own_name(name) || temporary::is_own_name(name) {
+            if is_own_name(name.to_bytes()) {
                 self.seen.store(true, Ordering::Relaxed);
             }
         });
         if listed.is_err() {
             // A directory that cannot be listed may have such names.
             self.seen.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Notes a copy of this name.
-    pub(crate) fn note_copy(&self, name: &CStr) {
-        if temporary::is_own_name(name) {
-            self.copies_such_names.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Removes the temporary, the partial file and the journal of a destination, which has the given path.
-    pub(crate) fn remove_all(
-        &self,
-        report: &Reporter<'_>,
-        beside: &Beside<'_>,
-        path: impl Fn() -> PathBuf,
-    ) {
-        let removed = [self.remove_temporary(beside), remove_partial(beside)];
-        for left_over in removed.into_iter().filter_map(Result::err) {
-            left_over.report(report, &path());
         }
     }
 
@@ -327,13 +304,13 @@ impl StaleFiles {
             }
         }
     }
+}
 
-    /// Removes the temporary that an earlier run left for a destination that is complete.
-    pub(super) fn remove_temporary(&self, beside: &Beside<'_>) -> Result<(), LeftOver> {
-        match self.copies_such_names.load(Ordering::Relaxed) {
-            true => Ok(()),
-            false => beside.remove_stale(),
-        }
+/// Removes the temporary, the partial file and the journal of a destination, which has the given path.
+pub(crate) fn remove_all(report: &Reporter<'_>, beside: &Beside<'_>, path: impl Fn() -> PathBuf) {
+    let removed = [beside.remove_stale(), remove_partial(beside)];
+    for left_over in removed.into_iter().filter_map(Result::err) {
+        left_over.report(report, &path());
     }
 }
 
@@ -408,7 +385,7 @@ mod tests {
         let security = Security::new();
         let resume_or_create = |stat: &Stat| {
             let (dir, name) = (at.as_fd(), c"name");
-            let beside = Beside { security: &security, src: &place, dir, name };
+            let beside = Beside { security: &security, src: &place, operand: None, dir, name };
             resume_or_create(&beside, stat).expect("no error")
         };
         let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("it fits into memory");
@@ -467,7 +444,10 @@ mod tests {
         for len in [1, 200, 238, 239, 241, 242, 254, 255] {
             let (partial, journal) = names(&name(len)).expect("names");
             for own in [partial, journal] {
-                assert!(own.to_bytes().len() <= 255 && is_own_name(&own), "{len}: {own:?}");
+                assert!(
+                    own.to_bytes().len() <= 255 && is_own_name(own.to_bytes()),
+                    "{len}: {own:?}"
+                );
                 assert!(seen.insert(own), "{len}");
             }
         }

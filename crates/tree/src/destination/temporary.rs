@@ -14,11 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, unlinkat,
 };
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::context::Job;
+use crate::entry::Operand;
 use crate::fs::{
     FileId, Place, c_name, fs_type_of, is_directory, is_named, is_regular, is_served, lstat,
     retry_for, split,
@@ -36,11 +38,19 @@ pub(crate) struct Beside<'b> {
     pub(crate) security: &'b Security,
     /// The source of the destination now.
     pub(crate) src: &'b Place<'b>,
+    /// The operand that the source belongs to, unless there is no other one.
+    pub(crate) operand: Option<&'b Operand>,
     pub(crate) dir: BorrowedFd<'b>,
     pub(crate) name: &'b CStr,
 }
 
-impl Beside<'_> {
+impl<'b> Beside<'b> {
+    /// The destination `name` in `dir` of an entry.
+    pub(crate) fn of(Job { cx, entry }: Job<'b>, (dir, name): (BorrowedFd<'b>, &'b CStr)) -> Self {
+        let operand = Some(&**entry.operand);
+        Beside { security: &cx.security, src: &entry.src, operand, dir, name }
+    }
+
     /// Creates a file with `make` under a temporary name. Returns the name and the result of `make`.
     pub(crate) fn create<T>(
         &self,
@@ -77,16 +87,20 @@ impl Beside<'_> {
         temp_name(self.name, SUFFIX).filter(|own| !self.is_source_name(own))
     }
 
-    /// Whether the directory of the source has a file `own` that is not the one beside the destination. A
-    /// tree that a killed copy left contains temporary names, and their copies must not be taken for
-    /// temporaries of this run.
+    /// Whether the directory of the source, or one that is merged with it, has a file `own` that is not the one
+    /// beside the destination. A tree that a killed copy left contains temporary names, and their copies must not
+    /// be taken for temporaries of this run.
     pub(super) fn is_source_name(&self, own: &CStr) -> bool {
         let (parent, _) = split(self.src.name);
         let path = match parent {
             b"." => own.into(),
             parent => c_name(&[parent, own.to_bytes()].concat()).unwrap_or_default(),
         };
-        lstat(self.src.dir, &*path).is_ok_and(|there| !FileId::of(&there).is_at(self.dir, own))
+        let is_other = |there: Stat| !FileId::of(&there).is_at(self.dir, own);
+        let merged =
+            self.operand.into_iter().flat_map(|operand| operand.merged_sources(self.src, own));
+        lstat(self.src.dir, &*path).is_ok_and(is_other)
+            || merged.into_iter().any(|path| lstat(CWD, &path).is_ok_and(is_other))
     }
 
     /// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
@@ -128,15 +142,14 @@ pub(super) fn open_own_file(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<(Own
     Ok((fd, stat))
 }
 
-/// Replaces `dst`, the copy of `src`, in one step: creates a file with `make` under a temporary
-/// name and renames it. A temporary that stays is reported.
+/// Replaces `dst`, which is the destination of an entry or its backup, in one step: creates a file with `make`
+/// under a temporary name and renames it. A temporary that stays is reported.
 pub(crate) fn replace_by(
-    (security, report): (&Security, &Reporter<'_>),
-    src: &Place<'_>,
+    job: Job<'_>,
     dst: &Place<'_>,
     make: impl Fn(&Place<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let beside = Beside { security, src, dir: dst.dir, name: dst.name };
+    let beside = Beside::of(job, (dst.dir, dst.name));
     let (temp, ()) = beside.create(|name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
@@ -144,14 +157,13 @@ pub(crate) fn replace_by(
         // After a rename there is mostly nothing that could be left over.
         && !matches!(lstat(dst.dir, &*temp), Err(Errno::NOENT))
     {
-        left_over.report(report, &dst.path());
+        left_over.report(job.cx.report, &dst.path());
     }
     renamed
 }
 
 /// Whether `name` has the form of a temporary of another name.
-pub(crate) fn is_own_name(name: &CStr) -> bool {
-    let name = name.to_bytes();
+pub(super) fn is_own_name(name: &[u8]) -> bool {
     name.starts_with(b".") && name.ends_with(SUFFIX)
 }
 
@@ -182,7 +194,7 @@ pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> i
     let is_locked = try_lock(&fd) == Err(Errno::WOULDBLOCK);
     // No other run takes a name with the number of a process for a stale one. Where inode numbers
     // change and /proc is missing, this name is the way out.
-    let is_removed = || is_own_name(name) && !is_named(fd.as_fd(), dir, name);
+    let is_removed = || is_own_name(name.to_bytes()) && !is_named(fd.as_fd(), dir, name);
     if is_locked || is_removed() { Err(Errno::EXIST) } else { Ok(()) }
 }
 

@@ -1,6 +1,6 @@
 //! One entry to copy, as the walk finds it, and its open source.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::fs::{
     DirPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file, is_regular,
-    is_smb, kind, open_listed, open_looked_at, trim_slashes,
+    is_smb, kind, last_component, open_listed, open_looked_at, trim_slashes,
 };
 use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
@@ -171,12 +171,41 @@ pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
 pub(crate) struct Operand {
     pub(crate) src: PathBuf,
     pub(crate) dst: PathBuf,
+    /// All source operands, if the copies of two may be in one directory below the target.
+    pub(crate) merged: Arc<[PathBuf]>,
     /// The destination is a name in a directory that the user named.
     pub(crate) into_directory: bool,
     /// A copy of the operand into itself was reported. That is reported once.
     pub(crate) into_itself: AtomicBool,
     /// Partners may copy entries below it.
     pub(crate) shareable: AtomicBool,
+}
+
+impl Operand {
+    /// Where the operands that are merged with this one have a source that is copied to `name` beside the copy of `src`.
+    pub(crate) fn merged_sources(
+        &self,
+        src: &Place<'_>,
+        name: &CStr,
+    ) -> impl Iterator<Item = PathBuf> {
+        let below = src.shown.dir().map(|dir_path| dir_path.below_operand(name));
+        let in_target = match (below, name_in_target(&self.src)) {
+            (None, _) => PathBuf::from(OsStr::from_bytes(name.to_bytes())),
+            (Some(below), top) => top.join(OsStr::from_bytes(&below)),
+        };
+        self.merged.iter().filter_map(move |source| {
+            let below = in_target.strip_prefix(name_in_target(source)).ok()?;
+            Some(if below.as_os_str().is_empty() { source.clone() } else { source.join(below) })
+        })
+    }
+}
+
+/// The name of the operand's copy in the target directory, which is empty if that is the directory itself.
+fn name_in_target(source: &Path) -> &Path {
+    match last_component(source.as_os_str().as_bytes()) {
+        b"." => Path::new(""),
+        name => Path::new(OsStr::from_bytes(name)),
+    }
 }
 
 /// The name of a source operand that is copied into a directory.

@@ -104,6 +104,7 @@ pub(crate) struct OperandMessage {
     pub(crate) src: Vec<u8>,
     pub(crate) src_id: FileId,
     pub(crate) dst: Vec<u8>,
+    pub(crate) merged: Vec<Vec<u8>>,
     pub(crate) into_directory: bool,
     /// The run has created the destination.
     pub(crate) is_created_root: bool,

@@ -150,6 +150,7 @@ fn open_place(
     let operand = Arc::new(Operand {
         src: path(&described.src),
         dst: path(&described.dst),
+        merged: described.merged.iter().map(|src| path(src)).collect(),
         into_directory: described.into_directory,
         into_itself: AtomicBool::new(false),
         shareable: AtomicBool::new(true),

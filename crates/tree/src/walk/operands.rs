@@ -26,6 +26,7 @@ use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
 use crate::destination::backup;
 use crate::destination::context::CopyContext;
+use crate::destination::partial::is_own_name;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, has_alias, is_regular,
@@ -62,6 +63,8 @@ struct Target<'t> {
     dir: Arc<OwnedFd>,
     path: &'t Path,
     dir_path: DirPath,
+    /// See [`Operand::merged`].
+    merged: Arc<[PathBuf]>,
     inherits_acl: AtomicBool,
     /// With `--parents`, the directories of the last operand.
     previous: Mutex<Parents>,
@@ -75,11 +78,29 @@ fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, di
     let inherits_acl = AtomicBool::new(has_default_acl(cx.options, dir.as_fd()));
     record_preexisting_symlinks(cx, request, dir.as_fd());
     let mut worker = CopyWorker::new(cx);
-    let target = Target { cx, dir, path, dir_path, inherits_acl, previous: Mutex::default() };
+    let merged = merged_sources(cx.options, &request.sources);
+    let previous = Mutex::default();
+    let target = Target { cx, dir, path, dir_path, merged, inherits_acl, previous };
     target.copy_each(&mut worker, &request.sources);
     worker.data.release(cx.data);
     cx.data.syncer.sync_directory(target.dir.as_fd(), || path.to_owned());
     cx.data.syncer.sync_file_systems();
+}
+
+/// `sources`, if the copies of two may be in one directory below the target: those of an operand such as `d/.`, of
+/// operands of one name, and of a file whose name is that of a temporary.
+fn merged_sources(options: &Options, sources: &[OsString]) -> Arc<[PathBuf]> {
+    let sources = sources.iter().map(|source| source_name(options, source));
+    let mut names = HashSet::default();
+    let is_merged = |source| {
+        let name = last_component(source);
+        name == b"." || is_own_name(name) || !names.insert(name)
+    };
+    // With `--parents` the copies of different directories are in different ones.
+    if sources.len() < 2 || options.parents || !sources.clone().any(is_merged) {
+        return Arc::default();
+    }
+    sources.map(|source| PathBuf::from(OsStr::from_bytes(source))).collect()
 }
 
 /// Records the symbolic links in the target directory before anything is created there.
@@ -110,6 +131,7 @@ impl Target<'_> {
             name,
             path: join(self.path, OsStr::from_bytes(name)),
             dst_dir: Some(&self.dir_path),
+            merged: self.merged.clone(),
             trust: Trust::PreExisting,
             inherits_acl: self.inherits_acl.load(Ordering::Relaxed),
         };
@@ -138,6 +160,7 @@ impl Target<'_> {
             name: last_component_verbatim(source),
             path: join(self.path, OsStr::from_bytes(trim_slashes(&source[start..]))),
             dst_dir: Some(dir_path),
+            merged: self.merged.clone(),
             trust: if parents.is_last_new() { Trust::Created } else { Trust::PreExisting },
             inherits_acl: has_default_acl(cx.options, dir),
         };
@@ -202,6 +225,7 @@ fn copy_exactly(cx: &CopyContext<'_>, worker: &mut CopyWorker, source: &[u8], ds
         name,
         path: dst.into(),
         dst_dir: None,
+        merged: Arc::default(),
         trust: Trust::Operand,
         // A directory that could not be opened may have a default access control list.
         inherits_acl: opened.is_none() || has_default_acl(cx.options, dir),
@@ -232,6 +256,7 @@ struct OperandEntry<'a> {
     path: PathBuf,
     /// `None` for the only operand, whose copy has a name of its own.
     dst_dir: Option<&'a DirPath>,
+    merged: Arc<[PathBuf]>,
     trust: Trust,
     inherits_acl: bool,
 }
@@ -241,6 +266,7 @@ impl OperandEntry<'_> {
         let operand = Arc::new(Operand {
             src: PathBuf::from(OsStr::from_bytes(self.source)),
             dst: self.path,
+            merged: self.merged,
             into_directory: self.dst_dir.is_some(),
             into_itself: AtomicBool::new(false),
             shareable: AtomicBool::new(false),

@@ -172,6 +172,7 @@ pub(super) fn directory_message(
             src: operand.src.as_os_str().as_bytes().into(),
             src_id: common(src_top)?,
             dst: operand.dst.as_os_str().as_bytes().into(),
+            merged: operand.merged.iter().map(|src| src.as_os_str().as_bytes().into()).collect(),
             into_directory: operand.into_directory,
             is_created_root: cx.operands.is_created_root(dst_top.id()?),
             top: partners.top_message(dst_top)?,

@@ -200,6 +200,7 @@ impl Operands {
     }
 
     fn beside<'o>(&'o self, cx: &'o CopyContext<'_>, src: &'o Place<'o>) -> Beside<'o> {
-        Beside { security: &cx.security, src, dir: self.parent.as_fd(), name: &self.base }
+        let (security, dir) = (&cx.security, self.parent.as_fd());
+        Beside { security, src, operand: None, dir, name: &self.base }
     }
 }

@@ -137,18 +137,14 @@ pub(crate) fn back_up(
     Ok(backed_up)
 }
 
-fn back_up_simple(
-    Job { cx, entry }: Job<'_>,
-    name: CString,
-    method: BackupMethod,
-) -> io::Result<CString> {
-    let dst = &entry.dst;
+fn back_up_simple(job: Job<'_>, name: CString, method: BackupMethod) -> io::Result<CString> {
+    let dst = &job.entry.dst;
     match method {
         BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
         BackupMethod::DryRun => {}
         BackupMethod::Link => {
             let new = Place { name: &name, ..*dst };
-            replace_by((&cx.security, cx.report), &entry.src, &new, |temp| link(dst, temp.name))?;
+            replace_by(job, &new, |temp| link(dst, temp.name))?;
         }
     }
     Ok(name)
