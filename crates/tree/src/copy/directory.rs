@@ -124,7 +124,12 @@ fn source_path(entry: &Entry<'_>) -> DirPath {
 fn refuse_repetition(job: Job<'_>) -> Result<()> {
     let Job { cx, entry } = job;
     let id = FileId::of(&entry.src_stat);
-    if cx.operands.is_created_root(id) {
+    // A partner may have created the directory. Then the destination is below it by another mount.
+    let is_above_copy = || {
+        let is_shared = entry.operand.shareable.load(Ordering::Relaxed);
+        is_shared && entry.dst_dir.is_some_and(|dst_dir| dst_dir.contains(id))
+    };
+    if cx.operands.is_created_root(id) || is_above_copy() {
         return Err(into_itself(job, &entry.src.path(), entry.dst.path()));
     }
     // Without symbolic links a tree has no cycles.

@@ -11,7 +11,9 @@ use sys::{Fiemap, fiemap};
 use super::data_copy::{DataCopy, OldContents, is_sparse, observer};
 use super::engine_choice::rule::SHARED_BLOCKS;
 use crate::fs::{BTRFS, Endpoints, FileId, Place, TMPFS, XFS, file_bytes, is_regular, is_reliable};
-use crate::report::{Action, Chosen, ChosenBy, Offload, Result, SparseDetection, failed};
+use crate::report::{
+    Action, Chosen, ChosenBy, Diagnostic, Offload, Result, SparseDetection, failed,
+};
 use crate::request::{Options, Reflink, Sparse};
 
 /// The most bytes that one write replaces as a whole: the smallest page size of Linux.
@@ -28,6 +30,9 @@ impl DataCopy<'_, '_, '_> {
         // An empty destination is truncated too, which sets its times.
         if self.files.new || !is_regular(self.files.dst.stat) {
             return Ok(OldContents::Gone);
+        }
+        if self.cx.report.interrupted() {
+            return Err(Diagnostic::InterruptedBefore { dst: self.files.dst.place.path() });
         }
         if self.are_replaced_by_a_write() {
             return Ok(OldContents::UntilWritten);
