@@ -169,6 +169,30 @@ fn names_of_one_file_in_two_operands_stay_its_names() {
 }
 
 #[test]
+fn a_file_with_the_name_of_a_partial_file_in_another_operand_is_kept() {
+    let (_dir, src, dst) = place();
+    let [one, two] = ["one", "two"].map(|name| src.join(name));
+    for dir in [&src, &one, &two, &dst] {
+        create_dir(dir).expect("created");
+    }
+    for number in 0..6 {
+        create_dir(one.join(format!("d{number}"))).expect("created");
+        create_dir(two.join(format!("d{number}"))).expect("created");
+        write(one.join(format!("d{number}/.f.haulage-part")), "x").expect("written");
+        let large = std::fs::File::create(two.join(format!("d{number}/f"))).expect("created");
+        large.set_len(20 << 20).expect("set");
+    }
+    let request = request(&[&one.join("."), &two.join(".")], Destination::Last(dst.clone().into()));
+    let options = Options { resume: true, atomic: true, ..with_jobs(1) };
+    let (done, status) = copy(3, &request, &options);
+    assert_eq!((failures(&done), status), (vec![], 0));
+    for number in 0..6 {
+        let kept = read(dst.join(format!("d{number}/.f.haulage-part")));
+        assert_eq!(kept.expect("it is copied"), b"x", "{number}");
+    }
+}
+
+#[test]
 fn a_copy_into_itself_ends_as_that_of_one_process() {
     let dir = common::scratch();
     let src = dir.path().join("src");
