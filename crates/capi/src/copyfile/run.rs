@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr, c_int};
 use std::fs;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,9 @@ use haulage::options::{Destination, Make, Options, Request};
 use haulage::{Control, Copy, CopyFailed, Error, Operation, Progress, Report};
 
 use super::ends::Ends;
-use super::flags::{CHECK, CLONE, CLONE_FORCE, EXCL, Flags, MOVE, NOFOLLOW_SRC, RECURSIVE};
+use super::flags::{
+    CHECK, CLONE, CLONE_FORCE, EXCL, Flags, MOVE, NOFOLLOW_DST, NOFOLLOW_SRC, RECURSIVE,
+};
 use super::state::{CopyfileState, UNSET};
 use crate::border::{c_text, set_errno};
 
@@ -40,13 +43,16 @@ pub(super) fn copy(
     if flags.has(CHECK) {
         return check(from, flags);
     }
-    let kind = look(from, flags)?.file_type();
+    let kind = look(from, !flags.has(NOFOLLOW_SRC))
+        .map_err(|error| Ends::Errno(error.raw_os_error().unwrap_or(libc::EIO)))?
+        .file_type();
     if !(kind.is_file() || kind.is_dir() || kind.is_symlink() || flags.has(RECURSIVE)) {
         return Err(Ends::Errno(libc::ENOTSUP));
     }
     let is_tree = kind.is_dir() && flags.has(RECURSIVE);
-    let to = if is_tree { within(from, to) } else { to.to_owned() };
-    if kind.is_dir() && flags.has(EXCL) && to.symlink_metadata().is_ok() {
+    let to = if is_tree { within(from, to, flags) } else { to.to_owned() };
+    // As with O_EXCL of open(2), a symbolic link exists, whatever its target.
+    if flags.has(EXCL) && look(&to, false).is_ok() {
         return Err(Ends::Errno(libc::EEXIST));
     }
     let options = Options {
@@ -70,16 +76,16 @@ pub(super) fn check(from: &Path, flags: Flags) -> Result<c_int, Ends> {
     c_int::try_from(present).map_err(|_| Ends::Errno(libc::ENOTSUP))
 }
 
-fn look(from: &Path, flags: Flags) -> Result<fs::Metadata, Ends> {
-    let looked = if flags.has(NOFOLLOW_SRC) { from.symlink_metadata() } else { fs::metadata(from) };
-    looked.map_err(|error| Ends::Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+fn look(path: &Path, follow: bool) -> io::Result<fs::Metadata> {
+    if follow { path.metadata() } else { path.symlink_metadata() }
 }
 
 /// A directory is copied into an existing one, unless its name ends with a slash.
-fn within(from: &Path, to: &Path) -> PathBuf {
+fn within(from: &Path, to: &Path, flags: Flags) -> PathBuf {
     let ends_with_slash = from.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_dir = look(to, !flags.has(NOFOLLOW_DST)).is_ok_and(|found| found.is_dir());
     match from.file_name() {
-        Some(name) if to.is_dir() && !ends_with_slash => to.join(name),
+        Some(name) if is_dir && !ends_with_slash => to.join(name),
         _ => to.to_owned(),
     }
 }

@@ -123,6 +123,9 @@ static void one_file(void)
     CHECK(lstat("link copy", &found) == 0 && S_ISLNK(found.st_mode));
     CHECK(copyfile("file", "there", NULL, COPYFILE_DATA | COPYFILE_NOFOLLOW_DST) == 0);
     CHECK(has("other", "other") && has("there", "text"));
+    CHECK(symlink("nowhere", "dangling") == 0);
+    CHECK(copyfile("file", "dangling", NULL, COPYFILE_DATA | COPYFILE_EXCL) == -1 && errno == EEXIST);
+    CHECK(copyfile("file", "dangling", NULL, COPYFILE_CLONE) == -1 && errno == EEXIST);
     CHECK(copyfile("file", "moved", state, COPYFILE_ALL | COPYFILE_MOVE) == 0);
     CHECK(has("moved", "text") && !exists("file"));
     CHECK(copyfile_state_get(state, COPYFILE_STATE_SRC_FILENAME, &name) == 0);
@@ -193,6 +196,12 @@ static void trees(void)
     CHECK(seen.files == 2 && seen.directories == 2 && seen.finished == 2 && seen.cleanups == 2);
     CHECK(copyfile("tree", "all", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
     CHECK(has("all/tree/one", "1"));
+    CHECK(mkdir("aside", 0755) == 0 && symlink("aside", "to aside") == 0);
+    CHECK(copyfile("tree", "to aside", NULL, COPYFILE_ALL | COPYFILE_RECURSIVE | COPYFILE_NOFOLLOW_DST)
+          == -1 && errno == ENOTDIR);
+    CHECK(rmdir("aside") == 0 && mkdir("aside", 0755) == 0);
+    CHECK(copyfile("tree", "to aside", NULL, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
+    CHECK(has("aside/tree/one", "1"));
     seen.skip = "two";
     CHECK(copyfile("tree", "some", state, COPYFILE_ALL | COPYFILE_RECURSIVE) == 0);
     CHECK(has("some/one", "1") && !exists("some/dir/two"));
