@@ -41,6 +41,9 @@ const KNOWN: u32 = ACL
 /// What both flags for clones imply.
 const OF_CLONE: u32 = EXCL | ACL | STAT | XATTR | DATA | NOFOLLOW_SRC;
 
+/// What is about names.
+const OF_NAMES: u32 = RECURSIVE | EXCL | NOFOLLOW_SRC | NOFOLLOW_DST | MOVE | UNLINK;
+
 /// The flags of one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags(u32);
@@ -53,6 +56,11 @@ impl Flags {
         }
         let clones = flags & (CLONE | CLONE_FORCE) != 0;
         Ok(Flags(if clones { flags | OF_CLONE } else { flags }))
+    }
+
+    /// Those that have an effect between descriptors, which have no names.
+    pub(super) fn of_open(self) -> Flags {
+        Flags(self.0 & !OF_NAMES)
     }
 
     /// Whether one of the flags `any` is set.

@@ -347,6 +347,7 @@ pub(super) fn copy_open(
     state: &CopyfileState,
     flags: Flags,
 ) -> Result<c_int, Ends> {
+    let flags = flags.of_open();
     if src == UNSET && dst == UNSET {
         return Err(Ends::Errno(libc::EINVAL));
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <copyfile.h>
@@ -151,6 +152,12 @@ static void descriptors(void)
     CHECK(fcopyfile(-1, dst, state, COPYFILE_DATA) == -1 && errno == EBADF);
     CHECK(fcopyfile(src, -1, NULL, COPYFILE_DATA | COPYFILE_CHECK) == COPYFILE_DATA);
     CHECK(fcopyfile(1000, -1, NULL, COPYFILE_DATA | COPYFILE_CHECK) == -1 && errno == EBADF);
+    if (setxattr("file", "user.name", "1", 1, 0) == 0) {
+        const copyfile_flags_t flags = COPYFILE_XATTR | COPYFILE_CHECK;
+        CHECK(fcopyfile(src, -1, NULL, flags) == COPYFILE_XATTR);
+        CHECK(fcopyfile(src, -1, NULL, flags | COPYFILE_NOFOLLOW_SRC) == COPYFILE_XATTR);
+        CHECK(fcopyfile(src, -1, NULL, flags | COPYFILE_CLONE) == (COPYFILE_XATTR | COPYFILE_DATA));
+    }
     CHECK(close(src) == 0 && close(dst) == 0);
     CHECK(copyfile_state_free(state) == 0);
 }
