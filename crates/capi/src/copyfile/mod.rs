@@ -13,7 +13,7 @@ mod flags;
 mod run;
 mod state;
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -91,17 +91,21 @@ pub unsafe extern "C" fn copyfile(
     let copy = |given: Option<&CopyfileState>| {
         let own = CopyfileState::default();
         let state = given.unwrap_or(&own);
-        let named = |given: Option<&Path>, kept: Option<std::ffi::CString>| {
-            let kept = kept.map(|kept| std::ffi::OsStr::from_bytes(kept.as_bytes()).into());
+        let named = |given: Option<&Path>, kept: Option<CString>| {
+            let kept = kept.map(|kept| OsStr::from_bytes(kept.as_bytes()).into());
             given.map(Path::to_owned).or(kept)
         };
-        let (kept_from, kept_to) = state.names();
+        let [kept_from, kept_to] = match state.fds() {
+            // The names of the state are only told: they are those of what is open.
+            (0.., 0..) if from.is_none() && to.is_none() => [None, None],
+            _ => state.names(),
+        };
         finish(
             before,
             Flags::of(flags).and_then(|flags| {
                 match (named(from, kept_from), named(to, kept_to)) {
                     (Some(from), Some(to)) => {
-                        state.set_names(&c_text(&from), &c_text(&to));
+                        state.set_names([&c_text(&from), &c_text(&to)]);
                         run::copy(&from, &to, state, flags)
                     }
                     (Some(from), None) if flags.has(CHECK) => run::check(&from, flags),

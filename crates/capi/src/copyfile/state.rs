@@ -49,10 +49,17 @@ impl Place {
     }
 }
 
+/// The name of a source or a destination.
+struct Name {
+    text: CString,
+    /// It is of a call of copyfile(3). Else the program has set it.
+    is_of_call: bool,
+}
+
 /// The state of copyfile(3). A callback may read it while the copy runs.
 pub struct CopyfileState {
     uses: Uses,
-    names: Mutex<(Option<CString>, Option<CString>)>,
+    names: Mutex<[Option<Name>; 2]>,
     fds: Mutex<(c_int, c_int)>,
     callback: Mutex<(Option<StatusFn>, *mut c_void)>,
     copied: AtomicI64,
@@ -86,8 +93,8 @@ impl CopyfileState {
         match flag {
             SRC_FD => place.put::<c_int>(self.fds().0),
             DST_FD => place.put::<c_int>(self.fds().1),
-            SRC_FILENAME => place.put::<*const c_char>(address(&lock(&self.names).0)),
-            DST_FILENAME => place.put::<*const c_char>(address(&lock(&self.names).1)),
+            SRC_FILENAME => place.put::<*const c_char>(address(&lock(&self.names)[0])),
+            DST_FILENAME => place.put::<*const c_char>(address(&lock(&self.names)[1])),
             STATUS_CB => place.put::<Option<StatusFn>>(self.callback().0),
             STATUS_CTX => place.put::<*mut c_void>(self.callback().1),
             COPIED => place.put::<i64>(self.copied.load(Ordering::Relaxed)),
@@ -112,11 +119,12 @@ impl CopyfileState {
         let truth = || unsafe { value.cast::<u8>().read() } != 0;
         // SAFETY: as above.
         let text = || unsafe { CStr::from_ptr(value.cast()) }.to_owned();
+        let name = || Some(Name { text: text(), is_of_call: false });
         match flag {
             SRC_FD => lock(&self.fds).0 = number(),
             DST_FD => lock(&self.fds).1 = number(),
-            SRC_FILENAME => lock(&self.names).0 = Some(text()),
-            DST_FILENAME => lock(&self.names).1 = Some(text()),
+            SRC_FILENAME => lock(&self.names)[0] = name(),
+            DST_FILENAME => lock(&self.names)[1] = name(),
             STATUS_CB => {
                 // SAFETY: a null pointer is no function, and the caller passes no other one.
                 let callback =
@@ -141,20 +149,25 @@ impl CopyfileState {
         *lock(&self.fds)
     }
 
+    /// Descriptors of a call, which have no names of an older call.
     pub(super) fn set_fds(&self, src: c_int, dst: c_int) {
         *lock(&self.fds) = (src, dst);
+        for kept in &mut *lock(&self.names) {
+            kept.take_if(|kept| kept.is_of_call);
+        }
     }
 
-    pub(super) fn names(&self) -> (Option<CString>, Option<CString>) {
-        lock(&self.names).clone()
+    pub(super) fn names(&self) -> [Option<CString>; 2] {
+        lock(&self.names).each_ref().map(|name| name.as_ref().map(|name| name.text.clone()))
     }
 
-    /// Names that are the same stay where they are: a program may have their addresses.
-    pub(super) fn set_names(&self, src: &CStr, dst: &CStr) {
-        let (kept_src, kept_dst) = &mut *lock(&self.names);
-        for (kept, given) in [(kept_src, src), (kept_dst, dst)] {
-            if kept.as_deref() != Some(given) {
-                *kept = Some(given.to_owned());
+    /// Names of a call, which has no descriptors of an older call. Those that are the same stay where they are: a
+    /// program may have their addresses.
+    pub(super) fn set_names(&self, names: [&CStr; 2]) {
+        *lock(&self.fds) = (UNSET, UNSET);
+        for (kept, given) in lock(&self.names).iter_mut().zip(names) {
+            if kept.as_ref().is_none_or(|kept| *kept.text != *given) {
+                *kept = Some(Name { text: given.to_owned(), is_of_call: true });
             }
         }
     }
@@ -174,7 +187,7 @@ impl CopyfileState {
     /// What a callback is called with for the descriptors: their names, or those in /dev/fd.
     pub(super) fn shown_names(&self, (src, dst): (c_int, c_int)) -> (CString, CString) {
         let of_fd = |fd: c_int| crate::border::c_text(format!("/dev/fd/{fd}"));
-        let (src_name, dst_name) = self.names();
+        let [src_name, dst_name] = self.names();
         (src_name.unwrap_or_else(|| of_fd(src)), dst_name.unwrap_or_else(|| of_fd(dst)))
     }
 
@@ -190,8 +203,8 @@ impl CopyfileState {
     }
 }
 
-fn address(name: &Option<CString>) -> *const c_char {
-    name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr())
+fn address(name: &Option<Name>) -> *const c_char {
+    name.as_ref().map_or(std::ptr::null(), |name| name.text.as_ptr())
 }
 
 /// ENOTSUP for a value that macOS has and that has no meaning here; EINVAL for any other.

@@ -140,7 +140,8 @@ static void one_file(void)
 
 static void descriptors(void)
 {
-    int src = open("file", O_RDONLY), dst = open("by fd", O_RDWR | O_CREAT, 0600);
+    int src = open("file", O_RDONLY), dst = open("by fd", O_RDWR | O_CREAT, 0600), fd;
+    const char *name;
     long long copied = 0;
     bool cloned = true;
     copyfile_state_t state = copyfile_state_alloc();
@@ -158,6 +159,18 @@ static void descriptors(void)
         CHECK(fcopyfile(src, -1, NULL, flags | COPYFILE_NOFOLLOW_SRC) == COPYFILE_XATTR);
         CHECK(fcopyfile(src, -1, NULL, flags | COPYFILE_CLONE) == (COPYFILE_XATTR | COPYFILE_DATA));
     }
+    /* The state tells of the last copy: of its names, or of its descriptors. */
+    CHECK(copyfile("file", "by name", state, COPYFILE_DATA) == 0);
+    CHECK(copyfile_state_get(state, COPYFILE_STATE_SRC_FD, &fd) == 0 && fd == -2);
+    CHECK(fcopyfile(src, dst, state, COPYFILE_DATA) == 0);
+    CHECK(copyfile_state_get(state, COPYFILE_STATE_DST_FILENAME, &name) == 0 && name == NULL);
+    /* Names that the program has set are told, and not used. */
+    CHECK(copyfile_state_set(state, COPYFILE_STATE_SRC_FILENAME, "told") == 0);
+    CHECK(copyfile_state_set(state, COPYFILE_STATE_DST_FILENAME, "told too") == 0);
+    CHECK(ftruncate(dst, 0) == 0 && copyfile(NULL, NULL, state, COPYFILE_DATA) == 0);
+    CHECK(has("by fd", "text") && fcopyfile(src, dst, state, COPYFILE_DATA) == 0);
+    CHECK(copyfile_state_get(state, COPYFILE_STATE_DST_FILENAME, &name) == 0);
+    CHECK(strcmp(name, "told too") == 0);
     CHECK(close(src) == 0 && close(dst) == 0);
     CHECK(copyfile_state_free(state) == 0);
 }
