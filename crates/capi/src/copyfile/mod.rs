@@ -91,6 +91,7 @@ pub unsafe extern "C" fn copyfile(
     let copy = |given: Option<&CopyfileState>| {
         let own = CopyfileState::default();
         let state = given.unwrap_or(&own);
+        state.start();
         let named = |given: Option<&Path>, kept: Option<CString>| {
             let kept = kept.map(|kept| OsStr::from_bytes(kept.as_bytes()).into());
             given.map(Path::to_owned).or(kept)
@@ -133,6 +134,7 @@ pub unsafe extern "C" fn fcopyfile(
     let copy = |given: Option<&CopyfileState>| {
         let own = CopyfileState::default();
         let state = given.unwrap_or(&own);
+        state.start();
         finish(
             before,
             Flags::of(flags).and_then(|flags| {

@@ -162,7 +162,6 @@ fn run_tree<'c>(
     (state, flags): (&'c CopyfileState, Flags),
     answer: &'c Answer,
 ) -> Result<bool, Ends> {
-    start(state);
     if state.callback().0.is_some() {
         // The tree itself is an operand, about which nothing is asked.
         let (src, dst) = (c_text(names.from), c_text(names.to));
@@ -217,10 +216,9 @@ fn run_tree<'c>(
         })
     });
     let result = copy.run();
+    finish(&result, state, flags, true);
     let report = answer.of(result)?;
-    let is_whole = report.as_ref().is_some_and(|report| report.skipped_errors == 0);
-    finish(report, state, flags, true);
-    Ok(is_whole)
+    Ok(report.is_some_and(|report| report.skipped_errors == 0))
 }
 
 /// Copies one file. The callback is told of its data while it moves.
@@ -230,7 +228,6 @@ fn run_file<'c>(
     (state, flags): (&'c CopyfileState, Flags),
     answer: &'c Answer,
 ) -> Result<bool, Ends> {
-    start(state);
     if state.callback().0.is_some() && flags.options().make == Make::Copy {
         copy = copy
             .progress(|progress| {
@@ -262,27 +259,23 @@ fn run_file<'c>(
             });
     }
     let result = copy.run();
-    let report = answer.of(result)?;
-    let is_whole = report.is_some();
-    finish(report, state, flags, false);
-    Ok(is_whole)
+    finish(&result, state, flags, false);
+    Ok(answer.of(result)?.is_some())
 }
 
-fn start(state: &CopyfileState) {
-    state.set_copied(0);
-    state.set_was_cloned(false);
-}
-
-/// Stores what the state tells after a copy.
-fn finish(report: Option<Report>, state: &CopyfileState, flags: Flags, is_tree: bool) {
-    let Some(report) = report else { return };
-    let totals = &report.totals;
+/// Stores what the state tells after a copy, also after one that failed.
+fn finish(result: &Result<Report, CopyFailed>, state: &CopyfileState, flags: Flags, is_tree: bool) {
+    let totals = match result {
+        Ok(report) => &report.totals,
+        Err(failed) => &failed.report.totals,
+    };
     let was_cloned = totals.shared_bytes > 0 && totals.shared_bytes == totals.data_bytes;
     state.set_was_cloned(was_cloned);
     if was_cloned && flags.has(CLONE | CLONE_FORCE) {
         state.set_copied(0);
     } else if !is_tree {
-        state.set_copied(report.data_bytes());
+        // With holes, as while it runs.
+        state.set_copied(totals.data_bytes + totals.hole_bytes);
     }
 }
 

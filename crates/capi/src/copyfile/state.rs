@@ -140,6 +140,12 @@ impl CopyfileState {
         Ok(())
     }
 
+    /// Forgets what came of the last copy.
+    pub(super) fn start(&self) {
+        self.set_copied(0);
+        self.set_was_cloned(false);
+    }
+
     /// Whether other file systems are not entered.
     pub(super) fn forbids_cross_mount(&self) -> bool {
         self.forbids_cross_mount.load(Ordering::Relaxed)

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -138,16 +140,48 @@ static void one_file(void)
     CHECK(copyfile_state_free(state) == 0 && copyfile_state_free(NULL) == 0);
 }
 
+static long long copied(copyfile_state_t state)
+{
+    long long copied = -1;
+    CHECK(copyfile_state_get(state, COPYFILE_STATE_COPIED, &copied) == 0);
+    return copied;
+}
+
+/* What is told of the bytes is of the last copy, and of the whole file. */
+static void copied_bytes(void)
+{
+    struct rlimit old, limit;
+    struct seen seen;
+    copyfile_state_t state = copyfile_state_alloc();
+    memset(&seen, 0, sizeof(seen));
+    write_file("sparse", "text");
+    CHECK(truncate("sparse", 1 << 20) == 0);
+    CHECK(copyfile("sparse", "sparse copy", state, COPYFILE_DATA) == 0 && copied(state) == 1 << 20);
+    CHECK(copyfile("none", "sparse copy", state, COPYFILE_DATA) == -1 && copied(state) == 0);
+    set_callback(state, &seen);
+    CHECK(copyfile("sparse", "sparse copy", state, COPYFILE_DATA) == 0 && copied(state) == 1 << 20);
+    CHECK(seen.copied == copied(state));
+    CHECK(copyfile("file", "copy", state, COPYFILE_PACK) == -1 && copied(state) == 0);
+    CHECK(copyfile("file", "copy", state, COPYFILE_DATA) == 0 && copied(state) == 4);
+    CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    limit = old;
+    limit.rlim_cur = 2;
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK(copyfile("file", "part", state, COPYFILE_DATA) == -1 && errno == EFBIG);
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0 && signal(SIGXFSZ, SIG_DFL) == SIG_IGN);
+    CHECK(has("part", "te") && copied(state) == 2);
+    CHECK(copyfile_state_free(state) == 0);
+}
+
 static void descriptors(void)
 {
     int src = open("file", O_RDONLY), dst = open("by fd", O_RDWR | O_CREAT, 0600), fd;
     const char *name;
-    long long copied = 0;
     bool cloned = true;
     copyfile_state_t state = copyfile_state_alloc();
     CHECK(src >= 0 && dst >= 0);
     CHECK(fcopyfile(src, dst, state, COPYFILE_ALL) == 0 && has("by fd", "text"));
-    CHECK(copyfile_state_get(state, COPYFILE_STATE_COPIED, &copied) == 0 && copied == 4);
+    CHECK(copied(state) == 4);
     CHECK(copyfile_state_get(state, COPYFILE_STATE_WAS_CLONED, &cloned) == 0);
     CHECK(fcntl(src, F_GETFD) != -1 && fcntl(dst, F_GETFD) != -1);
     CHECK(fcopyfile(-1, dst, state, COPYFILE_DATA) == -1 && errno == EBADF);
@@ -243,6 +277,7 @@ int main(int count, char **arguments)
 {
     CHECK(count == 2 && chdir(arguments[1]) == 0);
     one_file();
+    copied_bytes();
     descriptors();
     freed_states();
     trees();
