@@ -153,9 +153,9 @@ pub unsafe extern "C" fn haulage_copy_file(
     let src = unsafe { path(src) };
     // SAFETY: the caller's promise.
     let dst = unsafe { path(dst) };
-    let copy = |state: Option<&State>| src.and_then(|src| copy_file(src, dst?, state));
+    let names = src.and_then(|src| Ok((src, dst?)));
     // SAFETY: the caller's promise.
-    guarded(-1, || status(unsafe { in_use(state, copy) }))
+    unsafe { copy_with(state, names, copy_file) }
 }
 
 /// Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
@@ -164,8 +164,9 @@ pub unsafe extern "C" fn haulage_copy_file(
 /// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_copy_fds(src: c_int, dst: c_int, state: *mut State) -> c_int {
+    let open = if src < 0 || dst < 0 { Err(libc::EBADF) } else { Ok((src, dst)) };
     // SAFETY: the caller's promise.
-    guarded(-1, || status(unsafe { in_use(state, |state| copy_fds(src, dst, state)) }))
+    unsafe { copy_with(state, open, copy_fds) }
 }
 
 /// Copies `src` to the name `dst`, a directory with its entries, as cp -r: symbolic links as links.
@@ -181,16 +182,9 @@ pub unsafe extern "C" fn haulage_copy_tree(
     let src = unsafe { path(src) };
     // SAFETY: the caller's promise.
     let dst = unsafe { path(dst) };
-    let copy = |state: Option<&State>| {
-        let (src, dst) = (src?.into(), dst?.into());
-        let own = State::default();
-        let state = state.unwrap_or(&own);
-        let _running = state.begin()?;
-        let copy = lock(&state.setup).copy(src, dst, true);
-        state.record(copy.cancel(&state.cancel).run())
-    };
+    let names = src.and_then(|src| Ok((src, dst?)));
     // SAFETY: the caller's promise.
-    guarded(-1, || status(unsafe { in_use(state, copy) }))
+    unsafe { copy_with(state, names, copy_tree) }
 }
 
 /// The errno of the last copy with this state; 0 if it succeeded.
@@ -246,7 +240,32 @@ fn change(state: Option<&State>, change: impl FnOnce(&mut Setup) -> Result<(), c
     guarded(-1, || status(state.ok_or(libc::EINVAL).and_then(|state| state.change(change))))
 }
 
-fn copy_file(src: &Path, dst: &Path, state: Option<&State>) -> Result<(), c_int> {
+/// Calls `copy` with a state and with what is copied. If that was given wrongly, the state tells so.
+///
+/// # Safety
+/// As for [`in_use`].
+unsafe fn copy_with<A>(
+    state: *mut State,
+    copied: Result<A, c_int>,
+    copy: impl FnOnce(A, Option<&State>) -> Result<(), c_int>,
+) -> c_int {
+    let copy = |state: Option<&State>| match copied {
+        Ok(copied) => copy(copied, state),
+        Err(errno) => state.map_or(Err(errno), |state| state.refuse(errno)),
+    };
+    // SAFETY: the caller's promise.
+    guarded(-1, || status(unsafe { in_use(state, copy) }))
+}
+
+fn copy_tree((src, dst): (&Path, &Path), state: Option<&State>) -> Result<(), c_int> {
+    let own = State::default();
+    let state = state.unwrap_or(&own);
+    let _running = state.begin()?;
+    let copy = lock(&state.setup).copy(src.into(), dst.into(), true);
+    state.record(copy.cancel(&state.cancel).run())
+}
+
+fn copy_file((src, dst): (&Path, &Path), state: Option<&State>) -> Result<(), c_int> {
     copy_one(
         state,
         |options, cancel| haulage::copy_file_with(src, dst, options, cancel),
@@ -257,10 +276,7 @@ fn copy_file(src: &Path, dst: &Path, state: Option<&State>) -> Result<(), c_int>
     )
 }
 
-fn copy_fds(src: c_int, dst: c_int, state: Option<&State>) -> Result<(), c_int> {
-    if src < 0 || dst < 0 {
-        return Err(libc::EBADF);
-    }
+fn copy_fds((src, dst): (c_int, c_int), state: Option<&State>) -> Result<(), c_int> {
     // SAFETY: the number is not negative. The caller promises that no other thread closes it. If it is
     // not open, the calls on it return EBADF.
     let src = unsafe { BorrowedFd::borrow_raw(src) };

@@ -1,11 +1,13 @@
 //! The state of a copy: options, callbacks, cancellation, and what came of the last one.
 
 use std::ffi::{CString, OsString, c_int, c_void};
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use haulage::events::words_of_error;
 use haulage::options::{Destination, Existing, Follow, Options, Reflink, Request};
 use haulage::{CancelToken, Control, Copied, Copy, CopyFailed, Error, Report};
 
@@ -91,6 +93,16 @@ impl State {
     ) -> Result<(), c_int> {
         let _running = self.begin()?;
         change(&mut lock(&self.setup))
+    }
+
+    /// Records that what is to be copied was given wrongly; EBUSY during a copy.
+    pub(crate) fn refuse(&self, errno: c_int) -> Result<(), c_int> {
+        let _running = self.begin()?;
+        let text = words_of_error(&io::Error::from_raw_os_error(errno));
+        let mut last = self.last();
+        *last = Last { errno, text: Some(c_text(text)), ..Last::default() };
+        last.report.failure_count = 1;
+        Err(errno)
     }
 
     /// Records what came of the copy of one file.

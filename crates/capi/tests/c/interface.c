@@ -73,6 +73,14 @@ static int on_error(const haulage_error *error, void *context)
     return seen->answer;
 }
 
+/* What the state tells after a call with wrong arguments. */
+static void refused(const haulage_state *state, int errnum)
+{
+    CHECK(haulage_last_errno(state) == errnum && haulage_last_path(state) == NULL);
+    CHECK(haulage_last_text(state) != NULL && haulage_engine_used(state) == NULL);
+    CHECK(haulage_count(state, HAULAGE_DATA_BYTES) == 0 && haulage_count(state, HAULAGE_ERRORS) == 1);
+}
+
 static void files(void)
 {
     haulage_state *state = haulage_state_new();
@@ -88,7 +96,11 @@ static void files(void)
     CHECK(strstr(haulage_last_text(state), "none") != NULL);
     CHECK(haulage_copy_file("none", "copy", NULL) == -1 && errno == ENOENT);
     CHECK(haulage_copy_file(NULL, "copy", NULL) == -1 && errno == EINVAL);
+    CHECK(haulage_copy_file("file", "copy", state) == 0);
     CHECK(haulage_copy_file("file", NULL, state) == -1 && errno == EINVAL);
+    refused(state, EINVAL);
+    CHECK(haulage_copy_tree(NULL, "copy", state) == -1 && errno == EINVAL);
+    refused(state, EINVAL);
     CHECK(haulage_set_flags(NULL, 0) == -1 && errno == EINVAL);
     CHECK(haulage_set_flags(state, UINT64_C(1) << 60) == -1 && errno == EINVAL);
     CHECK(haulage_set_flags(state, HAULAGE_EXCL) == 0);
@@ -123,6 +135,8 @@ static void descriptors(void)
     CHECK(haulage_count(state, HAULAGE_DATA_BYTES) == 4);
     CHECK(fcntl(src, F_GETFD) != -1 && fcntl(dst, F_GETFD) != -1 && fcntl(pipes[0], F_GETFD) != -1);
     CHECK(haulage_copy_fds(-1, dst, NULL) == -1 && errno == EBADF);
+    CHECK(haulage_copy_fds(-1, dst, state) == -1 && errno == EBADF);
+    refused(state, EBADF);
     CHECK(haulage_copy_fds(src, 1000, NULL) == -1 && errno == EBADF);
     CHECK(haulage_copy_fds(src, src, NULL) == -1 && errno == EINVAL);
     /* The same with callbacks. */
