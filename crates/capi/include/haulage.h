@@ -383,8 +383,8 @@ const char *haulage_last_path(const haulage_state *state);
 const char *haulage_last_text(const haulage_state *state);
 
 /*
- The engine that moved the most bytes of the last copy; NULL if there was no data. It is valid until
- the next copy with this state.
+ The name of the engine that moved or shared the most bytes of the last copy; NULL if there was no
+ data. It is valid until the next copy with this state.
  */
 const char *haulage_engine_used(const haulage_state *state);
 

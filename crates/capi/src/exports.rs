@@ -211,8 +211,8 @@ pub unsafe extern "C" fn haulage_last_text(state: *const State) -> *const c_char
     last_text(unsafe { state.as_ref() }, |last| last.text.as_deref())
 }
 
-/// The engine that moved the most bytes of the last copy; NULL if there was no data. It is valid until
-/// the next copy with this state.
+/// The name of the engine that moved or shared the most bytes of the last copy; NULL if there was no
+/// data. It is valid until the next copy with this state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_engine_used(state: *const State) -> *const c_char {
     // SAFETY: the caller's promise.

@@ -131,9 +131,7 @@ impl State {
             Ok(report) => (Box::new(report), false),
             Err(CopyFailed { report, .. }) => (report, true),
         };
-        let variants = report.totals.variants.iter();
-        let most = variants.max_by_key(|(_, totals)| totals.bytes);
-        last.engine = most.map(|(variant, _)| c_text(variant));
+        last.engine = report.totals.engine().map(c_text);
         if failed {
             match report.failures.first() {
                 Some(error) => last.fail(error),

@@ -1,5 +1,6 @@
 //! One file: by its path, or by descriptors that the caller has opened.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -100,7 +101,8 @@ fn observed(
     let watcher = Watcher { seen: Mutex::default(), cancel };
     let _ = copy(&watcher);
     let Watcher { seen, .. } = watcher;
-    let Seen { copied, failure } = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Seen { engines, failure } = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let copied = Copied::by(&engines);
     match failure {
         Some(diagnostic) => Err(Error::of_file(diagnostic, copied)),
         None => Ok(copied),
@@ -115,7 +117,8 @@ struct Watcher<'c> {
 
 #[derive(Default)]
 struct Seen {
-    copied: Copied,
+    /// Bytes, by the name of the engine that has moved them.
+    engines: BTreeMap<&'static str, u64>,
     failure: Option<Diagnostic>,
 }
 
@@ -134,13 +137,31 @@ impl Observer for Watcher<'_> {
 
     fn moved(&self, variant: &Variant, _: Span, moved: Moved) {
         if moved.bytes > 0 {
-            let copied = &mut self.seen().copied;
-            copied.data_bytes += moved.bytes;
-            copied.engine = Some(variant.engine.name);
+            *self.seen().engines.entry(variant.engine.name).or_default() += moved.bytes;
         }
     }
 
     fn interrupted(&self) -> bool {
         self.cancel.is_some_and(CancelToken::is_cancelled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engines::Stop;
+
+    use super::*;
+
+    #[test]
+    fn the_engine_is_the_one_that_moved_the_most() {
+        let watcher = Watcher { seen: Mutex::default(), cancel: None };
+        for (variant, bytes) in
+            [("sendfile", 5), ("read_write:4K", 3), ("read_write", 3), ("mmap", 4)]
+        {
+            let moved = Moved { bytes, stop: Stop::Done };
+            watcher.moved(&variant.parse().expect("a variant"), Span::at(0, bytes), moved);
+        }
+        let copied = Copied::by(&watcher.seen().engines);
+        assert_eq!(copied, Copied { data_bytes: 15, engine: Some("read_write") });
     }
 }

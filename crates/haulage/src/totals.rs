@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use engines::Variant;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use tree::{Method, Receipt};
@@ -12,9 +13,17 @@ use tree::{Method, Receipt};
 pub struct Copied {
     /// Bytes of data that were moved or shared. Holes do not count.
     pub data_bytes: u64,
-    /// The name of the engine that moved the last of them, such as `reflink` or `read_write`; `None`
-    /// if there was no data.
+    /// The name of the engine that moved or shared the most of them, such as `reflink` or `read_write`;
+    /// `None` if there was no data.
     pub engine: Option<&'static str>,
+}
+
+impl Copied {
+    /// What engines have moved, by their names.
+    pub(crate) fn by(engines: &BTreeMap<&'static str, u64>) -> Copied {
+        let most = engines.iter().max_by_key(|(_, bytes)| **bytes);
+        Copied { data_bytes: engines.values().sum(), engine: most.map(|(name, _)| *name) }
+    }
 }
 
 /// Sums over all entries.
@@ -154,6 +163,19 @@ impl RunTotals {
             }
             last = Some(&attempt.variant);
         }
+    }
+
+    /// The name of the engine that moved or shared the most bytes, by all its variants; `None` if there was no
+    /// data.
+    #[must_use]
+    pub fn engine(&self) -> Option<&'static str> {
+        let mut engines = BTreeMap::new();
+        for (variant, totals) in &self.variants {
+            if let Ok(variant) = variant.parse::<Variant>() {
+                *engines.entry(variant.engine.name).or_default() += totals.bytes;
+            }
+        }
+        Copied::by(&engines).engine
     }
 
     /// Entries of this type with this outcome.

@@ -214,6 +214,7 @@ static void trees(void)
     CHECK(haulage_count(state, HAULAGE_DIRECTORIES) == 2);
     CHECK(haulage_count(state, HAULAGE_SYMLINKS) == 1);
     CHECK(haulage_count(state, HAULAGE_DATA_BYTES) == 30 && progress.bytes == 30);
+    CHECK(haulage_engine_used(state) != NULL && strchr(haulage_engine_used(state), ':') == NULL);
     CHECK(progress.calls > 0 && errors.calls == 0);
     CHECK(pthread_equal(progress.thread, pthread_self()));
     /* An error, and each answer. */
