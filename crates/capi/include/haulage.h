@@ -289,11 +289,6 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- `int pthread_setcancelstate(int state, int *oldstate)`: whether this thread may be cancelled.
- */
-extern int pthread_setcancelstate(int state, int *old);
-
-/*
  A new state with no options; NULL after an error inside the library.
  */
 haulage_state *haulage_state_new(void);
