@@ -346,8 +346,8 @@ int haulage_copy_file(const char *src, const char *dst, haulage_state *state);
 /*
  Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
  copied, whatever the offsets are, and replaces the contents of `dst`. Anything else is a stream,
- from where it is to its end. The descriptors stay open. EBADF also for a file with O_APPEND. `state`
- may be NULL.
+ from where it is to its end; what a file `dst` has before its offset stays, and the rest is replaced.
+ The descriptors stay open. EBADF also for a file with O_APPEND. `state` may be NULL.
  */
 int haulage_copy_fds(int src,
                      int dst,

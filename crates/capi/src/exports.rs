@@ -160,8 +160,8 @@ pub unsafe extern "C" fn haulage_copy_file(
 
 /// Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
 /// copied, whatever the offsets are, and replaces the contents of `dst`. Anything else is a stream,
-/// from where it is to its end. The descriptors stay open. EBADF also for a file with O_APPEND. `state`
-/// may be NULL.
+/// from where it is to its end; what a file `dst` has before its offset stays, and the rest is replaced.
+/// The descriptors stay open. EBADF also for a file with O_APPEND. `state` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haulage_copy_fds(src: c_int, dst: c_int, state: *mut State) -> c_int {
     let open = if src < 0 || dst < 0 { Err(libc::EBADF) } else { Ok((src, dst)) };

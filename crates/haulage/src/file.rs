@@ -53,7 +53,8 @@ pub fn copy_file_with(
 
 /// Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
 /// copied, whatever the offsets of the descriptors are, and replaces the contents of `dst`; anything
-/// else, such as a pipe or a socket, is a stream from where it is to its end. Both stay open.
+/// else, such as a pipe or a socket, is a stream from where it is to its end. What a file `dst` has
+/// before its offset then stays, and the rest is replaced. Both stay open.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
