@@ -149,7 +149,8 @@ impl RunTotals {
         if let Some(chosen) = &receipt.chosen {
             *self.chosen.entry(chosen.by.word().into()).or_default() += 1;
         }
-        let mut last = None;
+        // A file with holes has many attempts, and those of two variants may alternate.
+        let mut counted = Vec::new();
         for attempt in receipt.attempts.iter().filter(|attempt| attempt.moved.bytes > 0) {
             let bytes = attempt.moved.bytes;
             if attempt.variant.engine.name == "reflink" {
@@ -157,11 +158,10 @@ impl RunTotals {
             }
             let share = self.variants.entry(attempt.variant.to_string()).or_default();
             share.bytes += bytes;
-            // A file with holes has many attempts.
-            if last != Some(&attempt.variant) {
+            if !counted.contains(&&attempt.variant) {
+                counted.push(&attempt.variant);
                 share.files += 1;
             }
-            last = Some(&attempt.variant);
         }
     }
 

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use haulage::events::{DirectoryStage, FileType};
+use haulage::events::{Attempt, DirectoryStage, FileType, Moved, Span, Stop};
 use haulage::options::{Existing, Follow, Options};
 use haulage::{
-    CancelToken, Control, Copy, CopyFailed, Kind, Operation, Outcome, Variant, copy_descriptors,
-    copy_descriptors_with, copy_file, copy_file_with,
+    CancelToken, Control, Copy, CopyFailed, Kind, Operation, Outcome, RunTotals, Variant,
+    copy_descriptors, copy_descriptors_with, copy_file, copy_file_with,
 };
 use tempfile::TempDir;
 use testfs::{Aspects, assert_equal_trees, random_bytes};
@@ -53,6 +53,27 @@ fn a_tree_is_copied_with_every_attribute_and_counted() {
     assert_eq!((report.failure_count, report.failures.len()), (0, 0));
     let by_variants: u64 = report.totals.variants.values().map(|moved| moved.bytes).sum();
     assert_eq!(by_variants, report.data_bytes());
+}
+
+#[test]
+fn a_file_counts_once_for_each_variant() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    fs::write(&src, "data").expect("written");
+    let mut receipts = Vec::new();
+    let copy = Copy::new(&src, &dst).on_entry(|receipt| receipts.push(receipt.clone()));
+    copy.run().expect("copied");
+    let receipt = &mut receipts[0];
+    let variants = ["sendfile", "read_write:4K", "sendfile", "read_write:8K", "read_write:64K"];
+    let moved = Moved { bytes: 4, stop: Stop::Done };
+    receipt.attempts = variants
+        .map(|text| text.parse().expect("a variant"))
+        .map(|variant| Attempt { variant, span: Span::at(0, 4), moved })
+        .to_vec();
+    let mut totals = RunTotals::default();
+    totals.add(receipt);
+    assert!(totals.variants.values().all(|moved| moved.files == 1), "{:?}", totals.variants);
+    assert_eq!((totals.variants.len(), totals.engine()), (4, Some("read_write")));
 }
 
 #[test]
