@@ -42,7 +42,7 @@ pub(crate) struct Tree {
     /// Symbolic links are followed.
     pub(crate) follows: bool,
     pub(crate) ignores_dangling: bool,
-    /// The destination existed before, and may have entries.
+    /// The destination existed before, and may have entries that are not of a copy to continue.
     pub(crate) merges: bool,
     /// The ignored names of directories, once they are entered. `None` if nothing is ignored.
     pub(crate) ignored: Option<Mutex<HashMap<PathBuf, Ignored>>>,

@@ -36,6 +36,12 @@ def test_options_that_make_a_copy_safer(tree: Path, tmp_path: Path) -> None:
         assert snapshot(dst) == snapshot(tree), options
 
 
+def test_resume_continues_what_is_complete(tree: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        haulage.copytree(tree, tmp_path / "dst", symlinks=True, resume=True)
+    assert snapshot(tmp_path / "dst") == snapshot(tree)
+
+
 def test_receipts_tell_what_was_done(tree: Path, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = []
     thread = threading.get_ident()

@@ -107,7 +107,7 @@ def copytree(
             os.makedirs(parent, exist_ok=True)
         sys.audit("os.mkdir", dst, 0o777, -1)
     else:
-        os.makedirs(dst, exist_ok=dirs_exist_ok)
+        os.makedirs(dst, exist_ok=dirs_exist_ok or keywords.resume)
 
     def ignored_in(path: bytes) -> list[bytes]:
         directory = like(path, src)
@@ -122,7 +122,7 @@ def copytree(
     tree = TreeOptions(
         symlinks=bool(symlinks),
         ignore_dangling_symlinks=bool(ignore_dangling_symlinks),
-        merges=merges,
+        merges=merges and not keywords.resume,
         creates=creates,
         ignore=None if ignore is None else ignored_in,
         ignored=ignored,

@@ -23,7 +23,8 @@ class Options:
     durable: bool = False
     """Sync every copy and every name before the function returns."""
     resume: bool = False
-    """Continue a copy of the same names that was killed. Implies ``atomic``, and keeps times."""
+    """Continue a copy of the same names that was killed. Implies ``atomic``, keeps times, and lets
+    ``copytree`` copy into an existing directory. ``move`` continues files only."""
     jobs: Optional[int] = None
     """The number of threads that copy. By default one for each processor, for small files more if
     they are measured to help."""
@@ -46,7 +47,7 @@ class TreeOptions:
     symlinks: bool
     ignore_dangling_symlinks: bool
     merges: bool
-    """The destination existed before."""
+    """The destination existed before, and is not that of a copy to continue."""
     creates: bool
     """The copy creates the destination. EEXIST if it exists."""
     ignore: Optional[Callable[[bytes], list[bytes]]]
