@@ -1,10 +1,11 @@
 //! The copy of one file.
 
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use haulage::Copy;
 use haulage::events::FileType;
-use haulage::options::Request;
+use haulage::options::{Existing, Follow, Request};
 use pyo3::prelude::*;
 use rustix::fs::{Stat, stat};
 
@@ -18,78 +19,96 @@ use crate::run::{Total, run_beside};
 /// takes less than a tenth of a second where a medium writes 100 MB/s.
 const SHORT_BYTES: u64 = 8 << 20;
 
-/// Copies the file `src` to the name `dst`, through symbolic links. Returns the first failure.
+/// Copies the file `src` to the name `dst`, through symbolic links; if `src` is one, only if it `follows`.
+/// Returns the first failure.
 #[pyfunction]
 pub(crate) fn copy_file(
     py: Python<'_>,
     src: &[u8],
     dst: &[u8],
     attributes: &str,
+    follows: bool,
     keywords: Option<Keywords>,
 ) -> PyResult<Option<Failure>> {
     let keywords = keywords.unwrap_or_default();
-    let options = keywords.options(Attributes::parse(attributes)?)?;
+    let mut options = keywords.options(Attributes::parse(attributes)?)?;
     let request = request(src, dst)?;
     let callbacks =
         Callbacks { progress: keywords.progress, receipt: keywords.receipt, ignore: None };
     let observer = Observer::new(&callbacks, None);
     let looked = py.detach(|| {
-        let looked = look(&request)?;
-        if matches!(looked, Look::Short) && callbacks.are_none() {
-            let _ = Copy::of(request.clone(), options.clone()).run_observed(&observer);
-            return Ok(None);
+        let looked = look(&request, follows)?;
+        if looked.target.is_some() {
+            options.follow = Follow::Never;
+            // As symlink(2). A copy that is continued may have made the link.
+            options.existing = if options.resume { Existing::Replace } else { Existing::Fail };
         }
-        Ok(Some(looked))
+        let is_alone = looked.is_short && callbacks.are_none();
+        if is_alone {
+            let _ = Copy::of(request.clone(), options.clone()).run_observed(&observer);
+        }
+        Ok((is_alone, looked))
     });
-    let total = match looked {
+    let (is_alone, Look { total, target, .. }) = match looked {
         Err(failure) => return Ok(Some(failure)),
-        Ok(None) => return Ok(observer.into_failures().into_iter().next()),
-        Ok(Some(Look::Long(bytes))) => Total::File(bytes),
-        Ok(Some(Look::Short | Look::Stream)) => Total::Unknown,
+        Ok(looked) => looked,
     };
-    run_beside(py, (&request, &options), &observer, &callbacks, total)?;
-    Ok(observer.into_failures().into_iter().next())
+    if !is_alone {
+        run_beside(py, (&request, &options), &observer, &callbacks, total)?;
+    }
+    let failure = observer.into_failures().into_iter().next();
+    Ok(failure.map(|failure| match failure.path.as_deref() == Some(dst) {
+        true => Failure { target, ..failure },
+        false => failure,
+    }))
 }
 
 /// What a file is, by the first checks of `shutil.copyfile`.
-enum Look {
-    /// Copied in a moment, or refused.
-    Short,
-    /// A regular file of so many bytes.
-    Long(u64),
-    /// A file that may have no end, such as a device.
-    Stream,
+struct Look {
+    /// It is copied in a moment, or refused. Others may have no end, such as devices.
+    is_short: bool,
+    total: Total,
+    /// The target of a symbolic link that is copied itself.
+    target: Option<Vec<u8>>,
 }
 
 /// Looks at both files.
 ///
 /// # Errors
 /// They are the same file, or one of them is a fifo. What cannot be looked at is left to the copy.
-fn look(request: &Request) -> Result<Look, Failure> {
+fn look(request: &Request, follows: bool) -> Result<Look, Failure> {
     let src = Path::new(&request.sources[0]);
+    let refused = Look { is_short: true, total: Total::Unknown, target: None };
     let haulage::options::Destination::Exact(dst) = &request.destination else {
-        return Ok(Look::Short);
+        return Ok(refused);
     };
     let dst = Path::new(dst);
-    let Ok(src_stat) = stat(src) else { return Ok(Look::Short) };
-    let dst_stat = stat(dst).ok();
-    if dst_stat.is_some_and(|dst| (dst.st_dev, dst.st_ino) == (src_stat.st_dev, src_stat.st_ino)) {
+    let (src_stat, dst_stat) = (stat(src).ok(), stat(dst).ok());
+    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+    if dst_stat.is_some() && dst_stat.map(id) == src_stat.map(id) {
         return Err(Failure::special(Kind::SameFile, dst));
     }
-    if kind(&src_stat) == FileType::Fifo {
-        return Err(Failure::special(Kind::Fifo, src));
+    for (path, stat) in [(src, src_stat), (dst, dst_stat)] {
+        if stat.is_some_and(|stat| kind(&stat) == FileType::Fifo) {
+            return Err(Failure::special(Kind::Fifo, path));
+        }
     }
-    if dst_stat.is_some_and(|stat| kind(&stat) == FileType::Fifo) {
-        return Err(Failure::special(Kind::Fifo, dst));
+    if !follows && let Ok(target) = std::fs::read_link(src) {
+        let target = Some(target.into_os_string().into_vec());
+        return Ok(Look { total: Total::File(0), target, ..refused });
     }
+    let Some(src_stat) = src_stat else { return Ok(refused) };
     let bytes = u64::try_from(src_stat.st_size).unwrap_or(0);
-    let streams = |stat: &Stat| kind(stat) == FileType::CharacterDevice;
-    Ok(match kind(&src_stat) {
-        _ if dst_stat.as_ref().is_some_and(streams) => Look::Stream,
-        FileType::RegularFile if bytes > SHORT_BYTES => Look::Long(bytes),
-        FileType::RegularFile | FileType::Directory | FileType::Socket => Look::Short,
-        _ => Look::Stream,
-    })
+    let is_regular = kind(&src_stat) == FileType::RegularFile;
+    let streams = |stat: Stat| kind(&stat) == FileType::CharacterDevice;
+    let is_short = match kind(&src_stat) {
+        _ if dst_stat.is_some_and(streams) => false,
+        FileType::RegularFile => bytes <= SHORT_BYTES,
+        FileType::Directory | FileType::Socket => true,
+        _ => false,
+    };
+    let total = if is_regular && !is_short { Total::File(bytes) } else { Total::Unknown };
+    Ok(Look { is_short, total, target: None })
 }
 
 fn kind(stat: &Stat) -> FileType {

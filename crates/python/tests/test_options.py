@@ -39,7 +39,9 @@ def test_options_that_make_a_copy_safer(tree: Path, tmp_path: Path) -> None:
 def test_resume_continues_what_is_complete(tree: Path, tmp_path: Path) -> None:
     for _ in range(2):
         haulage.copytree(tree, tmp_path / "dst", symlinks=True, resume=True)
+        haulage.copy2(tree / "link", tmp_path / "link", follow_symlinks=False, resume=True)
     assert snapshot(tmp_path / "dst") == snapshot(tree)
+    assert os.readlink(tmp_path / "link") == "a"
 
 
 def test_receipts_tell_what_was_done(tree: Path, tmp_path: Path) -> None:
@@ -67,7 +69,9 @@ def test_receipt_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "src").write_bytes(b"12345")
     rows: list[dict[str, Any]] = []
     haulage.copyfile(tmp_path / "src", tmp_path / "dst", receipt=rows.append)
-    assert [row["data_bytes"] for row in rows] == [5]
+    (tmp_path / "link").symlink_to("src")
+    haulage.copy(tmp_path / "link", tmp_path / "new", follow_symlinks=False, receipt=rows.append)
+    assert [(row["type"], row["data_bytes"]) for row in rows] == [("file", 5), ("symlink", 0)]
 
 
 def test_progress_ends_with_the_whole(tree: Path, tmp_path: Path) -> None:
@@ -123,6 +127,9 @@ def test_wrong_options_are_refused(
 ) -> None:
     with pytest.raises(error):
         haulage.copyfile(tree / "a", tmp_path / "a", **options)
+    for copy in (haulage.copyfile, haulage.copy, haulage.copy2):
+        with pytest.raises(error):
+            copy(tree / "link", tmp_path / copy.__name__, follow_symlinks=False, **options)
     with pytest.raises(error):
         haulage.copytree(tree, tmp_path / "dst", **options)
 

@@ -143,6 +143,17 @@ def symlink_over_file(home: Path) -> Any:
     return ("src", "dst"), {"follow_symlinks": False}
 
 
+def symlink_without_parent(home: Path) -> Any:
+    (home / "src").symlink_to("nothing")
+    return ("src", "no/dst"), {"follow_symlinks": False}
+
+
+def symlink_to_fifo(home: Path) -> Any:
+    (home / "src").symlink_to("fifo")
+    os.mkfifo(home / "fifo")
+    return (b"src", b"dst"), {"follow_symlinks": False}
+
+
 def symlink_loop(home: Path) -> Any:
     (home / "src").symlink_to("src")
     return ("src", "dst"), {}
@@ -157,7 +168,8 @@ FILE_CASES = [
     plain, path_like, in_bytes, not_utf8, empty, existing, into_directory, missing,
     missing_path_like, missing_bytes, no_parent, parent_is_file, directory_as_source, same,
     same_by_hard_link, same_by_symlink, fifo, to_fifo, from_socket, through_symlinks,
-    to_dangling_symlink, symlink_itself, symlink_over_file, symlink_loop, name_too_long,
+    to_dangling_symlink, symlink_itself, symlink_over_file, symlink_without_parent,
+    symlink_to_fifo, symlink_loop, name_too_long,
 ]  # fmt: skip
 
 

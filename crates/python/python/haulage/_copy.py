@@ -23,10 +23,7 @@ def copyfile(src: Any, dst: Any, *, follow_symlinks: bool = True, **options: Any
     As ``shutil.copyfile``. Further keyword arguments are the fields of :class:`haulage.Options`.
     """
     sys.audit("shutil.copyfile", src, dst)
-    if follow_symlinks or not os.path.islink(src):
-        _copy_file("data", src, dst, options)
-    else:
-        _copy_symlink(src, dst)
+    _copy_file("data", src, dst, follow_symlinks, options)
     return dst
 
 
@@ -38,12 +35,8 @@ def copy(src: Any, dst: Any, *, follow_symlinks: bool = True, **options: Any) ->
     """
     dst = _in_directory(src, dst)
     sys.audit("shutil.copyfile", src, dst)
-    if follow_symlinks or not os.path.islink(src):
-        sys.audit("shutil.copymode", src, dst)
-        _copy_file("mode", src, dst, options)
-    else:
-        _copy_symlink(src, dst)
-        copymode(src, dst, follow_symlinks=False)
+    sys.audit("shutil.copymode", src, dst)
+    _copy_file("mode", src, dst, follow_symlinks, options)
     return dst
 
 
@@ -55,12 +48,8 @@ def copy2(src: Any, dst: Any, *, follow_symlinks: bool = True, **options: Any) -
     """
     dst = _in_directory(src, dst)
     sys.audit("shutil.copyfile", src, dst)
-    if follow_symlinks or not os.path.islink(src):
-        sys.audit("shutil.copystat", src, dst)
-        _copy_file("all", src, dst, options)
-    else:
-        _copy_symlink(src, dst)
-        copystat(src, dst, follow_symlinks=False)
+    sys.audit("shutil.copystat", src, dst)
+    _copy_file("all", src, dst, follow_symlinks, options)
     return dst
 
 
@@ -180,17 +169,12 @@ def move(
     return name
 
 
-def _copy_file(attributes: str, src: Any, dst: Any, options: dict[str, Any]) -> None:
+def _copy_file(attributes: str, src: Any, dst: Any, follows: Any, options: dict[str, Any]) -> None:
     keywords = Options(**options) if options else None
-    failure = _haulage.copy_file(os.fsencode(src), os.fsencode(dst), attributes, keywords)
+    names = os.fsencode(src), os.fsencode(dst)
+    failure = _haulage.copy_file(*names, attributes, bool(follows), keywords)
     if failure is not None:
         raise exception_of(failure, src, dst)
-
-
-def _copy_symlink(src: Any, dst: Any) -> None:
-    if _is_same_file(src, dst):
-        raise shutil.SameFileError(f"{src!r} and {dst!r} are the same file")
-    os.symlink(os.readlink(src), dst)
 
 
 def _in_directory(src: Any, dst: Any) -> Any:

@@ -33,6 +33,6 @@ class Progress:
         """The destinations of the files that are being copied now."""
 
 def copy_file(
-    src: bytes, dst: bytes, attributes: str, keywords: Optional[Options]
+    src: bytes, dst: bytes, attributes: str, follows: bool, keywords: Optional[Options]
 ) -> Optional[Failure]: ...
 def copy_tree(src: bytes, dst: bytes, tree: TreeOptions, keywords: Options) -> list[Failure]: ...
