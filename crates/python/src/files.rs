@@ -107,7 +107,7 @@ fn look(request: &Request, follows: bool) -> Result<Look, Failure> {
         FileType::Directory | FileType::Socket => true,
         _ => false,
     };
-    let total = if is_regular && !is_short { Total::File(bytes) } else { Total::Unknown };
+    let total = if is_regular { Total::File(bytes) } else { Total::Unknown };
     Ok(Look { is_short, total, target: None })
 }
 

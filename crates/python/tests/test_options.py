@@ -85,6 +85,10 @@ def test_progress_ends_with_the_whole(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(20 << 20))
     haulage.copyfile(tmp_path / "large", tmp_path / "copy", progress=seen.append)
     assert (seen[-1].bytes, seen[-1].total_bytes) == (20 << 20, 20 << 20)
+    haulage.copyfile(tree / "a", tmp_path / "a", progress=seen.append)
+    assert (seen[-1].bytes, seen[-1].total_bytes, seen[-1].total_entries) == (13, 13, 1)
+    haulage.copyfile(tree / "a", "/dev/null", progress=seen.append)
+    assert (seen[-1].bytes, seen[-1].total_bytes) == (13, 13)
 
 
 class Stop(Exception):
