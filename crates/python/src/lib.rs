@@ -14,6 +14,7 @@ mod observer;
 mod progress;
 mod receipt;
 mod run;
+mod sync;
 mod tree;
 
 /// The extension module.
@@ -23,6 +24,8 @@ mod _haulage {
     use super::files::copy_file;
     #[pymodule_export]
     use super::progress::Progress;
+    #[pymodule_export]
+    use super::sync::sync_file_system;
     #[pymodule_export]
     use super::tree::copy_tree;
 }

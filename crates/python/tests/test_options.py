@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import haulage
-from conftest import snapshot
+from conftest import skip, snapshot
 
 
 def test_options_that_make_a_copy_safer(tree: Path, tmp_path: Path) -> None:
@@ -42,6 +43,36 @@ def test_resume_continues_what_is_complete(tree: Path, tmp_path: Path) -> None:
         haulage.copy2(tree / "link", tmp_path / "link", follow_symlinks=False, resume=True)
     assert snapshot(tmp_path / "dst") == snapshot(tree)
     assert os.readlink(tmp_path / "link") == "a"
+
+
+@pytest.mark.parametrize(
+    "call, calls",
+    [
+        ("copytree('src', 'x/y/dst', durable=True)", "mkdir mkdir syncfs mkdir"),
+        ("copytree('src', '.', durable=True, resume=True)", "mkdir syncfs"),
+        ("copy('link', 'dst', follow_symlinks=False, durable=True)", "symlink syncfs"),
+        ("move('src', 'dst', durable=True)", "rename syncfs"),
+        # A rename between file systems fails.
+        (
+            "os.rename = lambda *_: open('none'); move('link', 'dst', durable=True)",
+            "symlink syncfs unlink",
+        ),
+    ],
+)
+def test_durable_syncs_names_of_every_kind(call: str, calls: str, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "link").symlink_to("src")
+    program = f"import os; from haulage import *; {call}"
+    traced = "trace=/^(mkdir|rename|symlink|syncfs|unlink)"
+    strace = ["strace", "-f", "-o", "trace", "-e", traced, sys.executable, "-B", "-c", program]
+    if shutil.which("strace") is None:
+        skip("strace is not installed")
+    done = subprocess.run(strace, cwd=tmp_path)
+    trace = (tmp_path / "trace").read_text()
+    if not trace:
+        skip("strace cannot be run here")
+    seen = re.findall(r"^(?:\d+ +)?([a-z]+?)(?:at2?)?\(", trace, re.M)
+    assert (done.returncode, " ".join(seen)[: len(calls)]) == (0, calls)
 
 
 def test_receipts_tell_what_was_done(tree: Path, tmp_path: Path) -> None:
@@ -299,8 +330,6 @@ def test_extended_attributes(tmp_path: Path) -> None:
     try:
         os.setxattr(src / "file", "user.name", b"value")
     except OSError as error:
-        from conftest import skip
-
         skip(f"extended attributes: {error}")
     haulage.copytree(src, dst)
     haulage.copy2(src / "file", tmp_path / "copy2")

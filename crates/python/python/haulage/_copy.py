@@ -89,14 +89,18 @@ def copytree(
     ignored = [] if ignore is None else _ignored(ignore, src_name, names)
     merges = os.path.lexists(dst)
     creates = not merges and not dirs_exist_ok and _is_name(dst_name)
+    parent = os.path.dirname(_without_slash(dst_name)) or os.curdir
+    is_below_new = not os.path.exists(parent)
     if creates:
         # A directory that the copy itself creates is filled faster (docs/design/small-files.md).
-        parent = os.path.dirname(_without_slash(dst_name))
-        if parent and not os.path.exists(parent):
+        if is_below_new:
             os.makedirs(parent, exist_ok=True)
         sys.audit("os.mkdir", dst, 0o777, -1)
     else:
         os.makedirs(dst, exist_ok=dirs_exist_ok or keywords.resume)
+    # The killed run that is continued may have made them.
+    if keywords.durable and (is_below_new or keywords.resume):
+        _sync_names_in(parent)
 
     def ignored_in(path: bytes) -> list[bytes]:
         directory = like(path, src)
@@ -139,7 +143,7 @@ def move(
     own = copy_function is copy2 or copy_function is _original.copy2
     if options and not own:
         raise TypeError("move() takes no further keyword arguments with another copy_function")
-    Options(**options)
+    keywords = Options(**options)
     name = dst
     if os.path.isdir(dst):
         if _is_same_file(src, dst) and not os.path.islink(src):
@@ -149,14 +153,20 @@ def move(
         name = os.path.join(dst, os.path.basename(_without_slash(os.fspath(src))))
         if os.path.exists(name):
             raise shutil.Error(f"Destination path '{name!s}' already exists")
+    parent = os.path.dirname(name) or os.curdir
     try:
         os.rename(src, name)
-        return name
     except OSError:
         # Above all EXDEV. A copy reports what else prevents it.
         pass
+    else:
+        if keywords.durable:
+            _sync_names_in(parent)
+        return name
     if os.path.islink(src):
         os.symlink(os.readlink(src), name)
+        if keywords.durable:
+            _sync_names_in(parent)
         os.unlink(src)
     elif os.path.isdir(src):
         if _contains(src, name):
@@ -175,6 +185,13 @@ def _copy_file(attributes: str, src: Any, dst: Any, follows: Any, options: dict[
     failure = _haulage.copy_file(*names, attributes, bool(follows), keywords)
     if failure is not None:
         raise exception_of(failure, src, dst)
+
+
+def _sync_names_in(directory: Any) -> None:
+    """Syncs the names that were made in a directory, and in those above it."""
+    failure = _haulage.sync_file_system(os.fsencode(directory))
+    if failure is not None:
+        raise exception_of(failure, directory, directory)
 
 
 def _in_directory(src: Any, dst: Any) -> Any:
