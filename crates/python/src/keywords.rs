@@ -15,7 +15,7 @@ pub(crate) struct Keywords {
     verify: bool,
     atomic: bool,
     durable: bool,
-    resume: bool,
+    pub(crate) resume: bool,
     jobs: Option<usize>,
     reflink: Option<String>,
     pub(crate) receipt: Option<Py<PyAny>>,

@@ -42,8 +42,10 @@ pub(crate) struct Tree {
     /// Symbolic links are followed.
     pub(crate) follows: bool,
     pub(crate) ignores_dangling: bool,
-    /// The destination existed before, and may have entries that are not of a copy to continue.
+    /// The destination existed before, and may have entries.
     pub(crate) merges: bool,
+    /// They may be those of a copy to continue.
+    pub(crate) continues: bool,
     /// The ignored names of directories, once they are entered. `None` if nothing is ignored.
     pub(crate) ignored: Option<Mutex<HashMap<PathBuf, Ignored>>>,
 }
@@ -116,6 +118,7 @@ impl Observer {
         if tree.ignored.as_ref().is_some_and(is_ignored) {
             return false;
         }
+        let dst = || src.strip_prefix(&tree.src).map(|below| tree.dst.join(below));
         let mut kind = listed;
         if kind == FileType::Unknown {
             // A file that is gone is left to the copy, which reports it.
@@ -134,9 +137,9 @@ impl Observer {
             // What open(2) returns for it.
             FileType::Socket => self.fail(Failure::call(src, Errno::NXIO)),
             FileType::Symlink => {
-                let dst = src.strip_prefix(&tree.src).map(|below| tree.dst.join(below));
                 if tree.merges
-                    && let Ok(dst) = dst
+                    && !tree.continues
+                    && let Ok(dst) = dst()
                     && lstat(&dst).is_ok()
                 {
                     // What symlink(2) returns.
@@ -154,7 +157,13 @@ impl Observer {
                 }
                 return true;
             }
-            _ => return true,
+            _ => match dst() {
+                // The copy would wait for a reader.
+                Ok(dst) if tree.merges && is_fifo(&dst) => {
+                    self.fail(Failure::special(Kind::Fifo, &dst));
+                }
+                _ => return true,
+            },
         }
         false
     }
@@ -192,6 +201,10 @@ impl haulage::events::Observer for Observer {
     fn interrupted(&self) -> bool {
         self.quit.load(Ordering::Relaxed)
     }
+}
+
+fn is_fifo(path: &Path) -> bool {
+    stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
 /// A panic while the lock was held leaves at most one entry out.

@@ -53,6 +53,7 @@ pub(crate) fn copy_tree(
         follows: !tree.symlinks,
         ignores_dangling: tree.ignore_dangling_symlinks,
         merges: tree.merges,
+        continues: keywords.resume,
         ignored: tree.ignore.is_some().then(|| Mutex::new([(top.clone(), ignored)].into())),
         src: top,
     };

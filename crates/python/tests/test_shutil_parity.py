@@ -256,6 +256,13 @@ def tree_merged_links(home: Path) -> Any:
     return ("src", "dst"), {"dirs_exist_ok": True, "symlinks": True}
 
 
+def tree_merged_fifo(home: Path) -> Any:
+    small_tree(home)
+    (home / "dst").mkdir()
+    os.mkfifo(home / "dst" / "a")
+    return ("src", "dst"), {"dirs_exist_ok": True}
+
+
 def tree_merged_through_link(home: Path) -> Any:
     small_tree(home)
     (home / "real").mkdir()
@@ -356,8 +363,8 @@ def tree_into_itself(home: Path) -> Any:
 
 TREE_CASES = [
     tree_plain, tree_symlinks, tree_bytes, tree_new_parents, tree_existing, tree_merged,
-    tree_merged_links, tree_merged_through_link, tree_ignore, tree_ignore_all, tree_dangling,
-    tree_dangling_ignored, tree_fifo, tree_socket, tree_missing, tree_of_a_file,
+    tree_merged_links, tree_merged_fifo, tree_merged_through_link, tree_ignore, tree_ignore_all,
+    tree_dangling, tree_dangling_ignored, tree_fifo, tree_socket, tree_missing, tree_of_a_file,
     tree_below_a_file, tree_to_a_long_name, tree_to_no_name, tree_to_an_empty_name,
     tree_to_a_dangling_symlink, tree_custom_function, tree_copy, tree_into_itself,
 ]  # fmt: skip

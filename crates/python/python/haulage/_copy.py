@@ -115,7 +115,7 @@ def copytree(
     tree = TreeOptions(
         symlinks=bool(symlinks),
         ignore_dangling_symlinks=bool(ignore_dangling_symlinks),
-        merges=merges and not keywords.resume,
+        merges=merges,
         creates=creates,
         ignore=None if ignore is None else ignored_in,
         ignored=ignored,

@@ -47,7 +47,7 @@ class TreeOptions:
     symlinks: bool
     ignore_dangling_symlinks: bool
     merges: bool
-    """The destination existed before, and is not that of a copy to continue."""
+    """The destination existed before."""
     creates: bool
     """The copy creates the destination. EEXIST if it exists."""
     ignore: Optional[Callable[[bytes], list[bytes]]]
