@@ -128,7 +128,7 @@ impl Observer {
         if kind == FileType::Symlink && tree.follows {
             match stat(src) {
                 Ok(stat) => kind = FileType::from_raw_mode(stat.st_mode),
-                Err(Errno::NOENT) => return !tree.ignores_dangling,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return !tree.ignores_dangling,
                 Err(_) => return true,
             }
         }

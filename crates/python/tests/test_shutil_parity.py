@@ -289,6 +289,7 @@ def tree_dangling(home: Path) -> Any:
 def tree_dangling_ignored(home: Path) -> Any:
     # Python 3.9 forgets the argument in lower directories.
     (small_tree(home) / "dangling").symlink_to("/nonexistent")
+    (home / "src" / "below-file").symlink_to("/dev/null/nonexistent")
     # shutil looks for relative targets in the working directory.
     (home / "src" / "link").unlink()
     (home / "src" / "dir-link").unlink()
