@@ -171,7 +171,10 @@ impl Observer {
 
 impl haulage::events::Observer for Observer {
     fn diagnose(&self, diagnostic: Diagnostic) {
-        if diagnostic.severity() == Severity::Failure {
+        // `shutil` is silent only about attributes that the file system or the caller cannot have.
+        let is_lost = matches!(&diagnostic, Diagnostic::Xattr { errno, .. }
+            if !matches!(*errno, Errno::INVAL | Errno::NODATA));
+        if is_lost || diagnostic.severity() == Severity::Failure {
             self.fail(Failure::of(&Error::from(diagnostic)));
         }
     }

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import haulage
-from conftest import skip, snapshot
+from conftest import exception, skip, snapshot
 
 
 def test_options_that_make_a_copy_safer(tree: Path, tmp_path: Path) -> None:
@@ -337,3 +338,12 @@ def test_extended_attributes(tmp_path: Path) -> None:
     assert os.getxattr(dst / "file", "user.name") == b"value"
     assert os.getxattr(tmp_path / "copy2", "user.name") == b"value"
     assert os.listxattr(tmp_path / "copy") == []
+    # tmpfs has room for attributes that ext4 has none for.
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as large:
+        try:
+            os.setxattr(large.name, "user.large", bytes(30_000))
+        except OSError as error:
+            skip(f"extended attributes of tmpfs: {error}")
+        copies = [shutil.copy2, haulage.copy2]
+        seen = [exception(lambda: copy(large.name, tmp_path / "large")) for copy in copies]
+    assert seen[0] == seen[1]
