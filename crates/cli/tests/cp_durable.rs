@@ -109,6 +109,19 @@ fn without_the_option_a_loss_of_power_shows() {
     }
 }
 
+#[test]
+fn the_name_of_a_new_directory_is_synced_if_it_ends_in_a_slash() {
+    let dir = dir_with("src/a=data");
+    let Some(output) = strace(&dir, "-y -e trace=fsync", "-r --durable src new/") else { return };
+    check_success(&output, "new/");
+    let trace = std::fs::read_to_string(dir.path().join("trace")).expect("a trace");
+    let parent = dir.path().canonicalize().expect("there");
+    let synced = lines_with(&trace, &format!("<{}>)", parent.display()));
+    assert!(
+        synced.iter().any(|&at| trace.lines().nth(at).is_some_and(|line| line.ends_with("= 0")))
+    );
+}
+
 /// The lines of the trace that have `text`.
 fn lines_with(trace: &str, text: &str) -> Vec<usize> {
     let lines = trace.lines().enumerate().filter(|(_, line)| line.contains(text));

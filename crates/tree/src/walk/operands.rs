@@ -30,7 +30,7 @@ use crate::destination::partial::is_own_name;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, has_alias, is_regular,
-    join, keeps_spellings, last_component, last_component_verbatim, lstat, open_for_search,
+    join, keeps_spellings, last_component, last_component_verbatim, lstat, open_for_search, split,
     trim_slashes, without_end,
 };
 use crate::hash::HashSet;
@@ -238,10 +238,13 @@ fn copy_exactly(cx: &CopyContext<'_>, worker: &mut CopyWorker, source: &[u8], ds
             syncer.sync_directory(dir.as_fd(), || PathBuf::from(OsStr::from_bytes(parent)));
         }
         // Nothing was created, unless the name is that of a directory, such as `..`. The walk has
-        // synced what is in it, and its own name existed before.
+        // synced what is in it. If it ends in a slash, its own name may be new.
         None => {
-            if let Ok(dir) = open_directory(dst) {
-                syncer.sync_directory(dir.as_fd(), || dst.into());
+            let name = c_name(dst.as_bytes()).unwrap_or_default();
+            for dir in [dst, OsStr::from_bytes(split(&name).0)] {
+                if let Ok(opened) = open_directory(dir) {
+                    syncer.sync_directory(opened.as_fd(), || dir.into());
+                }
             }
         }
     }
