@@ -65,6 +65,8 @@ impl Keywords {
                 // A copy is complete if it has the times of its source.
                 timestamps: all || self.resume,
                 xattr: if all { Keep::IfPossible } else { Keep::No },
+                // It is one of the attributes that `shutil` copies.
+                context: if all { Keep::IfPossible } else { Keep::No },
                 quiet: true,
                 ..Preserve::default()
             },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -332,18 +333,23 @@ def test_extended_attributes(tmp_path: Path) -> None:
         os.setxattr(src / "file", "user.name", b"value")
     except OSError as error:
         skip(f"extended attributes: {error}")
+    copies = [shutil.copy2, haulage.copy2]
     haulage.copytree(src, dst)
     haulage.copy2(src / "file", tmp_path / "copy2")
     haulage.copy(src / "file", tmp_path / "copy")
     assert os.getxattr(dst / "file", "user.name") == b"value"
     assert os.getxattr(tmp_path / "copy2", "user.name") == b"value"
     assert os.listxattr(tmp_path / "copy") == []
+    # The security context is an attribute too.
+    with contextlib.suppress(OSError):
+        os.setxattr(src / "file", "security.selinux", b"label")
+    names = [os.listxattr(copy(src / "file", tmp_path / copy.__module__)) for copy in copies]
+    assert names[0] == names[1]
     # tmpfs has room for attributes that ext4 has none for.
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as large:
         try:
             os.setxattr(large.name, "user.large", bytes(30_000))
         except OSError as error:
             skip(f"extended attributes of tmpfs: {error}")
-        copies = [shutil.copy2, haulage.copy2]
         seen = [exception(lambda: copy(large.name, tmp_path / "large")) for copy in copies]
     assert seen[0] == seen[1]
