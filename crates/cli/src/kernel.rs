@@ -133,7 +133,8 @@ fn cachestat() -> Result<(), String> {
 
 /// Files in memory have no alignment. The program's own file is on a file system that usually has one.
 fn alignment() -> Result<(), String> {
-    let program = File::open("/proc/self/exe").map_err(|error| error.to_string())?;
+    let program = File::open("/proc/self/exe");
+    let program = program.map_err(|error| format!("not tried: /proc/self/exe: {error}"))?;
     match reported_alignment(program) {
         Ok(Some(_)) => Ok(()),
         Ok(None) => Err("the file system of the program does not report it".to_owned()),

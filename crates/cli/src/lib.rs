@@ -3,8 +3,10 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::CommandFactory;
+use signal_hook::consts::SIGXFSZ;
 
 mod bench;
 mod certify;
@@ -186,6 +188,10 @@ pub fn run() -> ExitCode {
     // A link or copy of this program that is named cp acts as cp.
     if args.first().is_some_and(|name| cp::is_cp(name)) {
         return cp::main(args.split_off(1), completions);
+    }
+    if args.get(1).is_none_or(|command| command != "cp") {
+        // A file that the process may not make so long is then an error. GNU cp is ended by the signal.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
         // The processes that an experiment starts. It is not meant for users.

@@ -101,11 +101,10 @@ fn add(
     }
 }
 
-/// The shortest and the longest length of the class that are tried: 1 GiB in the one without a longest. Rules that
-/// begin at a power of two begin with the longest length of a class, which stands for the next one.
+/// The shortest and the longest length of the class that are tried: 1 GiB in the one without a longest.
 fn bounds_of(size: SizeClass) -> (u64, u64) {
     let shortest = size.over_bytes().map_or(1, |bytes| bytes + 1);
-    (shortest, size.last_bytes().map_or(1 << 30, |bytes| bytes - 1))
+    (shortest, size.last_bytes().unwrap_or(1 << 30))
 }
 
 /// The longest length from `first` on, which is like the first, where those up to `other`, which is not, change once.

@@ -71,7 +71,9 @@ impl FileSystem {
     pub fn of(fd: BorrowedFd<'_>) -> FileSystem {
         let fs_type = fs_type_of(fd).map(name_of);
         let keeps = fs_type.as_deref().is_some_and(|fs_type| KEEP_UUID.contains(&fs_type));
-        let uuid = if keeps { fs_uuid(fd).ok().map(|bytes| uuid_text(&bytes)) } else { None };
+        // tune2fs(8) can clear the UUID. Then all its bytes are zero.
+        let uuid = if keeps { fs_uuid(fd).ok().filter(|bytes| *bytes != [0; 16]) } else { None };
+        let uuid = uuid.map(|bytes| uuid_text(&bytes));
         let Some(mount) = Mount::of(fd) else {
             return FileSystem { fs_type, uuid, ..Self::default() };
         };

@@ -47,8 +47,6 @@ pub(super) struct Made {
     pub(super) data: Option<DataReport>,
     /// The attributes that it does not have.
     pub(super) lost: Vec<Loss>,
-    /// The destination is a device or a pipe, which keeps its own attributes.
-    pub(super) keeps_its_own: bool,
 }
 
 impl Made {
@@ -58,9 +56,7 @@ impl Made {
     }
 
     pub(super) fn add_to(self, receipt: &mut Receipt, options: &Options) {
-        if !self.keeps_its_own {
-            receipt.kept = kept(options, receipt.kind, &self.lost);
-        }
+        receipt.kept = kept(options, receipt.kind, &self.lost);
         receipt.lost = self.lost;
         self.data.into_iter().for_each(|data| receipt.add_data(data));
     }

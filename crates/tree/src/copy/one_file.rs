@@ -153,10 +153,17 @@ pub(crate) fn copy_open_files(
     worker.drop_pages(cx);
     if cx.report.keeps_receipts() {
         let src_kind = fstat(src).map_or(FileType::Unknown, |stat| kind(&stat));
+        let keeps_attributes = fstat(dst).is_ok_and(|stat| is_regular(&stat));
         let (src, dst) = (names[0].clone(), names[1].clone());
         let mut receipt = Receipt::new(src, dst, src_kind, Method::Copied);
         match &mut copied {
-            Ok(made) => std::mem::take(made).add_to(&mut receipt, cx.options),
+            Ok(made) => {
+                std::mem::take(made).add_to(&mut receipt, cx.options);
+                // A stream has its own attributes.
+                if !keeps_attributes {
+                    receipt.kept = Vec::new();
+                }
+            }
             Err(diagnostic) => worker.add_failure(&mut receipt, diagnostic),
         }
         receipt.elapsed_ns = elapsed_ns(started);
@@ -192,7 +199,7 @@ fn try_copy(
     }
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
-    let mut made = Made { keeps_its_own: !is_regular(&dst_stat), ..Made::default() };
+    let mut made = Made::default();
     if moves_data {
         let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);

@@ -112,9 +112,8 @@ pub(super) fn copy_file(
     }
     let is_timed_last = cx.options.preserve.timestamps && fs_type.is_some_and(is_served);
     let times_of = is_timed_last.then_some(&src_now);
-    let keeps_its_own = !is_regular(&dst.stat);
     worker.data.close(cx.data, (dst.fd, &entry.dst), times_of)?;
-    Ok(Made { dst: Some(id), data, lost, keeps_its_own })
+    Ok(Made { dst: Some(id), data, lost })
 }
 
 /// Opens or creates the destination, and locks it if it was or is in a pre-existing directory: no other worker writes to
@@ -268,10 +267,6 @@ fn set_attributes(
     opened: &Opened<'_>,
     mode: NewMode,
 ) -> Result<Vec<Loss>> {
-    if !is_regular(dst.stat) {
-        // A device keeps its own attributes.
-        return Ok(Vec::new());
-    }
     let source = Source { handle: Some(Handle::Open(src.fd)), stat: src.stat };
     let is_set_later = drops_inherited_acl(cx.options, entry.inherits_acl)
         || mode.initial & !cx.umask != mode.wanted;

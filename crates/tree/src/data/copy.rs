@@ -72,14 +72,16 @@ pub(crate) fn copy_data(
     }
     let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
     let has_old = old_contents != OldContents::Gone;
-    if has_count || !is_regular(files.dst.stat) || files.atomic || has_old {
+    let bytes_expected = file_bytes(files.src.stat);
+    // A file of /proc does not tell its length.
+    let is_whole = at >= bytes_expected;
+    if has_count || !is_regular(files.dst.stat) || files.atomic || has_old || is_whole {
         return Err(diagnostic);
     }
     // A partner has reported its own error.
     if !matches!(diagnostic, Diagnostic::RangeFailed { .. }) {
         cx.report.report(diagnostic);
     }
-    let bytes_expected = file_bytes(files.src.stat);
     Err(Diagnostic::Incomplete { dst: files.dst.place.path(), bytes: at, bytes_expected })
 }
 
@@ -189,11 +191,15 @@ impl DataCopy<'_, '_, '_> {
             return Ok(());
         }
         self.report.changed = true;
-        self.cx.report.report(Diagnostic::Shrank {
+        let shrank = Diagnostic::Shrank {
             src: self.files.src.place.path(),
             bytes: self.position.at,
             bytes_expected: size,
-        });
+        };
+        if self.cx.report.keeps_receipts() {
+            self.report.failures.push(shrank.clone());
+        }
+        self.cx.report.report(shrank);
         Ok(())
     }
 }

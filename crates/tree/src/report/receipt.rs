@@ -83,6 +83,10 @@ impl Receipt {
         self.chosen = data.chosen;
         self.attempts = data.attempts;
         self.verified = data.verified;
+        if !data.failures.is_empty() {
+            self.method = Method::Failed;
+            self.failures.extend(data.failures);
+        }
     }
 }
 
@@ -93,6 +97,8 @@ pub(crate) struct DataReport {
     pub(crate) hole_bytes: u64,
     /// The source changed while it was read.
     pub(crate) changed: bool,
+    /// Failures that did not end the copy, if receipts are kept.
+    pub(crate) failures: Vec<Diagnostic>,
     pub(crate) offload: Offload,
     /// Kept with receipts and with [`Options::debug`](crate::Options::debug).
     pub(crate) chosen: Option<Chosen>,

@@ -24,7 +24,8 @@ const SUMMARY: &str = "Copy SOURCE to DEST, or each SOURCE into DIRECTORY, with 
                        that was measured for it. Options and messages are those of GNU cp.";
 
 const ARGUMENTS: &str = "An argument that the long form requires is required by the short form too. A \
-                         long option may be abbreviated to a prefix that no other option has.";
+                         long option may be abbreviated to a prefix that no other option of \
+                         GNU cp has.";
 
 const OWN_HEADING: &str = "Options that GNU cp does not have:";
 

@@ -221,7 +221,7 @@ fn cannot_open(name: &Path, error: &std::io::Error) -> Vec<u8> {
 }
 
 fn is_operand(name: &Path) -> Vec<u8> {
-    message("{} is to be copied, and cannot be the receipt", &[name])
+    message("{} is a source or a destination, and cannot be the receipt", &[name])
 }
 
 /// Device and inode of a regular file.

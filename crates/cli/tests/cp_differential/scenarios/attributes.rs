@@ -8,6 +8,21 @@ const MODES: &str = "a=1 mode=600; x=1 mode=755; suid=1 mode=4755; sgid=1 mode=2
                      o=old mode=640; so=old mode=4755; l->a; p| mode=600";
 
 pub(crate) const TABLES: &[Table] = &[
+    // A device gets the attributes, too.
+    Table {
+        trees: &["a=1 mode=640 t=5 own=1:2 user.k=v; n%1:3 mode=666"],
+        lines: &[
+            "a n",
+            "-p a n",
+            "-a a n",
+            "--preserve=mode a n",
+            "--preserve=timestamps a n",
+            "--preserve=xattr a n",
+            "--preserve=all a n",
+            "--no-preserve=mode a n",
+            "--attributes-only -p a n",
+        ],
+    },
     Table {
         trees: &[MODES],
         lines: &[
