@@ -159,6 +159,9 @@ mod tests {
         let ends = |all: &[Candidate]| drop_beaten(&mut all.to_vec(), false, 0.0);
         assert!(ends(&[one.clone(), slower.clone(), equal.clone()]));
         assert!(!ends(&[one.clone(), open]));
+        let mut gone = raced("splice", Role::Contender, &times(50.0, 0.1));
+        gone.status = Status::Refused("no more".to_owned());
+        assert!(ends(&[one.clone(), gone, equal.clone()]), "it is no longer the best");
         let few = raced("read_write:256K", Role::Baseline, &[120.0, 121.0]);
         assert!(!ends(&[one.clone(), few]), "a baseline is not dropped so early");
         let gnu_cp = Candidate { role: Role::OtherCopier, ..one.clone() };

@@ -69,6 +69,7 @@ pub fn run<'r>(
     let load = race.choose_load(&whole);
     let tasks = race.tasks(load.bytes)?;
     let rounds = race.run_final(&tasks)?;
+    race.require_copiers()?;
     Ok(race.report(environment, &whole, &load, rounds))
 }
 

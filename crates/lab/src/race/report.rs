@@ -96,9 +96,10 @@ impl Race<'_> {
         }
     }
 
-    /// The indices of the candidates of a class that were in the final.
+    /// The indices of the candidates of a class that were in the final. One that was refused there does not
+    /// work here, however fast its runs before were.
     fn raced(&self, class: Class) -> Vec<usize> {
-        let is_it = |it: &Candidate| it.class() == class && self.is_raced(it);
+        let is_it = |it: &Candidate| it.class() == class && !it.is_refused() && self.is_raced(it);
         (0..self.candidates.len()).filter(|&index| is_it(&self.candidates[index])).collect()
     }
 
@@ -115,8 +116,7 @@ impl Race<'_> {
         let unraced: Vec<String> = self
             .candidates
             .iter()
-            .filter(|candidate| !self.is_raced(candidate))
-            .filter(|candidate| candidate.class() == Class::Mover)
+            .filter(|candidate| candidate.is_working_mover() && !self.is_raced(candidate))
             .filter(|candidate| {
                 winner.is_some_and(|winner| {
                     let its = candidate.elimination_ns_at(winner.elimination_bytes);
@@ -132,7 +132,7 @@ impl Race<'_> {
     /// A line a variant: those of the final that move bytes, fastest first, those that share
     /// extents, those of the elimination rounds, floors, and those that do not work here.
     fn summaries(&self, classes: &[Vec<usize>]) -> Vec<Summary> {
-        let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
+        let movers = self.candidates.iter().filter(|candidate| candidate.is_working_mover());
         let best_ns_per_byte = movers.filter_map(ns_per_byte).min_by(f64::total_cmp);
         let summary = |candidate| self.summary_of(candidate, best_ns_per_byte);
         let mut summaries: Vec<Summary> = self.candidates.iter().map(summary).collect();
@@ -142,10 +142,6 @@ impl Race<'_> {
             let best = winner::best(&times);
             for (place, (ratio, slow_mode)) in winner::standings(&times, best).enumerate() {
                 let summary = &mut summaries[raced[place]];
-                // One that failed in the final does not work here.
-                if summary.stage != VariantStage::Raced {
-                    continue;
-                }
                 let one = (best == Some(place)).then_some(1.0);
                 summary.slow_mode = slow_mode;
                 summary.ratio_to_best = ratio.map(|ratio| ratio.estimate).or(one);
@@ -294,4 +290,50 @@ impl Race<'_> {
 /// Nanoseconds a byte in its longest elimination rounds.
 fn ns_per_byte(candidate: &Candidate) -> Option<f64> {
     Some(median(&candidate.elimination_ns)? / candidate.elimination_bytes.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::config::{Config, Progress};
+    use crate::sample::measurement::Measurement;
+    use crate::search::candidate::{Role, raced};
+
+    #[test]
+    fn one_that_was_refused_in_the_final_does_not_win() {
+        let of = |(name, ns): (&str, f64)| {
+            let times: [f64; 11] = std::array::from_fn(|run| ns + (run % 3) as f64);
+            raced(name, Role::Contender, &times)
+        };
+        let mut candidates = [("splice", 100.0), ("sendfile", 200.0), ("mmap", 300.0)].map(of);
+        candidates[0].status = Status::Refused("no more".to_owned());
+        let config = Config {
+            state: State::Warm,
+            variants: Vec::new(),
+            named: false,
+            rounds: None,
+            time: None,
+            started: std::time::Instant::now(),
+            seed: 1,
+            visit: None,
+        };
+        let mut watch = |_: &Progress<'_>| {};
+        let mut race = Race::new(config, Vec::new(), candidates.to_vec(), &mut watch);
+        let sample = |it: &Candidate| RaceSample {
+            variant: it.name.clone(),
+            engine: it.variant.engine.name,
+            workers: 1,
+            stage: Stage::Final,
+            round: 1,
+            order_in_round: 1,
+            bytes: 1,
+            state_wanted: State::Warm,
+            measured: Measurement::default(),
+        };
+        race.samples = candidates.iter().map(sample).collect();
+        let movers = race.raced(Class::Mover);
+        assert_eq!(race.decide(&movers).winner.as_deref(), Some("sendfile"));
+        let best = &race.summaries(&[movers])[0];
+        assert_eq!((best.variant.as_str(), best.ratio_to_best), ("sendfile", Some(1.0)));
+    }
 }

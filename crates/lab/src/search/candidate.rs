@@ -138,7 +138,11 @@ impl Candidate {
 
     /// Whether a profile can name it and it moves bytes.
     pub(crate) fn can_be_chosen(&self) -> bool {
-        self.role != Role::OtherCopier && !self.is_refused() && self.class() == Class::Mover
+        self.role != Role::OtherCopier && self.is_working_mover()
+    }
+
+    pub(crate) fn is_working_mover(&self) -> bool {
+        !self.is_refused() && self.class() == Class::Mover
     }
 
     pub(crate) fn runs(&self) -> bool {
@@ -251,10 +255,10 @@ pub(crate) fn ranking(candidates: &[Candidate]) -> Vec<Line> {
     lines
 }
 
-/// The indices of the candidates of the final that are `of` a field.
+/// The indices of the candidates of the final that still work and are `of` a field.
 pub(crate) fn field(candidates: &[Candidate], of: impl Fn(&Candidate) -> bool) -> Vec<usize> {
-    let raced = |&index: &usize| !candidates[index].finals_ns.is_empty() && of(&candidates[index]);
-    (0..candidates.len()).filter(raced).collect()
+    let raced = |it: &Candidate| !it.finals_ns.is_empty() && !it.is_refused() && of(it);
+    (0..candidates.len()).filter(|&index| raced(&candidates[index])).collect()
 }
 
 /// The fastest of `field`.
