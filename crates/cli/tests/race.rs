@@ -127,6 +127,9 @@ fn csv_has_a_line_for_each_sample_with_the_fields_of_json() {
         assert_ne!(of_round[0]["variant"], of_round[1]["variant"]);
         assert_eq!(of_round[1]["order_in_round"], 2);
     }
+    let output = race("source . --json out.csv --csv ./out.csv", dir.path());
+    let expected = "--json and --csv name one file";
+    testfs::assert_refused("one file", &output, 2, "haulage race: ", expected);
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn bad_usage_is_one_clear_line() {
         ("--time nan", 2, "a number of seconds over 0"),
         ("--frob", 2, "unexpected argument '--frob'"),
         ("a b c", 2, "unexpected argument 'c'"),
-        ("--json - --csv -", 2, "cannot both have standard output"),
+        ("--json - --csv -", 2, "cannot both write to standard output"),
         ("source", 2, "missing directory to copy 'source' into"),
         ("source source", 2, "'source' is not a directory"),
         ("none", 1, "cannot stat 'none': No such file or directory"),

@@ -12,7 +12,6 @@ use lab::race::config::Config;
 use lab::search::selection;
 
 use crate::terminal::command::{UsageError, random_seed, seconds, usage_error};
-use crate::terminal::output::is_stream;
 
 /// The time for everything if the user gives neither time nor rounds.
 const TIME: Duration = Duration::from_secs(20);
@@ -115,10 +114,6 @@ impl Args {
     pub(super) fn config(&self, started: Instant) -> anyhow::Result<Config> {
         let named = !self.engines.is_empty();
         let variants = if named { self.named_variants()? } else { Variant::proposed() };
-        if [&self.json, &self.csv].iter().all(|path| path.as_deref().is_some_and(is_stream)) {
-            let text = "--json - and --csv - cannot both have standard output";
-            return Err(usage_error(text.to_owned()));
-        }
         Ok(Config {
             state: if self.state == "cold" { State::Cold } else { State::Warm },
             variants,

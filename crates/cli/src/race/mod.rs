@@ -4,7 +4,6 @@ mod args;
 mod progress_view;
 mod table;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -17,7 +16,6 @@ use lab::search::winner::Kind;
 use lab::source::Source;
 
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
-use crate::terminal::command::usage_error;
 use crate::terminal::live_lines::LiveLines;
 use crate::terminal::output::{self, ResultFile};
 use crate::version::COMMIT;
@@ -36,12 +34,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let started = Instant::now();
     let operands = args.operands()?;
     let config = args.config(started)?;
-    let open = |path: &PathBuf| ResultFile::open(path, operands.src.as_deref());
-    let json = args.json.as_ref().map(open).transpose()?;
-    let csv = args.csv.as_ref().map(open).transpose()?;
-    if json.as_ref().zip(csv.as_ref()).is_some_and(|(json, csv)| json.is_same(csv)) {
-        return Err(usage_error("--json and --csv name one file".to_owned()));
-    }
+    let options = [("--json", &args.json), ("--csv", &args.csv)];
+    let [json, csv] = ResultFile::open_two(options, operands.src.as_deref())?;
     let report = ScratchGuard::around("race", |guard| race(&operands, &config, guard))?;
     // Before the files, so that it is not lost if they cannot be written.
     if ![&json, &csv].into_iter().flatten().any(ResultFile::is_standard_output) {

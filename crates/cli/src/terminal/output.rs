@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use super::command::usage_error;
 use super::live_lines;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -80,9 +81,30 @@ pub(crate) enum ResultFile {
 }
 
 impl ResultFile {
+    /// Opens the files of two options, as [`ResultFile::open`]. Two results in one place are refused: in a
+    /// file the second would replace the first.
+    pub(crate) fn open_two(
+        options: [(&str, &Option<PathBuf>); 2],
+        src: Option<&Path>,
+    ) -> anyhow::Result<[Option<ResultFile>; 2]> {
+        let open = |path: &Option<PathBuf>| {
+            path.as_ref().map(|path| ResultFile::open(path, src)).transpose()
+        };
+        let [(one, one_path), (other, other_path)] = options;
+        let opened = [open(one_path)?, open(other_path)?];
+        let fault = match &opened {
+            [Some(ResultFile::StandardOutput), Some(ResultFile::StandardOutput)] => {
+                "cannot both write to standard output"
+            }
+            [Some(first), Some(second)] if first.is_same(second) => "name one file",
+            _ => return Ok(opened),
+        };
+        Err(usage_error(format!("{one} and {other} {fault}")))
+    }
+
     /// Opens `path` and keeps its content. Called before a measurement, so that a wrong path does not
     /// cost the time of the measurement. `src`, which is measured, is refused.
-    pub(crate) fn open(path: &Path, src: Option<&Path>) -> anyhow::Result<ResultFile> {
+    fn open(path: &Path, src: Option<&Path>) -> anyhow::Result<ResultFile> {
         if is_stream(path) {
             return Ok(ResultFile::StandardOutput);
         }
@@ -100,13 +122,15 @@ impl ResultFile {
         Ok(ResultFile::File(path.to_owned(), file))
     }
 
-    /// Whether a result that is written to one replaces that in the other.
-    pub(crate) fn is_same(&self, other: &ResultFile) -> bool {
-        let [one, other] = [self, other].map(|result| match result {
-            ResultFile::File(_, file) => file.metadata().ok().filter(|it| it.is_file()),
-            ResultFile::StandardOutput => None,
-        });
-        one.is_some_and(|one| other.is_some_and(|other| identity(&one) == identity(&other)))
+    fn is_same(&self, other: &ResultFile) -> bool {
+        let own = self.regular();
+        own.is_some() && own == other.regular()
+    }
+
+    /// The identity of a regular file.
+    fn regular(&self) -> Option<(u64, u64)> {
+        let ResultFile::File(_, file) = self else { return None };
+        file.metadata().ok().filter(Metadata::is_file).as_ref().map(identity)
     }
 
     pub(crate) fn is_standard_output(&self) -> bool {
@@ -115,7 +139,7 @@ impl ResultFile {
 
     /// Whether a later write replaces an earlier one.
     pub(crate) fn is_regular(&self) -> bool {
-        matches!(self, ResultFile::File(_, file) if file.metadata().is_ok_and(|it| it.is_file()))
+        self.regular().is_some()
     }
 
     /// Writes `bytes`. Replaces the content of a regular file.

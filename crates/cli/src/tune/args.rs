@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::terminal::command::{positive, random_seed, usage_error};
-use crate::terminal::output::is_stream;
 
 /// Find the fastest variants between directories, for later copies.
 ///
@@ -122,11 +121,6 @@ impl Args {
             }
             return Ok(Request::Export(file.clone()));
         }
-        let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stream);
-        if is_stdout(&self.json) && is_stdout(&self.export) {
-            let text = "'--json' and '--export' cannot both write to standard output".to_owned();
-            return Err(usage_error(text));
-        }
         if let Some(file) = &self.import {
             return Ok(Request::Import(file.clone()));
         }
@@ -153,6 +147,7 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::output::is_stream;
 
     fn parsed(line: &[&str]) -> Result<Request, String> {
         let args = Args::try_parse_from(std::iter::once(&"tune").chain(line))
@@ -193,7 +188,6 @@ mod tests {
             &["--import"],
             &["--export", "x", "--time", "3"],
             &["--export", "x", "--json", "y"],
-            &["a", "--export", "--json", "-"],
             &["a", "--export", "x", "--dry-run"],
         ] {
             parsed(line).expect_err("more than one thing, or none");

@@ -56,23 +56,18 @@ fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
 /// Searches between each pair of `dirs`. Reports all mistakes that can be found without measuring first.
 fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
     let profile_file = ProfileFile::find_writable()?;
-    let paths = [(&args.json, false), (&args.export, true)];
-    if profile_file.is_none() && paths.iter().all(|(path, _)| path.is_none()) {
+    if profile_file.is_none() && args.json.is_none() && args.export.is_none() {
         anyhow::bail!(profile_file::why_there_is_none());
     }
     let profile = profile_file.as_ref().map(ProfileFile::read).transpose()?.unwrap_or_default();
     let open = |(src, dst): &(PathBuf, PathBuf)| DirectoryPair::open(src, dst, &profile);
     let pairs = dirs.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut outputs = Vec::new();
-    for (path, is_for_others) in paths {
-        let Some(path) = path else { continue };
-        outputs.push(Output { file: ResultFile::open(path, None)?, is_for_others });
-    }
-    if let [one, other] = &outputs[..]
-        && one.file.is_same(&other.file)
-    {
-        return Err(command::usage_error("--json and --export name one file".to_owned()));
-    }
+    let options = [("--json", &args.json), ("--export", &args.export)];
+    let [json, export] = ResultFile::open_two(options, None)?;
+    let outputs = [(json, false), (export, true)].into_iter();
+    let outputs =
+        outputs.filter_map(|(file, is_for_others)| Some(Output { file: file?, is_for_others }));
+    let outputs = outputs.collect();
     report_abandoned(
         "tune",
         dirs.iter().flat_map(|(src, dst)| [src, dst]).collect::<BTreeSet<_>>(),
