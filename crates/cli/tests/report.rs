@@ -149,12 +149,33 @@ fn an_impossible_line_of_calls_is_named() {
     }
 }
 
+#[test]
+fn a_run_is_not_overwritten_and_is_refused_without_its_samples_or_with_a_damaged_certificate() {
+    let home = tempfile::tempdir().expect("created");
+    let run = small(home.path());
+    for name in lab::run_dir::files::ALL {
+        let before = fs::read(run.join(name)).ok();
+        let output = haulage(&["report", text(&run), "-o", text(&run.join(name))]);
+        let expected = "is read and cannot take the page";
+        testfs::assert_refused(name, &output, 1, "haulage report: ", expected);
+        assert!(fs::read(run.join(name)).ok() == before, "{name}");
+    }
+    fs::write(run.join("certificate.json"), "{}").expect("written");
+    for expected in ["certificate.json': missing field", "samples.csv': No such file"] {
+        for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
+            let prefix = format!("haulage {}: ", args[0]);
+            testfs::assert_refused(expected, &haulage(&args), 1, &prefix, expected);
+        }
+        let _ = fs::remove_file(run.join("samples.csv"));
+    }
+}
+
 /// The run directory may be that of another user.
 #[test]
 fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_without_end() {
     let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
-    for name in ["experiment.toml", "environment.json", "verdict.json", "certificate.json"] {
+    for name in lab::run_dir::files::ALL.into_iter().filter(|name| *name != "verdict.txt") {
         let (path, kept) = (run.join(name), home.path().join("kept"));
         let is_there = path.exists();
         if is_there {

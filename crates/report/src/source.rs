@@ -6,8 +6,8 @@ use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct;
 use lab::definition::deltas::Deltas;
 use lab::page_cache::state::State;
+use lab::run_dir::Run;
 use lab::run_dir::files::{self, RunError};
-use lab::run_dir::{self, Run};
 use lab::verdict::Verdict;
 
 use crate::machine::file_systems;
@@ -31,10 +31,9 @@ impl Source {
     /// If a required file is missing, or a file is damaged.
     pub fn read(path: &Path) -> Result<Source, RunError> {
         let run = Run::read(path)?;
-        let certificate: Option<StoredCertificate> =
-            read_json(&path.join(run_dir::files::CERTIFICATE))?;
-        let path_of_verdict = path.join(run_dir::files::VERDICT);
-        let verdict = match read_json::<Verdict>(&path_of_verdict)? {
+        let certificate = StoredCertificate::of_run(path)?;
+        let path_of_verdict = path.join(files::VERDICT);
+        let verdict = match files::read_json::<Verdict>(&path_of_verdict)? {
             Some(verdict) if verdict.delta < 0.0 || verdict.delta_cold < 0.0 => {
                 return Err(RunError::about(&path_of_verdict, "a delta is negative"));
             }
@@ -78,14 +77,4 @@ fn verdict_of(run: &Run, badge: &Badge) -> Verdict {
 fn badge(run: &Run, kept: Option<&StoredCertificate>) -> Badge {
     let kernel = run.environment["kernel"].as_str().unwrap_or_default();
     kept.map_or_else(Badge::none, |kept| kept.badge(kernel, &run.how.haulage_version))
-}
-
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {
-    match files::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(RunError::about(path, error)),
-        Ok(text) => {
-            serde_json::from_slice(&text).map(Some).map_err(|error| RunError::about(path, error))
-        }
-    }
 }

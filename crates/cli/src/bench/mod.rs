@@ -156,7 +156,7 @@ fn measure(
 ) -> anyhow::Result<String> {
     let certificate = match &start {
         // δ must not change within a run.
-        Start::Resume(run) => StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE)),
+        Start::Resume(run) => StoredCertificate::of_run(&run.path)?,
         Start::New { .. } => certificates::find(how),
     };
     let badge = certificate

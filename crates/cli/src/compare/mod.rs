@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use lab::certificate::store::StoredCertificate;
 use lab::compare::Change;
 use lab::definition::deltas::{Deltas, LEAST};
-use lab::run_dir::{Run, files};
+use lab::run_dir::Run;
+use lab::run_dir::files::RunError;
 
 use crate::terminal::output;
 use crate::terminal::steps::Steps;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (first, second) = runs?;
     let deltas = match args.delta {
         Some(delta) => Deltas { warm: delta, cold: delta },
-        None => deltas_of([&first, &second]),
+        None => deltas_of([&first, &second])?,
     };
     let change = Change::of(&first, &second, deltas);
     let text = match args.json {
@@ -47,7 +48,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The larger differences of the certificates in both runs.
-fn deltas_of(runs: [&Run; 2]) -> Deltas {
-    let kept = runs.map(|run| StoredCertificate::read(&run.path.join(files::CERTIFICATE)));
-    kept.iter().flatten().map(|kept| kept.certificate.deltas).fold(LEAST, Deltas::larger)
+fn deltas_of(runs: [&Run; 2]) -> Result<Deltas, RunError> {
+    runs.iter().try_fold(LEAST, |deltas, run| {
+        let kept = StoredCertificate::of_run(&run.path)?;
+        Ok(kept.map_or(deltas, |kept| deltas.larger(kept.certificate.deltas)))
+    })
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use lab::run_dir::files;
 use lab::tune::record::{Record, Records};
 use report::drawing;
 use report::{Report, Source};
@@ -63,8 +64,7 @@ fn show(args: &Args, report: &Report<'_>, steps: &mut Steps) -> anyhow::Result<(
     if let Some(file) = args.page() {
         let home = file.parent().filter(|home| !home.as_os_str().is_empty());
         let home = home.unwrap_or(Path::new("."));
-        let is_data =
-            file.extension().is_some_and(|it| ["csv", "json", "toml"].iter().any(|of| it == *of));
+        let is_data = file.file_name().is_some_and(|name| files::ALL.iter().any(|of| name == *of));
         let is_read = |run: &PathBuf| {
             output::is_same_file(&file, run) || (is_data && output::is_same_file(home, run))
         };

@@ -140,16 +140,29 @@ impl StoredCertificate {
         Ok(path)
     }
 
-    /// The one for `subject` in `dir`, where there is one.
+    /// The one for `subject` in `dir`, where there is one that this version can read.
     pub fn find(dir: &Path, subject: &Subject) -> Option<StoredCertificate> {
-        let kept = StoredCertificate::read(&dir.join(subject.file_name()));
+        // One that another version wrote in another form is as good as none.
+        let kept = StoredCertificate::read(&dir.join(subject.file_name())).ok().flatten();
         kept.filter(|kept| kept.subject == *subject)
     }
 
-    /// The one in `path`; `None` when there is none that this version can read.
-    pub fn read(path: &Path) -> Option<StoredCertificate> {
-        let read: StoredCertificate = serde_json::from_slice(&files::read(path).ok()?).ok()?;
-        read.certificate.deltas.are_valid().then_some(read)
+    /// The one that was in force for the run in `run_dir`, where there was one.
+    ///
+    /// # Errors
+    /// When it cannot be read or is damaged.
+    pub fn of_run(run_dir: &Path) -> Result<Option<StoredCertificate>, RunError> {
+        StoredCertificate::read(&run_dir.join(files::CERTIFICATE))
+    }
+
+    fn read(path: &Path) -> Result<Option<StoredCertificate>, RunError> {
+        let read: Option<StoredCertificate> = files::read_json(path)?;
+        match read {
+            Some(read) if !read.certificate.deltas.are_valid() => {
+                Err(RunError::about(path, "a delta is negative"))
+            }
+            read => Ok(read),
+        }
     }
 
     /// What it says of a measurement under `kernel` by this version of haulage.

@@ -35,6 +35,20 @@ pub const DETAILS: &str = "verdict.txt";
 /// The certificate in force, where there is one.
 pub const CERTIFICATE: &str = "certificate.json";
 
+/// Every file of a run directory.
+pub const ALL: [&str; 10] = [
+    EXPERIMENT,
+    ENVIRONMENT,
+    SAMPLES,
+    ROUNDS,
+    CALLS,
+    SEQUENCES,
+    REFUSALS,
+    VERDICT,
+    DETAILS,
+    CERTIFICATE,
+];
+
 /// A run directory that cannot be made, read or written, in words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -73,18 +87,14 @@ pub(super) fn read_if_there<T>(
     path: &Path,
     read: fn(&Path) -> Result<Vec<T>, RunError>,
 ) -> Result<Vec<T>, RunError> {
-    // An empty file was made by a run that was killed before its first line.
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > 0 => read(path),
-        _ => Ok(Vec::new()),
-    }
+    if std::fs::exists(path).is_ok_and(|is_there| !is_there) { Ok(Vec::new()) } else { read(path) }
 }
 
 fn records_by<T>(
     path: &Path,
     of_row: impl Fn(&StringRecord, &StringRecord) -> csv::Result<T>,
 ) -> Result<Vec<T>, RunError> {
-    let bytes = std::fs::read(path).map_err(|error| RunError::about(path, error))?;
+    let bytes = read(path).map_err(|error| RunError::about(path, error))?;
     let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
     let damaged = |error: csv::Error| match error.kind() {
         ErrorKind::Deserialize { pos: Some(at), err } => {
@@ -117,6 +127,20 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads a JSON file, which need not be there.
+///
+/// # Errors
+/// When it cannot be read, or holds something else.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(RunError::about(path, error)),
+        Ok(text) => {
+            serde_json::from_slice(&text).map(Some).map_err(|error| RunError::about(path, error))
+        }
+    }
 }
 
 /// Reads a whole file of text.

@@ -122,10 +122,11 @@ impl RunDir {
             })
             .expect("some number is free")?;
         let fill = || {
+            let dir = RunDir::open(path.clone())?;
+            dir.write(files::ENVIRONMENT, environment)?;
+            // The last file, which makes it a run: a kill leaves no run without its samples.
             write_experiment(&path, definition, how)?;
-            let text = serde_json::to_vec_pretty(environment).expect("plain data");
-            write(&path.join(files::ENVIRONMENT), &text)?;
-            RunDir::open(path.clone())
+            Ok(dir)
         };
         fill().inspect_err(|_| {
             // Without its first files it is no run. It was made a moment ago and holds nothing else.
@@ -301,8 +302,8 @@ impl Run {
             definition,
             how,
             environment,
-            samples: files::read_if_there(&path.join(files::SAMPLES), files::read_samples)?,
-            rounds: files::read_if_there(&path.join(files::ROUNDS), files::read_records)?,
+            samples: files::read_samples(&path.join(files::SAMPLES))?,
+            rounds: files::read_records(&path.join(files::ROUNDS))?,
             refusals: files::read_if_there(&path.join(files::REFUSALS), files::read_records)?,
             calls: files::read_if_there(&path.join(files::CALLS), files::read_records)?,
             sequences: files::read_if_there(&path.join(files::SEQUENCES), files::read_records)?,

@@ -21,7 +21,7 @@ pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, Ru
         .truncate(false)
         .open(path)
         .map_err(failed)?;
-    let whole = whole_rows(&std::fs::read(path).map_err(failed)?);
+    let whole = whole_rows(&files::read(path).map_err(failed)?);
     file.set_len(whole as u64).map_err(failed)?;
     file.seek(SeekFrom::End(0)).map_err(failed)?;
     let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
@@ -56,14 +56,14 @@ pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
     if there.is_empty() {
         return Ok(());
     }
-    let samples = files::read_if_there(&run.join(files::SAMPLES), files::read_records::<Key>)?;
+    let samples = files::read_records::<Key>(&run.join(files::SAMPLES))?;
     let samples: HashSet<Key> = samples.into_iter().collect();
     there.iter().try_for_each(|path| cut_off(path, &samples))
 }
 
 /// Leaves the rows up to the last one that belongs to one of `samples`.
 fn cut_off(path: &Path, samples: &HashSet<Key>) -> Result<(), RunError> {
-    let bytes = std::fs::read(path).map_err(failed("read", path))?;
+    let bytes = files::read(path).map_err(failed("read", path))?;
     let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
     let damaged = |error: csv::Error| failed("read", path)(std::io::Error::other(error));
     let names = csv.headers().map_err(damaged)?.clone();

@@ -59,4 +59,5 @@ pub(crate) fn run(home: &Path) {
     std::fs::write(home.join("experiment.toml"), definition).expect("written");
     std::fs::write(home.join("environment.json"), "{}").expect("written");
     std::fs::write(home.join("samples.csv"), samples).expect("written");
+    std::fs::write(home.join("rounds.csv"), "").expect("written");
 }
