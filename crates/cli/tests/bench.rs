@@ -301,12 +301,15 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
     let dir = home.path();
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
     std::fs::write(dir.join("wrong.toml"), SMALL.replace("sendfile", "sendfil")).expect("written");
-    std::fs::write(dir.join("large.toml"), SMALL.replace("64K\"]", "900T\"]")).expect("written");
+    // Two files of it have more bytes than a number holds.
+    let large = SMALL.replace("64K\"]", "16000000T\"]\nfiles = 2\nshape = \"flat\"");
+    std::fs::write(dir.join("large.toml"), large).expect("written");
     for (line, status, expected) in [
         ("wrong.toml --rounds=2", 1, "haulage bench: wrong.toml:10: variant 'sendfil': "),
         ("large.toml --rounds=2", 1, "not enough room"),
         ("no-such-one", 1, "there is no experiment 'no-such-one', and no such file;"),
         ("small.toml --rounds=0", 2, "invalid value '0' for '--rounds <N>'"),
+        ("small.toml --seed=18446744073709551615", 2, "invalid value '18446744073709551615'"),
         ("small.toml --on=missing", 1, "'missing': No such file or directory; make it, "),
         ("small.toml --runs=/proc", 1, "; name another directory for runs: --runs DIR"),
         ("small.toml --ruonds=2", 2, "argument exists: '--rounds'; see haulage bench --help"),

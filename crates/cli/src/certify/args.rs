@@ -34,7 +34,8 @@ pub(crate) struct Args {
     pub(super) time: Duration,
 
     /// The seed of the random order and contents [default: a random number]
-    #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true,
+          value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub(super) seed: u64,
 
     /// Print the certificate as JSON

@@ -124,7 +124,7 @@ impl Cell {
 
     /// Bytes that one run goes through.
     pub fn run_bytes(&self) -> u64 {
-        self.file_bytes * u64::from(self.files)
+        self.file_bytes.saturating_mul(u64::from(self.files))
     }
 
     /// A short name that tells it from every other cell of its experiment.

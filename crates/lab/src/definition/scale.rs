@@ -37,7 +37,7 @@ fn scaled_size(size: &str, scale: f64) -> String {
         1
     };
     let blocks = (bytes as f64 * scale / block as f64).round().max(1.0) as u64;
-    Bytes(blocks * block).to_string()
+    Bytes(blocks.saturating_mul(block)).to_string()
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive.

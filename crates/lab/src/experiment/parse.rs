@@ -80,7 +80,7 @@ impl Definition {
 }
 
 /// The longest experiment: a year.
-const MINUTES_MAX: f64 = 525_600.0;
+pub(crate) const MINUTES_MAX: f64 = 525_600.0;
 
 /// The most runs at once: more processes than this measure the scheduler.
 const AT_ONCE_MAX: u32 = 256;

@@ -31,19 +31,22 @@ impl SpaceNeeded {
                 let source = (cell.file_bytes, cell.files, cell.shape, nth);
                 if needs.src_bytes > 0 && !sources.contains(&source) {
                     sources.push(source);
-                    room.src_bytes += needs.src_bytes + slack;
+                    let bytes = needs.src_bytes.saturating_add(slack);
+                    room.src_bytes = room.src_bytes.saturating_add(bytes);
                 }
             }
             let others = definition.parts[part].variants.len().saturating_sub(1) as u64;
-            let made_bytes = needs.dst_bytes + needs.kept_bytes * others;
+            let kept_bytes = needs.kept_bytes.saturating_mul(others);
+            let made_bytes = needs.dst_bytes.saturating_add(kept_bytes);
             if needs.dst_bytes > 0 {
-                room.dst_bytes = room.dst_bytes.max((made_bytes + slack) * at_once);
+                room.dst_bytes =
+                    room.dst_bytes.max(made_bytes.saturating_add(slack).saturating_mul(at_once));
             }
-            let mut memory = needs.memory_bytes * at_once;
+            let mut memory = needs.memory_bytes;
             if cell.state == State::Warm {
-                memory += (needs.src_bytes + made_bytes) * at_once;
+                memory = memory.saturating_add(needs.src_bytes).saturating_add(made_bytes);
             }
-            room.memory_bytes = room.memory_bytes.max(memory);
+            room.memory_bytes = room.memory_bytes.max(memory.saturating_mul(at_once));
         }
         room
     }

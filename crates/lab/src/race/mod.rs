@@ -76,5 +76,16 @@ pub fn run<'r>(
 /// Room that a copy takes: its bytes, and what the file system needs beside them.
 fn room_for(load: &Load) -> u64 {
     let block_slack = 8192 * load.parts.len() as u64;
-    load.bytes + load.bytes / 50 + block_slack + (16 << 20)
+    // Of sparse files there may be more bytes than a number holds.
+    load.bytes.saturating_add(load.bytes / 50 + block_slack + (16 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_bytes_than_a_number_holds_need_all_the_room_that_there_is() {
+        assert_eq!(room_for(&Load { parts: Vec::new(), bytes: u64::MAX - 1 }), u64::MAX);
+    }
 }

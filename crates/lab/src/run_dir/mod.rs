@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::Definition;
 use crate::environment::{host, utc_now};
+use crate::experiment::parse::MINUTES_MAX;
 use crate::sample::csv_rows::Rows;
 use crate::sample::record::{CallRecord, RoundRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::{MachineFacts, Samples};
@@ -49,7 +50,38 @@ pub struct HowRun {
 
 /// A purpose that no other run has.
 pub fn new_purpose() -> String {
-    format!("bench-{:016x}", fastrand::u64(..))
+    format!("{PURPOSE}{:016x}", fastrand::u64(..))
+}
+
+/// How the purposes of scratch directories of runs begin.
+const PURPOSE: &str = "bench-";
+
+impl HowRun {
+    /// Refuses what no run has, and an edited file may hold.
+    fn check(&self) -> Result<(), String> {
+        let HowRun { schema, seconds, rounds, scale, haulage_version, scratch, .. } = self;
+        if !(1..=SCHEMA).contains(schema) {
+            return Err(format!(
+                "its files have schema {schema}, and this haulage reads 1 to {SCHEMA}; haulage \
+                 {haulage_version} made it and can read it"
+            ));
+        }
+        let known = scratch.strip_prefix(PURPOSE).filter(|own| !own.is_empty());
+        let is_known = known.is_some_and(|own| own.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let (seconds, rounds) = (seconds.unwrap_or(0.0), rounds.unwrap_or(1));
+        let is_time = (0.0..=60.0 * MINUTES_MAX).contains(&seconds);
+        for (is_possible, key, value) in [
+            (is_time, "seconds", format!("{seconds:?}")),
+            (rounds > 0, "rounds", rounds.to_string()),
+            (*scale > 0.0 && scale.is_finite(), "scale", format!("{scale:?}")),
+            (is_known, "scratch", format!("{scratch:?}")),
+        ] {
+            if !is_possible {
+                return Err(format!("{}: [run]: {key} = {value} is impossible", files::EXPERIMENT));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A run directory that is being written.
@@ -250,8 +282,7 @@ impl Run {
     /// How long its rounds took together: what a run that is taken up again has used of its time.
     /// What beginning sessions took is not written down.
     pub fn measured_for(&self) -> std::time::Duration {
-        let rounds_ns = self.rounds.iter().map(|round| round.round_ns).sum();
-        std::time::Duration::from_nanos(rounds_ns)
+        self.rounds.iter().map(|round| std::time::Duration::from_nanos(round.round_ns)).sum()
     }
 
     /// Reads a run directory.
@@ -285,14 +316,7 @@ impl Run {
             .ok_or_else(|| other(format!("{} has no table [run]", files::EXPERIMENT)))?
             .try_into()
             .map_err(|error| other(format!("{}: [run]: {error}", files::EXPERIMENT)))?;
-        if !(1..=SCHEMA).contains(&how.schema) {
-            let problem = format!(
-                "its files have schema {}, and this haulage reads 1 to {SCHEMA}; haulage {} made it and \
-                 can read it",
-                how.schema, how.haulage_version
-            );
-            return Err(other(problem));
-        }
+        how.check().map_err(other)?;
         let file = path.join(files::ENVIRONMENT);
         let text = files::read(&file).map_err(failed("read", &file))?;
         let environment = serde_json::from_slice(&text)

@@ -243,7 +243,7 @@ fn unproved(view: &View<'_>, cell: &CellView<'_>, views: &[View<'_>]) -> Vec<Unp
         let (other, beside) = shuffled(cell, state, std::iter::once(view).chain(views))?;
         beside.median_ns(other.part.index_of(variant)?, view.part.measure)
     };
-    let src_bytes = (cell.cell.run_bytes() * u64::from(cell.cell.at_once)) as f64;
+    let src_bytes = cell.cell.run_bytes() as f64 * f64::from(cell.cell.at_once);
     let of = |(index, variant): (usize, &String)| {
         let resident: Vec<f64> = cell.counted[index]
             .iter()

@@ -65,13 +65,13 @@ fn reads_a_file(cell: &CellView<'_>, sample: &Sample) -> bool {
 
 pub(crate) fn little_read(cells: &[&CellView<'_>]) -> Option<String> {
     let little = of_variants(cells, |cell, record| {
-        let bytes = cell.cell.run_bytes() * u64::from(cell.cell.at_once);
+        let bytes = cell.cell.run_bytes() as f64 * f64::from(cell.cell.at_once);
         let read = record.measured.device_read_bytes;
         cell.cell.state == State::Cold
             && record.measured.state_proved == Proof::Cold
             && !record.measured.shares_extents
             && reads_a_file(cell, record)
-            && read.is_some_and(|read| (read as f64) < READ_SHARE_MIN * bytes as f64)
+            && read.is_some_and(|read| (read as f64) < READ_SHARE_MIN * bytes)
     });
     let mut cells: Vec<String> = little.into_values().flatten().collect();
     cells.sort();
