@@ -326,6 +326,44 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
     }
 }
 
+#[test]
+fn a_run_without_a_counted_sample_fails_and_is_not_resumed_with_impossible_values() {
+    let home = tempfile::tempdir().expect("created");
+    let dir = home.path();
+    std::fs::write(dir.join("small.toml"), SMALL).expect("written");
+    // The time limit holds beside a number of rounds.
+    let output = bench(dir, &["small.toml", "--rounds", "5", "--time", "0.000001"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.ends_with("haulage bench: nothing was measured: no run was counted\n"), "{said}");
+
+    let run = only_run(dir);
+    let resume =
+        |args: &[&str]| bench(dir, &[&["--resume", run.to_str().expect("text")], args].concat());
+    let plan = stdout(&resume(&["--time", "9", "--dry-run"]));
+    assert!(plan.contains("5 rounds of each cell"), "{plan}");
+    std::fs::write(run.join("certificate.json"), "{}").expect("written");
+    let output = resume(&[]);
+    testfs::assert_refused(
+        "certificate",
+        &output,
+        1,
+        "haulage bench: ",
+        "certificate.json': missing",
+    );
+    let file = run.join("experiment.toml");
+    let whole = std::fs::read_to_string(&file).expect("read");
+    for (key, value) in
+        [("seconds", "1e300"), ("rounds", "0"), ("scale", "-1.0"), ("scratch", "\"other\"")]
+    {
+        let (fault, start) = (format!("{key} = {value}"), format!("{key} = "));
+        let edited = whole.lines().map(|line| if line.starts_with(&start) { &fault } else { line });
+        std::fs::write(&file, edited.collect::<Vec<_>>().join("\n")).expect("written");
+        let expected = format!("experiment.toml: [run]: {fault} is impossible");
+        testfs::assert_refused(key, &resume(&["--time", "1"]), 1, "haulage bench: ", &expected);
+    }
+}
+
 /// A claim alone is measured in its own cells, and answered.
 #[test]
 fn a_claim_is_measured_alone() {

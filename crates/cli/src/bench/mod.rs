@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct::Conductor;
 use lab::definition::Definition;
@@ -26,16 +26,17 @@ pub(crate) use args::Args;
 use args::Listed;
 use experiment::{Purpose, Start};
 
-/// Runs the command. Exit status 1 if the experiment could not be run or a run made a wrong copy, 2 for
-/// bad usage.
+/// Runs the command. Exit status 1 if the experiment could not be run, a run made a wrong copy, or no run
+/// was counted; 2 for bad usage.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let text = match &args.resume {
-        _ if args.list == Some(Listed::Claims) => plan::list_claims(BUILT_IN, output::columns()),
-        _ if args.list.is_some() => plan::list(BUILT_IN, output::columns()),
-        Some(path) => resume(args, path)?,
-        None => begin(args)?,
-    };
-    output::print(&text)?;
+    match (args.list, &args.resume) {
+        (Some(Listed::Claims), _) => {
+            output::print(&plan::list_claims(BUILT_IN, output::columns()))?;
+        }
+        (Some(Listed::Experiments), _) => output::print(&plan::list(BUILT_IN, output::columns()))?,
+        (None, Some(path)) => resume(args, path)?,
+        (None, None) => begin(args)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn session() -> ExitCode {
     if lab::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn begin(args: &Args) -> anyhow::Result<String> {
+fn begin(args: &Args) -> anyhow::Result<()> {
     args.dirs.check()?;
     let definition = match &args.claim {
         Some(claim) => only_claim(args.experiment.as_deref(), claim)?.scaled(args.scale),
@@ -61,7 +62,7 @@ fn begin(args: &Args) -> anyhow::Result<String> {
         (time, _) => time.as_ref().map(Duration::as_secs_f64),
     };
     if args.dry_run {
-        return plan::of(&definition, args.rounds, seconds, output::columns());
+        return output::print(&plan::of(&definition, args.rounds, seconds, output::columns())?);
     }
     let how = HowRun {
         seconds,
@@ -72,17 +73,18 @@ fn begin(args: &Args) -> anyhow::Result<String> {
     measure(&definition, &how, Start::New { runs: &args.runs }, args.details)
 }
 
-fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
+fn resume(args: &Args, path: &Path) -> anyhow::Result<()> {
     let before = Run::read(path)?;
     let mut how = before.how.clone();
+    how.rounds = args.rounds.or(how.rounds);
     if args.rounds.is_some() || args.time.is_some() {
-        how.rounds = args.rounds;
         how.seconds = args.time.as_ref().map(Duration::as_secs_f64);
     } else if let Some(seconds) = &mut how.seconds {
         *seconds = (*seconds - before.measured_for().as_secs_f64()).max(0.0);
     }
     if args.dry_run {
-        return plan::of(&before.definition, how.rounds, how.seconds, output::columns());
+        let plan = plan::of(&before.definition, how.rounds, how.seconds, output::columns())?;
+        return output::print(&plan);
     }
     require_same_version_and_kernel(&before)?;
     let definition = before.definition.clone();
@@ -147,13 +149,13 @@ fn no_part(experiment: &str, part: &str, definition: &Definition) -> anyhow::Err
     command::usage_error(format!("{experiment} has no part '{part}'; its parts are {names}"))
 }
 
-/// Runs the experiment and returns its result as text.
+/// Runs the experiment and prints its result.
 fn measure(
     definition: &Definition,
     how: &HowRun,
     start: Start<'_>,
     details: bool,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<()> {
     let certificate = match &start {
         // δ must not change within a run.
         Start::Resume(run) => StoredCertificate::of_run(&run.path)?,
@@ -170,21 +172,25 @@ fn measure(
             format!("; its samples are kept; continue with: haulage bench --resume {run}")
         },
     };
-    ScratchGuard::around("bench", |guard| {
+    let (text, has_samples) = ScratchGuard::around("bench", |guard| {
         experiment::run(definition, how, start, &purpose, guard, |conducted| {
             conclude(definition, how, &badge, conducted, details)
         })
-    })
+    })?;
+    output::print(&text)?;
+    ensure!(has_samples, "nothing was measured: no run was counted");
+    Ok(())
 }
 
-/// Computes the verdict from the samples, and writes it to the run directory. Returns it as text.
+/// Computes the verdict from the samples, and writes it to the run directory. Returns it as text, and whether
+/// any sample counts.
 fn conclude(
     definition: &Definition,
     how: &HowRun,
     badge: &Badge,
     conducted: &Conductor<'_>,
     details: bool,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<(String, bool)> {
     let dir = conducted.dir();
     let mut steps = experiment::steps("bench", definition);
     steps.show("computing the verdict");
@@ -196,5 +202,6 @@ fn conclude(
     let summary = summary::render(definition, &verdict, &samples, columns);
     let all = format!("{}\n{summary}", table::render(definition, &verdict, columns));
     dir.write_text(run_dir::files::DETAILS, &output::without_styles(&all))?;
-    Ok(if details { all } else { summary })
+    let has_samples = samples.samples.iter().any(|sample| sample.measured.counted);
+    Ok((if details { all } else { summary }, has_samples))
 }
