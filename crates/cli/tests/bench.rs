@@ -354,7 +354,7 @@ fn a_run_without_a_counted_sample_fails_and_is_not_resumed_with_impossible_value
     let file = run.join("experiment.toml");
     let whole = std::fs::read_to_string(&file).expect("read");
     for (key, value) in
-        [("seconds", "1e300"), ("rounds", "0"), ("scale", "-1.0"), ("scratch", "\"other\"")]
+        [("seconds", "1e300"), ("rounds", "100001"), ("scale", "-1.0"), ("scratch", "\"other\"")]
     {
         let (fault, start) = (format!("{key} = {value}"), format!("{key} = "));
         let edited = whole.lines().map(|line| if line.starts_with(&start) { &fault } else { line });

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use lab::run_dir::ROUNDS_MAX;
 
 use super::measured_dirs::MeasuredDirs;
 use crate::terminal::command::{positive, random_seed, seconds};
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     pub(super) scale: f64,
 
     /// Run N rounds of each cell, without a time limit unless --time is given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_MAX)))]
     pub(super) rounds: Option<u32>,
 
     /// The time for the whole experiment; with --resume, from now on [default: the time in the

@@ -53,6 +53,9 @@ pub fn new_purpose() -> String {
     format!("{PURPOSE}{:016x}", fastrand::u64(..))
 }
 
+/// The most rounds of a cell that can be asked for.
+pub const ROUNDS_MAX: u32 = 100_000;
+
 /// How the purposes of scratch directories of runs begin.
 const PURPOSE: &str = "bench-";
 
@@ -72,7 +75,7 @@ impl HowRun {
         let is_time = (0.0..=60.0 * MINUTES_MAX).contains(&seconds);
         for (is_possible, key, value) in [
             (is_time, "seconds", format!("{seconds:?}")),
-            (rounds > 0, "rounds", rounds.to_string()),
+            ((1..=ROUNDS_MAX).contains(&rounds), "rounds", rounds.to_string()),
             (*scale > 0.0 && scale.is_finite(), "scale", format!("{scale:?}")),
             (is_known, "scratch", format!("{scratch:?}")),
         ] {
