@@ -24,11 +24,6 @@ pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
     format!("{line}{}; see {command} --help", tip.unwrap_or_default())
 }
 
-/// `text` without control characters. A file that another user wrote must not control the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::one_line;

@@ -1,10 +1,11 @@
 //! The scratch directories of a measurement. They are removed however it ends, and named if they cannot be.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
+use lab::scratch::files::write_random;
 use lab::scratch::{Remover, Scratch};
 use lab::source::Source;
 
@@ -143,21 +144,14 @@ pub(crate) fn report_abandoned<'d>(command: &str, dirs: impl IntoIterator<Item =
 /// nor find two equal blocks.
 ///
 /// # Errors
-/// If the file exists or cannot be written.
+/// If the file cannot be written.
 pub(crate) fn random_source(
     scratch: &Scratch,
     name: &str,
-    bytes: usize,
+    bytes: u64,
     seed: u64,
 ) -> anyhow::Result<Source> {
-    let mut file = std::fs::File::from(scratch.create_file(name)?);
     let path = scratch.path().join(name);
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mut block = vec![0; bytes.min(1 << 20)];
-    for start in (0..bytes).step_by(1 << 20) {
-        let block = &mut block[..(bytes - start).min(1 << 20)];
-        rng.fill(block);
-        file.write_all(block).with_context(|| format!("cannot write '{}'", path.display()))?;
-    }
+    write_random(&path, bytes, &mut fastrand::Rng::with_seed(seed))?;
     Ok(Source::open(&path)?)
 }

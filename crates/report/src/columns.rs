@@ -32,7 +32,7 @@ fn options<'o>(columns: usize) -> Options<'o> {
 
 /// Replaces control characters: names can come from untrusted files, and a terminal would interpret
 /// these characters.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

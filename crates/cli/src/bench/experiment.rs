@@ -24,7 +24,7 @@ use crate::terminal::steps::Steps;
 use crate::version::{COMMIT, VERSION};
 
 /// Bytes of the file on which the prover of the page cache state is tried.
-const PROVER_BYTES: usize = 4 << 20;
+const PROVER_BYTES: u64 = 4 << 20;
 
 /// Whether a run is new.
 pub(crate) enum Start<'s> {

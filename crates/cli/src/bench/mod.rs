@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use lab::certificate::store::{Badge, StoredCertificate};
+use lab::certificate::store::{Badge, StoredCertificate, Subject};
 use lab::conduct::Conductor;
 use lab::definition::Definition;
 use lab::experiment::library::{BUILT_IN, BuiltIn};
@@ -159,7 +159,9 @@ fn measure(
     let certificate = match &start {
         // δ must not change within a run.
         Start::Resume(run) => StoredCertificate::of_run(&run.path)?,
-        Start::New { .. } => certificates::find(how),
+        Start::New { .. } => certificates::dir().and_then(|dir| {
+            StoredCertificate::find(&dir, &Subject::of(&how.src_dir, &how.dst_dir))
+        }),
     };
     let badge = certificate
         .as_ref()

@@ -66,7 +66,7 @@ fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertifica
             haulage_version: VERSION.to_owned(),
             seconds: started.elapsed().as_secs_f64(),
             seed: how.seed,
-            certificate: Certificate::of(&definition, conducted.cells(), checks, None),
+            certificate: Certificate::of(&definition, conducted.cells(), checks),
         };
         let run = conducted.dir();
         run.write(run_dir::files::CERTIFICATE, &kept)?;

@@ -7,10 +7,10 @@ use engines::profile::{
     FileSystems, InFlight, Location, Machine, PairChoices, Profile, Residency, Situation, SizeClass,
 };
 use haulage::prediction::{PlannedFile, Predictor};
+use report::columns::visible;
 use serde::Serialize;
 
 use super::place::EngineFound;
-use crate::error_text::printable;
 use crate::kernel;
 use crate::sample_files::open_dir;
 
@@ -53,7 +53,7 @@ pub(super) fn between(
     let found = FileSystems::of(src.as_fd(), dst.as_fd());
     let (profile, own) = profile_between(&found);
     let choices = choices(&Predictor::between(&found, &own), engines);
-    Ok((printable(&found.in_words()), choices, profile))
+    Ok((visible(&found.in_words()), choices, profile))
 }
 
 /// The choices for all lengths; lengths with the same choices are one.
@@ -122,7 +122,7 @@ fn profile_between(found: &FileSystems) -> (ProfileFound, Vec<PairChoices>) {
     let location = Location::of_process();
     let Some(path) = location.path() else { return Default::default() };
     let mut profile =
-        ProfileFound { path: Some(printable(&path.display().to_string())), ..<_>::default() };
+        ProfileFound { path: Some(visible(&path.display().to_string())), ..<_>::default() };
     let parsed = match Profile::read(path) {
         Ok(Some(parsed)) => parsed,
         Ok(None) => {
@@ -132,20 +132,20 @@ fn profile_between(found: &FileSystems) -> (ProfileFound, Vec<PairChoices>) {
             return (profile, Vec::new());
         }
         Err(problem) => {
-            profile.problems.push(printable(&problem.to_string()));
+            profile.problems.push(visible(&problem.to_string()));
             return (profile, Vec::new());
         }
     };
-    profile.problems = parsed.unusable.iter().map(|it| printable(&it.to_string())).collect();
+    profile.problems = parsed.unusable.iter().map(|it| visible(&it.to_string())).collect();
     let this = Machine::this();
     let own: Vec<PairChoices> =
         parsed.profile.pairs_of(&this).filter(|pair| pair.fits(found)).cloned().collect();
     if let Some(first) = own.first() {
         profile.applies = true;
         let date = first.lines.iter().find_map(|line| line.choice.measured.date.clone());
-        profile.measured = date.map(|date| printable(&date));
+        profile.measured = date.map(|date| visible(&date));
         let changes = first.changes(found, &kernel::release());
-        profile.stale = changes.iter().map(|change| printable(change)).collect();
+        profile.stale = changes.iter().map(|change| visible(change)).collect();
     }
     (profile, own)
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use engines::{ENGINES, Engine, Pair};
+use report::columns::visible;
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use serde::Serialize;
 
-use crate::error_text::{one_line, printable};
+use crate::error_text::one_line;
 use crate::kernel::{files_in_memory, offset_alignment_bytes};
 use crate::sample_files::{self, open_dir, tried};
 
@@ -51,10 +52,10 @@ impl Place {
         let space = fstatvfs(&dir).map_err(std::io::Error::from);
         let space = space.with_context(|| format!("cannot ask about '{}'", path.display()))?;
         let found = lab::environment::FileSystem::of(path);
-        let text = |text: Option<String>| text.map(|text| printable(&text));
+        let text = |text: Option<String>| text.map(|text| visible(&text));
         let sample = sample_files::sample_file(path);
         Ok(Place {
-            path: printable(&path.display().to_string()),
+            path: visible(&path.display().to_string()),
             fs_type: text(found.fs_type),
             mount_point: text(found.mount_point),
             device: text(found.device),
@@ -64,7 +65,7 @@ impl Place {
             read_only: space.f_flag.contains(StatVfsMountFlags::RDONLY),
             direct_alignment_bytes: sample.as_ref().ok().and_then(offset_alignment_bytes),
             journal: found.journal,
-            not_writable: sample.err().map(|error| printable(&one_line(&error))),
+            not_writable: sample.err().map(|error| visible(&one_line(&error))),
         })
     }
 }
@@ -78,7 +79,7 @@ pub(super) fn engines_between(src: &Path, dst: &Path) -> Vec<EngineFound> {
     };
     let why = match files() {
         Ok((src, dst)) => return all_tried(src.as_fd(), dst.as_fd()),
-        Err(error) => printable(&one_line(&error)),
+        Err(error) => visible(&one_line(&error)),
     };
     let tried = files_in_memory().map(|(src, dst)| all_tried(src.as_fd(), dst.as_fd()));
     let works = tried.unwrap_or_default().into_iter().filter(|engine| engine.verdict == "yes");

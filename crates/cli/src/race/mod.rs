@@ -23,7 +23,7 @@ pub(crate) use args::Args;
 use args::Operands;
 
 /// Bytes of the source that is made if the user names none.
-const MADE_SOURCE_BYTES: usize = 256 << 20;
+const MADE_SOURCE_BYTES: u64 = 256 << 20;
 
 /// Room for the metadata of the scratch files.
 const METADATA_BYTES: u64 = 16 << 20;
@@ -92,7 +92,7 @@ fn headline(operands: &Operands, config: &Config, source: &Source) -> String {
 /// A file of random bytes, in the scratch directory and removed with it.
 fn made_source(scratch: &Scratch, seed: u64) -> anyhow::Result<Source> {
     // The file, and a copy of it.
-    let enough = scratch.require_space(2 * MADE_SOURCE_BYTES as u64 + METADATA_BYTES);
+    let enough = scratch.require_space(2 * MADE_SOURCE_BYTES + METADATA_BYTES);
     enough
         .map_err(|error| anyhow!("{error}, or a smaller file to copy: haulage race SRC DSTDIR"))?;
     random_source(scratch, "source", MADE_SOURCE_BYTES, seed)

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
+use report::columns::visible;
 use signal_hook::consts::SIGCONT;
 
 use super::screen::{Screen, width_of};
-use crate::error_text::printable;
 
 /// Lines on standard error. Nothing is drawn if that is no terminal.
 pub(crate) struct LiveLines {
@@ -86,7 +86,7 @@ fn truncated(text: &str, columns: usize) -> String {
         left = left.saturating_sub(wide);
         fits
     };
-    printable(text).chars().take_while(fits).collect()
+    visible(text).chars().take_while(fits).collect()
 }
 
 /// Writes to standard error. There is nowhere to report a failure. Not anstream's stream, which would remove the

@@ -9,9 +9,9 @@ use engines::profile::{
     FileSystem, Location, Machine, PairChoices, Problem, Profile, may_be_changed, read_text,
     text_of, turn_to_change, write_text,
 };
+use report::columns::visible;
 
 use super::profile_text::edited;
-use crate::error_text::printable;
 use crate::terminal::output::{is_same_file, is_stream, print, write_file};
 use crate::terminal::text::counted;
 
@@ -55,7 +55,7 @@ impl ProfileFile {
     pub(super) fn read(&self) -> anyhow::Result<Profile> {
         let read = Profile::read(&self.path).map_err(|problem| {
             let problem_is_of_access = matches!(problem, Problem::Errno(_));
-            let (path, problem) = (self.path.display(), printable(&problem.to_string()));
+            let (path, problem) = (self.path.display(), visible(&problem.to_string()));
             match problem_is_of_access {
                 true => anyhow!("cannot read '{path}': {problem}"),
                 false => anyhow!("'{path}': {problem}; correct it or move it away"),
@@ -139,9 +139,9 @@ pub(super) fn import(path: &Path) -> anyhow::Result<()> {
         _ => anyhow!("{name}: {problem}"),
     })?;
     let parsed = Profile::parse(&text)
-        .map_err(|problem| anyhow!("{name}: {}", printable(&problem.to_string())))?;
+        .map_err(|problem| anyhow!("{name}: {}", visible(&problem.to_string())))?;
     for mistake in &parsed.unusable {
-        let mistake = printable(&mistake.to_string());
+        let mistake = visible(&mistake.to_string());
         eprintln!("haulage tune: {name}: {mistake}; this build cannot use it");
     }
     let file = ProfileFile::needed()?;

@@ -3,9 +3,9 @@
 use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
+use report::columns::visible;
 
 use super::profile_file::{ProfileFile, pairs_of_this_machine};
-use crate::error_text::printable;
 use crate::kernel;
 use crate::terminal::output::print;
 use crate::terminal::text::counted;
@@ -30,7 +30,7 @@ pub(super) fn show() -> anyhow::Result<()> {
 
 /// A line of a profile, which may come from another user: control characters are replaced.
 fn row(text: &str) -> String {
-    format!("{}\n", printable(text.trim_end()))
+    format!("{}\n", visible(text.trim_end()))
 }
 
 fn of_pair(pair: &PairChoices, mounts: &[Mount]) -> String {

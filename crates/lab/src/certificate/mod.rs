@@ -133,14 +133,9 @@ pub struct Certificate {
 
 impl Certificate {
     /// Judges what was measured.
-    pub fn of(
-        definition: &Definition,
-        runs: &[CellRun],
-        prover: Vec<ProverCheck>,
-        rounds: Option<u32>,
-    ) -> Certificate {
+    pub fn of(definition: &Definition, runs: &[CellRun], prover: Vec<ProverCheck>) -> Certificate {
         let judged = |shares: Deltas| -> Vec<Cell> {
-            let verdict = Verdict::of(definition, runs, shares, rounds);
+            let verdict = Verdict::of(definition, runs, shares, None);
             let comparisons = |run: &CellRun| {
                 let cells = &verdict.parts[run.part].cells;
                 cells.iter().flat_map(|cell| cell.comparisons.first()).next().cloned()

@@ -142,11 +142,11 @@ impl CellRun {
         match event {
             Event::Refused { variant, why } => {
                 if self.refused[variant].is_none() {
-                    dir.add_refusal(&RefusalRecord {
+                    dir.refusals.add_all([&RefusalRecord {
                         cell: self.cell.id(),
                         variant: part.variants[variant].clone(),
                         refusals: why.clone(),
-                    })?;
+                    }])?;
                     self.refused[variant] = Some(why);
                 }
             }
@@ -159,11 +159,11 @@ impl CellRun {
                 if let Some(times) = times {
                     dir.add_calls(&record::of_calls(&sample, &times))?;
                 }
-                dir.add_sample(&sample)?;
+                dir.samples.add_all([&*sample])?;
                 self.points.add(&sample, variant, part.measure);
             }
             Event::Round { record } => {
-                dir.add_round(&record)?;
+                dir.rounds.add_all([&record])?;
                 self.count(&record);
             }
             Event::Failed { why } => {

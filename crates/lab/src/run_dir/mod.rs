@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Definition;
 use crate::environment::{host, utc_now};
 use crate::experiment::parse::MINUTES_MAX;
-use crate::sample::csv_rows::Rows;
 use crate::sample::record::{CallRecord, RoundRecord, Sample, SequenceRecord};
 use crate::sample::run_samples::{MachineFacts, Samples};
 use files::{RunError, failed, write};
-use recovery::{append, drop_calls_without_sample};
+use recovery::{RowFile, append, drop_calls_without_sample};
 
 /// The version of the files in a run directory; it changes when a field changes its meaning or
 /// goes. 2: `samples.csv` repeats nothing of the cell and has no `ended_ns`; 1 can be read, and not be taken up.
@@ -91,11 +90,11 @@ impl HowRun {
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    samples: Rows<File>,
-    rounds: Rows<File>,
-    refusals: Rows<File>,
+    pub(crate) samples: RowFile,
+    pub(crate) rounds: RowFile,
+    pub(crate) refusals: RowFile,
     /// Only where single calls are timed.
-    calls: Option<[Rows<File>; 2]>,
+    calls: Option<(RowFile, RowFile)>,
     /// Held for as long as it is written, so that two programs do not write to one.
     _lock: File,
 }
@@ -188,12 +187,12 @@ impl RunDir {
                 _ => {}
             }
         }
-        let samples = append(&path.join(files::SAMPLES), &Sample::default())?;
+        let samples = append(path.join(files::SAMPLES), &Sample::default())?;
         drop_calls_without_sample(&path)?;
         Ok(RunDir {
             samples,
-            rounds: append(&path.join(files::ROUNDS), &RoundRecord::default())?,
-            refusals: append(&path.join(files::REFUSALS), &RefusalRecord::default())?,
+            rounds: append(path.join(files::ROUNDS), &RoundRecord::default())?,
+            refusals: append(path.join(files::REFUSALS), &RefusalRecord::default())?,
             calls: None,
             _lock: lock,
             path,
@@ -205,30 +204,6 @@ impl RunDir {
         &self.path
     }
 
-    /// Appends a sample.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn add_sample(&mut self, sample: &Sample) -> Result<(), RunError> {
-        self.samples.add(sample).map_err(|error| self.not_written(files::SAMPLES, error))
-    }
-
-    /// Appends a round.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn add_round(&mut self, round: &RoundRecord) -> Result<(), RunError> {
-        self.rounds.add(round).map_err(|error| self.not_written(files::ROUNDS, error))
-    }
-
-    /// Appends a refusal.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn add_refusal(&mut self, refusal: &RefusalRecord) -> Result<(), RunError> {
-        self.refusals.add(refusal).map_err(|error| self.not_written(files::REFUSALS, error))
-    }
-
     /// Appends the calls of one run, before its sample: only with that the run is known.
     ///
     /// # Errors
@@ -237,15 +212,15 @@ impl RunDir {
         &mut self,
         (calls, sequence): &(Vec<CallRecord>, Vec<SequenceRecord>),
     ) -> Result<(), RunError> {
-        let [of_calls, of_sequences] = match &mut self.calls {
+        let (of_calls, of_sequences) = match &mut self.calls {
             Some(rows) => rows,
-            none => none.insert([
-                append(&self.path.join(files::CALLS), &CallRecord::default())?,
-                append(&self.path.join(files::SEQUENCES), &SequenceRecord::default())?,
-            ]),
+            none => none.insert((
+                append(self.path.join(files::CALLS), &CallRecord::default())?,
+                append(self.path.join(files::SEQUENCES), &SequenceRecord::default())?,
+            )),
         };
-        let written = of_calls.add_all(calls).and_then(|()| of_sequences.add_all(sequence));
-        written.map_err(|error| self.not_written(files::CALLS, error))
+        of_calls.add_all(calls)?;
+        of_sequences.add_all(sequence)
     }
 
     /// Writes a file of its own, as [`files::VERDICT`]; a former one is replaced as a whole.
@@ -263,11 +238,6 @@ impl RunDir {
     /// When it cannot be written.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), RunError> {
         write(&self.path.join(name), text.trim_end().as_bytes())
-    }
-
-    fn not_written(&self, name: &str, error: csv::Error) -> RunError {
-        let error = std::io::Error::other(error);
-        failed("write", self.path.join(name))(error)
     }
 }
 
@@ -374,8 +344,8 @@ mod tests {
         let refusals = std::fs::read_to_string(dir.path().join(files::REFUSALS)).expect("read");
         assert_eq!(refusals, "cell,variant,refusals\n");
         let sample = Sample { cell: "p/4K".to_owned(), ..Sample::default() };
-        dir.add_sample(&sample).expect("written");
-        dir.add_sample(&sample).expect("written");
+        dir.samples.add_all([&sample]).expect("written");
+        dir.samples.add_all([&sample]).expect("written");
         let path = dir.path().to_owned();
         assert!(RunDir::open(path.clone()).is_err(), "two writers");
         dir.write(files::VERDICT, &"early").expect("written");
@@ -385,7 +355,7 @@ mod tests {
         std::fs::write(&file, &cut[..cut.len() - 9]).expect("cut");
         let mut dir = RunDir::open(path.clone()).expect("taken up");
         assert!(!path.join(files::VERDICT).exists(), "it is of fewer samples");
-        dir.add_sample(&sample).expect("written");
+        dir.samples.add_all([&sample]).expect("written");
         drop(dir);
         let run = Run::read(&path).expect("read");
         assert_eq!((run.definition, run.how), (definition, how));

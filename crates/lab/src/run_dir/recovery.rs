@@ -4,28 +4,47 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, RunError, failed};
 use crate::sample::csv_rows::{Rows, whole_rows};
 
+/// A CSV file of a run that is appended to.
+#[derive(Debug)]
+pub(crate) struct RowFile {
+    path: PathBuf,
+    rows: Rows<File>,
+}
+
+impl RowFile {
+    /// Appends rows together.
+    pub(crate) fn add_all<'r, T: Serialize + 'r>(
+        &mut self,
+        rows: impl IntoIterator<Item = &'r T>,
+    ) -> Result<(), RunError> {
+        let written = self.rows.add_all(rows);
+        written.map_err(|error| failed("write", &self.path)(std::io::Error::other(error)))
+    }
+}
+
 /// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
-pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, RunError> {
-    let failed = |error| failed("open", path)(error);
+pub(crate) fn append(path: PathBuf, row: &impl Serialize) -> Result<RowFile, RunError> {
+    let failed = |error| failed("open", &path)(error);
     let mut file = File::options()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
-        .open(path)
+        .open(&path)
         .map_err(failed)?;
-    let whole = whole_rows(&files::read(path).map_err(failed)?);
+    let whole = whole_rows(&files::read(&path).map_err(failed)?);
     file.set_len(whole as u64).map_err(failed)?;
     file.seek(SeekFrom::End(0)).map_err(failed)?;
     let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
-    rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
+    let rows = rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))?;
+    Ok(RowFile { path, rows })
 }
 
 /// The run that a row belongs to.
@@ -86,12 +105,7 @@ mod tests {
     use crate::sample::record::{CallRecord, Sample, SequenceRecord};
 
     fn rows<T: Serialize>(path: &Path, rows: &[T]) {
-        append(path, &rows[0])
-            .and_then(|mut to| {
-                to.add_all(rows)
-                    .map_err(|error| failed("write", path)(std::io::Error::other(error)))
-            })
-            .expect("written");
+        append(path.to_owned(), &rows[0]).and_then(|mut to| to.add_all(rows)).expect("written");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// When it cannot be made or written.
-pub(crate) fn write_random(
+pub fn write_random(
     path: &Path,
     bytes: u64,
     rng: &mut fastrand::Rng,

@@ -102,9 +102,7 @@ impl Scratch {
     pub fn create(dst_dir: &Path, purpose: &str) -> Result<Scratch, Error> {
         let is_known = is_scratch(OsStr::new(&format!("{PREFIX}{purpose}-")));
         assert!(is_known, "scratch directories are for {KINDS:?}");
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::open(dst_dir, flags, Mode::empty())
-            .map_err(Error::path("cannot open the directory", dst_dir))?;
+        let WorkDir { dir: parent, .. } = WorkDir::open(dst_dir)?;
         let failed = |errno| Error::NoScratch { dir: dst_dir.to_owned(), errno };
         let name = loop {
             let (pid, random) = (std::process::id(), fastrand::u32(..));
@@ -116,7 +114,8 @@ impl Scratch {
             }
         };
         let path = dst_dir.join(&name);
-        match rustix::fs::openat(&parent, &name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match rustix::fs::openat(&parent, &name, flags, Mode::empty()) {
             Ok(dir) => {
                 // Where locks are not supported, abandoned directories cannot be found either.
                 let _ = flock(&dir, FlockOperation::LockExclusive);
