@@ -273,16 +273,9 @@ pub(crate) fn read_anew(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> 
 
 fn read_through(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
-    let mut at = 0;
-    while at < len {
+    (0..len).step_by(READ_BYTES).try_for_each(|at| {
         #[allow(clippy::cast_possible_truncation)] // At most the length of the buffer.
         let piece = (len - at).min(READ_BYTES as u64) as usize;
-        match rustix::io::pread(fd, &mut buffer[..piece], at) {
-            Ok(0) => break,
-            Ok(got) => at += got as u64,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
+        engines::pread_full(fd, &mut buffer[..piece], at).map(drop)
+    })
 }

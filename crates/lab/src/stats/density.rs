@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-use super::{interim::bisected, quantile};
+use super::{estimate::squares, interim::bisected, quantile};
 
 /// How far beyond the outermost values a density extends, in bandwidths: at 3 it is a hundredth of
 /// that at the value.
@@ -90,9 +90,7 @@ fn silverman(logs: &[f64]) -> Option<f64> {
 /// The smaller of the standard deviation and that of a normal sample with these quartiles.
 fn spread(logs: &[f64]) -> Option<f64> {
     let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-    let deviation = (squares / (count - 1.0)).sqrt();
+    let deviation = (squares(logs) / (count - 1.0)).sqrt();
     let quartiles = (quantile(logs, 0.75)? - quantile(logs, 0.25)?) / 1.34;
     Some(if quartiles > 0.0 { deviation.min(quartiles) } else { deviation })
 }

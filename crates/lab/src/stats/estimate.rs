@@ -97,7 +97,7 @@ fn yuen(logs: &[f64]) -> Option<(Estimate, Vec<f64>)> {
 }
 
 /// The sum of the squared distances from the mean.
-fn squares(values: &[f64]) -> f64 {
+pub(in crate::stats) fn squares(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }

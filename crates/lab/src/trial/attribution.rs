@@ -3,6 +3,7 @@
 use engines::{Moved, Stop, Variant};
 use rustix::io::Errno;
 
+use super::NotRun;
 use crate::sample::measurement::Measurement;
 
 /// Over all files of a run.
@@ -72,8 +73,10 @@ impl Attribution {
         self.refusals.join("; ")
     }
 
-    pub(crate) fn fill(&self, measured: &mut Measurement) {
+    /// Fills in what the last resort did. The refusals if it did all.
+    pub(crate) fn fill(&self, measured: &mut Measurement) -> Result<(), NotRun> {
         measured.refusals = self.refusals();
         measured.last_resort_bytes = self.last_resort_bytes;
+        if self.own_bytes == 0 { Err(self.refusals().into()) } else { Ok(()) }
     }
 }

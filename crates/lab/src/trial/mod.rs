@@ -12,9 +12,8 @@ pub(crate) mod digest;
 use std::os::fd::{AsFd, OwnedFd};
 
 use engines::fs_types::{Storage, fs_type_of, storage_of};
-use engines::{Chain, Floor, Kind, Meter, Moved, Pair, Side, Span, Stop, Variant};
+use engines::{Chain, Floor, Kind, Meter, Moved, Pair, Side, Span, Stop, Variant, words_of_error};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
 
 use crate::clock::{Clock, Counters, note_durable};
 use crate::definition::cell::Destination;
@@ -116,7 +115,7 @@ impl Runner {
         let kind = match variant.engine.kind {
             Kind::Copier { .. } => {
                 let mut chain = Chain::with_last_resort([variant.clone()]);
-                chain.start_first().map_err(|error| words_of(&error))?;
+                chain.start_first().map_err(|error| words_of_error(&error))?;
                 RunnerKind::Copier(Copier {
                     tried: vec![variant.clone()],
                     chain,
@@ -124,7 +123,7 @@ impl Runner {
                 })
             }
             Kind::Floor { start } => {
-                RunnerKind::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
+                RunnerKind::Floor(start(&variant.tuning).map_err(|error| words_of_error(&error))?)
             }
         };
         Ok(Runner { variant: variant.clone(), kind })
@@ -215,7 +214,7 @@ impl Bench<'_> {
             RunnerKind::Floor(floor) => {
                 let mut measured = Measurement::without_source();
                 let result = self.clock.time(&mut measured, || floor.run(task.load.bytes));
-                result.map_err(|error| words_of(&error))?;
+                result.map_err(|error| words_of_error(&error))?;
                 Ok(measured)
             }
         }
@@ -304,7 +303,7 @@ impl Bench<'_> {
         measured.dst_resident_bytes_before = dst_after.and(dst_before);
         measured.dst_resident_bytes_after = dst_after;
         measured.verified = true;
-        share.fill(&mut measured);
+        share.fill(&mut measured)?;
         measured.shares_extents = match dst_after {
             // Bytes that were written are dirty in the page cache, or were sent to the device. But
             // a server that copies by itself leaves no trace here.
@@ -423,11 +422,3 @@ const COUNTING: &str = "counting";
 
 /// Copies kept open until they are compared. More files than these are opened a second time.
 const OPEN_COPIES_MAX: usize = 256;
-
-/// The text of an error without its number.
-pub(crate) fn words_of(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(number) => engines::describe(Errno::from_raw_os_error(number)),
-        None => error.to_string(),
-    }
-}

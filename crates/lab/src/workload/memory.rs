@@ -3,13 +3,13 @@
 //! The engine `memory` runs as in a race: windows of two buffers, until as many bytes were moved as
 //! the file of the cell has. A run of a few bytes measures little more than reading the clock.
 
-use engines::{Floor, Kind, Variant};
+use engines::{Floor, Kind, Variant, words_of_error};
 
 use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters};
 use crate::sample::measurement::Measurement;
-use crate::trial::{NotRun, words_of};
+use crate::trial::NotRun;
 
 pub(crate) static MEMORY: Workload = Workload {
     name: "memory",
@@ -43,7 +43,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     parameters::one_file(setting.cell)?;
     let variant = parse(text)?;
     let floor = match variant.engine.kind {
-        Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error))?,
+        Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of_error(&error))?,
         Kind::Copier { .. } => unreachable!("parse has refused it"),
     };
     Ok(Box::new(Copying { floor, bytes: setting.cell.file_bytes }))
@@ -54,7 +54,7 @@ impl ReadyVariant for Copying {
         let counters = Counters::read();
         let mut measured = Measurement::without_source();
         let result = clock.time(&mut measured, || self.floor.run(self.bytes));
-        result.map_err(|error| words_of(&error))?;
+        result.map_err(|error| words_of_error(&error))?;
         counters.fill_since(&mut measured);
         Ok(measured)
     }

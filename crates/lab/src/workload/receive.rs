@@ -146,10 +146,7 @@ impl ReadyVariant for Receiving {
         measured.processor_wait_ns = None;
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         if let Some(share) = share {
-            if share.own_bytes == 0 {
-                return Err(share.refusals().into());
-            }
-            share.fill(&mut measured);
+            share.fill(&mut measured)?;
         }
         Ok(measured)
     }

@@ -102,10 +102,7 @@ impl ReadyVariant for Sending {
         self.cached.end(started, &mut measured)?;
         drop(connection);
         self.check()?;
-        if share.own_bytes == 0 {
-            return Err(share.refusals().into());
-        }
-        share.fill(&mut measured);
+        share.fill(&mut measured)?;
         // It may have been the receiver that it waited for.
         measured.processor_wait_ns = None;
         measured.verified = true;

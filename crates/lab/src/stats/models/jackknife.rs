@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::curve::Point;
-use crate::stats::{Estimated, Interval, estimate::t_quantile};
+use crate::stats::estimate::{squares, t_quantile};
+use crate::stats::{Estimated, Interval};
 
 /// The values that `of` computes from all points, each with its interval by Tukey's jackknife over
 /// sessions: from the changes when one session is left out, with Student's t of one degree of
@@ -38,9 +39,7 @@ pub(super) fn jackknife<const N: usize>(
 
 fn interval(value: f64, left_out: &[f64]) -> Interval {
     let count = left_out.len() as f64;
-    let mean = left_out.iter().sum::<f64>() / count;
-    let squares: f64 = left_out.iter().map(|it| (it - mean).powi(2)).sum();
-    let error = (squares * (count - 1.0) / count).sqrt();
+    let error = (squares(left_out) * (count - 1.0) / count).sqrt();
     let half = error * t_quantile(0.975, count - 1.0);
     Interval { low: value - half, high: value + half }
 }
