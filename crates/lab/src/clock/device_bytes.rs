@@ -15,10 +15,15 @@ pub struct DeviceBytes {
 /// /proc/self/io, where the kernel keeps it: proc_pid_io(5). `None` elsewhere.
 pub fn device_bytes() -> Option<DeviceBytes> {
     static IO: ProcFile = ProcFile::new("/proc/self/io");
-    IO.read(|text| {
+    IO.read(DeviceBytes::of)?
+}
+
+impl DeviceBytes {
+    /// Those in the text of the file of a process.
+    pub(crate) fn of(io: &str) -> Option<DeviceBytes> {
         let field = |name: &str| {
-            text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+            io.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
         };
         Some(DeviceBytes { read: field("read_bytes:")?, written: field("write_bytes:")? })
-    })?
+    }
 }

@@ -151,15 +151,11 @@ impl Prover {
         if !self.counts_pages {
             return Ok(None);
         }
-        let mut sum = 0;
-        for part in &load.parts {
+        let counted = load.parts.iter().map(|part| {
             let fd = source.open_file(part.file)?;
-            match resident_bytes(fd.as_fd(), part.bytes) {
-                Ok(bytes) => sum += bytes,
-                Err(_) => return Ok(None),
-            }
-        }
-        Ok(Some(sum))
+            Ok(resident_bytes(fd.as_fd(), part.bytes).ok())
+        });
+        counted.sum()
     }
 
     fn warm(&self, source: &Source, load: &Load) -> Result<(), Error> {

@@ -10,7 +10,7 @@
 
 use sys::{Whose, usage};
 
-use crate::clock::device_bytes::device_bytes;
+use crate::clock::device_bytes::{DeviceBytes, device_bytes};
 use crate::clock::now_ns;
 use crate::sample::record::RoundRecord;
 
@@ -153,10 +153,8 @@ fn used_by(pid: u32) -> (u64, u64) {
         // The 14th and the 16th of all; the state, the third, is the first here.
         Some((ticks(11)? + ticks(13)?) * tick_ns())
     });
-    let read_bytes = read("io").and_then(|io| {
-        io.lines().find_map(|line| line.strip_prefix("read_bytes:")?.trim().parse().ok())
-    });
-    (user_ns.unwrap_or(0), read_bytes.unwrap_or(0))
+    let device = read("io").and_then(|io| DeviceBytes::of(&io));
+    (user_ns.unwrap_or(0), device.map_or(0, |device| device.read))
 }
 
 /// The time in total during which some task waited: Documentation/accounting/psi.rst.

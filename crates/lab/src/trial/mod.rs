@@ -372,18 +372,14 @@ impl Bench<'_> {
     }
 
     fn dst_resident_bytes(&self, load: &Load, copies: &[OwnedFd]) -> Result<Option<u64>, Error> {
-        let mut sum = 0;
-        for (index, part) in load.parts.iter().enumerate() {
+        let counted = load.parts.iter().enumerate().map(|(index, part)| {
             let counted = match copies.get(index) {
                 Some(fd) => prover::resident_bytes(fd.as_fd(), part.bytes),
                 None => prover::resident_bytes(self.reopen(index)?.as_fd(), part.bytes),
             };
-            match counted {
-                Ok(bytes) => sum += bytes,
-                Err(_) => return Ok(None),
-            }
-        }
-        Ok(Some(sum))
+            Ok(counted.ok())
+        });
+        counted.sum()
     }
 
     fn verify(&self, variant: &Variant, task: &Task, copies: &[OwnedFd]) -> Result<(), Error> {
