@@ -2,10 +2,9 @@
 //! flight.
 
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engines::profile::Residency;
-use rustix::fs::Mode;
 
 use super::case::Case;
 use crate::clock::Clock;
@@ -41,7 +40,7 @@ impl CopySlot {
     ) -> Result<CopySlot, Error> {
         let name = format!("{}-{}-{nth}", case.file_bytes, case.files);
         let path = src.path().join(&name);
-        make_dir(src, &name)?;
+        make_dir(&path)?;
 
         let mut rng = fastrand::Rng::with_seed(seed ^ case.file_bytes ^ (nth as u64) << 48);
         for file in 0..case.files {
@@ -52,14 +51,12 @@ impl CopySlot {
         if case.situation.residency == Residency::Resident {
             read_half_anew(&source, &source.whole())?;
         }
-        let name = format!("copies-{name}");
-        let copies = dst.path().join(&name);
-        make_dir(dst, &name)?;
-        let home = WorkDir::open(&copies)?;
+        let copies = dst.path().join(format!("copies-{name}"));
+        make_dir(&copies)?;
         let dsts = (0..case.copies_kept()).map(|nth| {
-            let name = nth.to_string();
-            make_dir(&home, &name)?;
-            WorkDir::open(&copies.join(name))
+            let dir = copies.join(nth.to_string());
+            make_dir(&dir)?;
+            WorkDir::open(&dir)
         });
         let dsts = dsts.collect::<Result<_, _>>()?;
         let paths = [path, copies];
@@ -123,9 +120,8 @@ fn read_half_anew(source: &Source, load: &Load) -> Result<(), Error> {
     Ok(())
 }
 
-fn make_dir(parent: &WorkDir, name: &str) -> Result<(), Error> {
-    rustix::fs::mkdirat(parent.dir(), name, Mode::RWXU)
-        .map_err(Error::path("cannot create", parent.path().join(name)))
+fn make_dir(path: &Path) -> Result<(), Error> {
+    std::fs::create_dir(path).map_err(Error::path("cannot create", path))
 }
 
 #[cfg(test)]

@@ -42,10 +42,8 @@ struct Copying {
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     parameters::one_file(setting.cell)?;
     let variant = parse(text)?;
-    let floor = match variant.engine.kind {
-        Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of_error(&error))?,
-        Kind::Copier { .. } => unreachable!("parse has refused it"),
-    };
+    let Kind::Floor { start } = variant.engine.kind else { unreachable!("parse has refused it") };
+    let floor = start(&variant.tuning).map_err(|error| words_of_error(&error))?;
     Ok(Box::new(Copying { floor, bytes: setting.cell.file_bytes }))
 }
 
