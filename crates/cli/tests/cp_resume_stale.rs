@@ -440,3 +440,53 @@ fn a_copied_file_with_the_name_of_a_temporary_stays() {
         }
     }
 }
+
+/// Neither a source nor a file that haulage did not make is removed because of its name.
+#[test]
+fn a_file_that_only_has_the_name_of_a_temporary_stays() {
+    let pair = "s/a=x; s/b==s/a; d/a=x; d/b=x; d/.a.haulage-new=mine; d/.b.haulage-new=mine";
+    for (tree, line, kept) in [
+        (".a.haulage-new=mine; a=old", "-sf .a.haulage-new a", &["new"][..]),
+        (".a.haulage-new=mine; a=old", "-lf .a.haulage-new a", &["new"]),
+        (".a.haulage-new=mine; a=old", "--atomic .a.haulage-new a", &["new"]),
+        (".a.haulage-new=mine; l->.a.haulage-new; a=old", "--atomic l a", &["new"]),
+        ("s#24M:1; .a.haulage-part=mine", "--resume s a", &["part"]),
+        ("s#24M:1; .a.haulage-journal=mine", "--resume s a", &["journal"]),
+        (
+            "s#24M:1; .a.haulage-part=mine; .a.haulage-journal=mine",
+            "--resume s a",
+            &["part", "journal"],
+        ),
+        ("s/f=x; .a.haulage-journal=mine", "-r --resume s a", &["journal"]),
+        (pair, "-a s/. d", &[]),
+    ] {
+        let dir = dir_with(tree);
+        copy(&dir, &format!("--reflink=never {line}"));
+        let names = kept.iter().map(|kind| format!(".a.haulage-{kind}"));
+        let pair = ["d/.a.haulage-new", "d/.b.haulage-new"].map(str::to_owned);
+        let names = if kept.is_empty() { pair.to_vec() } else { names.collect() };
+        for name in names {
+            let content = read(dir.path().join(&name)).expect(&name);
+            assert_eq!(content, b"mine", "{line}: {name}");
+        }
+    }
+    let dir = dir_with("x/a=new; d/a=old; d/.a.haulage-new=mine");
+    check_failed(&cp(&dir, "--atomic x/a d/.a.haulage-new d"), "are the same file", "an operand");
+    assert_eq!(read(dir.path().join("d/.a.haulage-new")).expect("it stays"), b"mine");
+    let parts = [".a.haulage-part", ".a.haulage-journal"];
+    for part in parts {
+        let dir = dir_with(&format!("{part}#24M:1"));
+        copy(&dir, &format!("--resume --reflink=never {part} a"));
+        check_content(dir.path().join(part), random_bytes(LARGE, 1), part);
+    }
+}
+
+/// What an earlier run has copied from one operand is not taken for the copy of the file of another.
+#[test]
+fn of_two_operands_with_one_name_the_last_is_copied() {
+    for earlier in ["", "; t/f=A t=5"] {
+        let dir = dir_with(&format!("a/f=A t=5; b/f=B t=5; t/{earlier}"));
+        copy(&dir, "-r --resume a/. b/. t");
+        assert_eq!(read(dir.path().join("t/f")).expect("copied"), b"B", "{earlier}");
+    }
+}

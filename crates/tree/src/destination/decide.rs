@@ -2,8 +2,9 @@
 //! What exists there is looked up in [`super::found`]; what comes before the copy is done in [`super::prepare`].
 
 use std::ffi::CString;
+use std::path::PathBuf;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat};
 
 use super::backup;
 use super::context::Job;
@@ -14,8 +15,8 @@ use crate::data::verify::compare_existing;
 use crate::entry::{Entry, open_source};
 use crate::fs::{
     FileId, OpenFile, Place, are_one_name, c_name, file_bytes, is_directory, is_regular,
-    is_symlink, may_be_one_name, may_have_spellings, may_number_spellings, mtime, names_like,
-    open_looked_at, split,
+    is_symlink, lstat, may_be_one_name, may_have_spellings, may_number_spellings, mtime,
+    names_like, open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -154,12 +155,12 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
         && !is_of_another_operand(job, found)
         && is_complete(job, found)?
         // A file that differs, or cannot be compared, has to be copied again.
-        && let Some(verified) = match cx.options.verify {
+        && let Some(verified) = match cx.options.verify || has_merged_source(job) {
             true => compare_data(job, found)?,
             false => Some(None),
         }
     {
-        return kept(up_to_date(verified));
+        return kept(up_to_date(verified.filter(|_| cx.options.verify)));
     }
     match cx.options.existing {
         Existing::Replace => {}
@@ -185,6 +186,15 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
 /// Whether this run has made the file, as the copy of another operand.
 fn is_of_another_operand(Job { cx, entry }: Job<'_>, found: &Found) -> bool {
     entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(&found.link))
+}
+
+/// Whether another operand has a file of that name, too. The destination may be the copy of that one, with the same
+/// length and time.
+fn has_merged_source(Job { entry, .. }: Job<'_>) -> bool {
+    let is_other = |path: PathBuf| {
+        lstat(CWD, &path).is_ok_and(|stat| FileId::of(&stat) != FileId::of(&entry.src_stat))
+    };
+    entry.operand.merged_sources(&entry.src, entry.dst.name).any(is_other)
 }
 
 /// Whether an earlier run has completed this copy. With `--atomic` a file gets its name when it has

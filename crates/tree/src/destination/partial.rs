@@ -91,7 +91,11 @@ pub(crate) fn is_own_name(name: &[u8]) -> bool {
 /// file that must stay has its name, or files of those names are copied from the directory of the source.
 pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Option<PartialFile>> {
     let Some((partial_name, journal_name)) = names(beside.name) else { return Ok(None) };
-    if beside.is_source_name(&partial_name) || beside.is_source_name(&journal_name) {
+    let is_source_name = |own: &CString| beside.is_source_name(own);
+    if [&partial_name, &journal_name].into_iter().any(is_source_name)
+        || is_blocked(beside, (&partial_name, &journal_name))
+            .map_err(|left_over| left_over.errno)?
+    {
         return Ok(None);
     }
     let Some((mut fd, is_new)) = open_locked(beside, &partial_name)? else { return Ok(None) };
@@ -112,6 +116,41 @@ pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Op
     }
     let journal = Journal::read(file, fd.as_fd(), src)?;
     Ok(Some(PartialFile { fd, name: partial_name, journal }))
+}
+
+/// Whether a file that haulage did not make has one of the names of a partial file and its journal.
+fn is_blocked(
+    beside: &Beside<'_>,
+    (partial_name, journal_name): (&CStr, &CStr),
+) -> Result<bool, LeftOver> {
+    let kind = match open_own_file(beside.dir, journal_name) {
+        Err(Errno::NOENT | Errno::NAMETOOLONG) => None,
+        Err(_) => return Ok(true),
+        Ok((fd, stat)) => {
+            let is_own = !beside.is_source(journal_name, &stat) && beside.is_own(&stat)?;
+            match journal_kind(fd.as_fd()).filter(|_| is_own) {
+                None => return Ok(true),
+                kind => kind,
+            }
+        }
+    };
+    let Ok(partial) = lstat(beside.dir, partial_name) else { return Ok(false) };
+    Ok(beside.is_source(partial_name, &partial) || !is_partial_file(beside, &partial, kind)?)
+}
+
+/// Whether the file that `stat` describes is a partial one, beside a journal of this kind.
+fn is_partial_file(
+    beside: &Beside<'_>,
+    stat: &Stat,
+    journal: Option<JournalKind>,
+) -> Result<bool, LeftOver> {
+    // A run that was killed shortly before the last rename has given the file its owner and mode. Then the
+    // journal shows whose it is. A second name is that of the complete copy: see `AtomicFile::commit`.
+    let has_records = journal == Some(JournalKind::PartialFile);
+    let is_of_journal = has_records && is_regular(stat) && stat.st_nlink == 1;
+    // Without a journal only an empty file is known to be a partial one: a run starts with that.
+    let is_of_file = journal.is_some_and(|kind| kind != JournalKind::Directory);
+    Ok((is_of_journal || beside.is_own(stat)?) && (is_of_file || file_bytes(stat) == 0))
 }
 
 /// Opens or creates the partial file `name` as [`open_own`] does, and locks it. `None` also when another
@@ -227,7 +266,12 @@ impl<'d> DirectoryMarker<'d> {
 
     /// Creates one, if its name is free.
     pub(crate) fn create(beside: &Beside<'d>, src: &Stat) -> io::Result<Option<Self>> {
-        let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
+        let (dir, Some((partial, name))) = (beside.dir, names(beside.name)) else {
+            return Ok(None);
+        };
+        if is_blocked(beside, (&partial, &name)).map_err(|left_over| left_over.errno)? {
+            return Ok(None);
+        }
         let Some((file, _)) = open_own(beside, &name)? else { return Ok(None) };
         let written = ftruncate(&file, 0);
         let text = marker_text(beside.src, src);
@@ -320,7 +364,8 @@ pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
     let Some((partial_name, journal_name)) = names(name) else { return Ok(()) };
     let find = |own: &CStr| {
         let opened = open_own_file(dir, own).ok()?;
-        (!beside.is_source_name(own)).then_some(opened)
+        let is_source = beside.is_source(own, &opened.1) || beside.is_source_name(own);
+        (!is_source).then_some(opened)
     };
     let mut removed = Ok(());
     let journal_kind = match find(&journal_name) {
@@ -328,20 +373,13 @@ pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
         _ => None,
     };
     let is_of_file = journal_kind.is_some_and(|kind| kind != JournalKind::Directory);
-    // A run that was killed shortly before the last rename has given the file its owner and mode. Then the
-    // journal shows whose it is. A second name is that of the complete copy: see `AtomicFile::commit`.
-    let has_records = journal_kind == Some(JournalKind::PartialFile);
-    let is_of_journal = |stat: &Stat| has_records && is_regular(stat) && stat.st_nlink == 1;
-    if let Some((fd, stat)) = find(&partial_name)
-        && (is_of_journal(&stat) || beside.is_own(&stat)?)
-    {
-        // Without a journal only an empty file is known to be a partial one: a run starts with
-        // that.
-        if !is_of_file && file_bytes(&stat) > 0 || is_locked_elsewhere(security, &fd, &stat) {
-            return Ok(());
-        }
+    if let Some((fd, stat)) = find(&partial_name) {
+        let is_partial = is_partial_file(beside, &stat, journal_kind)?;
         // The last holder of the lock may have renamed the file, and the name may be that of another run's.
-        if !is_named(fd.as_fd(), dir, &partial_name) {
+        if !is_partial
+            || is_locked_elsewhere(security, &fd, &stat)
+            || !is_named(fd.as_fd(), dir, &partial_name)
+        {
             return Ok(());
         }
         removed = remove_own(dir, &partial_name);

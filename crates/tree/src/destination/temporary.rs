@@ -22,8 +22,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::context::Job;
 use crate::entry::Operand;
 use crate::fs::{
-    FileId, Place, c_name, fs_type_of, is_directory, is_named, is_regular, is_served, lstat,
-    retry_for, split,
+    FileId, Place, c_name, fs_type_of, is_directory, is_named, is_regular, is_served, is_symlink,
+    lstat, retry_for, split,
 };
 use crate::report::{Diagnostic, Reporter};
 use crate::security::Security;
@@ -56,7 +56,6 @@ impl<'b> Beside<'b> {
         &self,
         make: impl Fn(&CStr) -> io::Result<T>,
     ) -> io::Result<(CString, T)> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         if let Some(own) = self.temporary_name() {
             let made = match make(&own) {
                 Err(Errno::EXIST) if matches!(self.remove_if_stale(&own), Ok(true)) => make(&own),
@@ -66,16 +65,7 @@ impl<'b> Beside<'b> {
                 return made.map(|made| (own, made));
             }
         }
-        for _ in 0..NAMES_TRIED {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".haulage-{}-{count}", std::process::id());
-            let name = CString::new(name).expect("a number holds no zero byte");
-            match make(&name) {
-                Err(Errno::EXIST) => {}
-                result => return result.map(|made| (name, made)),
-            }
-        }
-        Err(Errno::EXIST)
+        create_numbered(make)
     }
 
     /// Removes the temporary that a killed run left, for which none is created now.
@@ -97,10 +87,20 @@ impl<'b> Beside<'b> {
             parent => c_name(&[parent, own.to_bytes()].concat()).unwrap_or_default(),
         };
         let is_other = |there: Stat| !FileId::of(&there).is_at(self.dir, own);
-        let merged =
-            self.operand.into_iter().flat_map(|operand| operand.merged_sources(self.src, own));
+        let merged = self.operand.map(|operand| operand.merged_sources(self.src, own));
         lstat(self.src.dir, &*path).is_ok_and(is_other)
-            || merged.into_iter().any(|path| lstat(CWD, &path).is_ok_and(is_other))
+            || merged.into_iter().flatten().any(|path| lstat(CWD, &path).is_ok())
+    }
+
+    /// Whether the file `own` beside the destination, which `stat` describes, is the source.
+    pub(super) fn is_source(&self, own: &CStr, stat: &Stat) -> bool {
+        let is_it = |found: &Stat| FileId::of(found) == FileId::of(stat);
+        // A stale temporary may be another hard link of the source.
+        let leads_there = |src: Stat| match is_symlink(&src) {
+            true => is_it(&src) || self.src.stat(true).is_ok_and(|target| is_it(&target)),
+            false => is_it(&src) && src.st_nlink == 1,
+        };
+        split(self.src.name).1 == own.to_bytes() || self.src.stat(false).is_ok_and(leads_there)
     }
 
     /// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
@@ -109,7 +109,11 @@ impl<'b> Beside<'b> {
         let Ok(stat) = lstat(self.dir, name) else { return Ok(false) };
         let caller = self.security.caller;
         let own = caller.is_root() || caller.owns(&stat);
-        if !own || is_directory(&stat) || self.may_be_in_use(name, &stat) {
+        if !own
+            || is_directory(&stat)
+            || self.is_source(name, &stat)
+            || self.may_be_in_use(name, &stat)
+        {
             return Ok(false);
         }
         remove_own(self.dir, name).map(|()| true)
@@ -133,6 +137,22 @@ impl<'b> Beside<'b> {
     }
 }
 
+/// Creates a file with `make` under a name that no other run takes for a stale one. Returns the name and the result
+/// of `make`.
+fn create_numbered<T>(make: impl Fn(&CStr) -> io::Result<T>) -> io::Result<(CString, T)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    for _ in 0..NAMES_TRIED {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".haulage-{}-{count}", std::process::id());
+        let name = CString::new(name).expect("a number holds no zero byte");
+        match make(&name) {
+            Err(Errno::EXIST) => {}
+            result => return result.map(|made| (name, made)),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
 /// Opens a file beside a destination for reading, whatever it is.
 pub(super) fn open_own_file(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<(OwnedFd, Stat)> {
     let flags =
@@ -150,7 +170,12 @@ pub(crate) fn replace_by(
     make: impl Fn(&Place<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let beside = Beside::of(job, (dst.dir, dst.name));
-    let (temp, ()) = beside.create(|name| make(&Place { name, ..*dst }))?;
+    let make = |name: &CStr| make(&Place { name, ..*dst });
+    // Without the options of haulage a user knows nothing of names that a file may not have.
+    let (temp, ()) = match job.cx.options.atomic || job.cx.options.resume {
+        true => beside.create(make),
+        false => create_numbered(make),
+    }?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
     if let Err(left_over) = remove_own(dst.dir, &temp)

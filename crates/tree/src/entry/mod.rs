@@ -188,7 +188,8 @@ impl Operand {
         src: &Place<'_>,
         name: &CStr,
     ) -> impl Iterator<Item = PathBuf> {
-        let below = src.shown.dir().map(|dir_path| dir_path.below_operand(name));
+        let dir_path = src.shown.dir().filter(|_| !self.merged.is_empty());
+        let below = dir_path.map(|dir_path| dir_path.below_operand(name));
         let in_target = match (below, name_in_target(&self.src)) {
             (None, _) => PathBuf::from(OsStr::from_bytes(name.to_bytes())),
             (Some(below), top) => top.join(OsStr::from_bytes(&below)),
