@@ -50,7 +50,12 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
         }
         for row in of_section {
             styles.push(style_of(row, report));
-            table.rows.push(COLUMNS.iter().map(|(_, cell)| cell(row)).collect());
+            let mut cells: Vec<String> = COLUMNS.iter().map(|(_, cell)| cell(row)).collect();
+            // A floor that was left out of the final was measured with less.
+            if row.stage == VariantStage::Floor && row.bytes < report.raced_bytes {
+                cells[0].push_str(&format!(" of {}", words::bytes(row.bytes)));
+            }
+            table.rows.push(cells);
         }
     }
     let mut lines = lines(&table, 1, |column| column == 0, columns);

@@ -174,7 +174,7 @@ pub(crate) fn decide(candidates: &[(&str, &Runs)]) -> Verdict {
     };
     let (winner, rounds) = (candidates[best].0, times[best].len());
     if candidates.len() == 1 {
-        let sentence = format!("no verdict: only {winner} could run, alone");
+        let sentence = format!("no verdict: {winner} is the only one to compare");
         return Verdict { contenders: vec![winner.to_owned()], ..Verdict::none(&sentence) };
     }
     if rounds < ROUNDS_MIN as usize {

@@ -39,7 +39,7 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost, unwritten_bytes: u64) -> Str
     }
     if rest > 0 {
         // Blocks that were compared with zeros, and zeros written for holes, belong to no engine.
-        text.push_str(&format!("  {:<28} {:>11}\n", "looking for zeros", bytes(rest)));
+        text.push_str(&format!("  {:<28} {:>11}\n", "no engine, for zeros", bytes(rest)));
     }
     if !totals.chosen.is_empty() {
         text.push_str("\nchosen by\n");
@@ -246,7 +246,7 @@ left over                 1 file
 moved by
   read_write:256K@2               3.00 GiB   1,234,000 files
   reflink                         1.00 GiB            1 file
-  looking for zeros               1.00 GiB
+  no engine, for zeros            1.00 GiB
 
 chosen by
   profile                                    1,234,000 files
