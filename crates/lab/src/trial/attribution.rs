@@ -3,7 +3,6 @@
 use engines::{Moved, Stop, Variant};
 use rustix::io::Errno;
 
-use super::NotRun;
 use crate::sample::measurement::Measurement;
 
 /// Over all files of a run.
@@ -74,9 +73,9 @@ impl Attribution {
     }
 
     /// Fills in what the last resort did. The refusals if it did all.
-    pub(crate) fn fill(&self, measured: &mut Measurement) -> Result<(), NotRun> {
+    pub(crate) fn fill(&self, measured: &mut Measurement) -> Result<(), String> {
         measured.refusals = self.refusals();
         measured.last_resort_bytes = self.last_resort_bytes;
-        if self.own_bytes == 0 { Err(self.refusals().into()) } else { Ok(()) }
+        if self.own_bytes == 0 { Err(self.refusals()) } else { Ok(()) }
     }
 }

@@ -6,7 +6,7 @@ use rustix::fs::Mode;
 
 use super::backup::numbers::{BackupNumbers, CreatedFiles};
 use super::dry_run::DryRun;
-use super::partial::StaleFiles;
+use super::own_names::StaleFiles;
 use super::time_resolution::TimeResolutions;
 use crate::data::context::DataContext;
 use crate::entry::Entry;

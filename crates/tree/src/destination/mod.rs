@@ -6,7 +6,7 @@
 //! | whether it is kept, written into, replaced, backed up or refused | `decide.rs`, `found.rs` |
 //! | what is removed and backed up before the copy | `prepare.rs` |
 //! | how the name of a backup is chosen | `backup/` |
-//! | how a stale temporary is recognised | `temporary.rs`; partial files: `partial.rs` |
+//! | how a stale temporary is recognised | `temporary.rs`; partial files: `partial.rs`; their names: `own_names.rs` |
 //! | how a file gets its name with `--atomic` | `atomic.rs` |
 
 pub(crate) mod atomic;
@@ -16,6 +16,7 @@ pub(crate) mod decide;
 pub(crate) mod dry_run;
 pub(crate) mod found;
 pub(crate) mod open;
+pub(crate) mod own_names;
 pub(crate) mod partial;
 pub(crate) mod prepare;
 pub(crate) mod temporary;

@@ -13,22 +13,19 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use engines::{pread_full, pwrite_all};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, ftruncate, openat, statat, unlinkat};
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::own_names::names;
 use super::temporary::{
-    self, Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own,
-    temp_name, try_lock,
+    Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own, try_lock,
 };
 use crate::data::journal::{Journal, MAGIC};
-use crate::entry::Entry;
 use crate::fs::{
-    FileId, Place, Trust, each_name, file_bytes, fs_type_of, is_directory, is_named, is_regular,
-    lstat, open_to_write,
+    FileId, Place, file_bytes, fs_type_of, is_directory, is_named, is_regular, lstat, open_to_write,
 };
 use crate::report::Reporter;
 
@@ -72,20 +69,6 @@ const FLAGS: OFlags =
     OFlags::RDWR.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const NEW: OFlags = OFlags::CREATE.union(OFlags::EXCL);
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-
-/// The names of the partial file and the journal of `name`; `None` for a path of several components.
-pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
-    Some((temp_name(name, PART)?, temp_name(name, JOURNAL)?))
-}
-
-const PART: &[u8] = b".haulage-part";
-const JOURNAL: &[u8] = b".haulage-journal";
-
-/// Whether `name` has the form of a partial file, a journal or a temporary of another name.
-pub(crate) fn is_own_name(name: &[u8]) -> bool {
-    let is_partial = name.ends_with(PART) || name.ends_with(JOURNAL);
-    name.starts_with(b".") && is_partial || temporary::is_own_name(name)
-}
 
 /// Opens the partial file beside a destination, or creates one. `None` when another run uses it, another
 /// file that must stay has its name, or files of those names are copied from the directory of the source.
@@ -317,39 +300,6 @@ fn marker_text(place: &Place<'_>, src: &Stat) -> Vec<u8> {
     [*MARKER, id.ino.to_le_bytes(), id.dev.to_le_bytes(), path.to_le_bytes()].concat()
 }
 
-/// Whether a pre-existing directory has a name of a partial file, a journal or a temporary. That is
-/// rare; otherwise no name has to be looked up.
-#[derive(Default)]
-pub(crate) struct StaleFiles {
-    seen: AtomicBool,
-}
-
-impl StaleFiles {
-    /// Looks for such names in the pre-existing directory `dir`, before anything is created there.
-    pub(crate) fn scan(&self, dir: BorrowedFd<'_>) {
-        let listed = each_name(dir, |name, _kind| {
-            if is_own_name(name.to_bytes()) {
-                self.seen.store(true, Ordering::Relaxed);
-            }
-        });
-        if listed.is_err() {
-            // A directory that cannot be listed may have such names.
-            self.seen.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether there may be any beside the destination of `entry`.
-    pub(crate) fn may_exist_for(&self, entry: &Entry<'_>) -> bool {
-        match entry.dst.trust {
-            // A directory that this run created was empty.
-            Trust::Created => false,
-            Trust::Operand | Trust::PreExisting => {
-                entry.is_operand || self.seen.load(Ordering::Relaxed)
-            }
-        }
-    }
-}
-
 /// Removes the temporary, the partial file and the journal of a destination, which has the given path.
 pub(crate) fn remove_all(report: &Reporter<'_>, beside: &Beside<'_>, path: impl Fn() -> PathBuf) {
     let removed = [beside.remove_stale(), remove_partial(beside)];
@@ -401,7 +351,7 @@ mod tests {
     use super::*;
     use crate::data::journal::RangeRecords;
     use crate::data::journal::{CHUNK_BYTES_MIN, HEADER_BYTES, RECORD_BYTES};
-    use crate::fs::{DisplayPath, Place};
+    use crate::fs::{DisplayPath, Place, Trust};
     use crate::security::Security;
 
     const CHUNK_BYTES: u64 = CHUNK_BYTES_MIN;
@@ -473,22 +423,5 @@ mod tests {
         check("a newer source", |_, _, stat| stat.st_mtime += 1, 0);
         check("a touched source", |_, _, stat| stat.st_ctime_nsec ^= 1, 0);
         check("a longer source", |_, _, stat| stat.st_size += 1, 0);
-    }
-
-    #[test]
-    fn every_name_has_others_for_its_files_that_are_short_enough_and_its_own() {
-        let name = |len| CString::new(vec![b'n'; len]).expect("no zero");
-        let mut seen = std::collections::HashSet::new();
-        for len in [1, 200, 238, 239, 241, 242, 254, 255] {
-            let (partial, journal) = names(&name(len)).expect("names");
-            for own in [partial, journal] {
-                assert!(
-                    own.to_bytes().len() <= 255 && is_own_name(own.to_bytes()),
-                    "{len}: {own:?}"
-                );
-                assert!(seen.insert(own), "{len}");
-            }
-        }
-        assert!(names(c"a/b").is_none());
     }
 }

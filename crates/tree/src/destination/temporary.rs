@@ -17,9 +17,9 @@ use rustix::fs::{
     AtFlags, CWD, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, unlinkat,
 };
 use rustix::io::{self, Errno};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::context::Job;
+use super::own_names::{SUFFIX, is_temporary_name, temp_name};
 use crate::entry::Operand;
 use crate::fs::{
     FileId, Place, c_name, fs_type_of, is_directory, is_named, is_regular, is_served, is_symlink,
@@ -187,28 +187,6 @@ pub(crate) fn replace_by(
     renamed
 }
 
-/// Whether `name` has the form of a temporary of another name.
-pub(super) fn is_own_name(name: &[u8]) -> bool {
-    name.starts_with(b".") && name.ends_with(SUFFIX)
-}
-
-/// `.NAME` with the suffix. A hash stands for a name that would become too long, or is not UTF-8: a file system that
-/// stores names as text, such as UDF, does not find the file by those bytes again. `None` for a path of several
-/// components.
-pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
-    const NAME_BYTES_MAX: usize = 255;
-    let name = name.to_bytes();
-    if name.contains(&b'/') {
-        return None;
-    }
-    let whole = [b".", name, suffix].concat();
-    let bytes = match whole.len() <= NAME_BYTES_MAX && std::str::from_utf8(name).is_ok() {
-        true => whole,
-        false => [format!(".{:032x}", xxh3_128(name)).as_bytes(), suffix].concat(),
-    };
-    CString::new(bytes).ok()
-}
-
 /// Locks a temporary file that was just created as `name` in `dir`, so that other runs do not take it
 /// for a stale one. Without locks, which some file systems lack, a file that is older than their run is
 /// stale.
@@ -219,7 +197,7 @@ pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> i
     let is_locked = try_lock(&fd) == Err(Errno::WOULDBLOCK);
     // No other run takes a name with the number of a process for a stale one. Where inode numbers
     // change and /proc is missing, this name is the way out.
-    let is_removed = || is_own_name(name.to_bytes()) && !is_named(fd.as_fd(), dir, name);
+    let is_removed = || is_temporary_name(name.to_bytes()) && !is_named(fd.as_fd(), dir, name);
     if is_locked || is_removed() { Err(Errno::EXIST) } else { Ok(()) }
 }
 
@@ -250,9 +228,6 @@ pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &St
         Err(_) => security.changed_during_run(stat),
     }
 }
-
-/// The suffix of temporary names.
-const SUFFIX: &[u8] = b".haulage-new";
 
 /// Whether the file still has the name after a time in which a running copy renames it.
 fn persists(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {

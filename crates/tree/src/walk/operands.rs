@@ -26,7 +26,7 @@ use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
 use crate::destination::backup;
 use crate::destination::context::CopyContext;
-use crate::destination::partial::is_own_name;
+use crate::destination::own_names::is_own_name;
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, data_bytes, has_alias, is_regular,

@@ -56,7 +56,8 @@ pub(super) static FLAGS: &[Flag] = &[
                   which \\fB-u\\fR then skips.) An existing file is replaced, not overwritten: \
                   other hard links to it keep the old data. The new file gets the owner, the \
                   permissions, the access control list and the extended attributes of the old \
-                  one, unless other options set them; what cannot be set is a warning. If the \
+                  one, unless other options set them; what cannot be set is a warning. Its flags \
+                  (see \\fBchattr\\fR(1)) are those of a new file. If the \
                   destination is a symbolic link, the file that it points to is replaced, and the \
                   link stays. Devices and fifos are written to as without this option. The old \
                   and the new file need space at the same time. A copy that replaces a file is \
