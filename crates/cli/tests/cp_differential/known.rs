@@ -246,6 +246,16 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
+        reason: "GNU names an attribute twice and not the file, and calls nothing a warning",
+        until: None,
+        concerns: |_, gnu, ours| gnu.stderr_has("for 'user.k'") && ours.stderr_has("for 'n'"),
+        amend: |gnu, ours| {
+            for (gnu, ours) in gnu.said.iter_mut().zip(&ours.said) {
+                gnu.stderr.clone_from(&ours.stderr);
+            }
+        },
+    },
+    Known {
         reason: "a directory is not copied onto itself, even if each file in it were to be spared",
         until: None,
         concerns: |_, _, ours| ours.stderr_has("are the same file") && ours.refuses_directory(),

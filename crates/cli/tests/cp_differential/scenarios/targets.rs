@@ -81,6 +81,7 @@ pub(crate) const TABLES: &[Table] = &[
             "a ./a dir",
             "a full/a dir",
             "-r c dir c/. full",
+            "-r c/e c dir",
             "a b tofile",
             "-f a dangle",
             "--remove-destination a dangle",
