@@ -7,13 +7,17 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{IFlags, ioctl_setflags};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use testfs::{
     Aspects, Costs, FsKind, FuseFs, Lies, assert_equal_trees, each_fs, json_lines, names_in,
     random_bytes, set_time_of, stdout,
 };
 
-use crate::{check, check_content, copy, cp, dir_with, fixture, haulage_cp, leftovers};
+use crate::{
+    as_nobody, check, check_content, copy, cp, dir_with, fixture, haulage_cp, leftovers,
+    open_dir_with,
+};
 
 const LARGE: usize = 72 << 20;
 
@@ -212,6 +216,28 @@ fn a_dry_run_leaves_what_a_killed_copy_left_and_other_arguments_can_complete_it(
     // The copy is complete, so the first arguments copy into the directory.
     copy(dir, &line);
     assert!(dir.join("dst/src/large").exists());
+}
+
+/// What it has already is not set again.
+#[test]
+fn a_complete_file_that_may_not_be_changed_is_complete() {
+    let dir = open_dir_with("s/f=content mode=444 acl user.a=value");
+    for (options, operands) in [
+        ("--preserve=xattr,timestamps", "s/f f"),
+        ("-rT --preserve=mode,xattr,timestamps", "s d"),
+        ("-rT --preserve=all", "s e"),
+    ] {
+        for _ in 0..2 {
+            check(&as_nobody(&dir, &format!("--resume {options} {operands}")), 0, "", options);
+        }
+    }
+    copy(&dir, "-a --resume s/f i");
+    let file = File::open(dir.path().join("i")).expect("opened");
+    if ioctl_setflags(&file, IFlags::IMMUTABLE).is_ok() {
+        let output = cp(&dir, "-a --resume s/f i");
+        ioctl_setflags(&file, IFlags::empty()).expect("cleared");
+        check(&output, 0, "", "immutable");
+    }
 }
 
 /// What the copy of another operand has is not taken for what an earlier run has copied.

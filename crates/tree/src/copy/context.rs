@@ -12,7 +12,7 @@ use crate::fs::{
     Buffer, FileId, Handle, KeptNames, Place, Trust, file_bytes, hold, is_regular, kind,
     may_have_any, may_have_spellings, mtime,
 };
-use crate::metadata::{Source, Target, apply, kept, reads_xattrs};
+use crate::metadata::{Source, Target, apply, has_xattrs_of, kept, reads_xattrs};
 use crate::report::{Action, DataReport, Loss, Method, Receipt, Result, Verified, failed};
 use crate::request::{Existing, ModeRule, Options};
 use crate::security::LastReopened;
@@ -133,9 +133,11 @@ pub(super) fn restore_attributes(Job { cx, entry }: Job<'_>) -> Result<()> {
     let (src_fd, dst_fd) = (held(&entry.src, entry.src_through_link)?, held(&entry.dst, false)?);
     let are_these = FileId::of_open(&src_fd) == Ok(FileId::of(src))
         && FileId::of_open(&dst_fd) == Ok(FileId::of(&dst));
-    if are_these {
-        let source = Source { handle: Some(Handle::Path(src_fd.as_fd())), stat: src };
-        let target = Target::existing(Handle::Path(dst_fd.as_fd()), &entry.dst, &dst);
+    let (src_handle, dst_handle) = (Handle::Path(src_fd.as_fd()), Handle::Path(dst_fd.as_fd()));
+    let differs = || !is_same || !has_xattrs_of(cx.options, src_handle, dst_handle);
+    if are_these && differs() {
+        let source = Source { handle: Some(src_handle), stat: src };
+        let target = Target::existing(dst_handle, &entry.dst, &dst);
         let target = Target { inherits_acl: entry.inherits_acl, ..target };
         apply(cx.metadata(), source, target);
     }

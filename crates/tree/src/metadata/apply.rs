@@ -108,6 +108,28 @@ fn keeps_acl(options: &Options, of: FileType) -> bool {
     options.preserve.mode == ModeRule::Preserve && of != FileType::Symlink
 }
 
+/// Whether the options ask for the extended attribute `name` of a file of type `of`.
+fn is_copied(options: &Options, of: FileType, name: &CStr) -> bool {
+    match Class::of(name) {
+        Class::Acl => keeps_acl(options, of),
+        Class::Context => options.preserve.context != Keep::No,
+        Class::Plain => options.preserve.xattr != Keep::No,
+        Class::Private => false,
+    }
+}
+
+/// Whether the regular file `dst` has all extended attributes of `src` that the options ask for, and no other list.
+pub(crate) fn has_xattrs_of(options: &Options, src: Handle<'_>, dst: Handle<'_>) -> bool {
+    let is_equal = |name: &CStr| match (src.get(name), dst.get(name)) {
+        (Err(Errno::NODATA), Err(Errno::NODATA)) => true,
+        (src, dst) => src.is_ok() && src == dst,
+    };
+    let names = |names: Vec<CString>| names.into_iter().chain([ACL_ACCESS.to_owned()]);
+    let is_copied = |name: &CString| is_copied(options, FileType::RegularFile, name);
+    !matches!(options.context, Context::Named(_))
+        && src.list().is_ok_and(|list| names(list).filter(is_copied).all(|name| is_equal(&name)))
+}
+
 /// Copies access control lists, extended attributes and the security context, each if asked for.
 /// Returns the mode of the target afterwards, if that is known.
 fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
@@ -134,14 +156,15 @@ fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
     // Writing into an existing file may have cleared the special bits.
     let mut mode = (target.new || !found.intersects(SPECIAL_BITS)).then_some(found);
     for name in &names {
-        let wanted = match Class::of(name) {
-            Class::Acl => keeps_acl,
-            Class::Context => preserve.context != Keep::No,
-            Class::Plain => preserve.xattr != Keep::No,
-            Class::Private => false,
-        };
+        let wanted = is_copied(options, kind(source.stat), name);
         let Some(handle) = source.handle.filter(|_| wanted) else { continue };
-        let copied = handle.get(name).and_then(|value| match target.handle.set(name, &value) {
+        // What an existing file has already may not be settable any more.
+        let has = |value: &Vec<u8>| !target.new && target.handle.get(name).as_ref() == Ok(value);
+        let set = |value: &Vec<u8>| match has(value) {
+            true => Ok(()),
+            false => target.handle.set(name, value),
+        };
+        let copied = handle.get(name).and_then(|value| match set(&value) {
             // The mode says what a server makes of it for each file.
             Err(Errno::OPNOTSUPP) if is_mode_as_nfs4_acl(name, &value) => Ok(()),
             Err(errno) => Err(errno),

@@ -6,7 +6,7 @@
 mod apply;
 mod set;
 
-pub(crate) use apply::{apply, apply_replaced, kept, reads_xattrs};
+pub(crate) use apply::{apply, apply_replaced, has_xattrs_of, kept, reads_xattrs};
 pub(crate) use set::{
     MetadataContext, NewMode, Source, Target, denied_by_default_acl, drops_inherited_acl,
     has_default_acl, inherited_acl_matters, is_created_private, may_have_default_acl,
