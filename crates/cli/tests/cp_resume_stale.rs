@@ -329,6 +329,19 @@ fn a_marker_that_cannot_be_written_is_not_left() {
     assert_eq!(leftovers(&dir), [""; 0]);
 }
 
+#[test]
+fn no_marker_is_left_of_a_directory_that_was_not_made() {
+    let dir = dir_with("src/f=1; file=old; dangle->nothing");
+    for (operands, said) in [
+        ("src file", "cannot overwrite non-directory 'file'"),
+        ("src dangle", "cannot overwrite non-directory 'dangle'"),
+        ("--parents src new", "with --parents, the destination must be a directory"),
+    ] {
+        check_failed(&cp(&dir, &format!("-r --resume {operands}")), said, operands);
+        assert_eq!(leftovers(&dir), [""; 0], "{operands}");
+    }
+}
+
 /// The other run has given it its mode, and is about to rename it. It would rename whatever has the name then.
 #[test]
 fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made() {

@@ -120,7 +120,7 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
     };
     let (place, exists) = (operands.src_place(request), open_directory(last).is_ok());
     let beside = operands.beside(cx, &place);
-    let marker = if !is_directory(&operands.src) || !cx.options.recursive {
+    let marker = if !is_directory(&operands.src) || !cx.options.recursive || cx.options.parents {
         Ok(None)
     } else if exists || cx.options.dry_run {
         let found = DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run);
@@ -143,7 +143,8 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
         }
         Ok(Some(marker)) => {
             copy_to_name(cx, request, last);
-            if is_complete(cx) {
+            // What is in the way of the directory may give way to another one later.
+            if is_complete(cx) || open_directory(last).is_err() {
                 unless_left_over(cx, last, marker.remove());
             }
         }
