@@ -12,7 +12,6 @@ use crate::entry::Operand;
 use crate::fs::{Dir, Place, dir, fs_type, open_destination, open_operand};
 use crate::metadata::{
     NewMode, denied_by_default_acl, drops_inherited_acl, is_created_private, set_permissions,
-    sets_attributes_later,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{ModeRule, Options};
@@ -48,8 +47,8 @@ pub(crate) struct DirectoryPair {
 pub(super) const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
-/// The permissions that a directory is created with, and its final ones.
-fn new_mode(options: &Options, src: &Stat, umask: Mode, inherits_acl: bool) -> NewMode {
+/// The permissions that a directory is created with, and its final ones before the umask.
+fn new_mode(options: &Options, src: &Stat, inherits_acl: bool) -> NewMode {
     let asked = match options.preserve.mode {
         // The sticky bit is not a permission, and is kept.
         ModeRule::Fresh => Mode::from_raw_mode(0o777 | (src.st_mode & 0o1000)),
@@ -57,7 +56,7 @@ fn new_mode(options: &Options, src: &Stat, umask: Mode, inherits_acl: bool) -> N
     };
     let is_private = is_created_private(options, inherits_acl);
     let delayed = if is_private { OTHERS } else { OTHERS_WRITE };
-    NewMode { initial: (asked & !delayed) | Mode::RWXU, wanted: asked & !umask }
+    NewMode { initial: (asked & !delayed) | Mode::RWXU, wanted: asked }
 }
 
 /// An open destination directory.
@@ -77,7 +76,7 @@ pub(crate) fn create_and_open(
     action: Action,
     inherits_acl: bool,
 ) -> Result<OpenDirectory> {
-    let mode = new_mode(cx.options, src_stat, cx.umask, inherits_acl);
+    let mode = new_mode(cx.options, src_stat, inherits_acl);
     mkdirat(dst.dir, dst.name, mode.initial).map_err(failed(action, dst))?;
     let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)
         .map_err(failed(Action::EnterDestination, dst))?;
@@ -102,15 +101,19 @@ pub(crate) fn create_and_open(
     // access control list grants, unless that list is removed. Permissions that were withheld are
     // added as far as the list grants them; those that were only needed to fill it are removed.
     let wanted = if drops_inherited_acl(cx.options, inherits_acl) {
-        mode.wanted | (created_mode & Mode::SGID)
+        (mode.wanted & !cx.umask) | (created_mode & Mode::SGID)
     } else {
-        let needed = Mode::RWXU & !mode.wanted;
-        let mut withheld = mode.wanted & !mode.initial;
-        // If attributes are set later, the list is read then.
-        if !withheld.is_empty() && !sets_attributes_later(cx.options) {
-            withheld &= !denied_by_default_acl(dir::handle(fd.as_fd()));
-        }
-        (created_mode & !needed) | withheld
+        // As in GNU cp a list does not replace the umask for what is withheld without extended attributes as well.
+        let masked = if cx.options.preserve.ownership { OTHERS } else { OTHERS_WRITE };
+        let withheld = mode.wanted & !mode.initial & !(cx.umask & masked);
+        let may_matter = !withheld.is_empty() || cx.umask.intersects(Mode::RWXU);
+        let denied = if may_matter && cx.options.preserve.mode != ModeRule::Preserve {
+            denied_by_default_acl(dir::handle(fd.as_fd()), cx.umask)
+        } else {
+            cx.umask
+        };
+        let needed = Mode::RWXU & !(mode.wanted & !denied);
+        (created_mode & !needed) | (withheld & !denied)
     };
     let mode = (wanted.as_raw_mode() != stat.st_mode & 0o7777).then_some(wanted);
     Ok(OpenDirectory { fd, stat, mode })

@@ -316,7 +316,10 @@ fn set_mode(losses: &mut Losses<'_>, src: &Stat, owner: Owner, current: Option<M
 /// created private, so its own list no longer tells.
 fn denied_by_parent(cx: MetadataContext<'_>, target: Target<'_>) -> Mode {
     let keeps = target.new && target.inherits_acl && !drops_inherited_acl(cx.options, true);
-    if keeps { denied_by_default_acl(Handle::Path(target.place.dir)) } else { Mode::empty() }
+    if !keeps {
+        return Mode::empty();
+    }
+    denied_by_default_acl(Handle::Path(target.place.dir), Mode::empty())
 }
 
 // The attributes that a new file gets from the file that it replaces, with `--atomic`.

@@ -143,7 +143,14 @@ pub(crate) fn new_file_mode(
     };
     let is_private = is_created_private(options, inherits_acl);
     let initial = if is_private { Mode::RUSR | Mode::WUSR } else { asked };
-    NewMode { initial, wanted: asked & !umask }
+    // A list that is inherited and kept replaces the umask, but, as in GNU cp, not for what waits for the owner.
+    let keeps_acl = inherits_acl && !drops_inherited_acl(options, inherits_acl);
+    let masked = match (keeps_acl, options.preserve.ownership) {
+        (false, _) => umask,
+        (true, true) => umask & (Mode::RWXG | Mode::RWXO),
+        (true, false) => Mode::empty(),
+    };
+    NewMode { initial, wanted: asked & !masked }
 }
 
 /// Whether attributes are set after the data, until which a new file is private.
@@ -183,13 +190,13 @@ pub(crate) fn may_have_default_acl(dir: Handle<'_>) -> bool {
     !matches!(dir.get(ACL_DEFAULT), Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
-/// The permissions that the default access control list of `dir` withholds from new files. A new
-/// directory has the list of its parent.
-pub(crate) fn denied_by_default_acl(dir: Handle<'_>) -> Mode {
+/// The permissions that the default access control list of `dir` withholds from new files, or the `umask` if there is
+/// none. A new directory has the list of its parent.
+pub(crate) fn denied_by_default_acl(dir: Handle<'_>, umask: Mode) -> Mode {
     match dir.get(ACL_DEFAULT) {
         Ok(list) => Mode::from_raw_mode(0o777) & !acl_mode(&list),
         Err(_) if may_have_default_acl(dir) => Mode::RWXG | Mode::RWXO,
-        Err(_) => Mode::empty(),
+        Err(_) => umask,
     }
 }
 

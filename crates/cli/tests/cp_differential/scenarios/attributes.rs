@@ -123,9 +123,19 @@ pub(crate) const TABLES: &[Table] = &[
         // Directories that give access control lists to what is made in them.
         trees: &[
             "s/d/f=1; s/d/g=2; s/d/x/h=3; s/d/x/l->h; s/d/ default-acl; s/f=3; t/; u/ default-acl; \
-                  p| acl; l->p; k/l->../p; s/w=4 mode=775; s/q| mode=666",
+                  p| acl; l->p; k/l->../p; s/w=4 mode=775; s/q| mode=666; \
+                  x/ mode=775",
         ],
         lines: &[
+            "UMASK=077 -r x u",
+            "UMASK=0477 -r x u",
+            "UMASK=077 -r --parents x u",
+            "UMASK=077 --preserve=xattr s/f s/w u",
+            "UMASK=077 -r --preserve=xattr s x u",
+            "UMASK=077 -r --preserve=xattr s x t",
+            "UMASK=0477 -r --preserve=xattr s x u",
+            "UMASK=077 -r --preserve=ownership s x u",
+            "UMASK=077 -r --preserve=ownership,xattr s x u/",
             "UMASK=077 -r s u",
             "UMASK=077 -r s u/new",
             "UMASK=077 s/f s/w u",
