@@ -188,7 +188,11 @@ fn within(dir: impl AsRef<Path>, limit: &str, line: &str) -> Option<Output> {
 
 /// Runs `haulage cp LINE` as an ordinary user in `dir`; as ourselves when we are one.
 fn as_nobody(dir: impl AsRef<Path>, line: &str) -> Output {
-    let mut command = program_cp(&OPEN_HAULAGE.1, dir, line);
+    run_as_nobody(program_cp(&OPEN_HAULAGE.1, dir, line))
+}
+
+/// Runs `command` as [`as_nobody`] does.
+fn run_as_nobody(mut command: Command) -> Output {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = if is_root() { spawn_as_nobody(command) } else { command.spawn() };
     child.and_then(|child| child.wait_with_output()).expect("haulage runs")

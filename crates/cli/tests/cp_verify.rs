@@ -10,7 +10,10 @@ use testfs::{
     set_time_of,
 };
 
-use crate::{check, check_content, copy, cp, dir_with, fixture, haulage_cp};
+use crate::{
+    OPEN_HAULAGE, check, check_content, copy, cp, dir_with, fixture, haulage_cp, open_dir_with,
+    run_as_nobody,
+};
 
 #[test]
 fn a_wrong_byte_is_found_wherever_it_is() {
@@ -107,6 +110,18 @@ fn streams_cannot_be_verified() {
         let output = command.stdin(input).output().expect("haulage runs");
         let due = format!("cp: cannot verify the copy: '{name}' is no regular file\n");
         check(&output, 1, &due, name);
+    }
+}
+
+/// The umask denies the owner to read what is made.
+#[test]
+fn a_copy_that_its_owner_may_not_read_is_verified() {
+    let dir = open_dir_with("f#70000:1; s/f#70000:1; s/g#9:1");
+    for operands in ["f 1", "-p f 2", "-r s 3", "-rp s 4", "--atomic f 5", "--preserve=xattr f 6"] {
+        let mut command = testfs::command("bash");
+        let script = format!("umask 0477; exec {} cp --verify {operands}", OPEN_HAULAGE.1);
+        command.args(["-c", &script]).current_dir(&dir).env("LC_ALL", "C");
+        check(&run_as_nobody(command), 0, "", operands);
     }
 }
 

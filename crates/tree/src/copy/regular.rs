@@ -19,7 +19,7 @@ use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
-    NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
+    Opened, look_at_created, new_flags, open_destination, open_old, refuse_dangling,
 };
 use crate::destination::prepare::{DestinationState, NewFile, remove};
 use crate::entry::{ListedEntry, open_source};
@@ -228,7 +228,7 @@ pub(crate) fn create_prepared(
 ) -> Option<OwnedFd> {
     let fs_type = fs_type_of_directory(cx, fs_types, entry);
     let (place, mode) = ((entry.dst.dir, entry.dst.name), new_mode(cx, entry, src).initial);
-    open_to_write(fs_type, place, NEW, mode).ok()
+    open_to_write(fs_type, place, new_flags(cx.options), mode).ok()
 }
 
 /// Copies the data and verifies it. `None` if the options leave it out.

@@ -13,6 +13,7 @@ use crate::fs::{
     FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
+use crate::request::Options;
 use crate::security::{NotFollowed, open_through_symlink, unless_untrusted};
 
 /// An open destination.
@@ -26,6 +27,11 @@ pub(crate) struct Opened<'j> {
 
 pub(crate) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
+
+/// With `--verify` the new file is read as well, which the umask may deny to any other descriptor.
+pub(crate) fn new_flags(options: &Options) -> OFlags {
+    if options.verify { NEW.difference(OFlags::WRONLY).union(OFlags::RDWR) } else { NEW }
+}
 
 /// Opens the destination of a regular file for writing: the existing file, or a new one.
 pub(crate) fn open_destination<'j>(
@@ -41,7 +47,7 @@ pub(crate) fn open_destination<'j>(
     }
     refuse_dangling(job, dangling)?;
     let entry = job.entry;
-    let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
+    let flags = if dangling { WRITE | OFlags::CREATE } else { new_flags(job.cx.options) };
     let opened =
         open_to_write(new.fs_type, (entry.dst.dir, entry.dst.name), flags, new.mode.initial);
     let opened = opened.map_err(|errno| {
