@@ -256,10 +256,16 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
-        reason: "a directory is not copied onto itself, even if each file in it were to be spared",
+        reason: "with -n a directory is not read to be copied onto itself",
         until: None,
-        concerns: |_, _, ours| ours.stderr_has("are the same file") && ours.refuses_directory(),
-        amend: |gnu, ours| *gnu = ours.clone(),
+        concerns: |case, _, _| has_option(case, 'n'),
+        amend: |gnu, ours| {
+            amend_entries(gnu, ours, |gnu, ours| {
+                if gnu.what == What::Directory && gnu.accessed == Time::Recent {
+                    gnu.accessed = ours.accessed.clone();
+                }
+            });
+        },
     },
     Known {
         reason: "a directory below one operand is copied though another operand named it before",
@@ -424,23 +430,6 @@ impl Outcome {
     fn says(&self, text: &str) -> bool {
         let stdout = |said: &Said| String::from_utf8_lossy(&said.stdout).contains(text);
         self.stderr_has(text) || self.said.iter().any(stdout)
-    }
-
-    /// Whether two names that were refused as one file lead to a directory.
-    fn refuses_directory(&self) -> bool {
-        self.said.iter().any(|said| {
-            let text = String::from_utf8_lossy(&said.stderr);
-            let names = text.lines().filter_map(|line| {
-                line.strip_prefix("cp: '")?
-                    .strip_suffix("' are the same file")?
-                    .split_once("' and '")
-            });
-            let is_directory = |name: &str| {
-                let name = name.trim_end_matches(['/', '.']).trim_start_matches("./");
-                self.tree.0.get(Path::new(name)).is_some_and(|entry| entry.what == What::Directory)
-            };
-            names.into_iter().any(|(src, _)| is_directory(src))
-        })
     }
 
     /// Removes the lines with `text` in them.

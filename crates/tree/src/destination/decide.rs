@@ -94,7 +94,7 @@ fn decide_about(job: Job<'_>, found: Box<Found>) -> Result<Decision> {
     match check_same_file(job, &found)? {
         SameFile::Different => {}
         SameFile::AlreadyDone => {
-            if cx.options.ask {
+            if cx.options.ask && !is_directory(&entry.src_stat) {
                 // GNU cp asks, although the answer changes nothing.
                 check_update_options(job, &found)?;
             }

@@ -119,11 +119,16 @@ pub(crate) enum SameFile {
 
 /// Compares source and destination by device and inode number, before anything is changed.
 pub(super) fn check_same_file(job: Job<'_>, found: &Found) -> Result<SameFile> {
-    let entry = job.entry;
+    let Job { cx, entry } = job;
     if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
         let same = FileId::of(&entry.src_stat) == FileId::of(dst) || is_other_spelling(job);
-        return Ok(if same { SameFile::Same } else { SameFile::Different });
+        let spares = cx.options.make == Make::HardLink || cx.options.existing == Existing::Skip;
+        return Ok(match same {
+            true if spares => SameFile::AlreadyDone,
+            true => SameFile::Same,
+            false => SameFile::Different,
+        });
     }
     let looked = entry.src_through_link.then(|| entry.src.stat(false)).transpose();
     let src_link = looked.map_err(failed(Action::Stat, &entry.src))?.unwrap_or(entry.src_stat);
