@@ -18,6 +18,16 @@ const IN_THE_WAY: &[&str] = &[
     "a=new t=2000; b/x=1",
 ];
 
+/// As long as a name can be.
+macro_rules! long_name {
+    () => {
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\
+         nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\
+         nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\
+         nnnnnnnnnnnnnnn"
+    };
+}
+
 pub(crate) const TABLES: &[Table] = &[
     Table {
         trees: IN_THE_WAY,
@@ -279,6 +289,23 @@ pub(crate) const TABLES: &[Table] = &[
             "-rbv a b",
             "-lb a b",
             "-sbv {}/a b",
+        ],
+    },
+    Table {
+        // Numbers that no machine word holds.
+        trees: &[
+            "a=new; b=old; b.~18446744073709551615~=x",
+            "a=new; b=old; b.~99999999999999999999~=x; b.~1~=one",
+        ],
+        lines: &["--backup=t -v a b && --backup=t -v a b", "--backup=existing -bfv b b"],
+    },
+    Table {
+        trees: &[concat!("a=new; ", long_name!(), "=old")],
+        lines: &[
+            concat!("-bv a ", long_name!()),
+            concat!("-v -b -S.orig a ./", long_name!(), " && -bv a ", long_name!()),
+            concat!("--backup=t -v a ", long_name!(), " && --backup=t -v a ", long_name!()),
+            concat!("--backup=existing -v a ", long_name!()),
         ],
     },
     Table {

@@ -76,7 +76,23 @@ impl BackedUp {
 
 /// The name of a simple backup of `name`.
 pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
-    [name, backup.suffix.as_bytes()].concat()
+    with_suffix(name, backup.suffix.as_bytes())
+}
+
+/// The number above `highest`, and the name of that backup of `name`.
+fn numbered_name(name: &[u8], highest: u128) -> io::Result<(u128, Vec<u8>)> {
+    let number = highest.checked_add(1).ok_or(Errno::OVERFLOW)?;
+    Ok((number, with_suffix(name, format!(".~{number}~").as_bytes())))
+}
+
+/// `name` with `suffix`. As in GNU cp a name that would be too long is cut, and ends in `~`.
+fn with_suffix(name: &[u8], suffix: &[u8]) -> Vec<u8> {
+    const BYTES_MAX: usize = 255;
+    const CUT_BYTES: usize = 253;
+    let whole = [name, suffix].concat();
+    let base = name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let cut = [&name[..name.len().min(base + CUT_BYTES)], b"~"].concat();
+    if whole.len() - base <= BYTES_MAX || cut == name { whole } else { cut }
 }
 
 /// The path of the next backup of the operand at `dst`. With `quiet` listing the directory does not
@@ -92,7 +108,7 @@ pub(crate) fn next_path(
     let bytes = path.as_os_str().as_bytes();
     Ok(OsString::from_vec(match highest {
         None => simple_name(bytes, backup),
-        Some(number) => [bytes, format!(".~{}~", number.saturating_add(1)).as_bytes()].concat(),
+        Some(highest) => numbered_name(bytes, highest)?.1,
     })
     .into())
 }
@@ -152,11 +168,12 @@ fn back_up_simple(job: Job<'_>, name: CString, method: BackupMethod) -> io::Resu
 
 /// Takes the first free number above `highest`. Another process may make backups too, and none may
 /// replace another one.
-fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::Result<CString> {
+fn back_up_numbered(dst: &Place<'_>, highest: u128, method: BackupMethod) -> io::Result<CString> {
     let mut number = highest;
     for _ in 0..NAMES_TRIED {
-        number = number.checked_add(1).ok_or(Errno::OVERFLOW)?;
-        let name = c_name(&[dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
+        let name;
+        (number, name) = numbered_name(dst.name.to_bytes(), number)?;
+        let name = c_name(&name)?;
         let named = match method {
             BackupMethod::Rename => rename_to_new(dst, &name),
             BackupMethod::DryRun => Ok(()),
@@ -197,7 +214,7 @@ fn highest_number(
     dst: &Place<'_>,
     kind: BackupKind,
     quiet: bool,
-) -> io::Result<Option<u64>> {
+) -> io::Result<Option<u128>> {
     if kind == BackupKind::Simple {
         return Ok(None);
     }
@@ -271,9 +288,11 @@ pub(crate) fn note_created(cx: &CopyContext<'_>, dst: &Place<'_>) {
     cx.numbers.note_created(seen, number);
 }
 
-/// The path of the backup: that of the destination, with the suffix of `name`.
+/// The path of the backup: that of the destination, with the end of `name`.
 fn backup_path(dst: &Place<'_>, name: &[u8]) -> PathBuf {
-    let suffix = &name[dst.name.to_bytes().len()..];
-    let path = [dst.path().as_os_str().as_bytes(), suffix].concat();
-    OsString::from_vec(path).into()
+    let old = dst.name.to_bytes();
+    let same = old.iter().zip(name).take_while(|(old, new)| old == new).count();
+    let mut path = dst.path().into_os_string().into_vec();
+    path.truncate(path.len() - (old.len() - same));
+    OsString::from_vec([&path, &name[same..]].concat()).into()
 }

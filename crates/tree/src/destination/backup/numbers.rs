@@ -12,7 +12,7 @@ use crate::lock::lock;
 use crate::request::{BackupKind, Options};
 
 /// The highest backup number of each file in a directory.
-pub(super) type Highest = HashMap<Box<[u8]>, u64>;
+pub(super) type Highest = HashMap<Box<[u8]>, u128>;
 
 /// Directories whose numbers are kept: those from the top of a tree down to the current one.
 const DIRECTORIES_MAX: usize = 16;
@@ -41,7 +41,7 @@ impl BackupNumbers {
         dir: Seen,
         base: &[u8],
         list: impl FnOnce() -> io::Result<Highest>,
-    ) -> io::Result<Option<u64>> {
+    ) -> io::Result<Option<u128>> {
         let mut directories = lock(&self.0);
         let known = directories.iter().position(|(seen, _)| seen.id == dir.id);
         let listed = match known.map(|at| directories.remove(at)) {
@@ -71,7 +71,7 @@ impl BackupNumbers {
     }
 
     /// Records the new ctime of `dir` after a change by this run, and a new backup if there is one.
-    pub(super) fn note_created(&self, dir: Seen, backup: Option<(&[u8], u64)>) {
+    pub(super) fn note_created(&self, dir: Seen, backup: Option<(&[u8], u128)>) {
         let mut directories = lock(&self.0);
         let Some((seen, files)) = directories.iter_mut().find(|(seen, _)| seen.id == dir.id) else {
             return;
@@ -84,26 +84,27 @@ impl BackupNumbers {
 }
 
 /// Records the backup `number` of `base`.
-pub(super) fn note(files: &mut Highest, base: &[u8], number: u64) {
+pub(super) fn note(files: &mut Highest, base: &[u8], number: u128) {
     let highest = files.entry(base.into()).or_default();
     *highest = number.max(*highest);
 }
 
 /// The file that `entry` is a backup of, and its number, if its name is that of a numbered backup.
-pub(super) fn parse(entry: &[u8]) -> Option<(&[u8], u64)> {
+pub(super) fn parse(entry: &[u8]) -> Option<(&[u8], u128)> {
     let rest = entry.strip_suffix(b"~")?;
     let at = rest.iter().rposition(|&byte| byte == b'~')?;
     let (base, digits) = (rest[..at].strip_suffix(b".")?, &rest[at + 1..]);
-    if base.is_empty() || digits.first().is_none_or(|first| !(b'1'..=b'9').contains(first)) {
+    if base.is_empty() || digits.first() == Some(&b'0') || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    Some((base, number))
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.is_empty())?;
+    // Above the largest number there is none, and no backup is made.
+    Some((base, digits.parse().unwrap_or(u128::MAX)))
 }
 
 // Files that this run created and that a simple backup must not replace.
 
-/// Copies whose names end in the suffix of simple backups, and simple backups.
+/// Copies whose names end in the suffix of simple backups, or as a name that was cut, and simple backups.
 #[derive(Default)]
 pub(crate) struct CreatedFiles(Mutex<HashSet<FileId>>);
 
@@ -112,7 +113,9 @@ impl CreatedFiles {
     pub(crate) fn record(&self, options: &Options, dst: &Place<'_>, id: FileId) {
         if let Some(backup) = &options.backup
             && backup.kind != BackupKind::Numbered
-            && dst.name.to_bytes().ends_with(backup.suffix.as_bytes())
+            && [backup.suffix.as_bytes(), b"~"]
+                .iter()
+                .any(|&end| dst.name.to_bytes().ends_with(end))
         {
             self.insert(id);
         }
@@ -150,7 +153,8 @@ mod tests {
             ("f~1~", None),
             (".~1~", None),
             ("f.~1x~", None),
-            ("f.~99999999999999999999~", None),
+            ("f.~99999999999999999999~", Some(("f", 99_999_999_999_999_999_999))),
+            ("f.~9999999999999999999999999999999999999999~", Some(("f", u128::MAX))),
         ] {
             let expected = number.map(|(base, number)| (base.as_bytes(), number));
             assert_eq!(parse(entry.as_bytes()), expected, "{entry}");
