@@ -54,7 +54,7 @@ pub(crate) fn choose_each<T: Choices>(
         .collect()
 }
 
-/// A whole number of at least 1.
+/// A whole number from 1 on.
 pub(crate) fn number_from_one(
     given: &OsStr,
     option: &'static str,
@@ -63,7 +63,7 @@ pub(crate) fn number_from_one(
     number.ok_or_else(|| UsageError::BadValue {
         option,
         given: given.to_owned(),
-        reason: String::from("must be a whole number of at least 1"),
+        reason: format!("must be a whole number from 1 to {}", usize::MAX),
     })
 }
 
@@ -73,22 +73,25 @@ pub(crate) fn bytes_per_second(given: &OsStr) -> Result<NonZeroU64, UsageError> 
     bytes.ok_or_else(|| UsageError::BadValue {
         option: "limit-rate",
         given: given.to_owned(),
-        reason: String::from("must be a number of bytes of at least 1, such as 500K, 50M or 1.5G"),
+        reason: format!(
+            "must be a number of bytes from 1 to {}T, such as 500K, 50MB or 1.5GiB",
+            u64::MAX >> 40
+        ),
     })
 }
 
 fn bytes_in(text: &str) -> Option<u64> {
     let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(number_end);
-    let (base, letter) = match unit.as_bytes() {
+    let (base, letter) = match unit.to_ascii_uppercase().as_bytes() {
         [] => (1024, None),
-        [letter] | [letter, b'i', b'B'] => (1024, Some(letter)),
-        [letter, b'B'] => (1000, Some(letter)),
+        &[letter] | &[letter, b'I', b'B'] => (1024, Some(letter)),
+        &[letter, b'B'] => (1000, Some(letter)),
         _ => return None,
     };
     let power = match letter {
         None => 0,
-        Some(letter) => 1 + b"KMGT".iter().position(|l| *l == letter.to_ascii_uppercase())?,
+        Some(letter) => 1 + b"KMGT".iter().position(|l| *l == letter)?,
     };
     let unit = u128::pow(base, u32::try_from(power).ok()?);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
@@ -209,6 +212,8 @@ mod tests {
 
     #[test]
     fn invalid_rates_are_refused() {
+        // Letters are taken in either case.
+        assert_eq!(["4k", "4KB", "4kb", "4kib"].map(bytes_in), [4096, 4000, 4000, 4096].map(Some));
         for text in [
             "",
             "0",
