@@ -69,7 +69,7 @@ pub(super) static FLAGS: &[Flag] = &[
         .help("exit with success only if all copies and their names would survive a loss of power")
         .details("Files and their directories are synced by fsync(2). An error is an error of the \
                   copy. With \\fB--atomic\\fR a file is synced before it gets its name. Files \
-                  that were skipped are not synced. Several files are synced together, so an \
+                  that were skipped are synced too. Several files are synced together, so an \
                   error may be reported later than the copy of the file, but before the end of \
                   the run. Whether a disk writes its own cache when told to is up to the disk."),
     Flag::switch("--verify", |builder| builder.options.verify = true)
