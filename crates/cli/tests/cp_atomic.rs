@@ -31,6 +31,13 @@ fn lay_out(dir: &Path) {
     );
 }
 
+/// The backup is the old file, which was not removed.
+#[test]
+fn a_backup_is_not_announced_as_removed() {
+    let output = copy(dir_with("a=1; b=2"), "-lbv --atomic a b");
+    assert_eq!(testfs::stdout(&output), "'a' -> 'b' (backup: 'b~')\n");
+}
+
 /// What a copy in place makes, in every aspect but those that make the difference.
 #[test]
 fn what_is_made_is_what_a_copy_in_place_makes() {

@@ -84,7 +84,8 @@ pub(super) fn link_source(job: Job<'_>, state: &DestinationState) -> Result<Made
     if let Some(dry_run) = &cx.dry_run {
         dry_run.may_have_another_name(cx.security.caller, entry, follow).map_err(error)?;
     }
-    if before {
+    // A backup keeps the file, under its own name until it is replaced with `--atomic`.
+    if before && cx.options.backup.is_none() {
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
     }
     if cx.options.dry_run {
