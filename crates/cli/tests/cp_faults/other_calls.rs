@@ -9,7 +9,7 @@ use testfs::{Aspects, assert_equal_trees, is_root, json_lines, names_in, skip, s
 
 use crate::{
     HAULAGE, calls, check, check_content, check_failed, check_success, cp, dir_with, fixture,
-    strace, with_faults,
+    shell, strace, with_faults,
 };
 
 /// A copy without the attributes that could not be listed counts them as lost.
@@ -262,6 +262,20 @@ fn the_temporary_of_a_hard_link_is_named() {
         check_content(dir.path().join(t).join("b"), "old", fault);
         assert!(dir.path().join(t).join(".b.haulage-new").exists(), "{t}");
     }
+}
+
+/// Between the backup and the copy another process creates a file of that name.
+#[test]
+fn a_backup_is_not_undone_over_a_file_of_another_process() {
+    let dir = dir_with("s=new; d=old");
+    let script = "for i in {1..999}; do [ -e d~ ] && echo -n other >d && break; sleep .01; done";
+    let mut other = shell(&dir, script).spawn().expect("a shell");
+    let output = strace(&dir, "-e inject=renameat,renameat2:delay_exit=800000:when=1", "-b s d");
+    other.wait().expect("it ends");
+    let Some(output) = output else { return };
+    check_failed(&output, "cannot un-backup 'd': File exists", "the backup");
+    check_content(dir.path().join("d"), "other", "the file of another process");
+    check_content(dir.path().join("d~"), "old", "the backup");
 }
 
 /// A link is read before another one that its path leads through gives way to its copy. That was lost.

@@ -59,7 +59,14 @@ impl BackedUp {
             cx.numbers.forget(seen.id);
         }
         match self.method {
-            BackupMethod::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name)?,
+            BackupMethod::Rename => {
+                // What another process has created meanwhile stays, and the backup too.
+                let is_own = |now| cx.operands.may_be_of_this_run(dst, FileId::of(&now));
+                match lstat(dst.dir, dst.name).is_ok_and(is_own) {
+                    true => renameat(dst.dir, &*self.name, dst.dir, dst.name),
+                    false => rename_to_new(dst.dir, &self.name, dst.name),
+                }?;
+            }
             BackupMethod::DryRun => {}
             BackupMethod::Link => {
                 let named = |name| lstat(dst.dir, name);
@@ -175,7 +182,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u128, method: BackupMethod) -> io:
         (number, name) = numbered_name(dst.name.to_bytes(), number)?;
         let name = c_name(&name)?;
         let named = match method {
-            BackupMethod::Rename => rename_to_new(dst, &name),
+            BackupMethod::Rename => rename_to_new(dst.dir, dst.name, &name),
             BackupMethod::DryRun => Ok(()),
             BackupMethod::Link => link(dst, &name),
         };
@@ -198,12 +205,9 @@ fn link(dst: &Place<'_>, name: &CStr) -> io::Result<()> {
     Ok(())
 }
 
-fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
-    let new = &**name;
-    match renameat_with(dst.dir, dst.name, dst.dir, new, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            rename_if_absent(dst.dir, dst.name, new)
-        }
+fn rename_to_new(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    match renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_if_absent(dir, from, to),
         result => result,
     }
 }
