@@ -196,6 +196,21 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
     assert!(lines[1].starts_with("cp: interrupted: 'b' is incomplete, "), "{words}");
 }
 
+/// The backup has its own name again.
+#[test]
+fn a_copy_that_failed_after_a_backup_leaves_the_old_file() {
+    let dir = dir_with("a#200000:1; b=old");
+    let child = start(&dir, "-b --limit-rate=10K --reflink=never a b");
+    let (status, words) = interrupt(child, Signal::TERM, || len(&dir.path().join("b")) > 3);
+    assert_eq!(status.signal(), Some(15), "{words}");
+    assert_eq!(words, "cp: interrupted: 'b' is as it was before\n");
+    check_content(dir.path().join("b"), "old", "an interrupted copy");
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" cp -b a b";
+    let output = shell(&dir, script).output().expect("a shell");
+    crate::check(&output, 1, "cp: error writing 'b': File too large\n", script);
+    check_content(dir.path().join("b"), "old", "a copy that was too large");
+}
+
 /// The rate in the status line is that of the time in which the copy was not stopped.
 #[test]
 fn the_status_line_knows_nothing_of_a_stop() {

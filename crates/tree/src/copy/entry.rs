@@ -90,7 +90,7 @@ fn try_copy(
     let Some(mut state) = prepare_destination(job, worker)? else {
         return Ok(Next::Done);
     };
-    let backup = state.backup.take();
+    let backup = state.backup.clone();
     if backup.is_some() {
         // The old file may not be on the medium yet.
         cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
@@ -114,7 +114,15 @@ fn try_copy(
             }
             remove_stale(job, through_link);
         }
-        Err(_) => backup.iter().for_each(|backup| restore(job, backup)),
+        Err(diagnostic) => {
+            if let Some(Err(unrestored)) = backup.map(|backup| restore(job, &backup)) {
+                // Then the destination is not as it was before.
+                if let Diagnostic::InterruptedBefore { .. } = diagnostic {
+                    return Err(unrestored);
+                }
+                cx.report.report(unrestored);
+            }
+        }
     }
     copied
 }
@@ -238,13 +246,12 @@ fn make(job: Job<'_>, worker: &mut CopyWorker, state: DestinationState) -> Resul
     Ok(())
 }
 
-fn restore(Job { cx, entry }: Job<'_>, backup: &BackedUp) {
-    match backup.undo(cx, &entry.dst) {
-        Err(errno) => cx.report.report(failed(Action::UnBackup, &entry.dst)(errno)),
-        Ok(false) => {}
-        Ok(true) => cx.report.announce(|| Announcement::Restored {
+fn restore(Job { cx, entry }: Job<'_>, backup: &BackedUp) -> Result<()> {
+    if backup.undo(cx, &entry.dst).map_err(failed(Action::UnBackup, &entry.dst))? {
+        cx.report.announce(|| Announcement::Restored {
             backup: backup.path.clone(),
             dst: entry.dst.path(),
-        }),
+        });
     }
+    Ok(())
 }

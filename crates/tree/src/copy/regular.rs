@@ -73,8 +73,8 @@ pub(super) fn copy_file(
     let owned = is_shared.then(|| OwnedFile::new(job, &src_now, (&dst, journal.as_ref())));
     let src_at = FileAt { fd: src.as_fd(), stat: &src_now, place: &entry.src };
     let dst_at = FileAt { fd: dst.fd.as_fd(), stat: &dst.stat, place: &entry.dst };
-    let atomic = dst.atomic.is_some();
-    let files = Files { atomic, ..Files::opened(src_at, dst_at, dst.new) };
+    let stays = dst.atomic.is_some() || state.backup.is_some();
+    let files = Files { atomic: stays, ..Files::opened(src_at, dst_at, dst.new) };
     let copied = copy_and_verify(cx, worker, &files, journal.as_mut(), owned.flatten());
     let copied = copied.and_then(|data| Ok((data, set_attributes(job, &files, &dst, mode)?)));
     if is_locked {

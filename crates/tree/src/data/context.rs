@@ -16,7 +16,8 @@ pub(crate) struct Files<'f> {
     pub(crate) dst: FileAt<'f>,
     /// This run created the destination.
     pub(crate) new: bool,
-    /// The destination has no final name yet, and is removed if the copy fails (`--atomic`).
+    /// If the copy fails, the name is as before: the destination has not got it yet (`--atomic`), or a backup gets it
+    /// back.
     pub(crate) atomic: bool,
     /// This run opened the destination, which it never does with O_APPEND.
     pub(crate) opened_here: bool,

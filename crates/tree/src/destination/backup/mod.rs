@@ -25,7 +25,7 @@ use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Backup, BackupKind};
 
 /// A destination that has the name of its backup.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BackedUp {
     name: CString,
     /// For messages.
