@@ -22,7 +22,7 @@ const TREE: &str = "a=1 t=1001; b=2 t=1002; old=3 t=1003; newer=4; s/x=5 t=1005;
                     to/only=12 t=1012; to/s/x=13 t=1013; to/s/d=14 t=1014; other/a=15 t=1015; \
                     other/s/x=16 t=1016; full/s/x->to; dangling->nowhere; linkdir->to; toa->a; \
                     s2/d=17 t=1017; to2/a/; to2/s=18 t=1018; up/; file->a; v.~1~=19 t=1019; \
-                    v=20 t=1020";
+                    v=20 t=1020; l2/link=21 t=1021";
 
 fn names(dir: &Path) -> Vec<PathBuf> {
     Tree::read(dir).expect("a tree").paths().map(|path| dir.join(path)).collect()
@@ -169,6 +169,12 @@ fn a_dry_run_reports_what_is_done_and_changes_nothing() {
         "-r s other/s up",
         "-r s/d up",
         "-t up a b newer",
+        "-r s/d s2/d up",
+        "-r s2/d s/d up",
+        "-rn s/d s2/d up",
+        "-rb s2/d s/d up",
+        "-ru s/link l2/link up",
+        "-rn s/link l2/link to",
         // Names with their directories.
         "--parents s/d/z up",
         "--parents s/d/z s/d/e/deep s/x up",

@@ -68,7 +68,7 @@ pub(super) fn remember(job: Job<'_>, dst: FileId) {
     cx.created.record(cx.options, &entry.dst, dst);
     backup::note_created(cx, &entry.dst);
     if let Some(dry_run) = cx.dry_run.as_ref().filter(|_| entry.is_operand) {
-        dry_run.record_file(entry.dst.name);
+        dry_run.record_copy(entry, dst);
     }
     note_made(job, dst);
 }

@@ -247,6 +247,9 @@ fn dry_run_create(job: Job<'_>, dry_run: &DryRun) -> Result<OpenDirectory> {
     if dry_run.record_directory(entry.dst.path()) {
         entry.announce_copy(cx.report, None);
     }
+    if entry.is_operand {
+        dry_run.record_copy(entry, FileId::of(&stat));
+    }
     if let Some(below) = dry_run.path_to_itself(cx.options, entry)
         && !entry.operand.into_itself.swap(true, Ordering::Relaxed)
     {

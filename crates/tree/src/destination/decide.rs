@@ -8,7 +8,6 @@ use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat};
 
 use super::backup;
 use super::context::Job;
-use super::dry_run::DryRun;
 use super::found::{Found, SameFile, check_same_file, look_up};
 use super::time_resolution::{self, Older};
 use crate::data::verify::compare_existing;
@@ -33,8 +32,8 @@ pub(crate) enum Decision {
     Overwrite(Box<Found>),
     /// A new file gets the name.
     Replace(Box<Found>),
-    /// The file gets another name first; `None` for one that a dry run has not created.
-    BackUp(Option<Box<Found>>),
+    /// The file gets another name first.
+    BackUp(Box<Found>),
     /// The destination stays.
     Skip,
     /// The destination stays, because it is up to date; with the result of the comparison, if there was one.
@@ -46,39 +45,12 @@ pub(crate) enum Decision {
 /// # Errors
 /// The copy is refused, or something cannot be looked at.
 pub(crate) fn decide(job: Job<'_>) -> Result<Decision> {
-    let earlier = decide_about_copy(job)?;
-    if let Some(Decision::Skip) = earlier {
-        return Ok(Decision::Skip);
-    }
     backup::refresh(job.cx, &job.entry.dst);
     match look_up(job)? {
         Some(found) if found.through_link && found.target.is_none() => Ok(Decision::CreateAtTarget),
         Some(found) => decide_about(job, found),
-        None => Ok(earlier.unwrap_or(Decision::Create)),
+        None => Ok(Decision::Create),
     }
-}
-
-/// Decides about the copy of an earlier operand that would have the name by now, if a dry run finds none there.
-/// The error is that of a copy.
-fn decide_about_copy(Job { cx, entry }: Job<'_>) -> Result<Option<Decision>> {
-    let several = entry.is_operand && entry.operand.into_directory && !cx.options.parents;
-    let has_name = |dry_run: &DryRun| dry_run.has_file(entry.dst.name);
-    if is_directory(&entry.src_stat) || !several || !cx.dry_run.as_ref().is_some_and(has_name) {
-        return Ok(None);
-    }
-    match cx.options.existing {
-        Existing::Skip => return Ok(Some(Decision::Skip)),
-        Existing::Fail => return Err(Diagnostic::NotReplacing { dst: entry.dst.path() }),
-        // A file that was just written is newer than its source.
-        Existing::ReplaceOlder if !cx.options.preserve.timestamps => {
-            return Ok(Some(Decision::Skip));
-        }
-        Existing::Replace | Existing::ReplaceOlder => {}
-    }
-    if makes_numbered_backups(cx.options) {
-        return Ok(Some(Decision::BackUp(None)));
-    }
-    Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() })
 }
 
 /// Decides about the existing destination `found`.
@@ -119,7 +91,7 @@ fn decide_about(job: Job<'_>, found: Box<Found>) -> Result<Decision> {
     }
     if let Some(backup) = &cx.options.backup {
         refuse_to_destroy_source(entry, backup)?;
-        return Ok(Decision::BackUp(Some(found)));
+        return Ok(Decision::BackUp(found));
     }
     Ok(if is_replaced(job, &found) { Decision::Replace(found) } else { Decision::Overwrite(found) })
 }
@@ -146,7 +118,17 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
     let Job { cx, entry } = job;
     let through_link = found.through_link;
     let id = FileId::of(&found.link);
-    let up_to_date = |verified| Decision::UpToDate { id, verified, through_link };
+    let is_unwritten = cx.options.dry_run && is_of_another_operand(job, found);
+    // A file that was just written is newer than its source; the target of a copied link was not written.
+    let keeps_time = || {
+        cx.options.preserve.timestamps
+            || cx.options.make == Make::HardLink
+            || through_link && !id.is_at(entry.dst.dir, entry.dst.name)
+    };
+    let up_to_date = |verified| match is_unwritten {
+        true => Decision::Skip,
+        false => Decision::UpToDate { id, verified, through_link },
+    };
     let kept = |decision| {
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
         Ok(Some(decision))
@@ -167,6 +149,7 @@ fn check_update_options(job: Job<'_>, found: &Found) -> Result<Option<Decision>>
         Existing::ReplaceOlder => {
             // This includes a directory, which is kept because it is newer.
             if mtime(found.effective()) >= mtime(&entry.src_stat)
+                || is_unwritten && !keeps_time()
                 || cx.options.preserve.timestamps && has_source_time(job, found)?
             {
                 return kept(up_to_date(None));

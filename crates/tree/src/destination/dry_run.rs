@@ -3,15 +3,16 @@
 //! The walk also enters a directory that would be created. A placeholder takes the place of its
 //! descriptor, in which every lookup fails. What would exist by now is recorded here.
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::AsFd;
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, statat, statx,
+    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat,
+    statat, statx,
 };
 use rustix::io::{self, Errno};
 
@@ -20,7 +21,7 @@ use crate::fs::{
     Caller, FileId, OpenFile, Place, Trust, is_regular, is_symlink, is_within, open_for_search,
     path_of, placeholder_dir, split,
 };
-use crate::hash::HashSet;
+use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 use crate::report::{Action, Result, failed};
 use crate::request::{Follow, Options};
@@ -29,8 +30,8 @@ use crate::request::{Follow, Options};
 #[derive(Default)]
 pub(crate) struct DryRun {
     directories: Mutex<HashSet<PathBuf>>,
-    /// Names in the target directory that would be copies of file operands.
-    files: Mutex<HashSet<CString>>,
+    /// By their names in the target directory.
+    copies: Mutex<HashMap<CString, OperandCopy>>,
     /// The directories above a directory that would be created, and the path from each down to it.
     /// Needed with `-L` and for missing directories of `--parents`, where `..` does not tell.
     ancestors: Mutex<Vec<(FileId, PathBuf)>>,
@@ -38,6 +39,21 @@ pub(crate) struct DryRun {
     /// The device of the directories that would be created. A dry run has one worker, so one is
     /// enough.
     device: AtomicU64,
+}
+
+/// The copy of an operand.
+#[derive(Clone)]
+pub(super) struct OperandCopy {
+    pub(super) stat: Stat,
+    src: PathBuf,
+}
+
+impl OperandCopy {
+    /// stat(2) of the copy of a symbolic link in `dir`.
+    pub(super) fn target_in(&self, dir: BorrowedFd<'_>) -> io::Result<Stat> {
+        let text = readlinkat(CWD, &self.src, Vec::new())?;
+        statat(dir, text, AtFlags::empty())
+    }
 }
 
 impl DryRun {
@@ -48,14 +64,16 @@ impl DryRun {
         made.insert(path)
     }
 
-    /// Records the copy `name` of a file operand.
-    pub(crate) fn record_file(&self, name: &CStr) {
-        lock(&self.files).insert(name.into());
+    /// Records the copy `id` of the operand `entry`.
+    pub(crate) fn record_copy(&self, entry: &Entry<'_>, id: FileId) {
+        let copy = OperandCopy { stat: id.stat_like(entry.src_stat), src: entry.src.path() };
+        lock(&self.copies).insert(entry.dst.name.into(), copy);
     }
 
-    /// Whether [`record_file`](DryRun::record_file) was told of the name.
-    pub(super) fn has_file(&self, name: &CStr) -> bool {
-        lock(&self.files).contains(name)
+    /// The copy of an earlier operand that would have the name of the copy of `entry`.
+    pub(super) fn copy_at_destination(&self, entry: &Entry<'_>) -> Option<OperandCopy> {
+        let several = entry.is_operand && entry.operand.into_directory;
+        several.then(|| lock(&self.copies).get(entry.dst.name).cloned()).flatten()
     }
 
     /// Records the directories above `dst`, which would be created in an existing directory.
@@ -147,7 +165,7 @@ impl DryRun {
 
     /// An identity that no file has.
     pub(crate) fn new_id(&self) -> FileId {
-        FileId { dev: u64::MAX, ino: self.ids.fetch_add(1, Ordering::Relaxed) }
+        FileId { dev: u32::MAX.into(), ino: self.ids.fetch_add(1, Ordering::Relaxed) }
     }
 }
 

@@ -5,6 +5,7 @@ use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use super::context::Job;
+use super::dry_run::OperandCopy;
 use crate::entry::copies_data;
 use crate::fs::{
     FileId, Trust, are_one_name, are_one_name_where, is_directory, is_symlink, may_be_one_name,
@@ -42,10 +43,20 @@ pub(crate) fn look_up(job: Job<'_>) -> Result<Option<Box<Found>>> {
         // all, creating the entry fails.
         return Ok(None);
     }
-    let link = match entry.dst.stat(false) {
-        Ok(link) => link,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(failed(Action::Stat, &entry.dst)(errno)),
+    let looked = entry.dst.stat(false);
+    // What a dry run has not created, and directories that would be merged.
+    let is_missing = |copy: &OperandCopy| {
+        let is_there = matches!(looked, Ok(link) if FileId::of(&link) == FileId::of(&copy.stat));
+        let is_merged = is_directory(&copy.stat) && is_directory(&entry.src_stat);
+        !is_there && !is_merged
+    };
+    let copy = cx.dry_run.as_ref().filter(|_| !options.parents);
+    let copy = copy.and_then(|dry_run| dry_run.copy_at_destination(entry)).filter(is_missing);
+    let link = match (&copy, looked) {
+        (Some(copy), _) => copy.stat,
+        (None, Ok(link)) => link,
+        (None, Err(Errno::NOENT)) => return Ok(None),
+        (None, Err(errno)) => return Err(failed(Action::Stat, &entry.dst)(errno)),
     };
     let found = |target, through_link| Ok(Some(Box::new(Found { link, target, through_link })));
     if !is_symlink(&link) {
@@ -64,7 +75,8 @@ pub(crate) fn look_up(job: Job<'_>) -> Result<Option<Box<Found>>> {
     if !through_link && !compares {
         return found(None, false);
     }
-    match entry.dst.stat(true) {
+    let target = copy.map_or_else(|| entry.dst.stat(true), |copy| copy.target_in(entry.dst.dir));
+    match target {
         Ok(target) => {
             // A directory is not copied through a link to something else.
             let through_link =

@@ -10,7 +10,6 @@ use rustix::io::Errno;
 use super::backup::{self, BackedUp, BackupMethod};
 use super::context::Job;
 use super::decide::Decision;
-use super::dry_run::DryRun;
 use super::found::Found;
 use crate::entry::{copies_data, open_source};
 use crate::fs::{FileId, OpenFile, Place, is_directory, is_regular, is_symlink, try_odd_name};
@@ -86,8 +85,7 @@ pub(crate) fn prepare(job: Job<'_>, decision: Decision) -> Result<Option<Destina
                 remove(job)?;
             }
         }
-        Decision::BackUp(Some(found)) => state = back_up(job, found)?,
-        Decision::BackUp(None) => state.backup = back_up_copy(job)?,
+        Decision::BackUp(found) => state = back_up(job, found)?,
     }
     Ok(Some(state))
 }
@@ -115,15 +113,6 @@ fn back_up(job: Job<'_>, found: Box<Found>) -> Result<DestinationState> {
         state.keep_until_replaced(found);
     }
     Ok(state)
-}
-
-/// The backup that a dry run would make of the copy of another operand.
-fn back_up_copy(job: Job<'_>) -> Result<Option<BackedUp>> {
-    let cx = job.cx;
-    let Some(backup) = &cx.options.backup else { return Ok(None) };
-    // The identity of the file matters for simple backups only.
-    let id = cx.dry_run.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
-    backup::back_up(job, id, backup, BackupMethod::DryRun).map(Some)
 }
 
 /// Whether the destination has no file any more. A server is asked again, whatever is known from before.

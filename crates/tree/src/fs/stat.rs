@@ -24,6 +24,14 @@ impl FileId {
         FileId { dev: stat.st_dev.into(), ino: stat.st_ino.into() }
     }
 
+    /// `stat` with this identity.
+    #[expect(clippy::useless_conversion, reason = "both are narrower on some architectures")]
+    pub(crate) fn stat_like(self, mut stat: Stat) -> Stat {
+        stat.st_dev = self.dev.try_into().unwrap_or(!0);
+        stat.st_ino = self.ino.try_into().unwrap_or(!0);
+        stat
+    }
+
     /// The identity of an open file.
     pub(crate) fn of_open(fd: impl AsFd) -> io::Result<FileId> {
         fstat(fd).map(|stat| FileId::of(&stat))
