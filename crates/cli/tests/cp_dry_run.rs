@@ -267,6 +267,14 @@ fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
     }
 }
 
+#[test]
+fn a_dry_run_knows_the_resolution_of_times() {
+    let dir = dir_with("s=1; d=2");
+    let script = "touch -d @1000.5 s; touch -d @1000 d; exec \"$0\" cp -upv --dry-run s d";
+    let output = shell(&dir, script).output().expect("a shell");
+    assert_eq!(stdout(&output), "'s' -> 'd'\n");
+}
+
 /// The standard error of the real run, which is that of the dry run.
 fn said_by_both(dir: &TempDir, words: &str) -> String {
     let [dry, done] = ["--dry-run", "-v"].map(|option| run(dir, option, words));

@@ -57,8 +57,8 @@ pub(super) fn has_source_time(
     {
         return Ok(false);
     }
-    // The digits tell what a run would probably see.
-    let Some(known) = known else { return Ok(true) };
+    // The digits of both times tell what a run would probably see.
+    let Some(known) = known else { return Ok(lag < coarsest_resolution(ctime(dst))) };
     // First, because setting a time changes what is known of the time of the copy.
     if older.may_have_changed() {
         let has_changed = match is_symlink(src) {
