@@ -275,6 +275,17 @@ fn a_dry_run_knows_the_resolution_of_times() {
     assert_eq!(stdout(&output), "'s' -> 'd'\n");
 }
 
+#[test]
+fn a_dry_run_reports_a_copy_into_itself_by_a_mount() {
+    let dir = dir_with("a/b/f=1; c/");
+    let script = "unshare -m sh -c 'mount --bind a/b c && exec \"$0\" cp -r --dry-run a c' \"$0\"";
+    let output = shell(&dir, script).output().expect("a shell");
+    if ["unshare", "mount"].iter().any(|failed| stderr(&output).contains(failed)) {
+        return skip(&test_name(), "no mount can be made here");
+    }
+    check(&output, 1, "cp: cannot copy a directory, 'a', into itself, 'c/a'\n", script);
+}
+
 /// The standard error of the real run, which is that of the dry run.
 fn said_by_both(dir: &TempDir, words: &str) -> String {
     let [dry, done] = ["--dry-run", "-v"].map(|option| run(dir, option, words));

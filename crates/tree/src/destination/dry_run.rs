@@ -24,7 +24,7 @@ use crate::fs::{
 use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 use crate::report::{Action, Result, failed};
-use crate::request::{Follow, Options};
+use crate::request::Options;
 
 /// What would have been created so far.
 #[derive(Default)]
@@ -32,9 +32,9 @@ pub(crate) struct DryRun {
     directories: Mutex<HashSet<PathBuf>>,
     /// By their names in the target directory.
     copies: Mutex<HashMap<CString, OperandCopy>>,
-    /// The directories above a directory that would be created, and the path from each down to it.
-    /// Needed with `-L` and for missing directories of `--parents`, where `..` does not tell.
-    ancestors: Mutex<Vec<(FileId, PathBuf)>>,
+    /// The directories above each directory that would be created, with the path from them down to it. Needed for
+    /// bind mounts, with `-L` and for missing directories of `--parents`, where `..` does not tell.
+    ancestors: Mutex<HashMap<FileId, Vec<PathBuf>>>,
     ids: AtomicU64,
     /// The device of the directories that would be created. A dry run has one worker, so one is
     /// enough.
@@ -80,11 +80,14 @@ impl DryRun {
     pub(crate) fn record_ancestors(&self, dst: &Place<'_>) {
         let Some(dir) = path_of(dst.dir) else { return };
         let path = dir.join(OsStr::from_bytes(split(dst.name).1));
-        let ancestors = path.ancestors().skip(1).filter_map(|above| {
-            let stat = statat(CWD, above, AtFlags::empty()).ok()?;
-            Some((FileId::of(&stat), path.strip_prefix(above).ok()?.to_owned()))
-        });
-        lock(&self.ancestors).extend(ancestors);
+        let mut ancestors = lock(&self.ancestors);
+        for above in path.ancestors().skip(1) {
+            if let (Ok(stat), Ok(below)) =
+                (statat(CWD, above, AtFlags::empty()), path.strip_prefix(above))
+            {
+                ancestors.entry(FileId::of(&stat)).or_default().push(below.to_owned());
+            }
+        }
     }
 
     /// A placeholder for the directory `dst` that would be created. The error is that of mkdir(2), as
@@ -149,13 +152,10 @@ impl DryRun {
                 return None;
             }
             let ancestors = lock(&self.ancestors);
-            let mut paths = ancestors.iter().filter(|(id, _)| *id == src).map(|(_, path)| path);
+            let mut paths = ancestors.get(&src).into_iter().flatten();
             return paths.find(|path| !is_path_left_out(options, entry, path)).cloned();
         }
-        // Unless links are followed, no directory below an operand is above its destination.
-        if options.follow == Follow::Always {
-            self.record_ancestors(&entry.dst);
-        }
+        self.record_ancestors(&entry.dst);
         if !is_within(entry.dst.dir, src).unwrap_or(false) {
             return None;
         }
