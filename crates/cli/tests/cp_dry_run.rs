@@ -11,9 +11,9 @@ use rustix::fs::{
     utimensat,
 };
 use tempfile::TempDir;
-use testfs::{Tree, skip, stderr, stdout, test_name};
+use testfs::{Tree, is_root, skip, stderr, stdout, test_name};
 
-use crate::{check, dir_with, fixture, haulage_cp, shell};
+use crate::{as_nobody, check, dir_with, fixture, haulage_cp, open_dir_with, shell};
 
 /// The tree before each case.
 const TREE: &str = "a=1 t=1001; b=2 t=1002; old=3 t=1003; newer=4; s/x=5 t=1005; s/y=6 t=1006; \
@@ -257,6 +257,9 @@ fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
             (format!("-l {name} up"), "Operation not permitted"),
             (format!("-l {name} b"), "File exists"),
             (format!("-lf {name} b"), "Operation not permitted"),
+            (format!("-b a {name}"), "Operation not permitted"),
+            (format!("-f a {name}"), "Operation not permitted"),
+            (format!("--atomic a {name}"), "Operation not permitted"),
             ("-rl s up".to_owned(), "Operation not permitted"),
         ] {
             let said = said_by_both(&dir, &words);
@@ -264,6 +267,27 @@ fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
             let _ = remove_dir_all(dir.path().join("up/s"));
         }
         ioctl_setflags(&file, flags.expect("those that it had")).expect("as it was");
+    }
+}
+
+#[test]
+fn a_dry_run_reports_names_that_cannot_be_replaced() {
+    if !is_root() {
+        return skip(&test_name(), "only root can make files of others");
+    }
+    let dir = open_dir_with(
+        "a=1 own=65534:65534; ro/b=2 mode=666; ro/ mode=555; st/b=3 mode=666 own=1:1; \
+         st/ mode=1777 own=1:1; l->a",
+    );
+    let replacing =
+        ["-sf /etc/passwd", "-lf a", "--atomic -P l", "--atomic a", "--remove-destination a"];
+    for (options, dst) in
+        ["ro/b", "st/b"].iter().flat_map(|dst| replacing.map(|options| (options, dst)))
+    {
+        let said = ["--dry-run", "-v"]
+            .map(|option| stderr(&as_nobody(&dir, &format!("{option} {options} {dst}"))));
+        // A real run also tells what the new file does not have of the old one.
+        assert!(said[1].ends_with(&said[0]) && !said[0].is_empty(), "{options} {dst}: {said:?}");
     }
 }
 

@@ -15,7 +15,7 @@ use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
 use crate::data::copy::{copy_data, verify_copy};
 use crate::data::journal::Journal;
-use crate::destination::atomic::{find_final_name, is_atomic, open_atomic};
+use crate::destination::atomic::{AtomicFile, find_final_name, is_atomic, open_atomic};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::may_create;
 use crate::destination::open::{
@@ -298,15 +298,12 @@ pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
     if is_regular(&entry.src_stat) && state.source.is_none() {
         open_source(None, entry)?;
     }
-    let atomic = is_atomic(job, &state);
-    if atomic {
-        find_final_name(job, &state)?;
-    }
-    if state.replace && !atomic {
+    let atomic = is_atomic(job, &state).then(|| find_final_name(job, &state)).transpose()?;
+    if state.replace && atomic.is_none() {
         remove(job)?;
         state.found = None;
     }
-    if let Some(found) = state.found.filter(|_| !atomic) {
+    if let Some(found) = state.found.filter(|_| atomic.is_none()) {
         let opens = is_regular(found.effective());
         if !opens || open_old(job, (&found, None))?.is_some() {
             return Ok(Made::file(FileId::of(found.effective())));
@@ -315,6 +312,7 @@ pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
     refuse_dangling(job, state.dangling)?;
     may_create(&entry.dst, Some(Errno::NOTDIR))
         .map_err(failed(Action::CreateRegular, &entry.dst))?;
+    atomic.as_ref().map_or(Ok(()), AtomicFile::may_take_over)?;
     let dry_run = cx.dry_run.as_ref().expect("only a dry run calls this");
     Ok(Made::file(dry_run.new_id()))
 }

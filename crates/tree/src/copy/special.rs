@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 
 use super::context::{CopyWorker, Made, keep, remember};
 use crate::destination::context::Job;
-use crate::destination::dry_run::may_create;
+use crate::destination::dry_run::{may_create, may_remove};
 use crate::destination::prepare::{DestinationState, remove};
 use crate::destination::temporary::replace_by;
 use crate::fs::{
@@ -126,7 +126,7 @@ fn create_or_replace(
     if cx.options.dry_run {
         return match state.found {
             None => may_create(&entry.dst, Some(Errno::NOENT)),
-            Some(_) if may_replace => Ok(()),
+            Some(_) if may_replace => may_remove(cx.security.caller, &entry.dst),
             Some(_) => Err(Errno::EXIST),
         };
     }
@@ -319,13 +319,14 @@ fn replace_by_link(
     was_found: bool,
 ) -> Result<io::Result<()>> {
     let Job { cx, entry } = job;
-    let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     if cx.options.dry_run {
-        if made.id != FileId::of(&existing) && !cx.options.atomic {
-            remove(job)?;
-        }
-        return Ok(Ok(()));
+        return match made.id.is_at(entry.dst.dir, entry.dst.name) {
+            true => Ok(Ok(())),
+            false if cx.options.atomic => Ok(may_remove(cx.security.caller, &entry.dst)),
+            false => remove(job).map(Ok),
+        };
     }
+    let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     if made.id == FileId::of(&existing)
         && made.stat(from).is_ok_and(|first| is_one_file(&first, &existing))
     {

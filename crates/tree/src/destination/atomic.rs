@@ -15,6 +15,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 use sys::close;
 
 use super::context::Job;
+use super::dry_run::may_remove;
 use super::found::{Found, refuse_untrusted_link};
 use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
@@ -22,8 +23,9 @@ use super::temporary::{Beside, LeftOver, lock_created, remove_own, try_lock};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::fs::{
-    FileId, Handle, OpenFile, Trust, file_bytes, fs_type_of, give_name, hold, is_file, is_regular,
-    is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in, rename_if_absent,
+    FileId, Handle, OpenFile, Place, Trust, file_bytes, fs_type_of, give_name, hold, is_file,
+    is_regular, is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in,
+    rename_if_absent,
 };
 use crate::metadata::set_permissions;
 use crate::report::{Action, Diagnostic, Result, failed};
@@ -172,13 +174,16 @@ fn check_writable(held: BorrowedFd<'_>) -> io::Result<()> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
     match statx(held, c"", flags, StatxFlags::MODE) {
         Err(Errno::STALE) => return Err(Errno::STALE),
-        // A file with fs-verity cannot be opened for writing, which accessat(2) does not tell.
-        Ok(now) if now.stx_attributes.contains(StatxAttributes::VERITY) => return Err(Errno::PERM),
+        // Such a file cannot be opened for writing, which accessat(2) does not tell.
+        Ok(now) if now.stx_attributes.intersects(NOT_WRITABLE) => return Err(Errno::PERM),
         // Some sandboxes forbid statx(2).
         _ => {}
     }
     accessat(CWD, Handle::proc_path(held), Access::WRITE_OK, AtFlags::EACCESS)
 }
+
+/// With fs-verity, or only to be appended to.
+const NOT_WRITABLE: StatxAttributes = StatxAttributes::VERITY.union(StatxAttributes::APPEND);
 
 /// The target of the symbolic link at the destination, in its own directory.
 fn find_link_target(job: Job<'_>, found: &Found) -> Result<Resolved> {
@@ -214,6 +219,14 @@ impl<'j> AtomicFile<'j> {
             None => (self.job.entry.dst.dir, self.job.entry.dst.name),
             Some((dir, name)) => (dir.as_fd(), name),
         }
+    }
+
+    /// The error of giving it its name, as far as a dry run can know it.
+    pub(crate) fn may_take_over(&self) -> Result<()> {
+        let Job { cx, entry } = self.job;
+        let (dir, name) = self.final_name();
+        may_remove(cx.security.caller, &Place { dir, name, ..entry.dst })
+            .map_err(failed(Action::Replace, &entry.dst))
     }
 
     fn beside(&self) -> Beside<'_> {

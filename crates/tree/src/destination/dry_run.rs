@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat,
+    Access, AtFlags, CWD, Mode, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat,
     statat, statx,
 };
 use rustix::io::{self, Errno};
@@ -135,12 +135,7 @@ impl DryRun {
         if is_on_other_device(stat) && parent_differs() {
             return Err(Errno::XDEV);
         }
-        let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
-        match statx(src.dir, src.name, flags, StatxFlags::empty()) {
-            Ok(found) if found.stx_attributes.intersects(fixed) => Err(Errno::PERM),
-            // Old kernels have no statx(2).
-            _ => Ok(()),
-        }
+        unless_fixed(src, flags)
     }
 
     /// The path from the directory `entry.src` down to its own destination, if the copy would reach
@@ -202,6 +197,32 @@ pub(crate) fn may_create(dst: &Place<'_>, if_slash: Option<Errno>) -> io::Result
     let writable = Access::WRITE_OK | Access::EXEC_OK;
     accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)?;
     if_slash.filter(|_| dst.name.to_bytes().ends_with(b"/")).map_or(Ok(()), Err)
+}
+
+/// The error of renaming or removing the file `dst`, or of a rename over it, as far as it can be known.
+pub(crate) fn may_remove(caller: Caller, dst: &Place<'_>) -> io::Result<()> {
+    may_create(dst, None)?;
+    let stat = match dst.stat(false) {
+        // It would have been created by now, perhaps in a directory that would.
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        looked => looked?,
+    };
+    let above = dst.stat_above()?;
+    let is_sticky = Mode::from_raw_mode(above.st_mode).contains(Mode::SVTX);
+    if is_sticky && !caller.is_root() && !caller.owns(&above) && !caller.owns(&stat) {
+        return Err(Errno::PERM);
+    }
+    unless_fixed(dst, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// EPERM if the file is immutable, or can only be appended to (chattr(1)): its names stay as they are.
+fn unless_fixed(file: &Place<'_>, flags: AtFlags) -> io::Result<()> {
+    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    match statx(file.dir, file.name, flags, StatxFlags::empty()) {
+        Ok(found) if found.stx_attributes.intersects(fixed) => Err(Errno::PERM),
+        // Old kernels have no statx(2).
+        _ => Ok(()),
+    }
 }
 
 /// The path of the destination below the source.

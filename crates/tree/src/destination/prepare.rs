@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::backup::{self, BackedUp, BackupMethod};
 use super::context::Job;
 use super::decide::Decision;
+use super::dry_run::may_remove;
 use super::found::Found;
 use crate::entry::{copies_data, open_source};
 use crate::fs::{FileId, OpenFile, Place, is_directory, is_regular, is_symlink, try_odd_name};
@@ -151,7 +152,10 @@ fn read_source_first(Job { cx, entry }: Job<'_>) -> Result<DestinationState> {
 
 /// Removes the destination's name.
 pub(crate) fn remove(Job { cx, entry }: Job<'_>) -> Result<()> {
-    let removed = if cx.dry_run.is_some() { Ok(()) } else { entry.dst.unlink() };
+    let removed = match cx.dry_run {
+        Some(_) => may_remove(cx.security.caller, &entry.dst),
+        None => entry.dst.unlink(),
+    };
     match removed {
         Ok(()) => {
             cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });

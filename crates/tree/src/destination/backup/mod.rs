@@ -15,6 +15,7 @@ use rustix::io::{self, Errno};
 
 use self::numbers::{Highest, Seen, note, parse};
 use super::context::{CopyContext, Job};
+use super::dry_run::may_remove;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
     Buffer, FileId, Handle, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
@@ -133,6 +134,9 @@ pub(crate) fn back_up(
 ) -> Result<BackedUp> {
     let (cx, dst) = (job.cx, &job.entry.dst);
     let failure = || failed(Action::Backup, dst);
+    if method == BackupMethod::DryRun {
+        may_remove(cx.security.caller, dst).map_err(failure())?;
+    }
     let highest = highest_number(cx, dst, backup.kind, method == BackupMethod::DryRun);
     let (highest, name) = (highest.map_err(failure())?, simple_name(dst.name.to_bytes(), backup));
     if highest.is_none() && cx.created.is_at(dst, &name) {
@@ -164,7 +168,9 @@ fn back_up_simple(job: Job<'_>, name: CString, method: BackupMethod) -> io::Resu
     let dst = &job.entry.dst;
     match method {
         BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
-        BackupMethod::DryRun => {}
+        BackupMethod::DryRun => {
+            may_remove(job.cx.security.caller, &Place { name: &name, ..*dst })?;
+        }
         BackupMethod::Link => {
             let new = Place { name: &name, ..*dst };
             replace_by(job, &new, |temp| link(dst, temp.name))?;
