@@ -247,6 +247,9 @@ fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
         let said = said_by_both(&dir, &format!("{words} {}", other.path().display()));
         assert!(said.contains("Invalid cross-device link"), "{words}: {said}");
     }
+    fixture::add("a=1", &other);
+    let said = said_by_both(&other, "--reflink=always a new");
+    assert!(said.contains("failed to clone 'new' from 'a'"), "{said}");
     for (name, flag) in [("s/x", IFlags::IMMUTABLE), ("s/d/z", IFlags::APPEND)] {
         let file = std::fs::File::open(dir.path().join(name)).expect("opened");
         let flags = ioctl_getflags(&file);

@@ -294,9 +294,15 @@ fn set_attributes(
 /// one could be created.
 pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<Made> {
     let Job { cx, entry } = job;
+    let dry_run = cx.dry_run.as_ref().expect("only a dry run calls this");
     // Opening a device or a fifo has effects.
-    if is_regular(&entry.src_stat) && state.source.is_none() {
-        open_source(None, entry)?;
+    if is_regular(&entry.src_stat) {
+        let src = state.source.take().map_or_else(|| open_source(None, entry), |src| Ok(*src))?;
+        if cx.options.reflink == Reflink::Always && cx.options.make == Make::Copy {
+            dry_run.may_clone(&src, entry, state.found.as_deref()).map_err(|errno| {
+                Diagnostic::Clone { src: entry.src.path(), dst: entry.dst.path(), errno }
+            })?;
+        }
     }
     let atomic = is_atomic(job, &state).then(|| find_final_name(job, &state)).transpose()?;
     if state.replace && atomic.is_none() {
@@ -313,6 +319,5 @@ pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
     may_create(&entry.dst, Some(Errno::NOTDIR))
         .map_err(failed(Action::CreateRegular, &entry.dst))?;
     atomic.as_ref().map_or(Ok(()), AtomicFile::may_take_over)?;
-    let dry_run = cx.dry_run.as_ref().expect("only a dry run calls this");
     Ok(Made::file(dry_run.new_id()))
 }

@@ -10,12 +10,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use engines::fs_types::{EXT4, TMPFS, VFAT, XFS, fs_type_of};
 use rustix::fs::{
     Access, AtFlags, CWD, Mode, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat,
     statat, statx,
 };
 use rustix::io::{self, Errno};
 
+use super::found::Found;
 use crate::entry::{Entry, is_path_left_out};
 use crate::fs::{
     Caller, FileId, OpenFile, Place, Trust, is_regular, is_symlink, is_within, open_for_search,
@@ -122,10 +124,7 @@ impl DryRun {
                 return Err(Errno::PERM);
             }
         }
-        let device = match dst.trust {
-            Trust::Created => self.device.load(Ordering::Relaxed),
-            Trust::Operand | Trust::PreExisting => FileId::of(&dst.stat_above()?).dev,
-        };
+        let device = self.device_of(dst)?;
         let is_on_other_device = |stat: &Stat| FileId::of(stat).dev != device;
         // Overlayfs may show a file on another device than its directory.
         let parent_differs = || {
@@ -136,6 +135,34 @@ impl DryRun {
             return Err(Errno::XDEV);
         }
         unless_fixed(src, flags)
+    }
+
+    /// The error of a clone of `src` to the destination of `entry`, as far as the types of file systems tell.
+    pub(crate) fn may_clone(
+        &self,
+        src: &OpenFile,
+        entry: &Entry<'_>,
+        found: Option<&Found>,
+    ) -> io::Result<()> {
+        let device = match found {
+            Some(found) => FileId::of(found.effective()).dev,
+            None => self.device_of(&entry.dst)?,
+        };
+        match fs_type_of(src.fd.as_fd()) {
+            Some(EXT4 | TMPFS | VFAT | XFS) if FileId::of(&src.stat).dev != device => {
+                Err(Errno::XDEV)
+            }
+            Some(EXT4 | TMPFS | VFAT) => Err(Errno::OPNOTSUPP),
+            _ => Ok(()),
+        }
+    }
+
+    /// The device of the directory of `dst`.
+    fn device_of(&self, dst: &Place<'_>) -> io::Result<u64> {
+        match dst.trust {
+            Trust::Created => Ok(self.device.load(Ordering::Relaxed)),
+            Trust::Operand | Trust::PreExisting => Ok(FileId::of(&dst.stat_above()?).dev),
+        }
     }
 
     /// The path from the directory `entry.src` down to its own destination, if the copy would reach
