@@ -51,7 +51,8 @@ fn a_read_error_is_not_taken_for_the_end() {
         ),
         "{reported:?}"
     );
-    assert_eq!(reported[1], Diagnostic::Incomplete { dst, bytes: 0, bytes_expected: 0 });
+    // Of how many bytes the copy lacks the source tells nothing.
+    assert_eq!(reported.len(), 1, "{reported:?}");
 }
 
 #[test]
