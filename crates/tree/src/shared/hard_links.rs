@@ -14,6 +14,7 @@ use rustix::io::{self, Errno};
 use super::copied_inodes::{CopiedInodes, FirstCopy};
 use super::locks::{FileGuard, FileLocks};
 use super::partner_context::PartnerContext;
+use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{DirPath, FileId, Place, give_name, hold, is_file, lstat, split};
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
@@ -156,9 +157,20 @@ pub(crate) fn link_known(
     id: FileId,
     dst: &Place<'_>,
 ) -> io::Result<()> {
+    // Some file systems give each name of a file a number of its own, and overlayfs gives another one to a file of which
+    // a link is made. The number by which the file is known is that of this name now, and a file that is open is not
+    // exchanged.
+    let follow = flags.contains(AtFlags::SYMLINK_FOLLOW);
+    let held = (!is_on_reliable_fs(from)).then(|| hold(from, name, follow)).transpose()?;
+    if let Some(held) = &held
+        && !is_file(held, &fstat(held)?, id)
+    {
+        return Err(Errno::STALE);
+    }
     linkat(from, name, dst.dir, dst.name, flags)?;
     let linked = dst.stat(false);
-    if linked.as_ref().is_ok_and(|linked| FileId::of(linked) == id) {
+    let id = held.as_ref().map_or(Ok(id), FileId::of_open);
+    if linked.as_ref().is_ok_and(|linked| Ok(FileId::of(linked)) == id) {
         return Ok(());
     }
     // Another process exchanged the file, or may have. A link to its file must not stay.
@@ -173,13 +185,8 @@ pub(crate) fn link_known(
         }
     }
     linked?;
-    // Some file systems give each name of a file a number of its own. The number by which the file is known
-    // is that of this name, and a file that is open is not exchanged.
-    let held = hold(from, name, flags.contains(AtFlags::SYMLINK_FOLLOW))?;
-    match is_file(&held, &fstat(&held)?, id) {
-        true => give_name(held.as_fd(), dst.dir, dst.name),
-        false => Err(Errno::STALE),
-    }
+    let held = held.ok_or(Errno::STALE)?;
+    give_name(held.as_fd(), dst.dir, dst.name)
 }
 
 #[cfg(test)]
