@@ -122,6 +122,28 @@ fn numbers_that_change_at_each_look_lose_no_file() {
     }
 }
 
+/// As overlayfs gives another number to a file that it copies up, and FUSE to one that the kernel has forgotten.
+#[test]
+fn a_file_that_gets_another_number_is_overwritten_read_and_linked() {
+    let lies = Lies { opened_inodes: true, ..Lies::default() };
+    let home = dir_with(LINKED);
+    for options in ["-r", "-a", "-r --sparse=always", "-r --resume", "-rb", "-rb --atomic", "-rf"] {
+        let Some(served) = FuseFs::mount(Costs::default()) else { return };
+        fixture::add("src/a=old; src/sub/b==src/a; src/c=old; src/d==src/c", served.path());
+        served.lie(lies.clone());
+        copy(&home, &format!("{options} src {}", served.path().display()));
+        check_contents(options, &served.path().join("src"));
+    }
+    let Some(served) = lying(lies.clone()) else { return };
+    copy(served.path(), "-al -T src linked");
+    check_linked("-al", &served.path().join("linked"));
+    let [first, second] = ["src/c", "linked/c"].map(|name| inode(&served.path().join(name)));
+    assert_eq!(first, second);
+    served.lie(lies);
+    copy(&home, &format!("-a {} read", served.path().join("src").display()));
+    check_linked("read", &home.path().join("read"));
+}
+
 #[test]
 fn one_number_for_all_files_makes_no_file_a_link_to_another() {
     let lies = || Lies { one_inode: true, ..Lies::default() };

@@ -26,6 +26,8 @@ pub struct Lies {
     pub wrong_types: bool,
     /// Each stat(2) of an open file reports another inode number.
     pub changing_inodes: bool,
+    /// What is opened or linked to has another inode number from then on, as a file of overlayfs that is copied up.
+    pub opened_inodes: bool,
     /// A file has another inode number for each spelling of its path, as the client of SMB gives with `noserverino`.
     /// That of the last look counts for open files, too.
     pub spelled_inodes: bool,
@@ -113,6 +115,8 @@ pub(crate) struct Liar {
     writes: u64,
     /// The number of capital letters in the name by which each file was looked at last.
     capitals: HashMap<INodeNo, u64>,
+    /// What was opened or linked to.
+    opened: HashSet<INodeNo>,
     /// Whether a read returned the end of a file.
     has_ended: bool,
     /// Files whose times a sync has changed.
@@ -130,6 +134,10 @@ impl Liar {
         let above = self.capitals.get(&parent).copied().unwrap_or_default();
         self.capitals.insert(attr.ino, above + capitals as u64);
         FileAttr { ino: attr.ino, ..self.attr(attr) }
+    }
+
+    pub(crate) fn open(&mut self, ino: INodeNo) {
+        self.opened.insert(ino);
     }
 
     /// The attributes that stat(2) reports.
@@ -153,6 +161,9 @@ impl Liar {
         }
         if self.lies.changing_inodes && attr.ino != INodeNo::ROOT {
             attr.ino = INodeNo(attr.ino.0 + 1_000_000 * self.looks);
+        }
+        if self.lies.opened_inodes && self.opened.contains(&attr.ino) {
+            attr.ino = INodeNo(attr.ino.0 + 1_000_000);
         }
         if self.lies.spelled_inodes {
             let capitals = self.capitals.get(&attr.ino).copied().unwrap_or_default();

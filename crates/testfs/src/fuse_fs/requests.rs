@@ -70,6 +70,7 @@ impl Requests {
 
     /// Ends a change of the hard links of a file.
     fn end_link(&self, nodes: &mut Nodes, ino: INodeNo) {
+        self.liar().open(ino);
         if self.liar().lies.links_change_times {
             nodes.modify(ino);
         }
@@ -309,8 +310,14 @@ impl Filesystem for Requests {
         self.nodes().forget(ino);
     }
 
+    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.liar().open(ino);
+        reply.opened(FileHandle(0), FopenFlags::empty());
+    }
+
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         self.travel();
+        self.liar().open(ino);
         match self.nodes().attr(ino) {
             Some(_) => reply.opened(FileHandle(0), self.flags()),
             None => reply.error(Errno::ESTALE),

@@ -2,7 +2,7 @@
 //! its attributes and times after the last entry in it is copied.
 
 use std::ffi::{CString, OsStr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,11 +15,11 @@ use super::context::{CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::DryRun;
-use crate::destination::found::Found;
+use crate::destination::found::{Found, is_found};
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
     Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, OpenFile, Place, Trust,
-    dir, enter, enter_destination, fs_type, is_directory, is_file, is_symlink, join, kind, lstat,
+    dir, enter, enter_destination, fs_type, is_directory, is_still, is_symlink, join, kind, lstat,
     open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
@@ -69,6 +69,10 @@ pub(crate) fn enter_directory(job: Job<'_>, found: Option<&Found>) -> Result<Nex
     let failures = Mutex::default();
     let src = open_source(entry);
     let src = src.map_err(|diagnostic| report_failure(cx, &failures, diagnostic)).ok();
+    // Its number may be another one by now, and the open directory keeps that.
+    let src_stat = src.as_ref().map_or(entry.src_stat, |src| src.stat);
+    let entry = &Entry { src_stat, ..*entry };
+    let src = src.map(|src| src.fd);
     if let Some(src) = src.as_ref().filter(|_| cx.options.dry_run) {
         // Listing sets the access time; only the owner may avoid that.
         let _ = fcntl_setfl(src, OFlags::NOATIME);
@@ -181,7 +185,8 @@ fn is_repeated_operand(Job { cx, entry }: Job<'_>) -> Result<bool> {
 }
 
 /// Opens the existing destination directory.
-fn open_found(Job { cx, entry }: Job<'_>, found: &Found) -> Result<OpenDirectory> {
+fn open_found(job: Job<'_>, found: &Found) -> Result<OpenDirectory> {
+    let Job { cx, entry } = job;
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     let fd = if found.through_link {
         match entry.dst.trust {
@@ -200,7 +205,7 @@ fn open_found(Job { cx, entry }: Job<'_>, found: &Found) -> Result<OpenDirectory
     };
     let fd = fd.map_err(failed(Action::EnterDestination, &entry.dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if !is_file(&fd, &stat, FileId::of(found.effective())) {
+    if !is_found(job, (fd.as_fd(), &stat), found) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     if cx.options.resume && !cx.options.dry_run {
@@ -261,7 +266,7 @@ fn dry_run_create(job: Job<'_>, dry_run: &DryRun) -> Result<OpenDirectory> {
 }
 
 /// Opens the source directory, which must be the one that `src_stat` describes.
-fn open_source(entry: &Entry<'_>) -> Result<OwnedFd> {
+fn open_source(entry: &Entry<'_>) -> Result<OpenFile> {
     let (dir, name) = (entry.src.dir, entry.src.name);
     let opened = if entry.src_through_link {
         open_operand(dir, name)
@@ -272,10 +277,11 @@ fn open_source(entry: &Entry<'_>) -> Result<OwnedFd> {
     };
     let fd = opened.map_err(failed(Action::EnterDirectory, &entry.src))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if !is_file(&fd, &stat, FileId::of(&entry.src_stat)) || !is_directory(&stat) {
+    let look = || entry.src.stat(entry.src_through_link);
+    if !is_still(&fd, &stat, &entry.src_stat, look) || !is_directory(&stat) {
         return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
     }
-    Ok(fd)
+    Ok(OpenFile { fd, stat })
 }
 
 /// The path by which the destination is opened again, for hard links to a file in it.

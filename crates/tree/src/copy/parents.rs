@@ -17,7 +17,7 @@ use crate::destination::context::CopyContext;
 use crate::destination::dry_run;
 use crate::fs::{
     Anchor, DirPath, DisplayPath, FileId, Handle, KeptNames, OpenFile, Place, SEARCH, Trust,
-    c_name, enter_for_search, is_directory, is_symlink, join, lstat, open_for_search,
+    c_name, enter_for_search, is_directory, is_still, is_symlink, join, lstat, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
 use crate::report::{Action, Announcement, Diagnostic, Result, failed, failed_at};
@@ -246,7 +246,7 @@ fn enter_existing(cx: &CopyContext<'_>, place: &Place<'_>, existing: &Stat) -> R
         errno => failed(Action::EnterDestination, place)(errno),
     })?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
-    let same = is_symlink(existing) || FileId::of(&stat) == FileId::of(existing);
+    let same = is_symlink(existing) || is_still(&fd, &stat, existing, || place.stat(false));
     if !same || !is_directory(&stat) {
         return Err(Diagnostic::DestinationReplaced { dst: place.path() });
     }

@@ -16,15 +16,15 @@ use sys::close;
 
 use super::context::Job;
 use super::dry_run::may_remove;
-use super::found::{Found, refuse_untrusted_link};
+use super::found::{Found, is_found, refuse_untrusted_link};
 use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
 use super::temporary::{Beside, LeftOver, lock_created, remove_own, try_lock};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{is_written_without_name, write_after_name, write_before_name};
 use crate::fs::{
-    FileId, Handle, OpenFile, Place, Trust, file_bytes, fs_type_of, give_name, hold, is_file,
-    is_regular, is_renamed_instead, is_served, keeps_number, lstat, open_to_write, path_in,
+    FileId, Handle, OpenFile, Place, Trust, file_bytes, fs_type_of, give_name, hold, is_regular,
+    is_renamed_instead, is_renumbered, is_served, keeps_number, lstat, open_to_write, path_in,
     rename_if_absent,
 };
 use crate::metadata::set_permissions;
@@ -45,7 +45,7 @@ pub(crate) struct AtomicFile<'j> {
     /// It was created as a file that nobody may write.
     is_protected: bool,
     /// The file that has the final name now.
-    replaced: Option<FileId>,
+    replaced: Option<Stat>,
     /// The file whose attributes it gets, as if that file were overwritten.
     /// It is open with O_PATH.
     pub(crate) old: Option<OpenFile>,
@@ -149,7 +149,7 @@ fn find_old_file<'j>(job: Job<'j>, found: &Found) -> Result<AtomicFile<'j>> {
     };
     let is_writable = check_writable(fd.as_fd());
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if !is_file(&fd, &stat, FileId::of(found.effective())) {
+    if !is_found(job, (fd.as_fd(), &stat), found) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     match is_writable {
@@ -208,7 +208,7 @@ impl<'j> AtomicFile<'j> {
             resumable: false,
             journal: None,
             is_protected: false,
-            replaced: replaced.map(FileId::of),
+            replaced: replaced.copied(),
             old: None,
         }
     }
@@ -341,12 +341,16 @@ impl<'j> AtomicFile<'j> {
         Ok(())
     }
 
-    fn take_over(&mut self, fd: &OwnedFd, replaced: FileId) -> Result<()> {
+    fn take_over(&mut self, fd: &OwnedFd, replaced: Stat) -> Result<()> {
         self.take_temporary_name(fd)?;
         let entry = self.job.entry;
         let (dir, name) = self.final_name();
         match lstat(dir, name) {
-            Ok(now) if FileId::of(&now) != replaced && keeps_number(fd) => {
+            Ok(now)
+                if FileId::of(&now) != FileId::of(&replaced)
+                    && keeps_number(fd)
+                    && !is_renumbered(fd, &replaced, &now) =>
+            {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
             }
             Ok(_) | Err(Errno::NOENT) => {}

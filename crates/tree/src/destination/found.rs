@@ -1,6 +1,8 @@
 //! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] tells
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
+use std::os::fd::BorrowedFd;
+
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
@@ -8,8 +10,8 @@ use super::context::Job;
 use super::dry_run::OperandCopy;
 use crate::entry::copies_data;
 use crate::fs::{
-    FileId, Trust, are_one_name, are_one_name_where, is_directory, is_symlink, may_be_one_name,
-    may_number_spellings, split,
+    FileId, Trust, are_one_name, are_one_name_where, is_directory, is_still, is_symlink,
+    may_be_one_name, may_number_spellings, split,
 };
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Existing, Follow, Make};
@@ -101,6 +103,22 @@ pub(crate) fn look_up(job: Job<'_>) -> Result<Option<Box<Found>>> {
         }
         Err(_) => found(None, false),
     }
+}
+
+/// Whether the open destination `fd`, which `stat` describes, is the one that was `found`. If it has another number by
+/// now, it must not be that of the source, which may have another one too.
+pub(crate) fn is_found(
+    Job { entry, .. }: Job<'_>,
+    (fd, stat): (BorrowedFd<'_>, &Stat),
+    found: &Found,
+) -> bool {
+    let is_source = || {
+        let src = entry.src.stat(entry.src_through_link);
+        src.is_ok_and(|src| FileId::of(&src) == FileId::of(stat))
+    };
+    let is_same_number = FileId::of(stat) == FileId::of(found.effective());
+    let look = || entry.dst.stat(found.through_link);
+    is_still(fd, stat, found.effective(), look) && (is_same_number || !is_source())
 }
 
 /// Refuses to write through a symbolic link in a directory unless it existed before the run and its

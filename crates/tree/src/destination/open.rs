@@ -1,17 +1,15 @@
 //! Opens or creates the destination of a file.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
 use super::context::Job;
-use super::found::{Found, refuse_untrusted_link};
+use super::found::{Found, is_found, refuse_untrusted_link};
 use super::prepare::{NewFile, may_be_removed, remove};
-use crate::fs::{
-    FileId, Place, Trust, is_file, is_regular, open_looked_at, open_to_write, stat_new,
-};
+use crate::fs::{FileId, Place, Trust, is_regular, open_looked_at, open_to_write, stat_new};
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::Options;
 use crate::security::{NotFollowed, open_through_symlink, unless_untrusted};
@@ -74,7 +72,7 @@ pub(crate) fn open_old<'j>(
     match open_existing(job, (found, fs_type))? {
         Ok(fd) => {
             let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-            if !is_file(&fd, &stat, FileId::of(found.effective())) {
+            if !is_found(job, (fd.as_fd(), &stat), found) {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
             }
             return Ok(Some(Opened { fd, stat, new: false, atomic: None }));

@@ -13,8 +13,8 @@ use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use crate::fs::{
-    DirPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_file, is_regular,
-    is_smb, kind, last_component, open_listed, open_looked_at, trim_slashes,
+    DirPath, FileId, FsTypes, OpenFile, Place, file_bytes, is_directory, is_regular, is_smb,
+    is_still, kind, last_component, open_listed, open_looked_at, trim_slashes,
 };
 use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Reporter, Result, failed};
 use crate::request::{Make, Options};
@@ -264,7 +264,7 @@ pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<Ope
         errno => failed(Action::OpenForReading, &entry.src)(errno),
     })?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if !is_file(&fd, &stat, FileId::of(&entry.src_stat)) {
+    if !is_still(&fd, &stat, &entry.src_stat, || entry.src.stat(entry.src_through_link)) {
         return Err(replaced());
     }
     Ok(OpenFile { fd, stat })

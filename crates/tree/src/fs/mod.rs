@@ -36,7 +36,7 @@ pub(crate) use spelling::{
 };
 pub(crate) use stat::{
     FileId, are_one_file, atime, ctime, data_bytes, file_bytes, is_directory, is_file, is_one_file,
-    is_regular, is_symlink, keeps_number, kind, lstat, mtime,
+    is_regular, is_renumbered, is_still, is_symlink, keeps_number, kind, lstat, mtime,
 };
 pub(crate) use xattr::{
     ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, is_mode_as_nfs4_acl, may_have_any,

@@ -9,6 +9,8 @@ use rustix::io;
 use rustix::path::Arg;
 use serde::{Deserialize, Serialize};
 
+use super::fs_type::is_on_reliable_fs;
+
 /// A file's device and inode number: equal for every name of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileId {
@@ -52,6 +54,33 @@ pub(crate) fn lstat(dir: impl AsFd, name: impl Arg) -> io::Result<Stat> {
 /// does not tell.
 pub(crate) fn is_file(fd: impl AsFd, stat: &Stat, id: FileId) -> bool {
     FileId::of(stat) == id || !keeps_number(fd)
+}
+
+/// Whether the open file `fd`, which `stat` describes, is the one that `found` describes. `look` looks at the name again
+/// by which it was found and opened: while a file is open, a new number of it stays.
+pub(crate) fn is_still(
+    fd: impl AsFd,
+    stat: &Stat,
+    found: &Stat,
+    look: impl FnOnce() -> io::Result<Stat>,
+) -> bool {
+    let is_at_name = || look().is_ok_and(|now| FileId::of(&now) == FileId::of(stat));
+    is_file(&fd, stat, FileId::of(found)) || may_be_renumbered(&fd, found, stat) && is_at_name()
+}
+
+/// Whether the file that was `found` on the file system of `fd` is the one that is there now, unless another of its owner
+/// has the same length and time.
+pub(crate) fn is_renumbered(fd: impl AsFd, found: &Stat, now: &Stat) -> bool {
+    let data = |stat: &Stat| (stat.st_size, mtime(stat));
+    data(found) == data(now) && may_be_renumbered(fd, found, now)
+}
+
+/// Whether a file may have got another number. Overlayfs gives a file of several names another one with the first
+/// change, and a directory whenever the kernel has forgotten it, as FUSE does with any file. Its owner and mode stay, and
+/// to give another file the same takes its owner.
+fn may_be_renumbered(fd: impl AsFd, found: &Stat, now: &Stat) -> bool {
+    let owner = |stat: &Stat| (stat.st_mode, stat.st_uid, stat.st_gid);
+    owner(found) == owner(now) && !is_on_reliable_fs(fd.as_fd())
 }
 
 /// Whether an open file has one number at two looks. No other process can exchange it in between.

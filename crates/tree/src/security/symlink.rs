@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 use super::context::Security;
 use crate::fs::{
     Anchor, DirPath, FileId, Place, SEARCH, c_name, enter_for_search, fs_type_of, is_pseudo,
-    is_symlink, open_for_search, open_looked_at,
+    is_still, is_symlink, lstat, open_for_search, open_looked_at,
 };
 use crate::report::{Diagnostic, Result};
 
@@ -66,7 +66,7 @@ pub(crate) fn open_through_symlink(
         return Err(Errno::STALE.into());
     }
     let opened = open_looked_at(None, dir.as_fd(), &name, flags | OFlags::NOFOLLOW, &stat)?;
-    if FileId::of_open(&opened)? != FileId::of(&stat) {
+    if !is_still(&opened, &fstat(&opened)?, &stat, || lstat(&dir, &*name)) {
         return Err(Errno::STALE.into());
     }
     Ok(opened)
