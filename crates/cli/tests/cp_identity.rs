@@ -144,6 +144,21 @@ fn a_file_that_gets_another_number_is_overwritten_read_and_linked() {
     check_linked("read", &home.path().join("read"));
 }
 
+/// The marker of the unfinished directory knows its source by the path.
+#[test]
+fn a_copy_is_completed_whose_source_has_got_another_number() {
+    let Some(served) = lying(Lies { read_error_at: Some(0), ..Lies::default() }) else { return };
+    let home = tempfile::tempdir().expect("created");
+    let src = served.path().join("src");
+    let line = format!("-r --resume {} dst", src.display());
+    check_failed(&cp(&home, &line), "Input/output error", "");
+    served.lie(Lies { opened_inodes: true, ..Lies::default() });
+    std::fs::read_dir(src).expect("it was opened");
+    copy(&home, &line);
+    check_contents("", &home.path().join("dst"));
+    assert_eq!(names_in(home.path()), ["dst"]);
+}
+
 #[test]
 fn one_number_for_all_files_makes_no_file_a_link_to_another() {
     let lies = || Lies { one_inode: true, ..Lies::default() };

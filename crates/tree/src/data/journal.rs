@@ -52,10 +52,9 @@ pub(crate) struct Journal {
     pub(super) broken: bool,
 }
 
-/// The header identifies the source. Any change of the source, also of its inode, changes the
+/// The header identifies the source by `id`. Any change of the source, also of its inode, changes the
 /// header.
-fn header(src: &Stat) -> Vec<u8> {
-    let id = FileId::of(src);
+fn header((id, src): (FileId, &Stat)) -> Vec<u8> {
     let (changed, modified) = (ctime(src), mtime(src));
     let numbers = [id.dev, id.ino, file_bytes(src)].map(u64::to_le_bytes);
     let times = [changed.0, changed.1, modified.0, modified.1].map(i64::to_le_bytes);
@@ -71,8 +70,12 @@ fn may_change_unseen(src: &Stat) -> bool {
 
 impl Journal {
     /// Reads the journal `file` of `partial`, and truncates both to what is valid.
-    pub(crate) fn read(file: OwnedFd, partial: BorrowedFd<'_>, src: &Stat) -> io::Result<Journal> {
-        let is_of_source = Journal::is_of(file.as_fd(), src)?;
+    pub(crate) fn read(
+        file: OwnedFd,
+        partial: BorrowedFd<'_>,
+        (id, src): (FileId, &Stat),
+    ) -> io::Result<Journal> {
+        let is_of_source = Journal::is_of(file.as_fd(), (id, src))?;
         let mut journal = Journal {
             file,
             at: 0,
@@ -87,7 +90,7 @@ impl Journal {
             }
         } else {
             ftruncate(&journal.file, 0)?;
-            pwrite_all(journal.file.as_fd(), &header(src), 0).1?;
+            pwrite_all(journal.file.as_fd(), &header((id, src)), 0).1?;
         }
         ftruncate(&journal.file, journal.end())?;
         // The valid part may end in a hole.
@@ -96,7 +99,7 @@ impl Journal {
     }
 
     /// Whether the journal `file` is one of `src` as it is now.
-    pub(crate) fn is_of(file: BorrowedFd<'_>, src: &Stat) -> io::Result<bool> {
+    pub(crate) fn is_of(file: BorrowedFd<'_>, src: (FileId, &Stat)) -> io::Result<bool> {
         let mut found = [0; HEADER_BYTES];
         Ok(pread_full(file, &mut found, 0)? == HEADER_BYTES && header(src) == found)
     }

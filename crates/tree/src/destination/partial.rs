@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use engines::{pread_full, pwrite_all};
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, ftruncate, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, ftruncate, major, openat, statat, unlinkat};
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -24,8 +24,10 @@ use super::temporary::{
     Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own, try_lock,
 };
 use crate::data::journal::{Journal, MAGIC};
+use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
-    FileId, Place, file_bytes, fs_type_of, is_directory, is_named, is_regular, lstat, open_to_write,
+    FileId, Place, file_bytes, fs_type_of, hold, is_directory, is_named, is_regular, lstat,
+    open_to_write,
 };
 use crate::report::Reporter;
 
@@ -74,6 +76,7 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// file that must stay has its name, or files of those names are copied from the directory of the source.
 pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Option<PartialFile>> {
     let Some((partial_name, journal_name)) = names(beside.name) else { return Ok(None) };
+    let src = (id_of_source(beside.src, src), src);
     let is_source_name = |own: &CString| beside.is_source_name(own);
     if [&partial_name, &journal_name].into_iter().any(is_source_name)
         || is_blocked(beside, (&partial_name, &journal_name))
@@ -99,6 +102,13 @@ pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Op
     }
     let journal = Journal::read(file, fd.as_fd(), src)?;
     Ok(Some(PartialFile { fd, name: partial_name, journal }))
+}
+
+/// What identifies the source in a journal. The number of a device that has no block device (btrfs, overlayfs, NFS,
+/// FUSE) is another one each time that it is mounted, and the path stands for it.
+fn id_of_source(place: &Place<'_>, src: &Stat) -> FileId {
+    let id = FileId::of(src);
+    if major(id.dev) == 0 { FileId { dev: path_digest(place), ..id } } else { id }
 }
 
 /// Whether a file that haulage did not make has one of the names of a partial file and its journal.
@@ -275,7 +285,8 @@ impl<'d> DirectoryMarker<'d> {
 }
 
 /// The attributes of the file `name` in `dir`, if it has the text of a marker of `src`. A file system that is mounted
-/// again may have another device number; the path is the same then.
+/// again may have another device number, and others than reliable ones give a directory another inode number when they
+/// have forgotten it; the path is the same then.
 fn stat_of_marker(
     (dir, name): (BorrowedFd<'_>, &CStr),
     (place, src): (&Place<'_>, &Stat),
@@ -285,8 +296,13 @@ fn stat_of_marker(
     let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
     let wanted = marker_text(place, src);
     let is_equal = |bytes: Range<usize>| text[bytes.clone()] == wanted[bytes];
-    let is_its =
-        len == MARKER_BYTES && is_equal(0..16) && (is_equal(16..24) || is_equal(24..MARKER_BYTES));
+    let keeps_number = || {
+        let held = hold(place.dir, place.name, true);
+        held.is_ok_and(|src| is_on_reliable_fs(src.as_fd()))
+    };
+    let is_its = len == MARKER_BYTES
+        && is_equal(0..8)
+        && (is_equal(8..24) || is_equal(24..32) && (is_equal(8..16) || !keeps_number()));
     (is_regular(&stat) && is_its).then_some(stat)
 }
 
@@ -295,9 +311,13 @@ const MARKER_BYTES: usize = 32;
 /// The inode number, the device number and a digest of the path of the source directory.
 fn marker_text(place: &Place<'_>, src: &Stat) -> Vec<u8> {
     let id = FileId::of(src);
+    let path = path_digest(place).to_le_bytes();
+    [*MARKER, id.ino.to_le_bytes(), id.dev.to_le_bytes(), path].concat()
+}
+
+fn path_digest(place: &Place<'_>) -> u64 {
     let path = std::fs::canonicalize(place.path()).unwrap_or_else(|_| place.path());
-    let path = xxh3_64(path.as_os_str().as_bytes());
-    [*MARKER, id.ino.to_le_bytes(), id.dev.to_le_bytes(), path.to_le_bytes()].concat()
+    xxh3_64(path.as_os_str().as_bytes())
 }
 
 /// Removes the temporary, the partial file and the journal of a destination, which has the given path.
@@ -368,6 +388,7 @@ mod tests {
         let src = std::fs::File::create(dir.path().join("src")).expect("created");
         src.set_len(4 * CHUNK_BYTES).expect("length set");
         let mut stat = fstat(&src).expect("its state");
+        stat.st_dev = 40;
         let shown = DisplayPath::Operand(Path::new("src"));
         let place = Place::new(at.as_fd(), c"src", shown, Trust::Operand);
         let security = Security::new();
@@ -421,6 +442,8 @@ mod tests {
         check("a record of nonsense", |_, j, _| j.write_all_at(&[7; 16], last).expect("w"), 3);
         check("another source", |_, _, stat| stat.st_ino += 1, 0);
         check("a newer source", |_, _, stat| stat.st_mtime += 1, 0);
+        check("a source that was mounted again", |_, _, stat| stat.st_dev = 41, 3);
+        check("a source on a disk", |_, _, stat| stat.st_dev = 0x801, 0);
         check("a touched source", |_, _, stat| stat.st_ctime_nsec ^= 1, 0);
         check("a longer source", |_, _, stat| stat.st_size += 1, 0);
     }
