@@ -8,9 +8,11 @@ use std::process::Output;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, XattrFlags, flock, getxattr, setxattr};
+use rustix::fs::{
+    FlockOperation, IFlags, XattrFlags, flock, getxattr, ioctl_getflags, ioctl_setflags, setxattr,
+};
 use rustix::io::Errno;
-use testfs::{Costs, FuseFs, each_fs, random_bytes};
+use testfs::{Costs, FuseFs, each_fs, names_in, random_bytes, skip, test_name};
 
 use crate::{
     check_content, check_failed, copy, cp, dir_with, fixture, haulage_cp, leftovers, shell,
@@ -376,6 +378,28 @@ fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
         fixture::add("src/; .b.haulage-journal/", dir);
         copy(dir, "-r --resume src b");
         assert!(dir.join("b").is_dir(), "{kind}");
+    });
+}
+
+#[test]
+fn nothing_is_left_in_a_directory_that_keeps_every_name() {
+    each_fs(|kind, dir| {
+        fixture::add("new=new; large#5M:1; s/x=x; kept/f=old; kept/g=old", dir);
+        let kept = File::open(dir.join("kept")).expect("opened");
+        let flags = ioctl_getflags(&kept);
+        if flags.and_then(|flags| ioctl_setflags(&kept, flags | IFlags::APPEND)).is_err() {
+            return skip(&test_name(), "directories cannot be protected here");
+        }
+        let results = [
+            "--atomic new kept/f",
+            "-b --atomic new kept/g",
+            "--resume large kept/f",
+            "-r --resume s kept/s",
+        ]
+        .map(|line| cp(dir, line).status.code());
+        ioctl_setflags(&kept, flags.expect("those that it had")).expect("as it was");
+        assert_eq!(results, [1, 1, 1, 0].map(Some), "{kind}");
+        assert_eq!(names_in(&dir.join("kept")), ["f", "g", "s"], "{kind}");
     });
 }
 

@@ -21,7 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::own_names::names;
 use super::temporary::{
-    Beside, LeftOver, is_locked_elsewhere, lock_created, open_own_file, remove_own, try_lock,
+    Beside, LeftOver, is_append_only, is_locked_elsewhere, lock_created, open_own_file, remove_own,
+    try_lock,
 };
 use crate::data::journal::{Journal, MAGIC};
 use crate::fs::fs_type::is_on_reliable_fs;
@@ -76,6 +77,9 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// file that must stay has its name, or files of those names are copied from the directory of the source.
 pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Option<PartialFile>> {
     let Some((partial_name, journal_name)) = names(beside.name) else { return Ok(None) };
+    if is_append_only(beside.dir) {
+        return Ok(None);
+    }
     let src = (id_of_source(beside.src, src), src);
     let is_source_name = |own: &CString| beside.is_source_name(own);
     if [&partial_name, &journal_name].into_iter().any(is_source_name)
@@ -262,7 +266,9 @@ impl<'d> DirectoryMarker<'d> {
         let (dir, Some((partial, name))) = (beside.dir, names(beside.name)) else {
             return Ok(None);
         };
-        if is_blocked(beside, (&partial, &name)).map_err(|left_over| left_over.errno)? {
+        if is_append_only(dir)
+            || is_blocked(beside, (&partial, &name)).map_err(|left_over| left_over.errno)?
+        {
             return Ok(None);
         }
         let Some((file, _)) = open_own(beside, &name)? else { return Ok(None) };

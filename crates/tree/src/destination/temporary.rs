@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, Stat, StatxAttributes, StatxFlags, flock, fstat,
+    openat, renameat, statx, unlinkat,
 };
 use rustix::io::{self, Errno};
 
@@ -56,6 +57,9 @@ impl<'b> Beside<'b> {
         &self,
         make: impl Fn(&CStr) -> io::Result<T>,
     ) -> io::Result<(CString, T)> {
+        if is_append_only(self.dir) {
+            return Err(Errno::PERM);
+        }
         if let Some(own) = self.temporary_name() {
             let made = match make(&own) {
                 Err(Errno::EXIST) if matches!(self.remove_if_stale(&own), Ok(true)) => make(&own),
@@ -135,6 +139,12 @@ impl<'b> Beside<'b> {
             || is_locked_elsewhere(self.security, &fd, stat)
             || !is_named(fd.as_fd(), self.dir, name)
     }
+}
+
+/// Whether `dir` keeps every name that it gets, as after `chattr +a`: a temporary one would stay there.
+pub(super) fn is_append_only(dir: BorrowedFd<'_>) -> bool {
+    let found = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::APPEND))
 }
 
 /// Creates a file with `make` under a name that no other run takes for a stale one. Returns the name and the result
