@@ -18,6 +18,7 @@ use crate::data::journal::Journal;
 use crate::destination::atomic::{AtomicFile, find_final_name, is_atomic, open_atomic};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::may_create;
+use crate::destination::found::Found;
 use crate::destination::open::{
     Opened, look_at_created, new_flags, open_destination, open_old, refuse_dangling,
 };
@@ -299,8 +300,11 @@ pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
     if is_regular(&entry.src_stat) {
         let src = state.source.take().map_or_else(|| open_source(None, entry), |src| Ok(*src))?;
         if cx.options.reflink == Reflink::Always && cx.options.make == Make::Copy {
-            dry_run.may_clone(&src, entry, state.found.as_deref()).map_err(|errno| {
-                Diagnostic::Clone { src: entry.src.path(), dst: entry.dst.path(), errno }
+            let found = state.found.as_deref().map(Found::effective);
+            dry_run.may_clone(&src, entry, found).map_err(|errno| Diagnostic::Clone {
+                src: entry.src.path(),
+                dst: entry.dst.path(),
+                errno,
             })?;
         }
     }

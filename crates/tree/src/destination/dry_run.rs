@@ -17,7 +17,6 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
-use super::found::Found;
 use crate::entry::{Entry, is_path_left_out};
 use crate::fs::{
     Caller, FileId, OpenFile, Place, Trust, is_regular, is_symlink, is_within, open_for_search,
@@ -142,10 +141,10 @@ impl DryRun {
         &self,
         src: &OpenFile,
         entry: &Entry<'_>,
-        found: Option<&Found>,
+        found: Option<&Stat>,
     ) -> io::Result<()> {
         let device = match found {
-            Some(found) => FileId::of(found.effective()).dev,
+            Some(found) => FileId::of(found).dev,
             None => self.device_of(&entry.dst)?,
         };
         match fs_type_of(src.fd.as_fd()) {

@@ -349,13 +349,11 @@ pub(crate) fn remove_partial(beside: &Beside<'_>) -> Result<(), LeftOver> {
         _ => None,
     };
     let is_of_file = journal_kind.is_some_and(|kind| kind != JournalKind::Directory);
-    if let Some((fd, stat)) = find(&partial_name) {
-        let is_partial = is_partial_file(beside, &stat, journal_kind)?;
+    if let Some((fd, stat)) = find(&partial_name)
+        && is_partial_file(beside, &stat, journal_kind)?
+    {
         // The last holder of the lock may have renamed the file, and the name may be that of another run's.
-        if !is_partial
-            || is_locked_elsewhere(security, &fd, &stat)
-            || !is_named(fd.as_fd(), dir, &partial_name)
-        {
+        if is_locked_elsewhere(security, &fd, &stat) || !is_named(fd.as_fd(), dir, &partial_name) {
             return Ok(());
         }
         removed = remove_own(dir, &partial_name);
