@@ -50,7 +50,7 @@ pub(super) fn copy_file(
     }
     let OpenFile { fd: src, stat: src_now } = match state.source.take() {
         Some(source) => *source,
-        None => open_source(worker.data.fs_types.known_of(&entry.src_stat), entry)?,
+        None => open_source(worker.data.fs_types.known_of(FileId::of(&entry.src_stat).dev), entry)?,
     };
     let mut mode = new_mode(cx, entry, &src_now);
     let is_shared = may_share(job, &state, &src_now);
@@ -149,7 +149,8 @@ fn open_or_create<'j>(
         let ino = if may_differ { 0 } else { id.ino };
         cx.destination_locks.lock_file(FileId { ino, ..id })
     });
-    let found = found.map(|found| (found, worker.data.fs_types.known_of(found.effective())));
+    let known = |found: &Found| worker.data.fs_types.known_of(FileId::of(found.effective()).dev);
+    let found = found.map(|found| (found, known(found)));
     let is_found_by_others = entry.dst.trust != Trust::Created && !state.dangling;
     if found.is_some() || !is_found_by_others {
         return Ok((lock, open_destination(job, found, state.dangling, new)?));

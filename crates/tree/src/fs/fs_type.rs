@@ -3,9 +3,6 @@
 use std::os::fd::BorrowedFd;
 
 use engines::fs_types::{CIFS, SMB2, Storage, fs_type_of, storage_of};
-use rustix::fs::Stat;
-
-use super::stat::FileId;
 
 /// Whether the file system of `fd` is reliable, see [`Storage::Reliable`].
 pub(crate) fn is_on_reliable_fs(fd: BorrowedFd<'_>) -> bool {
@@ -69,9 +66,9 @@ impl FsTypes {
         })
     }
 
-    /// The type of the file system of the file that `stat` describes, if it was asked for before. No call.
-    pub(crate) fn known_of(&self, stat: &Stat) -> Option<u64> {
-        self.known(FileId::of(stat).dev).flatten()
+    /// The type of the file system on the device `dev`, if it was asked for before. No call.
+    pub(crate) fn known_of(&self, dev: u64) -> Option<u64> {
+        self.known(dev).flatten()
     }
 
     fn known(&self, dev: u64) -> Option<Option<u64>> {
