@@ -32,12 +32,16 @@ struct Interrupted {
     journal: Vec<u8>,
 }
 
+/// The bytes by which a journal is recognised.
+const MAGIC_BYTES: usize = 8;
+
 const PARTIAL: &str = ".dst.haulage-part";
 const JOURNAL: &str = ".dst.haulage-journal";
 
 fn run(input: &[u8]) {
     static INTERRUPTED: OnceLock<Interrupted> = OnceLock::new();
     let Interrupted { dir, src, partial, journal } = INTERRUPTED.get_or_init(interrupted);
+    let whole = journal;
     let (mut partial, mut journal) = (partial.clone(), journal.clone());
     let mut steps = Bytes(input);
     while let Some(step) = steps.next() {
@@ -53,6 +57,16 @@ fn run(input: &[u8]) {
     let copy = fs::read(dir.join("dst")).expect("the copy is there");
     assert!(copy == *src, "the copy is that of the source, whatever the journal says");
     fs::remove_file(dir.join("dst")).expect("removed");
+    // A file that does not begin as a journal is not ours, and the other one may not be.
+    let begins_with = journal.len().min(MAGIC_BYTES);
+    if journal[..begins_with] != whole[..begins_with] {
+        for (name, bytes) in [(PARTIAL, &partial), (JOURNAL, &journal)] {
+            if let Ok(left) = fs::read(dir.join(name)) {
+                assert!(left == *bytes, "{name} is left alone");
+                fs::remove_file(dir.join(name)).expect("removed");
+            }
+        }
+    }
     assert_eq!(testfs::names_in(dir), ["src"], "nothing of ours is left");
 }
 

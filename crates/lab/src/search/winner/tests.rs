@@ -66,7 +66,7 @@ fn too_little_is_no_verdict() {
     for ((verdict, _), expected) in [
         (decided([]), "before a single run of the final"),
         (decided([("a", &[])]), "no run reached the state"),
-        (decided([("a", &[1.0, 1.0, 1.0])]), "only a could run"),
+        (decided([("a", &[1.0, 1.0, 1.0])]), "a is the only one"),
         (decided([("a", &[1.0, 1.0]), ("b", &[2.0, 2.0])]), "two rounds cannot"),
     ] {
         assert_eq!(verdict.kind, Kind::NoVerdict);
