@@ -1,7 +1,7 @@
 //! Jobs that are killed or interrupted, and the next run.
 
 use std::fs::{read_dir, write};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{make_tree, scratch};
@@ -23,8 +23,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     let length =
         || part().and_then(|part| dir.path().join(part).metadata().ok()).map(|it| it.len());
     wait_during(&child, || ranks_of(&child).len() >= 3 && length().unwrap_or(0) >= 20_000);
-    kill_one(&ranks_of(&child), 1);
-    assert!(!child.wait().expect("mpirun ends").success());
+    assert!(!kill_one(&mut child, 1).success());
     let left = part().expect("what is left");
     let text = std::fs::read_to_string(dir.path().join("r")).expect("the older receipts");
     assert_eq!(text, "of an older job\n");
@@ -51,10 +50,26 @@ fn ranks_of(mpirun: &Child) -> Vec<u32> {
     children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(is_rank).collect()
 }
 
-/// Kills the process of this index.
-fn kill_one(ranks: &[u32], victim: usize) {
-    let victim = rustix::process::Pid::from_raw(ranks[victim].cast_signed()).expect("a process");
+/// Kills the rank of this index, and waits for the end of the job.
+fn kill_one(job: &mut Child, victim: usize) -> ExitStatus {
+    const ENDS_WITHIN: Duration = Duration::from_secs(60);
+    let victim = ranks_of(job)[victim].cast_signed();
+    let victim = rustix::process::Pid::from_raw(victim).expect("a process");
     rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+    let deadline = Instant::now() + ENDS_WITHIN;
+    while Instant::now() < deadline {
+        if let Some(status) = job.try_wait().expect("a child") {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // When all ranks have ended, mpirun may wait for a lock for ever (Open MPI 4.1.4, PMIx_server_finalize).
+    let stat = |pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let runs = |pid: &u32| !matches!(stat(*pid), stat if stat.is_empty() || stat.contains(") Z "));
+    let running: Vec<u32> = ranks_of(job).into_iter().filter(runs).collect();
+    assert_eq!(running, [0; 0], "ranks that have not ended");
+    job.kill().expect("killed");
+    job.wait().expect("a child")
 }
 
 #[test]
@@ -68,9 +83,7 @@ fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
         let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
         wait_during(&child, || ranks_of(&child).len() >= 3 && is_under_way());
         std::thread::sleep(Duration::from_millis(100 * turn as u64));
-        kill_one(&ranks_of(&child), victim);
-        let status = child.wait().expect("mpirun ends");
-        assert!(!status.success(), "turn {turn}");
+        assert!(!kill_one(&mut child, victim).success(), "turn {turn}");
     }
     let output = run(dir.path(), 3, &["cp", "-a", "--resume", "src", "dst"]);
     assert!(output.status.success(), "{output:?}");
@@ -111,8 +124,7 @@ fn one_large_file_is_copied_by_several_ranks_and_goes_on_after_one_was_killed() 
         wait_during(&child, || {
             are_at_it() && !journal.metadata().is_ok_and(|found| found.len() < 200)
         });
-        kill_one(&ranks_of(&child), victim);
-        assert!(!child.wait().expect("mpirun ends").success());
+        assert!(!kill_one(&mut child, victim).success());
         assert!(!dst.exists(), "it has no name yet");
     }
     let output = run(dir.path(), 3, &["cp", "-a", "--resume", "--verify", "src", "dst"]);
