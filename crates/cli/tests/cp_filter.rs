@@ -89,7 +89,7 @@ fn what_was_named_is_copied() {
 #[test]
 fn globs_that_are_none_are_named() {
     let dir = dir_with("a=1");
-    let hint = "Try 'haulage cp --help' for more information.\n";
+    let hint = "Try 'cp --help' for more information.\n";
     for (option, due, hint) in [
         ("--exclude=[a", "--exclude: '[a': unclosed character class; missing ']'\n", hint),
         ("--include=", "--include: '': it is empty, and would match nothing\n", hint),

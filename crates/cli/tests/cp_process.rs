@@ -157,7 +157,7 @@ fn the_locale_that_is_there_decides_about_quotation_marks() {
                 let command = command.args(args).current_dir(dir.path()).env_clear();
                 stderr(&run(command.envs(variables.iter().copied())))
             };
-            let ours = said(testfs::command(HAULAGE).arg0("cp"));
+            let ours = said(testfs::command(HAULAGE).arg("cp"));
             let gnu = said(Command::new(&gnu.path).arg0("cp"));
             assert_eq!(ours, gnu, "{variables:?} {args:?}");
         }

@@ -69,18 +69,18 @@ pub(crate) enum UsageError {
 impl UsageError {
     /// The lines for standard error, each with its newline.
     pub(crate) fn lines(&self) -> Vec<u8> {
-        self.lines_in(Charset::of_locale(), invocation::name(), &invocation::in_full())
+        self.lines_in(Charset::of_locale(), invocation::name())
     }
 
     /// The lines for standard error, quoted for `charset`, by a program that was called as
-    /// `called`, whose help `in_full` shows.
-    pub(crate) fn lines_in(&self, charset: Charset, called: &[u8], in_full: &str) -> Vec<u8> {
+    /// `called`.
+    pub(crate) fn lines_in(&self, charset: Charset, called: &[u8]) -> Vec<u8> {
         let program = if self.is_about_option() { called } else { b"cp" };
         let mut lines = [program, b": "].concat();
         lines.extend(self.words(charset));
         lines.push(b'\n');
         if self.points_to_help() {
-            lines.extend(format!("Try '{in_full} --help' for more information.\n").bytes());
+            lines.extend([b"Try '", called, b" --help' for more information.\n"].concat());
         }
         lines
     }
