@@ -3,7 +3,6 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engines::fs_types::{Storage, fs_type_of, storage_of};
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, fstat, statat, statx};
 use rustix::io;
 use rustix::path::Arg;
@@ -103,9 +102,8 @@ pub(crate) fn is_one_file(a: &Stat, b: &Stat) -> bool {
 /// all else in common: the time of the last change of one is hardly that of another.
 pub(crate) fn are_one_file(a: (BorrowedFd<'_>, &Stat), b: (BorrowedFd<'_>, &Stat)) -> bool {
     let (a_id, b_id) = (FileId::of(a.1), FileId::of(b.1));
-    let is_reliable = |fd| fs_type_of(fd).and_then(storage_of) == Some(Storage::Reliable);
     let has_names = a.1.st_nlink > 1 || b.1.st_nlink > 1;
-    if a_id == b_id || a_id.dev != b_id.dev || !has_names || is_reliable(a.0) {
+    if a_id == b_id || a_id.dev != b_id.dev || !has_names || is_on_reliable_fs(a.0) {
         return a_id == b_id;
     }
     now(a.0).is_some_and(|(names, a)| names > 1 && now(b.0) == Some((names, a)))
