@@ -395,10 +395,11 @@ fn nothing_is_left_in_a_directory_that_keeps_every_name() {
             "-b --atomic new kept/g",
             "--resume large kept/f",
             "-r --resume s kept/s",
+            "-lf new kept/f",
         ]
         .map(|line| cp(dir, line).status.code());
         ioctl_setflags(&kept, flags.expect("those that it had")).expect("as it was");
-        assert_eq!(results, [1, 1, 1, 0].map(Some), "{kind}");
+        assert_eq!(results, [1, 1, 1, 0, 1].map(Some), "{kind}");
         assert_eq!(names_in(&dir.join("kept")), ["f", "g", "s"], "{kind}");
     });
 }

@@ -57,10 +57,20 @@ impl<'b> Beside<'b> {
         &self,
         make: impl Fn(&CStr) -> io::Result<T>,
     ) -> io::Result<(CString, T)> {
+        self.create_as(self.temporary_name(), make)
+    }
+
+    /// Creates a file with `make` under the name `own`, or under a numbered one. Returns the name and the result of
+    /// `make`.
+    fn create_as<T>(
+        &self,
+        own: Option<CString>,
+        make: impl Fn(&CStr) -> io::Result<T>,
+    ) -> io::Result<(CString, T)> {
         if is_append_only(self.dir) {
             return Err(Errno::PERM);
         }
-        if let Some(own) = self.temporary_name() {
+        if let Some(own) = own {
             let made = match make(&own) {
                 Err(Errno::EXIST) if matches!(self.remove_if_stale(&own), Ok(true)) => make(&own),
                 made => made,
@@ -182,10 +192,9 @@ pub(crate) fn replace_by(
     let beside = Beside::of(job, (dst.dir, dst.name));
     let make = |name: &CStr| make(&Place { name, ..*dst });
     // Without the options of haulage a user knows nothing of names that a file may not have.
-    let (temp, ()) = match job.cx.options.atomic || job.cx.options.resume {
-        true => beside.create(make),
-        false => create_numbered(make),
-    }?;
+    let has_own_names = job.cx.options.atomic || job.cx.options.resume;
+    let own = has_own_names.then(|| beside.temporary_name()).flatten();
+    let (temp, ()) = beside.create_as(own, make)?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
     if let Err(left_over) = remove_own(dst.dir, &temp)
