@@ -46,8 +46,9 @@ impl Mounted {
         self.at.as_deref().expect("it is mounted")
     }
 
-    /// Unmounts it.
+    /// Writes all to the disk and unmounts it. Unmounting alone writes nothing if another mount namespace keeps it.
     pub(super) fn unmount(mut self) -> anyhow::Result<()> {
+        File::open(self.path()).and_then(|root| Ok(rustix::fs::syncfs(root)?)).context("a sync")?;
         let at = self.at.take().expect("it is mounted");
         quietly(Command::new("umount").arg(at))?;
         Ok(())

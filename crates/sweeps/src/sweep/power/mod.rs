@@ -74,10 +74,12 @@ fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
         if !cell.run.goes_on() {
             break;
         }
-        let image = dir.path().join("state");
-        state.content(&recorded).save(&image).context("an image of the state")?;
+        // A file of its own: a mount namespace that was made meanwhile may keep the state before this one mounted,
+        // and its file system goes on writing.
+        let image = tempfile::NamedTempFile::new_in(dir.path()).context("an image of the state")?;
+        state.content(&recorded).save(image.path()).context("an image of the state")?;
         let (mut faults, mut had_journal) = (Vec::new(), false);
-        match disk::Mounted::new(cell.place.kind, &image, &dir.path().join("mounted")) {
+        match disk::Mounted::new(cell.place.kind, image.path(), &dir.path().join("mounted")) {
             Ok(at) => {
                 had_journal = check(cell.run, &set, &recorded, &state, at.path(), &mut faults)?;
             }
