@@ -71,7 +71,9 @@ pub(super) static FLAGS: &[Flag] = &[
                   copy. With \\fB--atomic\\fR a file is synced before it gets its name. Files \
                   that were skipped are synced too. Several files are synced together, so an \
                   error may be reported later than the copy of the file, but before the end of \
-                  the run. Whether a disk writes its own cache when told to is up to the disk."),
+                  the run. Whether a disk writes its own cache when told to is up to the disk. \
+                  On tmpfs, and on an overlay that is mounted with the option volatile, \
+                  \\fBfsync\\fR(2) succeeds and nothing survives."),
     Flag::switch("--verify", |builder| builder.options.verify = true)
         .help("read every copy back and compare it with its source")
         .details("The copy is written to storage and dropped from the page cache first. Then both \
