@@ -12,6 +12,7 @@ use super::heuristics::{
 use super::runner::Race;
 use crate::environment;
 use crate::error::Error;
+use crate::in_order::distinct;
 use crate::page_cache::state::State;
 use crate::sample::Stage;
 use crate::search::admission::{self, Admission, Contender, admit};
@@ -24,21 +25,11 @@ use crate::words;
 impl Race<'_> {
     /// Runs the elimination rounds.
     pub(crate) fn run_elimination(&mut self) -> Result<(), Error> {
-        let mut lengths: Vec<u64> = Vec::new();
-        for bytes in LENGTHS_BYTES {
-            let load = self.source().first(bytes);
-            if lengths.last() != Some(&load.bytes) {
-                lengths.push(load.bytes);
-            }
-        }
-        let all: Vec<usize> = (0..self.candidates.len()).collect();
+        let lengths = distinct(LENGTHS_BYTES.map(|bytes| self.source().first(bytes).bytes));
         for (step, &bytes) in lengths.iter().enumerate() {
             let tasks = self.tasks(bytes)?;
-            let quick: Vec<usize> = all
-                .iter()
-                .copied()
-                .filter(|&i| step == 0 || self.may_run_longer(i, bytes))
-                .collect();
+            let is_quick = |&index: &usize| step == 0 || self.may_run_longer(index, bytes);
+            let quick: Vec<usize> = (0..self.candidates.len()).filter(is_quick).collect();
             if step > 0 && self.is_too_long(&quick, bytes) {
                 return Ok(());
             }

@@ -2,6 +2,8 @@
 
 use engines::{ENGINES, Engine, ParseError, Variant, by_name};
 
+use crate::in_order::distinct;
+
 /// The variants of `list`, in its order and each once.
 ///
 /// Variants are separated by commas and contain commas themselves. The rule: an item after a
@@ -12,19 +14,12 @@ use engines::{ENGINES, Engine, ParseError, Variant, by_name};
 /// # Errors
 /// When an item names no variant.
 pub fn parse(list: &str) -> Result<Vec<Variant>, ParseError> {
-    let mut variants: Vec<Variant> = Vec::new();
-    for text in split(list) {
-        let found = match by_name(&text) {
-            Some(engine) => proposed_for(engine)?,
-            None => vec![text.parse()?],
-        };
-        for variant in found {
-            if !variants.contains(&variant) {
-                variants.push(variant);
-            }
-        }
-    }
-    Ok(variants)
+    let found = split(list).into_iter().map(|text| match by_name(&text) {
+        Some(engine) => proposed_for(engine),
+        None => Ok(vec![text.parse()?]),
+    });
+    let found = found.collect::<Result<Vec<_>, ParseError>>()?;
+    Ok(distinct(found.into_iter().flatten()))
 }
 
 fn proposed_for(engine: &'static Engine) -> Result<Vec<Variant>, ParseError> {

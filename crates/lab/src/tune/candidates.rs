@@ -6,6 +6,7 @@ use engines::{ENGINES, Variant};
 use super::case::Case;
 use super::heuristics::{DOUBTFUL, NEARLY};
 use crate::definition::deltas::DELTA_LEAST as DELTA;
+use crate::in_order::distinct;
 use crate::search::candidate::{self, Candidate, Role};
 use crate::search::winner;
 
@@ -19,12 +20,9 @@ pub(super) fn candidates(
     variants: &[Variant],
     file_bytes: u64,
 ) -> Vec<Candidate> {
-    let mut candidates: Vec<Candidate> = Vec::new();
-    for variant in baselines {
-        if candidates.iter().all(|candidate| candidate.variant != variant) {
-            candidates.push(Candidate::new(variant, Role::Baseline));
-        }
-    }
+    let baselines = distinct(baselines).into_iter();
+    let mut candidates: Vec<Candidate> =
+        baselines.map(|variant| Candidate::new(variant, Role::Baseline)).collect();
     for variant in variants {
         if is_new(&candidates, variant, file_bytes) {
             candidates.push(Candidate::new(variant.clone(), Role::Contender));

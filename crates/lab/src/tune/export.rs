@@ -4,9 +4,6 @@ use serde_json::{Map, Value};
 
 use super::record::Record;
 
-/// The names of the environment that belong to a machine and are no part of a measurement.
-const NAMES: &[&str] = &["hostname"];
-
 /// The names of each file system that belong to a machine and are no part of a measurement. A path
 /// is replaced by the side's name.
 const PATHS: &[&str] = &["path", "mount_point"];
@@ -18,7 +15,7 @@ impl Record {
     pub fn exported(self) -> Record {
         let mut record = self.summary();
         let Some(environment) = record.environment.as_object_mut() else { return record };
-        NAMES.iter().for_each(|name| drop(environment.remove(*name)));
+        environment.remove("hostname");
         let of = |environment: &Map<String, Value>, side: &str| {
             let side = environment.get(side)?;
             Some((side.get("mount_point")?.clone(), side.get("device")?.clone()))
