@@ -67,17 +67,14 @@ impl Race<'_> {
         let shared = !sharers.is_empty() && !movers.is_empty();
         let verdict_moving_bytes = shared.then(|| self.decide(&movers));
         let summary = self.summaries(&[movers, sharers]);
-        self.note_slow_modes(&summary);
+        let slow_mode =
+            |it: &Summary| Some(format!("{}: {}", it.variant, it.slow_mode?.in_words()));
+        self.notes.extend(summary.iter().filter_map(slow_mode));
         self.note(&environment, load, rounds);
-        let samples = |is_final: bool| {
-            let of_stage = |sample: &&RaceSample| sample.is_final() == is_final;
-            let mut samples: Vec<RaceSample> =
-                self.samples.iter().filter(of_stage).cloned().collect();
-            samples.sort_by_key(|sample| {
-                (sample.stage == Stage::WarmUp, sample.bytes, sample.round, sample.order_in_round)
-            });
-            samples
-        };
+        self.samples.sort_by_key(|sample| {
+            (sample.stage == Stage::WarmUp, sample.bytes, sample.round, sample.order_in_round)
+        });
+        let (samples, eliminations) = self.samples.into_iter().partition(RaceSample::is_final);
         Report {
             schema_version: SCHEMA_VERSION,
             state_wanted: self.config.state,
@@ -86,8 +83,8 @@ impl Race<'_> {
             raced_bytes: load.bytes,
             rounds,
             elapsed_ns: u64::try_from(self.config.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            samples: samples(true),
-            eliminations: samples(false),
+            samples,
+            eliminations,
             summary,
             verdict,
             verdict_moving_bytes,
@@ -112,20 +109,15 @@ impl Race<'_> {
         };
         let verdict = winner::decide(&raced.iter().map(of).collect::<Vec<_>>());
         let is_winner = |it: &&Candidate| verdict.winner.as_ref() == Some(&it.name);
-        let winner = self.candidates.iter().find(is_winner);
-        let unraced: Vec<String> = self
-            .candidates
-            .iter()
-            .filter(|candidate| candidate.is_working_mover() && !self.is_raced(candidate))
-            .filter(|candidate| {
-                winner.is_some_and(|winner| {
-                    let its = candidate.elimination_ns_at(winner.elimination_bytes);
-                    let pair = its.zip(winner.elimination_median_ns());
-                    pair.is_some_and(|(its, best)| its <= best * AS_WELL)
-                })
-            })
-            .map(|candidate| candidate.name.clone())
-            .collect();
+        let Some(winner) = self.candidates.iter().find(is_winner) else { return verdict };
+        let did_as_well = |it: &&Candidate| {
+            let its = it.elimination_ns_at(winner.elimination_bytes);
+            let pair = its.zip(winner.elimination_median_ns());
+            pair.is_some_and(|(its, best)| its <= best * AS_WELL)
+        };
+        let is_unraced = |it: &&Candidate| it.is_working_mover() && !self.is_raced(it);
+        let unraced = self.candidates.iter().filter(is_unraced).filter(did_as_well);
+        let unraced: Vec<String> = unraced.map(|it| it.name.clone()).collect();
         verdict.unless_unraced(&unraced)
     }
 
@@ -201,14 +193,6 @@ impl Race<'_> {
             return summary;
         }
         Summary::of(variant, VariantStage::Raced, &finals)
-    }
-
-    fn note_slow_modes(&mut self, summaries: &[Summary]) {
-        for summary in summaries {
-            if let Some(mode) = &summary.slow_mode {
-                self.notes.push(format!("{}: {}", summary.variant, mode.in_words()));
-            }
-        }
     }
 
     fn note(&mut self, environment: &Environment, load: &Load, rounds: u32) {
