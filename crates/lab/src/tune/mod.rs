@@ -35,7 +35,6 @@ use crate::race::config::Progress as RaceProgress;
 use crate::scratch::Scratch;
 use crate::search::candidate::Status;
 use config::Config;
-use copy_slot::CopySlot;
 use copy_slots::CopySlots;
 use heuristics::{LATER, SECONDS_FOR_LONG_FILES, SECONDS_MIN};
 use search::{Search, VisitTime};
@@ -106,7 +105,8 @@ pub fn run(
     }
     tuning.go_on_with_the_open_ones()?;
 
-    let prover = tuning.first_prover()?;
+    let first = tuning.searches[0].case;
+    let prover = tuning.prover(&first)?;
     let (src_dir, dst_dir) = (above(src), above(dst));
     let environment = Environment::look(src_dir, dst_dir, prover, config.seed, haulage_commit);
     let mut situations: Vec<Finding> = tuning.searches.iter().map(Finding::of).collect();
@@ -128,14 +128,12 @@ pub fn run(
     })
 }
 
-/// What is known to be provable, by the class of a source and its state.
-type Provers = BTreeMap<(SizeClass, Residency), Prover>;
-
 /// A running search.
 struct Tuning<'t, 'c> {
     config: &'t Config<'c>,
     slots: CopySlots<'t>,
-    provers: Provers,
+    /// What is known to be provable, by the class of a source and its state.
+    provers: BTreeMap<(SizeClass, Residency), Prover>,
     searches: Vec<Search>,
     of: usize,
     watch: &'t mut Watch<'c>,
@@ -185,12 +183,12 @@ impl Tuning<'_, '_> {
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
         let case = self.searches[place].case;
         let (mut left, later) = (self.left(), self.later());
-        let slots = self.slots.of(&case, case.slots(self.config.at_once), left)?;
-        let prover = prover(&mut self.provers, &slots[0], &case)?;
+        let prover = self.prover(&case)?;
         if let Some(why) = why_out_of_reach(&case, &prover) {
             self.searches[place].why_not = why;
             return Ok(());
         }
+        let slots = self.slots.of(&case, case.slots(self.config.at_once), left)?;
         let benches = slots.iter().map(|slot| slot.benches(&case, &prover)).collect();
         let (number, of, limit) = (place + 1, self.of, self.config.started + self.config.time);
         let search = &mut self.searches[place];
@@ -228,30 +226,17 @@ impl Tuning<'_, '_> {
         }
     }
 
-    /// What can be proved of the first source.
-    fn first_prover(&mut self) -> Result<Prover, Error> {
-        let (first, left) = (self.searches[0].case, self.left());
-        if let Some(known) = self.provers.get(&key_of(&first)) {
+    /// What can be proved of the sources of `case`, which is tried out once.
+    fn prover(&mut self, case: &Case) -> Result<Prover, Error> {
+        let key = (case.situation.size, case.situation.residency);
+        if let Some(known) = self.provers.get(&key) {
             return Ok(known.clone());
         }
-        let slots = self.slots.of(&first, 1, left)?;
-        prover(&mut self.provers, &slots[0], &first)
+        let left = self.left();
+        let prover = self.slots.of(case, 1, left)?[0].prover(case)?;
+        self.provers.insert(key, prover.clone());
+        Ok(prover)
     }
-}
-
-/// What can be proved of the sources of `case`, of which `slot` has one; it is tried out once.
-fn prover(known: &mut Provers, slot: &CopySlot, case: &Case) -> Result<Prover, Error> {
-    let key = key_of(case);
-    if let Some(known) = known.get(&key) {
-        return Ok(known.clone());
-    }
-    let prover = slot.prover(case)?;
-    known.insert(key, prover.clone());
-    Ok(prover)
-}
-
-fn key_of(case: &Case) -> (SizeClass, Residency) {
-    (case.situation.size, case.situation.residency)
 }
 
 /// Cold has to be proved; otherwise the state of the measurement would be unknown.
