@@ -156,10 +156,4 @@ mod tests {
         assert!((part - 0.5).abs() < 1e-12, "{part}");
         assert!((affordable_share(&[], Duration::ZERO) - 1.0).abs() < 1e-12);
     }
-
-    #[test]
-    fn far_slower_is_twenty_times_slower() {
-        assert!(is_far_slower(21.0, 1.0));
-        assert!(!is_far_slower(19.0, 1.0));
-    }
 }

@@ -151,6 +151,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    const ENOUGH: Space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
+
     fn plan(seconds: u64, space: &Space, memory_bytes: u64) -> Plan {
         let config = Config {
             time: Duration::from_secs(seconds),
@@ -175,8 +177,7 @@ mod tests {
 
     #[test]
     fn with_room_and_time_nothing_is_left_out() {
-        let space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
-        let plan = plan(180, &space, 16_000 * MIB);
+        let plan = plan(180, &ENOUGH, 16_000 * MIB);
         assert_eq!(plan.measured().count(), plan.cases.len());
         let seconds: f64 = plan.measured().map(|planned| planned.seconds).sum();
         assert!((seconds - 180.0).abs() < 1e-6, "{seconds}");
@@ -212,17 +213,15 @@ mod tests {
 
     #[test]
     fn what_memory_does_not_hold_cannot_be_resident() {
-        let space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
-        let out = out(&plan(180, &space, 1000 * MIB), "source and copy");
+        let out = out(&plan(180, &ENOUGH, 1000 * MIB), "source and copy");
         assert!(out.iter().all(|words| words.contains("over 256 MiB, resident")), "{out:?}");
         assert_eq!(out.len(), 2);
     }
 
     #[test]
     fn with_little_time_what_matters_most_comes_first() {
-        let space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
         for seconds in [1, 10, 30] {
-            let plan = plan(seconds, &space, 16_000 * MIB);
+            let plan = plan(seconds, &ENOUGH, 16_000 * MIB);
             let measured = plan.measured().count();
             assert!(measured >= 1 && measured < plan.cases.len(), "{seconds} s: {measured}");
             let first_left_out = plan.cases.iter().position(|planned| planned.why_not.is_some());
