@@ -10,7 +10,7 @@ use clap::Parser;
 use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
 
-use crate::sample_files::{directory_of, empty_file, ends, source, tried};
+use crate::sample_files::{EngineFound, directory_of, empty_file, ends, source, tried};
 use crate::terminal::output::{self, DIM, GOOD, REFUSED, SLOWER, styled_lines};
 use report::columns::wrapped_behind;
 
@@ -35,11 +35,8 @@ pub(crate) struct Args {
 /// What `--json` prints of an engine.
 #[derive(Serialize)]
 struct Row {
-    name: &'static str,
-    /// yes, maybe, no or floor.
-    verdict: &'static str,
-    /// Empty if the verdict is yes.
-    reason: String,
+    #[serde(flatten)]
+    found: EngineFound,
     about: &'static str,
     shares: &'static str,
 }
@@ -58,9 +55,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
-    let floor = || ("floor", "it copies no file; other engines are compared with it".to_owned());
-    let (verdict, reason) = tried(engine, pair).unwrap_or_else(floor);
-    Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
+    let reason = "it copies no file; other engines are compared with it";
+    let floor = || EngineFound { name: engine.name, verdict: "floor", reason: reason.to_owned() };
+    let found = tried(engine, pair).unwrap_or_else(floor);
+    Row { found, about: engine.about, shares: engine.shares }
 }
 
 /// The columns of the names, with those between them and the verdicts.
@@ -77,9 +75,9 @@ fn table(rows: &[Row], columns: usize) -> String {
     for row in rows {
         text.push_str(&named(row, columns));
         text.push_str(&below(row.shares, DIM, columns));
-        if !row.reason.is_empty() {
-            let reason = format!("{}: {}", row.verdict, row.reason);
-            text.push_str(&below(&reason, style(row.verdict), columns));
+        let EngineFound { verdict, reason, .. } = &row.found;
+        if !reason.is_empty() {
+            text.push_str(&below(&format!("{verdict}: {reason}"), style(verdict), columns));
         }
     }
     text
@@ -87,9 +85,10 @@ fn table(rows: &[Row], columns: usize) -> String {
 
 /// The name and the verdict of `row`, in the style of the verdict, and what the engine does.
 fn named(row: &Row, columns: usize) -> String {
-    let first = format!("{:<NAME$}{:<VERDICT$}", row.name, row.verdict);
+    let EngineFound { name, verdict, .. } = &row.found;
+    let first = format!("{name:<NAME$}{verdict:<VERDICT$}");
     let plain = wrapped_behind(&first, row.about, columns);
-    let style = style(row.verdict);
+    let style = style(verdict);
     let (name, rest) = plain.split_at(first.trim_end().len());
     format!("{style}{name}{style:#}{rest}")
 }

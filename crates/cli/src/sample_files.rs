@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use engines::{Engine, Pair, Verdict};
 use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
 
 /// Bytes of the sample that every engine copies: whole pages, and a part of one.
 const SAMPLE_BYTES: usize = (256 << 10) + 1234;
@@ -103,12 +104,22 @@ fn scratch_file(directory: &Path) -> anyhow::Result<File> {
     }
 }
 
-/// Whether `engine` works between two files: yes, maybe or no, and why. `None` for a floor, which copies no
-/// files.
-pub(crate) fn tried(engine: &'static Engine, pair: Pair<'_>) -> Option<(&'static str, String)> {
-    Some(match engines::probe(engine, pair)? {
+/// Whether an engine works between two files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct EngineFound {
+    pub(crate) name: &'static str,
+    /// yes, maybe or no; floor where it copies no files, and unknown where it could not be tried.
+    pub(crate) verdict: &'static str,
+    /// Empty if the verdict is yes.
+    pub(crate) reason: String,
+}
+
+/// Tries `engine` between two files. `None` for a floor.
+pub(crate) fn tried(engine: &'static Engine, pair: Pair<'_>) -> Option<EngineFound> {
+    let (verdict, reason) = match engines::probe(engine, pair)? {
         Verdict::Yes => ("yes", String::new()),
         Verdict::Maybe(why) => ("maybe", why),
         Verdict::No(why) => ("no", why),
-    })
+    };
+    Some(EngineFound { name: engine.name, verdict, reason })
 }

@@ -107,6 +107,16 @@ pub fn file_size(size: u64) -> String {
     }
 }
 
+/// The lengths over `over` and up to `last`: `up to 64 KiB`, `64 KiB to 16 MiB`, `over 16 MiB`.
+pub fn lengths(over: Option<u64>, last: Option<u64>) -> String {
+    match (over.map(bytes), last.map(bytes)) {
+        (None, None) => "of any length".to_owned(),
+        (None, Some(last)) => format!("up to {last}"),
+        (Some(over), None) => format!("over {over}"),
+        (Some(over), Some(last)) => format!("{over} to {last}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

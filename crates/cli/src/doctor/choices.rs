@@ -10,9 +10,8 @@ use haulage::prediction::{PlannedFile, Predictor};
 use report::columns::visible;
 use serde::Serialize;
 
-use super::place::EngineFound;
 use crate::kernel;
-use crate::sample_files::open_dir;
+use crate::sample_files::{EngineFound, open_dir};
 
 /// What is expected of files of some lengths, if one is copied at a time and its bytes are moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,6 +55,9 @@ pub(super) fn between(
     Ok((visible(&found.in_words()), choices, profile))
 }
 
+/// The longest length that is tried of the class without a longest one.
+const LONGEST: u64 = 1 << 30;
+
 /// The choices for all lengths; lengths with the same choices are one.
 fn choices(predictor: &Predictor, engines: &[EngineFound]) -> Vec<Choice> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -73,7 +75,8 @@ fn choices(predictor: &Predictor, engines: &[EngineFound]) -> Vec<Choice> {
             first.or(variants.last()).map(ToString::to_string).unwrap_or_default()
         };
         let both = |bytes| [Residency::Resident, Residency::Absent].map(|it| variant(bytes, it));
-        let (shortest, longest) = bounds_of(size);
+        let shortest = size.over_bytes().map_or(1, |bytes| bytes + 1);
+        let longest = size.last_bytes().unwrap_or(LONGEST);
         let (short, long) = (both(shortest), both(longest));
         let mut over_bytes = size.over_bytes();
         if short != long {
@@ -99,12 +102,6 @@ fn add(
         }
         _ => choices.push(Choice { over_bytes, up_to_bytes, cached, not_cached }),
     }
-}
-
-/// The shortest and the longest length of the class that are tried: 1 GiB in the one without a longest.
-fn bounds_of(size: SizeClass) -> (u64, u64) {
-    let shortest = size.over_bytes().map_or(1, |bytes| bytes + 1);
-    (shortest, size.last_bytes().unwrap_or(1 << 30))
 }
 
 /// The longest length from `first` on, which is like the first, where those up to `other`, which is not, change once.

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::choices::{self, Choice, ProfileFound};
 use super::limits::Limits;
-use super::place::{EngineFound, Place, engines_between};
+use super::place::{Place, engines_between};
 use crate::kernel::{self, Call};
+use crate::sample_files::EngineFound;
 use crate::version;
 
 /// The version of the form of `--json`. It changes when a field changes its meaning or is removed.

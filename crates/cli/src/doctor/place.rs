@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::error_text::one_line;
 use crate::kernel::{files_in_memory, offset_alignment_bytes};
-use crate::sample_files::{self, open_dir, tried};
+use crate::sample_files::{self, EngineFound, open_dir, tried};
 
 /// A directory.
 #[derive(Clone, Debug, Serialize)]
@@ -34,16 +34,6 @@ pub(super) struct Place {
     pub(super) journal: Option<bool>,
     /// Why no sample could be written there, if none could.
     pub(super) not_writable: Option<String>,
-}
-
-/// An engine between the two directories.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct EngineFound {
-    pub(super) name: &'static str,
-    /// yes, maybe, no or unknown.
-    pub(super) verdict: &'static str,
-    /// Empty if the verdict is yes.
-    pub(super) reason: String,
 }
 
 impl Place {
@@ -95,6 +85,5 @@ pub(super) fn engines_between(src: &Path, dst: &Path) -> Vec<EngineFound> {
 
 fn all_tried(src: BorrowedFd<'_>, dst: BorrowedFd<'_>) -> Vec<EngineFound> {
     let pair = Pair::new(src, dst);
-    let all = ENGINES.iter().filter_map(|engine| Some((engine.name, tried(engine, pair)?)));
-    all.map(|(name, (verdict, reason))| EngineFound { name, verdict, reason }).collect()
+    ENGINES.iter().filter_map(|engine| tried(engine, pair)).collect()
 }

@@ -6,8 +6,10 @@ use lab::words;
 use super::choices::Choice;
 use super::findings::Findings;
 use super::limits::Limits;
-use super::place::{EngineFound, Place};
+use super::place::Place;
+use crate::sample_files::EngineFound;
 use crate::terminal::output::{BEST, BOLD, DIM, styled};
+use crate::terminal::text::counted;
 use crate::version;
 use report::columns::wrapped_behind;
 
@@ -47,8 +49,7 @@ fn row(name: &str, text: &str, columns: usize) -> String {
 
 fn machine(found: &Findings) -> String {
     let machine = &found.machine;
-    let plural = if machine.cpu_count == 1 { "" } else { "s" };
-    let mut parts = vec![format!("{} processor{plural}", machine.cpu_count)];
+    let mut parts = vec![counted(machine.cpu_count, "processor")];
     parts.extend(machine.cpu_model.clone());
     parts.push(format!("{} of memory", words::bytes(machine.memory_bytes)));
     parts.extend(machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")));
@@ -153,7 +154,10 @@ fn copies(found: &Findings, columns: usize) -> String {
     };
     let mut text = row("a copy", &format!("{} uses, {decided}:", found.between), columns);
     let mut rows = vec![["file", "in the page cache", "not in it"].map(str::to_owned)];
-    let row_of = |it: &Choice| [lengths(it), it.cached.clone(), it.not_cached.clone()];
+    let row_of = |it: &Choice| {
+        let lengths = words::lengths(it.over_bytes, it.up_to_bytes);
+        [lengths, it.cached.clone(), it.not_cached.clone()]
+    };
     rows.extend(found.choices.iter().map(row_of));
     let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0) + 2;
     let (first, second) = (width(0), width(1));
@@ -174,16 +178,6 @@ fn copies(found: &Findings, columns: usize) -> String {
         text.push_str(&row("", shares, columns));
     }
     text
-}
-
-/// `up to 64 KiB`, `64 KiB to 16 MiB`, `over 16 MiB`, `of any length`.
-fn lengths(choice: &Choice) -> String {
-    match (choice.over_bytes.map(words::bytes), choice.up_to_bytes.map(words::bytes)) {
-        (None, None) => "of any length".to_owned(),
-        (None, Some(last)) => format!("up to {last}"),
-        (Some(over), None) => format!("over {over}"),
-        (Some(over), Some(last)) => format!("{over} to {last}"),
-    }
 }
 
 fn advice(advice: &[String], columns: usize) -> String {

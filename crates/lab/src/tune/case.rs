@@ -154,7 +154,8 @@ impl Case {
             InFlight::Several => "several",
         };
         let no_cache = if no_cache { ", --no-cache" } else { "" };
-        format!("{}, {}, {in_flight}{no_cache}", size_words(size), residency.name())
+        let lengths = words::lengths(size.over_bytes(), size.last_bytes());
+        format!("{lengths}, {}, {in_flight}{no_cache}", residency.name())
     }
 
     /// Not worth measuring are several huge files at once, which wait for the medium with every
@@ -182,16 +183,6 @@ impl Case {
             _ => 4,
         };
         (group, self.situation.size.index())
-    }
-}
-
-/// As `16 MiB to 256 MiB`.
-fn size_words(size: SizeClass) -> String {
-    match (size.over_bytes().map(words::bytes), size.last_bytes().map(words::bytes)) {
-        (None, Some(last)) => format!("up to {last}"),
-        (Some(over), Some(last)) => format!("{over} to {last}"),
-        (Some(over), None) => format!("over {over}"),
-        (None, None) => "any length".to_owned(),
     }
 }
 
