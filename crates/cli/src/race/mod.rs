@@ -60,7 +60,7 @@ fn race(operands: &Operands, config: &Config, guard: &ScratchGuard) -> anyhow::R
         None => made_source(&scratch, config.seed)?,
     };
     let headline = headline(operands, config, &source);
-    let mut live = LiveLines::new(progress_view::REDRAW_AFTER);
+    let mut live = LiveLines::new();
     let report = lab::race::run(config, &source, &scratch, COMMIT, &mut |progress| {
         live.draw(|rows| progress_view::lines(&headline, progress, rows));
     });

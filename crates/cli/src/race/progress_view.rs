@@ -11,9 +11,6 @@ use lab::words;
 use crate::terminal::output::{BEST, BOLD, DIM};
 use crate::terminal::text::{counted, stage_in_words};
 
-/// Short runs end more often than an eye can follow.
-pub(super) const REDRAW_AFTER: Duration = Duration::from_millis(80);
-
 /// The headline, the current run and the ranking, in lines for a terminal of so many rows.
 pub(super) fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, String)> {
     let mut lines =

@@ -13,11 +13,15 @@ use signal_hook::consts::SIGCONT;
 
 use super::screen::{Screen, width_of};
 
+/// The shortest time between two redraws. Short runs end more often than an eye can follow.
+const REDRAW_AFTER: Duration = Duration::from_millis(100);
+
+/// Where standard error is no terminal, the time between two lines that tell how far a command is.
+pub(crate) const LINE_AFTER: Duration = Duration::from_secs(10);
+
 /// Lines on standard error. Nothing is drawn if that is no terminal.
 pub(crate) struct LiveLines {
     terminal: bool,
-    /// The shortest time between two redraws.
-    redraw_after: Duration,
     screen: Screen,
     drawn_at: Option<Instant>,
     /// SIGCONT arrived since the last redraw: another process may have written to the terminal.
@@ -25,14 +29,14 @@ pub(crate) struct LiveLines {
 }
 
 impl LiveLines {
-    pub(crate) fn new(redraw_after: Duration) -> LiveLines {
+    pub(crate) fn new() -> LiveLines {
         let terminal = std::io::stderr().is_terminal();
         let resumed = Arc::new(AtomicBool::new(false));
         if terminal {
             // If that fails, lines may overwrite what the shell wrote during a stop.
             let _ = signal_hook::flag::register(SIGCONT, resumed.clone());
         }
-        LiveLines { terminal, redraw_after, screen: Screen::default(), drawn_at: None, resumed }
+        LiveLines { terminal, screen: Screen::default(), drawn_at: None, resumed }
     }
 
     /// Whether standard error is a terminal.
@@ -41,9 +45,9 @@ impl LiveLines {
     }
 
     /// Draws what `lines` returns for the terminal's number of rows, cut to its width. Does nothing if
-    /// the last redraw was less than `redraw_after` ago.
+    /// the last redraw was less than [`REDRAW_AFTER`] ago.
     pub(crate) fn draw(&mut self, lines: impl FnOnce(usize) -> Vec<(Style, String)>) {
-        if !self.terminal || self.drawn_at.is_some_and(|at| at.elapsed() < self.redraw_after) {
+        if !self.terminal || self.drawn_at.is_some_and(|at| at.elapsed() < REDRAW_AFTER) {
             return;
         }
         let (columns, rows) = terminal_size(&std::io::stderr());

@@ -92,9 +92,6 @@ mod tests {
         assert_eq!(screen.draw(&lines(&["bar"]), 80), "\r\x1b[1Abar\x1b[K\x1b[J");
         assert_eq!(screen.erase(80), "\r\x1b[J");
         assert_eq!(screen.erase(80), "");
-        // On half as many columns the first line takes two rows.
-        screen.draw(&lines(&["0123456789", "name"]), 80);
-        assert_eq!(screen.erase(5), "\r\x1b[2A\x1b[J");
         screen.draw(&lines(&["bar", "name"]), 80);
         screen.forget();
         assert_eq!(screen.erase(80), "");

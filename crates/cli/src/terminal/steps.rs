@@ -7,16 +7,10 @@ use std::time::{Duration, Instant};
 use anstyle::Style;
 use lab::words;
 
-use super::live_lines::LiveLines;
-
-/// Short steps end more often than an eye can follow.
-const REDRAW_AFTER: Duration = Duration::from_millis(100);
+use super::live_lines::{LINE_AFTER, LiveLines};
 
 /// The time left is told after so much time, when it is known well enough.
 const TELL_LEFT_AFTER: Duration = Duration::from_secs(2);
-
-/// The time between two lines if standard error is no terminal.
-const LINE_AFTER: Duration = Duration::from_secs(10);
 
 pub(crate) struct Steps {
     heading: String,
@@ -29,9 +23,8 @@ pub(crate) struct Steps {
 impl Steps {
     /// The steps of `command`, on a terminal only.
     pub(crate) fn new(command: &str) -> Steps {
-        let live = LiveLines::new(REDRAW_AFTER);
         let heading = format!("haulage {command}: ");
-        Steps { heading, live, started: Instant::now(), printed_at: None }
+        Steps { heading, live: LiveLines::new(), started: Instant::now(), printed_at: None }
     }
 
     /// These steps, with lines that stay where standard error is no terminal.

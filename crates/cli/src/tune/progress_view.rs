@@ -1,7 +1,7 @@
 //! The progress of a search: a few lines that are redrawn on a terminal, and otherwise a line for each
 //! situation, and one with the time left where a situation takes long.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anstyle::Style;
 use engines::profile::FileSystems;
@@ -9,14 +9,9 @@ use lab::tune::record::Finding;
 use lab::tune::{Event, Progress};
 use lab::words;
 
-use crate::terminal::live_lines::LiveLines;
+use crate::terminal::live_lines::{LINE_AFTER, LiveLines};
 use crate::terminal::output::{BEST, BOLD, DIM};
 use crate::terminal::text::stage_in_words;
-
-const REDRAW_AFTER: Duration = Duration::from_millis(100);
-
-/// The time without a line after which the time left is printed, if standard error is no terminal.
-const LINE_AFTER: Duration = Duration::from_secs(10);
 
 /// The most leading candidates that are shown.
 const LEADERS_MAX: usize = 6;
@@ -34,8 +29,8 @@ pub(super) struct ProgressView {
 impl ProgressView {
     pub(super) fn new(file_systems: &FileSystems) -> ProgressView {
         let headline = format!("haulage tune: {}", file_systems.in_words());
-        let live = LiveLines::new(REDRAW_AFTER);
-        ProgressView { headline, live, findings: Vec::new(), printed_at: Instant::now() }
+        let (live, findings) = (LiveLines::new(), Vec::new());
+        ProgressView { headline, live, findings, printed_at: Instant::now() }
     }
 
     pub(super) fn show(&mut self, event: &Event<'_>) {
