@@ -144,12 +144,6 @@ fn is_dir(path: &Path) -> anyhow::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_is_well_formed() {
-        Args::command().debug_assert();
-    }
 
     #[test]
     fn rounds_remove_the_default_time_limit() {

@@ -171,7 +171,8 @@ fn remarks(report: &Report, columns: usize) -> String {
     let mut remark = |style: Style, text: &str| {
         out.push_str(&styled(style, &wrapped(text, columns, "  ")));
     };
-    for (reason, variants) in refused(report) {
+    let refused = report.summary.iter().filter(|row| row.stage == VariantStage::Refused);
+    for (reason, variants) in gathered(refused, |row| row.reason.as_str()) {
         let variants: Vec<&str> = variants.iter().map(|row| row.variant.as_str()).collect();
         remark(REFUSED, &format!("does not work here: {} ({reason})", variants.join(", ")));
     }
@@ -184,12 +185,6 @@ fn remarks(report: &Report, columns: usize) -> String {
         remark(Style::new(), &format!("note: {note}"));
     }
     if out.is_empty() { out } else { format!("\n{out}") }
-}
-
-/// The variants that do not work here, by the reason. Several variants of an engine share it.
-fn refused(report: &Report) -> Vec<(&str, Vec<&Summary>)> {
-    let refused = report.summary.iter().filter(|row| row.stage == VariantStage::Refused);
-    gathered(refused, |row| row.reason.as_str())
 }
 
 fn shown(value: Option<f64>, words: fn(f64) -> String) -> String {

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use engines::Variant;
-use engines::profile::{FileSystems, PairChoices, Profile};
+use engines::profile::{FileSystems, Machine, PairChoices, Profile};
 use haulage::prediction::{PlannedFile, Predictor};
 use lab::tune::case::Case;
 use lab::tune::config::Config;
 use lab::tune::record::Record;
 
 use super::args::Args;
-use super::profile_file::pairs_of_this_machine;
 use crate::kernel;
 use crate::sample_files::open_dir;
 
@@ -34,11 +33,9 @@ impl DirectoryPair {
     pub(super) fn open(src: &Path, dst: &Path, profile: &Profile) -> anyhow::Result<DirectoryPair> {
         let (src_fd, dst_fd) = (open_dir(src)?, open_dir(dst)?);
         let file_systems = FileSystems::of(src_fd.as_fd(), dst_fd.as_fd());
-        let known: Vec<PairChoices> = pairs_of_this_machine(profile)
-            .into_iter()
-            .filter(|pair| pair.fits(&file_systems))
-            .cloned()
-            .collect();
+        let this = Machine::this();
+        let known = profile.pairs_of(&this).filter(|pair| pair.fits(&file_systems));
+        let known: Vec<PairChoices> = known.cloned().collect();
         Ok(DirectoryPair {
             src: src.to_owned(),
             dst: dst.to_owned(),

@@ -192,8 +192,3 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
 fn counted_pairs(pairs: usize) -> String {
     format!("{} of file systems", counted(pairs, "pair"))
 }
-
-/// The pairs of file systems that were measured on this machine.
-pub(super) fn pairs_of_this_machine(profile: &Profile) -> Vec<&PairChoices> {
-    profile.pairs_of(&Machine::this()).collect()
-}

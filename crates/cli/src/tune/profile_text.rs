@@ -143,11 +143,6 @@ variant = "mmap:8M"
     }
 
     #[test]
-    fn unchanged_parts_keep_their_text() {
-        check(|_| {}, BEFORE);
-    }
-
-    #[test]
     fn a_new_measurement_replaces_the_old_one_and_keeps_the_comment_above_it() {
         let (head, rest) =
             BEFORE.split_once("variant = \"splice\"   # as fast as anything\n").unwrap();

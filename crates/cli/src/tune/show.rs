@@ -5,7 +5,7 @@ use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
 use report::columns::visible;
 
-use super::profile_file::{ProfileFile, pairs_of_this_machine};
+use super::profile_file::ProfileFile;
 use crate::kernel;
 use crate::terminal::output::print;
 use crate::terminal::text::counted;
@@ -16,7 +16,8 @@ pub(super) fn show() -> anyhow::Result<()> {
     let profile = file.read()?;
     let there = if file.path().exists() { "" } else { " (does not exist yet)" };
     let mut text = format!("{}{there}\n", file.path().display());
-    let pairs = pairs_of_this_machine(&profile);
+    let this = Machine::this();
+    let pairs: Vec<&PairChoices> = profile.pairs_of(&this).collect();
     if pairs.is_empty() {
         text.push_str("nothing was measured on this machine; the rule decides\n");
     }
@@ -24,7 +25,7 @@ pub(super) fn show() -> anyhow::Result<()> {
     for pair in pairs {
         text.push_str(&of_pair(pair, &mounts));
     }
-    text.push_str(&of_others(&profile));
+    text.push_str(&of_others(&profile, &this));
     print(&text)
 }
 
@@ -70,10 +71,9 @@ fn of_line(line: &Line) -> String {
 }
 
 /// A line for each other machine.
-fn of_others(profile: &Profile) -> String {
-    let this = Machine::this();
+fn of_others(profile: &Profile, this: &Machine) -> String {
     let mut text = String::new();
-    for other in profile.machines.iter().filter(|other| !other.machine.fits(&this)) {
+    for other in profile.machines.iter().filter(|other| !other.machine.fits(this)) {
         let host = other.machine.host.as_deref().unwrap_or("a machine without a name");
         let pairs = counted(other.pairs.len(), "pair");
         text.push('\n');

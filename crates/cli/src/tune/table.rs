@@ -81,28 +81,24 @@ pub(super) fn of_record(
     columns: usize,
 ) -> String {
     let columns = columns.min(PARAGRAPH_COLUMNS_MAX);
-    let measured: Vec<&Finding> =
-        record.situations.iter().filter(|finding| finding.choice.is_some()).collect();
-    let mut out = styled(BOLD, &heading(record, measured.len(), file_systems));
+    let measured = record.situations.iter().filter_map(|it| Some((it, it.chosen()?)));
+    let mut measured: Vec<(&Finding, &VariantResult)> = measured.collect();
+    let count = measured.len();
+    let mut out = styled(BOLD, &heading(record, count, file_systems));
     if measured.is_empty() {
         out.push_str("nothing could be measured\n");
     } else {
-        let chosen = measured.iter().filter_map(|finding| finding.chosen());
-        let width = chosen
-            .map(|result| result.name.chars().count())
-            .max()
-            .unwrap_or(0)
-            .clamp(VARIANT.len(), VARIANT_MAX);
+        let names = measured.iter().map(|(_, chosen)| chosen.name.chars().count());
+        let width = names.max().unwrap_or(0).clamp(VARIANT.len(), VARIANT_MAX);
         // Where the row does not fit, each variant has a line of its own.
         let numbers = RATE + 1 + 3 * (LOSS + 1);
         let width = if SITUATION + 1 + width + numbers <= columns { width } else { 0 };
         out.push_str(&styled_lines(DIM, &head(width)));
-        for (size, no_cache) in classes(&measured) {
+        measured.sort_by_key(|(it, _)| (it.file_bytes, it.no_cache));
+        let classes = gathered(measured, |(it, _)| (it.size.as_str(), it.no_cache));
+        for ((size, no_cache), of_class) in classes {
             out.push_str(&format!("{}\n", class(size, no_cache)));
-            let of_class = |it: &&&Finding| it.size == size && it.no_cache == no_cache;
-            for finding in measured.iter().filter(of_class) {
-                out.push_str(&row(finding, width));
-            }
+            of_class.iter().for_each(|(it, chosen)| out.push_str(&row(it, chosen, width)));
         }
         out.push_str(&wrapped(LEGEND, columns, ""));
     }
@@ -110,7 +106,7 @@ pub(super) fn of_record(
         out.push_str(&styled(DIM, &wrapped(&text, columns, "  ")));
     }
     if let Some(path) = profile {
-        let text = match measured.len() {
+        let text = match count {
             0 => "The profile is unchanged.".to_owned(),
             _ => format!("haulage cp now uses these results: '{}'", path.display()),
         };
@@ -135,12 +131,9 @@ fn head(width: usize) -> String {
     format!("{:<SITUATION$} {variant} {:>RATE$}{}", "situation", "MB/s", losses.concat())
 }
 
-fn row(finding: &Finding, width: usize) -> String {
-    let Some(chosen) = finding.chosen() else { return String::new() };
-    let rate = |result: &VariantResult| {
-        result.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")))
-    };
-    let rate = rate(chosen).unwrap_or_else(|| "-".to_owned());
+fn row(finding: &Finding, chosen: &VariantResult, width: usize) -> String {
+    let rate = chosen.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")));
+    let rate = rate.unwrap_or_else(|| "-".to_owned());
     let situation = format!("  {}", within_class(finding));
     let losses =
         [finding.default_loss, finding.gnu_cp_loss, finding.copy_file_range_loss].map(|loss| {
@@ -191,17 +184,6 @@ pub(super) fn of_loss(loss: Loss) -> String {
         Loss::Refused => "refused".to_owned(),
         Loss::Unknown => "-".to_owned(),
     }
-}
-
-/// The size classes in the table, each with whether it is for --no-cache.
-fn classes<'f>(measured: &[&'f Finding]) -> Vec<(&'f str, bool)> {
-    let of = |finding: &&'f Finding| (finding.file_bytes, finding.size.as_str(), finding.no_cache);
-    let mut classes: Vec<(u64, &str, bool)> = measured.iter().map(of).collect();
-    classes.sort_unstable();
-    let mut classes: Vec<_> =
-        classes.into_iter().map(|(_, size, no_cache)| (size, no_cache)).collect();
-    classes.dedup();
-    classes
 }
 
 /// `16M to 256M` as the heading of its rows.
@@ -264,6 +246,9 @@ fn shares_extents(record: &Record) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use lab::stats::SlowMode;
+    use lab::tune::record::Records;
+
     use super::*;
 
     #[test]
@@ -282,37 +267,21 @@ mod tests {
 
     #[test]
     fn slow_modes_are_told_costliest_first() {
-        let variant = |name: &str, slow_mode: Option<(usize, f64)>| {
-            let mode = slow_mode.map(|(slow_runs, times_slower)| {
-                serde_json::json!({ "runs": 20, "slow_runs": slow_runs, "times_slower": times_slower })
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/tuned/tmpfs-tmpfs.json");
+        let records = Records::parse(&std::fs::read(path).expect("read")).expect("a record");
+        let record = &records.pairs[0];
+        let found = &record.situations[0];
+        let of = |slow: &[(&str, usize, f64)]| {
+            let variants = slow.iter().map(|&(name, slow_runs, times_slower)| VariantResult {
+                name: name.to_owned(),
+                slow_mode: Some(SlowMode { runs: 20, slow_runs, times_slower }),
+                ..found.variants[0].clone()
             });
-            serde_json::json!({
-                "name": name, "outcome": "raced", "reason": "", "shares_extents": false,
-                "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": 1.0,
-                "ratio_low": 1.0, "ratio_high": 1.0, "slow_mode": mode,
-            })
+            let found = Finding { variants: variants.collect(), ..found.clone() };
+            slow_modes(&Record { situations: vec![found], ..record.clone() })
         };
-        let of = |variants: Vec<serde_json::Value>| {
-            let situation = serde_json::json!({
-                "size": "16M to 256M", "residency": "resident", "in_flight": "one",
-                "no_cache": false, "words": "16 MiB to 256 MiB, resident, alone", "file_bytes": 1,
-                "files": 1, "why_not": "", "choice": "a", "best": "a", "default": "a",
-                "settled": true, "rounds": 20, "seconds": 1.0, "default_loss": null,
-                "gnu_cp_loss": null, "copy_file_range_loss": null, "variants": variants,
-            });
-            let record = serde_json::json!({
-                "date": "", "environment": {}, "seconds_allowed": 1.0, "seconds": 1.0,
-                "at_once": 2, "delta": 0.02, "situations": [situation], "refused": [],
-            });
-            slow_modes(&serde_json::from_value(record).expect("a record"))
-        };
-        let two = vec![
-            variant("sendfile", Some((2, 1.4))),
-            variant("mmap", None),
-            variant("splice:1M", Some((4, 6.0))),
-        ];
         assert_eq!(
-            of(two),
+            of(&[("sendfile", 2, 1.4), ("splice:1M", 4, 6.0)]),
             [
                 "splice:1M, 16 MiB to 256 MiB, resident, alone: fast 4 times in 5, 6 times slower \
                  otherwise.",
@@ -320,7 +289,7 @@ mod tests {
                  otherwise.",
             ]
         );
-        let many = of((0..9).map(|_| variant("sendfile", Some((2, 1.4)))).collect());
+        let many = of(&[("sendfile", 2, 1.4); 9]);
         assert_eq!(
             (many.len(), many[6].as_str()),
             (7, "3 more slow modes are in the results of --json.")
