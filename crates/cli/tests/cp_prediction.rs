@@ -6,15 +6,14 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use engines::profile::{
-    Choice, FileSystems, InFlight, Line, Machine, PairChoices, Profile, Residency, Situation,
-    SizeClass,
+    Choice, FileSystems, InFlight, Line, Machine, Profile, Residency, Situation, SizeClass,
 };
 use haulage::prediction::{PlannedFile, Predictor};
 use rustix::fs::{Advice, fadvise};
-use serde_json::Value;
 use sys::cachestat;
 use testfs::{each_fs, each_pair, random_bytes};
 
+use crate::cp_profile::{pair_of, way};
 use crate::{check_success, haulage_cp};
 
 /// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.
@@ -35,9 +34,8 @@ fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> [String; 2]
     check_success(&command.output().expect("haulage runs"), line);
     remove_file(to.join("dst")).expect("removed");
     let entry = testfs::json_lines(&receipt).swap_remove(0);
-    let text = |value: &Value| value.as_str().expect("a word").to_owned();
-    let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
-    [text(&entry["chosen"]["variant"]), text(&moved.expect("an attempt")["variant"])]
+    let [_, chosen, moved] = way(&entry).map(str::to_owned);
+    [chosen, moved]
 }
 
 /// Brings the file into the state, and returns whether it is in it.
@@ -53,13 +51,7 @@ fn check(from: &Path, to: &Path, lengths: &[usize]) {
     let open = |dir: &Path| File::open(dir).expect("opened");
     let found = FileSystems::of(open(from).as_fd(), open(to).as_fd());
     let profiles = [Vec::new(), own_lines()].map(|lines| {
-        let pair = PairChoices {
-            src: found.src.clone(),
-            dst: found.dst.clone(),
-            same: Some(found.same),
-            kernel: None,
-            lines,
-        };
+        let pair = pair_of(&found, lines);
         let dir = tempfile::tempdir().expect("created");
         let mut profile = Profile::default();
         profile.enter(&Machine::this(), pair.clone());

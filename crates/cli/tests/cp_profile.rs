@@ -6,9 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use engines::profile::{
-    Choice, FileSystems, Line, Machine, PairChoices, Profile, Residency, SizeClass,
-};
+use engines::profile::{Choice, FileSystems, Line, Machine, PairChoices, Profile, SizeClass};
 use rustix::fs::{Advice, fadvise};
 use serde_json::Value;
 use sys::cachestat;
@@ -35,11 +33,23 @@ fn copy(dir: impl AsRef<Path>, profile: &Path, options: &str, src: &str) -> (Val
 }
 
 /// Who chose the way, what was chosen, and what moved the last byte.
-fn way(entry: &Value) -> [&str; 3] {
+pub(crate) fn way(entry: &Value) -> [&str; 3] {
     let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
     let moved = moved.expect("an attempt")["variant"].as_str().expect("a word");
     let word = |field: &str| entry["chosen"][field].as_str().expect("a word");
     [word("by"), word("variant"), moved]
+}
+
+/// A line with this variant for every situation.
+fn line(variant: &str) -> Line {
+    let choice = Choice { variant: variant.to_owned(), ..Choice::default() };
+    Line { choice, ..Line::default() }
+}
+
+/// These lines for copies between the file systems `found`.
+pub(crate) fn pair_of(found: &FileSystems, lines: Vec<Line>) -> PairChoices {
+    let FileSystems { src, dst, same } = found.clone();
+    PairChoices { src, dst, same: Some(same), kernel: None, lines }
 }
 
 /// A profile for any machine and any file systems, with these lines of one choice each.
@@ -101,37 +111,21 @@ fn a_line_applies_to_its_file_systems_only() {
         let back = FileSystems::of(files[1].as_fd(), files[0].as_fd());
         assert!(!there.same && there.src == back.dst, "{there:?} {back:?}");
         let mut profile = Profile::default();
-        for (found, variant) in [(back, "read_write:8K"), (there, "read_write:16K")] {
-            let choice = Choice { variant: variant.to_owned(), ..Choice::default() };
-            let line = Line { choice, ..Line::default() };
-            let pair = PairChoices {
-                src: found.src,
-                dst: found.dst,
-                same: Some(false),
-                lines: vec![line],
-                kernel: None,
-            };
-            profile.enter(&Machine::this(), pair);
+        for (found, variant) in [(&back, "read_write:8K"), (&there, "read_write:16K")] {
+            profile.enter(&Machine::this(), pair_of(found, vec![line(variant)]));
         }
         let path = src.join("profile.toml");
         profile.write(&path).expect("written");
+        let by_profile = |variant: &str, from: FsKind| format!("': {variant} (profile: {from} /");
         for (dir, from, to, expected) in [
-            (src, src.join("a"), dst.join("copy"), "read_write:16K"),
-            (dst, dst.join("b"), src.join("copy"), "read_write:8K"),
-            (src, src.join("a"), src.join("copy"), ""),
+            (src, src.join("a"), dst.join("copy"), by_profile("read_write:16K", src.kind)),
+            (dst, dst.join("b"), src.join("copy"), by_profile("read_write:8K", dst.kind)),
+            (src, src.join("a"), src.join("copy"), String::from("(default")),
         ] {
             let line = format!("--reflink=never --debug {} {}", from.display(), to.display());
             let said = stdout(&cp(dir.path(), &path, &line));
             let line = said.lines().last().expect("a line");
-            let moved = format!("': {expected} (");
-            assert!(expected.is_empty() || line.contains(&moved), "{line}");
-            let kinds = (src.kind, dst.kind);
-            let by = match expected {
-                "read_write:16K" => format!("(profile: {} /", kinds.0),
-                "read_write:8K" => format!("(profile: {} /", kinds.1),
-                _ => String::from("(default"),
-            };
-            assert!(line.contains(&by), "{line}");
+            assert!(line.contains(&expected), "{expected} in {line}");
         }
     });
 }
@@ -164,60 +158,36 @@ fn a_length_belongs_to_its_class_up_to_the_last_byte() {
 
 #[test]
 fn lines_match_by_residency() {
+    let lines = [
+        "residency = \"resident\"\nvariant = \"read_write:64K\"",
+        "residency = \"absent\"\nvariant = \"read_write:128K\"",
+        "residency = \"mixed\"\nvariant = \"read_write:32K\"",
+    ];
     for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
         let Some(scratch) = fs(kind) else { continue };
         let dir = scratch.path();
-        let lines = [
-            "residency = \"resident\"\nvariant = \"read_write:64K\"",
-            "residency = \"absent\"\nvariant = \"read_write:128K\"",
-            "residency = \"mixed\"\nvariant = \"read_write:32K\"",
-        ];
-        let all = profile_in(dir, &lines);
-        let two = dir.join("two.toml");
-        write(&two, profile_of(&lines[..2])).expect("a profile");
+        let profile = profile_in(dir, &lines);
         for bytes in [200 << 10, 1 << 20, 5 << 20, 40 << 20] {
             write(dir.join("a"), random_bytes(bytes, 1)).expect("written");
             let file = File::open(dir.join("a")).expect("opened");
             file.sync_all().expect("synced");
-            let pages = |range: std::ops::Range<u64>| {
-                cachestat(file.as_fd(), range.start, range.end - range.start)
-                    .map(|counted| counted.cached_pages)
-            };
-            let drop_from = |at: u64| {
-                fadvise(&file, at, None, Advice::DontNeed).expect("advised");
-            };
             let len = bytes as u64;
-            match pages(0..len) {
+            match cachestat(file.as_fd(), 0, len).map(|counted| counted.cached_pages) {
                 Ok(found) if found * 4096 >= len => (),
                 other => {
                     skip(&test_name(), &format!("pages cannot be counted: {other:?}"));
                     return;
                 }
             }
-            let check = |profile: &Path, expected: &str| {
-                let (entry, _) = copy(dir, profile, "", "a");
+            // Each copy brings all of the source back.
+            for (dropped_from, expected) in
+                [(len, "read_write:64K"), (0, "read_write:128K"), (len / 2, "read_write:32K")]
+            {
+                fadvise(&file, dropped_from, None, Advice::DontNeed).expect("advised");
+                let (entry, _) = copy(dir, &profile, "", "a");
                 assert_eq!(way(&entry), ["profile", expected, expected], "{kind} {bytes}");
-            };
-            check(&all, "read_write:64K");
-            drop_from(0);
-            assert_eq!(pages(0..len), Ok(0), "{kind}");
-            // Reading brings it back.
-            check(&all, "read_write:128K");
-            check(&all, "read_write:64K");
-            drop_from(len / 2);
-            assert!(pages(0..len).is_ok_and(|left| left > 0 && left * 4096 < len), "{kind}");
-            check(&all, "read_write:32K");
-            drop_from(len / 2);
-            check(&two, "read_write:128K");
+            }
         }
-        // The residency of a short file is not looked up: that would take as long as its copy.
-        write(dir.join("a"), random_bytes(64 << 10, 1)).expect("written");
-        let file = File::open(dir.join("a")).expect("opened");
-        file.sync_all().expect("synced");
-        fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
-        let (entry, _) = copy(dir, &all, "", "a");
-        assert_eq!(way(&entry)[1], "read_write:64K", "{kind}");
-        assert_eq!(Residency::of(0, 1), Residency::Absent);
     }
 }
 
@@ -300,10 +270,6 @@ fn profile_notices_need_debug_or_stats() {
     let file = File::open(dir.path().join("a")).expect("opened");
     let now = FileSystems::of(file.as_fd(), file.as_fd());
     let path = dir.path().join("profile.toml");
-    let line = |variant: &str| Line {
-        choice: Choice { variant: variant.to_owned(), ..Choice::default() },
-        ..Line::default()
-    };
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     let check = |machine: &Machine, pair: &PairChoices, expected: Option<&str>| {
         let mut profile = Profile::default();
@@ -323,13 +289,8 @@ fn profile_notices_need_debug_or_stats() {
             assert!(expected.is_none_or(|expected| notes[0].contains(expected)), "{words}");
         }
     };
-    let pair = PairChoices {
-        src: now.src.clone(),
-        dst: now.dst.clone(),
-        same: Some(true),
-        kernel: Some(kernel),
-        lines: vec![line("read_write:64K")],
-    };
+    let lines = vec![line("read_write:64K")];
+    let pair = PairChoices { kernel: Some(kernel), ..pair_of(&now, lines) };
     let this = Machine::this();
     check(&this, &pair, None);
     let older = PairChoices { kernel: Some(String::from("2.6.32")), ..pair.clone() };
@@ -347,36 +308,22 @@ fn profile_notices_need_debug_or_stats() {
 }
 
 #[test]
-fn lines_with_unusable_variants_are_skipped_and_none_has_more_workers_than_jobs() {
+fn lines_with_unusable_variants_are_skipped() {
     let dir = dir_with("a#5M:1");
-    let unusable = profile_of(&[
+    let lines = [
         "variant = \"teleport\"",
         "variant = \"memory\"",
         // A profile may not choose these: the user has excluded shared blocks.
         "variant = \"reflink\"",
         "variant = \"copy_file_range\"",
         "variant = \"sendfile\"",
-    ]);
-    let workers = profile_of(&[
-        "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
-        "in_flight = \"several\"\nvariant = \"read_write:32K\"",
-    ]);
-    let path = dir.path().join("profile.toml");
-    for (profile, options, expected) in [
-        (&unusable, "", "sendfile"),
-        // Nor may holes be kept by the kernel.
-        (&unusable, "--reflink=auto --sparse=never", "sendfile"),
-        (&workers, "--jobs=1", "read_write:64K"),
-        (&workers, "--jobs=2", "read_write:64K@2"),
-        (&workers, "--jobs=3", "read_write:64K@3"),
-        (&workers, "--jobs=8", "read_write:64K@3"),
-    ] {
-        write(&path, profile).expect("a profile");
-        let (entry, _) = copy(&dir, &path, options, "a");
-        assert_eq!(way(&entry)[1], expected, "{options}");
-        let by_profile = options.contains("auto") || way(&entry) == ["profile", expected, expected];
-        assert!(by_profile, "{options}: {entry}");
-    }
+    ];
+    let profile = profile_in(&dir, &lines);
+    let (entry, _) = copy(&dir, &profile, "", "a");
+    assert_eq!(way(&entry), ["profile", "sendfile", "sendfile"]);
+    // Nor may holes be kept by the kernel.
+    let (entry, _) = copy(&dir, &profile, "--reflink=auto --sparse=never", "a");
+    assert_eq!(way(&entry)[1], "sendfile", "{entry}");
 }
 
 #[test]
