@@ -93,13 +93,20 @@ fn check_summary(kind: FsKind, row: &Value, samples: &[Value]) {
 #[test]
 fn csv_has_a_line_for_each_sample_with_the_fields_of_json() {
     let dir = tempfile::tempdir().expect("created");
-    write_source(dir.path());
-    let line = "source . --engines read_write:4K,offset=16,copy_file_range:1M --rounds 4 --seed 7 \
+    fs::create_dir_all(dir.path().join("tree/below")).expect("made");
+    for (name, bytes) in [("a", 100_000), ("below/b", 5000), ("below/c", 1), ("empty", 0)] {
+        let content = testfs::random_bytes(bytes, 2);
+        fs::write(dir.path().join("tree").join(name), content).expect("written");
+    }
+    let line = "tree . --engines read_write:4K,offset=16,copy_file_range:1M --rounds 4 --seed 7 \
                 --json out.json --csv out.csv";
     let output = race(line, dir.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let report = json(&dir.path().join("out.json"));
     assert_eq!(report["environment"]["seed"], 7);
+    // The files are copied one after another.
+    assert_eq!([&report["raced_bytes"], &report["source_files"]], [105_001, 3]);
+    assert!(array(&report, "samples").iter().all(|sample| sample["verified"] == true));
     let samples = array(&report, "samples");
     assert_eq!(samples.len(), 8);
     let mut csv = csv::Reader::from_path(dir.path().join("out.csv")).expect("CSV");
@@ -127,29 +134,9 @@ fn csv_has_a_line_for_each_sample_with_the_fields_of_json() {
         assert_ne!(of_round[0]["variant"], of_round[1]["variant"]);
         assert_eq!(of_round[1]["order_in_round"], 2);
     }
-    let output = race("source . --json out.csv --csv ./out.csv", dir.path());
+    let output = race("tree . --json out.csv --csv ./out.csv", dir.path());
     let expected = "--json and --csv name one file";
     testfs::assert_refused("one file", &output, 2, "haulage race: ", expected);
-}
-
-#[test]
-fn a_cold_source_is_read_from_the_device() {
-    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
-    write_source(scratch.path());
-    let line = "source . --state cold --rounds 3 --json out.json --engines \
-                read_write:64K,copy_file_range:1M";
-    let output = race(line, scratch.path());
-    assert!(output.status.success(), "{}", stderr(&output));
-    let report = json(&scratch.join("out.json"));
-    let samples = array(&report, "samples");
-    assert_eq!(samples.len(), 6);
-    for sample in samples {
-        assert_eq!(sample["state_wanted"], "cold");
-        assert_eq!(sample["state_proved"], "cold", "{sample}");
-        assert_eq!(sample["src_resident_bytes_before"], 0, "{sample}");
-        let read = sample["device_read_bytes"].as_u64().expect("counted");
-        assert!(read >= SRC_BYTES as u64, "{sample}");
-    }
 }
 
 #[test]
@@ -196,23 +183,6 @@ fn copies_without_countable_pages_are_not_reported_as_shared_extents() {
         assert_eq!(sample["shares_extents"], false, "{sample}");
         assert!(sample["dst_resident_bytes_after"].is_null(), "{sample}");
     }
-}
-
-#[test]
-fn the_files_of_a_directory_are_copied_one_after_another() {
-    testfs::each_fs(|kind, dir| {
-        let tree = dir.join("tree");
-        fs::create_dir_all(tree.join("below")).expect("made");
-        for (name, bytes) in [("a", 100_000), ("below/b", 5000), ("below/c", 1), ("empty", 0)] {
-            fs::write(tree.join(name), testfs::random_bytes(bytes, 2)).expect("written");
-        }
-        let output = race("tree . --rounds 3 --json out.json", dir);
-        assert!(output.status.success(), "{kind}: {}", stderr(&output));
-        let report = json(&dir.join("out.json"));
-        assert_eq!(report["raced_bytes"], 105_001, "{kind}");
-        assert_eq!(report["source_files"], 3, "{kind}");
-        assert!(array(&report, "samples").iter().any(|sample| sample["verified"] == true));
-    });
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engines::profile::Profile;
-use testfs::{stderr, without_control_sequences};
+use testfs::stderr;
 
 /// A home directory for each test, so that no profile of a user is read or written.
 struct Home {
@@ -68,9 +68,4 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("text")
-}
-
-/// Lines of a table that a terminal of 80 columns would break.
-fn too_long(table: &str) -> Vec<&str> {
-    table.lines().filter(|line| without_control_sequences(line).chars().count() > 80).collect()
 }

@@ -14,11 +14,10 @@ use lab::scratch::Scratch;
 use lab::tune::case::Case;
 use lab::tune::config::Config;
 use lab::tune::plan::{Plan, Planned};
-use lab::tune::record::Record;
-use serde_json::Value;
+use lab::tune::record::{Finding, Loss, Record, Records};
 use testfs::{Costs, FuseFs, names_in, stderr, stdout};
 
-use crate::{Home, alone, text, too_long};
+use crate::{Home, alone, text};
 
 /// Each write takes this long, so that a copy's time depends on the number of its writes.
 const WRITE_TAKES: Duration = Duration::from_millis(1);
@@ -31,56 +30,42 @@ fn tune_finds_a_better_variant_than_the_default_and_cp_uses_it() {
     let home = Home::new();
     let work = home.work();
     const SRC_BYTES: usize = 8 << 20;
-    let situation = Situation {
-        size: SizeClass::of(SRC_BYTES as u64),
-        residency: Residency::Resident,
-        in_flight: InFlight::One,
-        no_cache: false,
-    };
     let is_better =
-        |found: &Value| found["choice"].is_string() && found["choice"] != found["default"];
+        |found: &Finding| found.choice.as_ref().is_some_and(|choice| *choice != found.default);
+    let situation = resident_and_alone(SRC_BYTES, false);
     let found = found_in_one(&home, [&work, slow.path()], situation, is_better);
     assert!(names_in(slow.path()).is_empty() && names_in(&work).is_empty());
-    let choice = found["choice"].as_str().expect("a choice");
-    let default = found["default"].as_str().expect("a default");
+    let (choice, default) = (found.choice.expect("a choice"), found.default);
 
     // The chosen variant takes hardly more writes than the best of all proposed variants, and the
     // default takes many more.
     let src = work.join("src");
     fs::write(&src, testfs::random_bytes(SRC_BYTES, 1)).expect("written");
-    let copy = |more: &[&str]| {
+    let copy = |options: &[&str]| {
         let before = slow.writes();
-        let dst = slow.path().join("dst");
-        let receipt = home.dir.path().join("receipt.json");
-        let _ = fs::remove_file(&receipt);
-        let output = home
-            .command(&["cp", "--reflink=never"])
-            .args(more)
-            .arg(format!("--receipt={}", receipt.display()))
-            .args([&src, &dst])
-            .output()
-            .expect("cp runs");
-        assert!(output.status.success(), "{more:?}: {}", stderr(&output));
-        let writes = slow.writes() - before;
-        assert!(fs::read(&dst).expect("read") == fs::read(&src).expect("read"), "{more:?}");
-        fs::remove_file(&dst).expect("removed");
-        (writes, fs::read_to_string(&receipt).expect("a receipt"))
+        let said = copied(&home, &src, slow.path(), &[&["--reflink=never"], options].concat());
+        (slow.writes() - before, said)
     };
     let by_engine = |variant: &str| copy(&[&format!("--engine={variant}")]).0;
     let cheap = |variant: &&str| !["read_write:4K", "stdio:4K"].contains(variant);
-    let proposed = engines::Variant::proposed();
     // The files must not be cloned.
-    let moves =
-        |variant: &&engines::Variant| variant.is_copier() && variant.engine.name != "reflink";
-    let proposed: Vec<String> = proposed.iter().filter(moves).map(ToString::to_string).collect();
+    let moves = |variant: &Variant| variant.is_copier() && variant.engine.name != "reflink";
+    let proposed = Variant::proposed().into_iter().filter(moves);
+    let proposed: Vec<String> = proposed.map(|variant| variant.to_string()).collect();
     let least = proposed.iter().map(String::as_str).filter(cheap).map(by_engine).min();
     let least = least.expect("there are variants");
-    let (tuned, receipt) = copy(&[]);
-    assert!(receipt.contains(choice), "{choice} in {receipt}");
+    let (tuned, said) = copy(&[]);
+    assert!(said.contains(&choice) && said.contains(" (profile: "), "{choice} in {said}");
     assert!(tuned <= least * 3 / 2, "{choice} takes {tuned} writes, the best {least}");
-    let (untuned, receipt) = copy(&["--profile=none"]);
-    assert!(!receipt.contains(&format!("\"{choice}\"")), "{receipt}");
+    let (untuned, said) = copy(&["--profile=none"]);
+    assert!(!said.contains(&format!(": {choice} (")), "{said}");
     assert!(untuned >= 2 * tuned, "{default} takes {untuned} writes, {choice} {tuned}");
+}
+
+/// Files of so many bytes, of which one is copied at a time, and which are in the page cache.
+fn resident_and_alone(bytes: usize, no_cache: bool) -> Situation {
+    let (size, residency) = (SizeClass::of(bytes as u64), Residency::Resident);
+    Situation { size, residency, in_flight: InFlight::One, no_cache }
 }
 
 /// The search of `haulage tune` from one directory to another, in one situation: all of them would
@@ -120,18 +105,19 @@ fn found_in_one(
     home: &Home,
     dirs: [&Path; 2],
     situation: Situation,
-    expected: impl Fn(&Value) -> bool,
-) -> Value {
-    let mut found = Value::Null;
+    expected: impl Fn(&Finding) -> bool,
+) -> Finding {
+    let mut last = None;
     for seconds in [10, 30, 90] {
         let record = search_in_one(dirs, situation, Duration::from_secs(seconds));
-        found = serde_json::to_value(&record.situations[0]).expect("plain data");
+        let found = record.situations[0].clone();
         if expected(&found) {
             enter(home, dirs, &record);
             return found;
         }
+        last = Some(found);
     }
-    panic!("{found:#}");
+    panic!("{last:#?}");
 }
 
 /// Stores `record`, of a search between `dirs`, in the profile that `haulage cp` reads.
@@ -143,22 +129,26 @@ fn enter(home: &Home, dirs: [&Path; 2], record: &Record) {
     profile.write(&home.profile()).expect("written");
 }
 
+/// Copies `src` into the directory `dst_dir` with `options`, and removes the copy. Returns the output of --debug.
+fn copied(home: &Home, src: &Path, dst_dir: &Path, options: &[&str]) -> String {
+    let dst = dst_dir.join("dst");
+    let mut command = home.command(&["cp", "--debug"]);
+    let output = command.args(options).args([src, &dst]).output().expect("cp runs");
+    assert!(output.status.success(), "{options:?}: {}", stderr(&output));
+    assert!(fs::read(&dst).expect("read") == fs::read(src).expect("read"), "{options:?}");
+    fs::remove_file(&dst).expect("removed");
+    stdout(&output)
+}
+
 /// Copies a file of so many bytes within the server with `options`. Returns the bytes that the server
 /// copied, and the output of --debug.
 fn copied_within(home: &Home, server: &FuseFs, bytes: usize, options: &[&str]) -> (u64, String) {
-    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
-    let content = testfs::random_bytes(bytes, 1);
-    fs::write(&src, &content).expect("written");
+    let src = server.path().join("src");
+    fs::write(&src, testfs::random_bytes(bytes, 1)).expect("written");
     let before = server.served_bytes();
-    let mut command = home.command(&["cp", "--debug"]);
-    let output = command.args(options).args([&src, &dst]).output().expect("cp runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let served = server.served_bytes() - before;
-    assert!(fs::read(&dst).expect("read") == content);
-    for path in [&src, &dst] {
-        fs::remove_file(path).expect("removed");
-    }
-    (served, stdout(&output))
+    let said = copied(home, &src, server.path(), options);
+    fs::remove_file(&src).expect("removed");
+    (server.served_bytes() - before, said)
 }
 
 /// With --no-cache the default moves every byte through this machine, and bypasses its page cache. A
@@ -179,27 +169,21 @@ fn tune_finds_that_a_server_copies_by_itself() {
     assert_eq!(served, 0, "{said}");
     assert!(said.contains("(default"), "{said}");
 
-    let situation = Situation {
-        size: SizeClass::of(SRC_BYTES as u64),
-        residency: Residency::Resident,
-        in_flight: InFlight::One,
-        no_cache: true,
-    };
     // The number of workers that ask the server makes no significant difference.
-    let asks_server = |way: &Value| {
-        way.as_str().is_some_and(|way| way.split('@').next() == Some("copy_file_range"))
+    let asks_server = |way: &str| way.split('@').next() == Some("copy_file_range");
+    let is_much_faster = |found: &Finding| {
+        let loss = found.default_loss;
+        found.choice.as_deref().is_some_and(asks_server)
+            && matches!(loss, Some(Loss::Ratio { low, .. }) if low > 2.0)
     };
-    let is_much_faster = |found: &Value| {
-        let loss = found["default_loss"]["ratio"]["low"].as_f64();
-        asks_server(&found["choice"]) && loss.is_some_and(|low| low > 2.0)
-    };
+    let situation = resident_and_alone(SRC_BYTES, true);
     let found = found_in_one(&home, [server.path(); 2], situation, is_much_faster);
     assert!(names_in(server.path()).is_empty());
-    assert!(!asks_server(&found["default"]), "{found:#}");
+    assert!(!asks_server(&found.default), "{found:#?}");
 
     let (served, said) = copy();
     assert_eq!(served, SRC_BYTES as u64, "{said}");
-    let choice = found["choice"].as_str().expect("a way");
+    let choice = found.choice.expect("a way");
     let way = format!(": {choice} (profile: within fuse {}, 1M to 16M, ", text(server.path()));
     assert!(said.contains(&way), "{said}");
 }
@@ -218,24 +202,21 @@ fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     assert!(said.contains(": copy_file_range (default"), "{said}");
 
     let json = home.dir.path().join("record.json");
-    let is_it = |it: &&Value| {
-        let words = ["size", "residency", "in_flight"].map(|name| it[name].as_str());
-        words == ["16M to 256M", "resident", "one"].map(Some) && it["no_cache"] == false
-    };
+    let situation = Some(resident_and_alone(SRC_BYTES, false));
     // Other tests may keep the machine busy.
     let found = ["15", "40", "120"].iter().find_map(|time| {
         let output = home.tune(&[text(server.path()), "--time", time, "--json", text(&json)]);
-        let record = testfs::json(&json);
-        let situations = record["pairs"][0]["situations"].as_array().expect("situations");
-        let found = situations.iter().find(is_it).expect("every situation is in the record");
-        let is_answered = found["choice"].is_string();
-        assert!(!is_answered || output.status.success(), "{}", stderr(&output));
-        is_answered.then(|| found.clone())
+        let records = Records::parse(&fs::read(&json).expect("written")).expect("a record");
+        let mut situations = records.pairs[0].situations.iter();
+        let found = situations.find(|it| it.situation() == situation);
+        let found = found.expect("every situation is in the record").clone();
+        assert!(found.choice.is_none() || output.status.success(), "{}", stderr(&output));
+        found.choice.is_some().then_some(found)
     });
     let found = found.expect("a choice");
-    assert_eq!(found["default"], "copy_file_range", "{found:#}");
-    let choice = found["choice"].as_str().expect("a choice");
-    assert!(!choice.starts_with("copy_file_range"), "{found:#}");
+    assert_eq!(found.default, "copy_file_range", "{found:#?}");
+    let choice = found.choice.expect("a choice");
+    assert!(!choice.starts_with("copy_file_range"), "{choice}");
     let (served, said) = copy();
     assert_eq!(served, 0, "{said}");
     assert!(said.contains(&format!(": {choice} (profile: within fuse ")), "{said}");
@@ -254,7 +235,7 @@ fn the_time_limit_holds_and_the_table_lists_what_was_not_measured() {
     for expected in ["Not measured", "allow --time"] {
         assert!(table.contains(expected), "{expected} in\n{table}");
     }
-    assert_eq!(too_long(&table), Vec::<&str>::new());
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     assert!(names_in(&work).is_empty());
     // Without a terminal there is a line for each situation.
     assert!(stderr(&output).starts_with("haulage tune: 1 of "), "{}", stderr(&output));
@@ -283,6 +264,5 @@ fn a_dry_run_prints_time_and_space_and_creates_nothing() {
     for expected in ["16 MiB to 256 MiB, resident, alone", "3 minutes", "of room"] {
         assert!(plan.contains(expected), "{expected} in\n{plan}");
     }
-    assert_eq!(too_long(&plan), Vec::<&str>::new());
     assert!(names_in(&work).is_empty() && !home.profile().exists());
 }
