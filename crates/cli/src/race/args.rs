@@ -110,8 +110,8 @@ impl Args {
         Ok(Operands { src, dst_dir: dst_dir.to_owned() })
     }
 
-    /// What to race, and how long.
-    pub(super) fn config(&self, started: Instant) -> anyhow::Result<Config> {
+    /// What to race, and how long from now on.
+    pub(super) fn config(&self) -> anyhow::Result<Config> {
         let named = !self.engines.is_empty();
         let variants = if named { self.named_variants()? } else { Variant::proposed() };
         Ok(Config {
@@ -123,7 +123,7 @@ impl Args {
                 (None, None) => Some(TIME),
                 (time, _) => time,
             },
-            started,
+            started: Instant::now(),
             visit: None,
             seed: self.seed,
         })
@@ -149,7 +149,7 @@ mod tests {
     fn rounds_remove_the_default_time_limit() {
         let time = |line: &[&str]| {
             let args = Args::try_parse_from(std::iter::once(&"race").chain(line)).expect("good");
-            args.config(Instant::now()).expect("good").time
+            args.config().expect("good").time
         };
         assert_eq!(time(&[]), Some(Duration::from_secs(20)));
         assert_eq!(time(&["--rounds", "3"]), None);

@@ -5,7 +5,6 @@ mod progress_view;
 mod table;
 
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::anyhow;
 use lab::race::config::Config;
@@ -31,9 +30,8 @@ const METADATA_BYTES: u64 = 16 << 20;
 /// Runs the command. Exit status 1 if the race could not be run, a copy was wrong, or no run was
 /// counted; 2 for bad usage.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let started = Instant::now();
     let operands = args.operands()?;
-    let config = args.config(started)?;
+    let config = args.config()?;
     let options = [("--json", &args.json), ("--csv", &args.csv)];
     let [json, csv] = ResultFile::open_two(options, operands.src.as_deref())?;
     let report = ScratchGuard::around("race", |guard| race(&operands, &config, guard))?;
