@@ -48,17 +48,12 @@ impl Screen {
     /// The text that moves the cursor to the start of the first line. A terminal that became narrower
     /// has wrapped lines.
     fn to_first(&self, columns: usize) -> String {
-        match rows_of(&self.widths, columns) {
+        let rows = self.widths.iter().map(|width| width.div_ceil(columns).max(1));
+        match rows.sum::<usize>() {
             0 | 1 => String::from("\r"),
             rows => format!("\r\x1b[{}A", rows - 1),
         }
     }
-}
-
-/// The rows that lines of these widths take in `columns` columns: a terminal that becomes narrower wraps
-/// its lines.
-fn rows_of(widths: &[usize], columns: usize) -> usize {
-    widths.iter().map(|width| width.div_ceil(columns).max(1)).sum()
 }
 
 /// The columns that `text` takes at most. Terminals differ in what they combine, and no line may wrap.
