@@ -92,8 +92,8 @@ impl<'r> Race<'r> {
                 return Ok(());
             }
         };
-        candidate.ran(&measured, started.elapsed(), (load.bytes, load.parts.len()));
-        candidate.keep(stage, round, &measured);
+        let extent = (load.bytes, load.parts.len());
+        candidate.ran((stage, round), &measured, started.elapsed(), extent);
         self.samples.push(RaceSample {
             variant: candidate.name.clone(),
             engine: candidate.variant.engine.name,

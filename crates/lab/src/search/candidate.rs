@@ -161,9 +161,11 @@ impl Candidate {
         }
     }
 
-    /// Notes the end of a run over `bytes` in so many files that took `cost` in all.
+    /// Notes the end of a run in `round` of `stage`, over `bytes` in so many files, that took `cost` in all. Of
+    /// the times of eliminations the longest are kept, of those of finals the ones that count.
     pub(crate) fn ran(
         &mut self,
+        (stage, round): (Stage, u32),
         measured: &Measurement,
         cost: Duration,
         (bytes, files): (u64, usize),
@@ -175,22 +177,17 @@ impl Candidate {
             self.last = Some(LastRun { timed, bytes, files });
         }
         self.shares_extents = measured.shares_extents;
-    }
-
-    /// Keeps the time of the last run, which belongs to `round` of `stage`. Of eliminations the longest
-    /// are kept, of finals those that count.
-    pub(crate) fn keep(&mut self, stage: Stage, round: u32, measured: &Measurement) {
         let ns = measured.elapsed_ns as f64;
-        match (stage, self.last) {
-            (Stage::Elimination, Some(LastRun { bytes, .. })) => {
+        match stage {
+            Stage::Elimination => {
                 if bytes != self.elimination_bytes {
                     self.elimination_ns.clear();
                 }
                 self.elimination_bytes = bytes;
                 self.elimination_ns.push(ns);
             }
-            (Stage::Final, _) if measured.counted => drop(self.finals_ns.insert((round, 1), ns)),
-            _ => {}
+            Stage::Final if measured.counted => drop(self.finals_ns.insert((round, 1), ns)),
+            Stage::Final | Stage::WarmUp => {}
         }
     }
 
