@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::config::Config;
 use super::heuristics::{
-    ELIMINATION_ROUNDS, ELIMINATION_SHARE, ELIMINATION_SHARE_MAX, FLOOR_ROUNDS, FLOORS_SHARE,
-    LENGTHS_BYTES, NOT_CLOSE, PART_BYTES_MIN, PART_FILES_MIN, PIECE_BYTES,
+    ELIMINATION_ROUNDS, ELIMINATION_SHARE, ELIMINATION_SHARE_MAX, FAR_SLOWER, FLOOR_ROUNDS,
+    FLOORS_SHARE, LENGTHS_BYTES, NOT_CLOSE, PART_BYTES_MIN, PART_FILES_MIN, PIECE_BYTES,
 };
 use super::runner::Race;
 use crate::environment;
@@ -204,7 +204,7 @@ impl Race<'_> {
             // A candidate that runs longer copies may owe its time over short ones to its start.
             .filter(|&index| !self.may_run_longer(index, next_length(bytes)))
             .filter_map(|index| Some((index, self.candidates[index].elimination_ns_at(bytes)?)))
-            .filter(|&(_, ns)| admission::is_far_slower(ns, best))
+            .filter(|&(_, ns)| ns > best * FAR_SLOWER)
             .map(|(index, ns)| (index, ns / best))
             .collect()
     }

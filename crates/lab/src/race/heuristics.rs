@@ -14,6 +14,10 @@ pub(super) const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIEC
 /// workers find enough in it to share.
 pub(super) const PIECE_BYTES: u64 = 64 << 20;
 
+/// A variant that is slower than the best by this factor in its first runs is dropped at any
+/// length. The race would otherwise wait for it.
+pub(super) const FAR_SLOWER: f64 = 20.0;
+
 /// Full elimination rounds that the faster candidates run, the first one included.
 pub(crate) const ELIMINATION_ROUNDS: u32 = 3;
 

@@ -16,10 +16,6 @@ pub const ROUNDS_MIN: u32 = 3;
 /// load. It is kept as long as [`ROUNDS_MIN`] rounds fit.
 const CLOSE: f64 = 2.0;
 
-/// A variant that is slower than the best by this factor in its first runs is dropped at any
-/// length. The race would otherwise wait for it.
-const FAR_SLOWER: f64 = 20.0;
-
 /// The least and the most candidates for which the final should have time.
 const FINALISTS: std::ops::RangeInclusive<usize> = 3..=8;
 
@@ -76,11 +72,6 @@ pub fn admit(contenders: &[Contender], time: Duration, admission: Admission) -> 
         }
     }
     admitted
-}
-
-/// Whether a variant that needs `ns` for what the best does in `best_ns` is no contender.
-pub fn is_far_slower(ns: f64, best_ns: f64) -> bool {
-    ns > best_ns * FAR_SLOWER
 }
 
 /// The share of the source, up to 1, of which enough rounds fit `time`, for all that are close in
