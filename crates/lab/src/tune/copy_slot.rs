@@ -19,7 +19,7 @@ use crate::trial::Bench;
 /// The files of one copier.
 #[derive(Debug)]
 pub(super) struct CopySlot {
-    source: Source,
+    pub(super) source: Source,
     /// Where its copies go, to one after another.
     dsts: Vec<WorkDir>,
     /// The directories of its source and of its copies.
@@ -74,14 +74,6 @@ impl CopySlot {
             std::fs::remove_dir_all(&dir).map_err(Error::path("cannot remove", dir))?;
         }
         Ok(())
-    }
-
-    /// Tries the prover on its source.
-    ///
-    /// # Errors
-    /// When the source cannot be read.
-    pub(super) fn prover(&self, case: &Case) -> Result<Prover, Error> {
-        Prover::try_on(&self.source, case.state())
     }
 
     /// A bench for each directory that its copies go to.
@@ -146,7 +138,7 @@ mod tests {
         };
         let case = Case::of(situation);
         let slot = CopySlot::make(&case, 0, (&src, &dst), 1).expect("a copy slot");
-        let prover = slot.prover(&case).expect("a prover");
+        let prover = Prover::try_on(&slot.source, case.state()).expect("a prover");
         let benches = slot.benches(&case, &prover);
         let variant: Variant = "read_write:256K".parse().expect("a variant");
         let load = slot.source.whole();

@@ -50,7 +50,7 @@ impl<'l> CopySlots<'l> {
         number: usize,
         left: Duration,
     ) -> Result<&[CopySlot], Error> {
-        let files = files_of(case);
+        let files = (case.situation.size, case.files);
         let wants_dropped = case.situation.residency != Residency::Resident;
         let renew =
             |made: &Made| made.dropped && !wants_dropped && made.took <= left.mul_f64(RENEWING);
@@ -86,10 +86,6 @@ impl<'l> CopySlots<'l> {
         let slots = self.made.remove(&files).map_or_else(Vec::new, |made| made.slots);
         slots.into_iter().try_for_each(CopySlot::remove)
     }
-}
-
-fn files_of(case: &Case) -> Files {
-    (case.situation.size, case.files)
 }
 
 #[cfg(test)]

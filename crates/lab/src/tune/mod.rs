@@ -233,7 +233,8 @@ impl Tuning<'_, '_> {
             return Ok(known.clone());
         }
         let left = self.left();
-        let prover = self.slots.of(case, 1, left)?[0].prover(case)?;
+        let slots = self.slots.of(case, 1, left)?;
+        let prover = Prover::try_on(&slots[0].source, case.state())?;
         self.provers.insert(key, prover.clone());
         Ok(prover)
     }

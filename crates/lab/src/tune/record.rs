@@ -370,6 +370,7 @@ fn variant_results(
             Status::Running => ("raced", ""),
             Status::Slow(_) => ("slow", ""),
         };
+        let growth = search.case.slot_bytes() as f64 / candidate.elimination_bytes.max(1) as f64;
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);
         results.push(VariantResult {
             name: candidate.name.clone(),
@@ -382,7 +383,7 @@ fn variant_results(
             ratio_low: ratio.map(|ratio| ratio.interval.low).or(one),
             ratio_high: ratio.map(|ratio| ratio.interval.high).or(one),
             slow_mode,
-            elimination_ns: elimination_ns(candidate, search.case.slot_bytes()),
+            elimination_ns: candidate.elimination_ns.iter().map(|ns| ns * growth).collect(),
             rounds_ns: candidate.finals_ns.iter().map(|((round, _), &ns)| (*round, ns)).collect(),
         });
     }
@@ -395,10 +396,4 @@ fn variant_results(
         one.total_cmp(&other).then(one_ns.total_cmp(&other_ns))
     });
     results
-}
-
-/// The times of the longest elimination rounds of `candidate`, as for `bytes`.
-fn elimination_ns(candidate: &Candidate, bytes: u64) -> Vec<f64> {
-    let growth = bytes as f64 / candidate.elimination_bytes.max(1) as f64;
-    candidate.elimination_ns.iter().map(|ns| ns * growth).collect()
 }
