@@ -210,7 +210,7 @@ fn an_unreadable_profile_does_not_stop_the_copy() {
     let dir = dir_with(
         "a#2M:1; damaged=version\\s=\\s1\\n[[machine]\\n; \
          newer=version\\s=\\s7\\n[the]\\nfuture\\s=\\strue\\n; \
-         other={\"version\":\\s1}; binary#5000:2; long~1048576M; loop->loop; fifo|",
+         other={\"version\":\\s1}; long~1048576M; fifo|",
     );
     let at = |name: &str| dir.path().join(name);
     write(at("typo"), profile_of(&["varient = \"splice\""])).expect("written");
@@ -219,11 +219,8 @@ fn an_unreadable_profile_does_not_stop_the_copy() {
         ("newer", "version 7 is not known here, expected 1\n"),
         ("typo", "line 5: unknown field `varient`, expected one of `size`, "),
         ("other", "line 1: "),
-        ("binary", "line 1: this is no text in UTF-8\n"),
         ("long", "it is longer than 8388608 bytes\n"),
-        ("loop", "Too many levels of symbolic links\n"),
         ("fifo", "it is no regular file\n"),
-        (".", "it is no regular file\n"),
         ("/dev/tty", ""),
         ("missing", "No such file or directory\n"),
         ("a/below", "No such file or directory\n"),
@@ -256,8 +253,6 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
     let own = Some(String::from("read_write:8K"));
     assert_eq!(moved_by("large", &[xdg]), own);
     assert_eq!(moved_by("large", &[home]), own);
-    assert_eq!(moved_by("large", &[]), None);
-    assert_eq!(moved_by("large", &[xdg, ("HAULAGE_PROFILE", Path::new(""))]), None);
     assert_eq!(moved_by("large", &[("HOME", Path::new("/nonexistent"))]), None);
     // One small file is copied before a profile would be read, which is after 10 ms: on a busy machine that may
     // take several processes.
