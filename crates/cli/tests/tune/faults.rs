@@ -9,7 +9,7 @@ use std::time::Duration;
 use engines::profile::Machine;
 use testfs::{Costs, FuseFs, names_in, stderr, stdout};
 
-use crate::{Home, alone, text};
+use crate::{HAULAGE, Home, alone, text};
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
@@ -47,16 +47,8 @@ fn a_search_without_memory_leaves_nothing_behind() {
     let home = Home::new();
     let work = home.work();
     let within = |args: &[&str], mib: u64| {
-        let of_home = home.command(args);
-        let mut command = std::process::Command::new("prlimit");
-        command.arg(format!("--as={}", mib << 20)).arg(of_home.get_program()).args(args);
-        for (name, value) in of_home.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.output()
+        let limit = format!("--as={}", mib << 20);
+        home.command_of("prlimit", &[&[limit.as_str(), HAULAGE], args].concat()).output()
     };
     if within(&["--version"], 4096).is_err() {
         return testfs::skip(&testfs::test_name(), "prlimit cannot be run here");

@@ -11,7 +11,8 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engines::profile::Profile;
-use testfs::stderr;
+
+const HAULAGE: &str = env!("CARGO_BIN_EXE_haulage");
 
 /// A home directory for each test, so that no profile of a user is read or written.
 struct Home {
@@ -38,7 +39,12 @@ impl Home {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+        self.command_of(HAULAGE, args)
+    }
+
+    /// A command that starts `program`, which is haulage or starts it.
+    fn command_of(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_CONFIG_HOME", self.dir.path()).env_remove("HAULAGE_PROFILE");
         command
@@ -46,12 +52,6 @@ impl Home {
 
     fn tune(&self, args: &[&str]) -> Output {
         self.command(&["tune"]).args(args).output().expect("haulage runs")
-    }
-
-    /// Imports the profile that `other` has.
-    fn import(&self, other: &Home) {
-        let output = self.tune(&["--import", text(&other.profile())]);
-        assert!(output.status.success(), "{}", stderr(&output));
     }
 
     /// The profile as it is now.

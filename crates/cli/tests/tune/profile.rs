@@ -160,7 +160,8 @@ fn the_text_of_a_user_is_kept() {
     fs::write(home.profile(), own).expect("written");
     let other = Home::new();
     two_machines(&other.work()).write(&other.profile()).expect("written");
-    home.import(&other);
+    let imported = home.tune(&["--import", text(&other.profile())]);
+    assert!(imported.status.success(), "{}", stderr(&imported));
     let after = fs::read_to_string(home.profile()).expect("read");
     let (head, tail) = own.split_once("\n\n").expect("two parts");
     assert!(after.starts_with(head) && after.ends_with(tail), "{after}");
