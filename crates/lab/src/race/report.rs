@@ -96,7 +96,7 @@ impl Race<'_> {
     /// The indices of the candidates of a class that were in the final. One that was refused there does not
     /// work here, however fast its runs before were.
     fn raced(&self, class: Class) -> Vec<usize> {
-        let is_it = |it: &Candidate| it.class() == class && !it.is_refused() && self.is_raced(it);
+        let is_it = |it: &Candidate| it.class() == class && !it.is_refused() && it.final_runs > 0;
         (0..self.candidates.len()).filter(|&index| is_it(&self.candidates[index])).collect()
     }
 
@@ -115,7 +115,7 @@ impl Race<'_> {
             let pair = its.zip(winner.elimination_median_ns());
             pair.is_some_and(|(its, best)| its <= best * AS_WELL)
         };
-        let is_unraced = |it: &&Candidate| it.is_working_mover() && !self.is_raced(it);
+        let is_unraced = |it: &&Candidate| it.is_working_mover() && it.final_runs == 0;
         let unraced = self.candidates.iter().filter(is_unraced).filter(did_as_well);
         let unraced: Vec<String> = unraced.map(|it| it.name.clone()).collect();
         verdict.unless_unraced(&unraced)
@@ -159,10 +159,6 @@ impl Race<'_> {
         summaries
     }
 
-    fn is_raced(&self, candidate: &Candidate) -> bool {
-        !self.finals_of(candidate).is_empty()
-    }
-
     fn summary_of(&self, candidate: &Candidate, best_ns_per_byte: Option<f64>) -> Summary {
         let variant = &candidate.variant;
         if let Status::Refused(reason) = &candidate.status {
@@ -182,7 +178,7 @@ impl Race<'_> {
             let samples = if finals.is_empty() { longest() } else { finals };
             return Summary::of(variant, VariantStage::Floor, &samples);
         }
-        if finals.is_empty() {
+        if candidate.final_runs == 0 {
             let mut summary = Summary::of(variant, VariantStage::Eliminated, &longest());
             summary.ratio_to_best =
                 ns_per_byte(candidate).zip(best_ns_per_byte).map(|(own, best)| own / best);
@@ -280,7 +276,6 @@ fn ns_per_byte(candidate: &Candidate) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::race::config::{Config, Progress};
-    use crate::sample::measurement::Measurement;
     use crate::search::candidate::{Role, raced};
 
     #[test]
@@ -302,19 +297,7 @@ mod tests {
             visit: None,
         };
         let mut watch = |_: &Progress<'_>| {};
-        let mut race = Race::new(config, Vec::new(), candidates.to_vec(), &mut watch);
-        let sample = |it: &Candidate| RaceSample {
-            variant: it.name.clone(),
-            engine: it.variant.engine.name,
-            workers: 1,
-            stage: Stage::Final,
-            round: 1,
-            order_in_round: 1,
-            bytes: 1,
-            state_wanted: State::Warm,
-            measured: Measurement::default(),
-        };
-        race.samples = candidates.iter().map(sample).collect();
+        let race = Race::new(config, Vec::new(), candidates.to_vec(), &mut watch);
         let movers = race.raced(Class::Mover);
         assert_eq!(race.decide(&movers).winner.as_deref(), Some("sendfile"));
         let best = &race.summaries(&[movers])[0];

@@ -31,6 +31,8 @@ pub(crate) struct Candidate {
     pub(crate) elimination_bytes: u64,
     /// The times of these.
     pub(crate) elimination_ns: Vec<f64>,
+    /// Its runs in final rounds, whether they count or not.
+    pub(crate) final_runs: usize,
     /// The counted times of its final rounds, each as a session of one.
     pub(crate) finals_ns: Runs,
     pub(crate) shares_extents: bool,
@@ -111,6 +113,7 @@ impl Candidate {
             status: Status::Running,
             elimination_bytes: 0,
             elimination_ns: Vec::new(),
+            final_runs: 0,
             finals_ns: Runs::new(),
             shares_extents: false,
             cost: None,
@@ -186,8 +189,13 @@ impl Candidate {
                 self.elimination_bytes = bytes;
                 self.elimination_ns.push(ns);
             }
-            Stage::Final if measured.counted => drop(self.finals_ns.insert((round, 1), ns)),
-            Stage::Final | Stage::WarmUp => {}
+            Stage::Final => {
+                self.final_runs += 1;
+                if measured.counted {
+                    self.finals_ns.insert((round, 1), ns);
+                }
+            }
+            Stage::WarmUp => {}
         }
     }
 
@@ -316,5 +324,6 @@ fn times_of<'c>(candidates: &'c [Candidate], field: &[usize]) -> Vec<&'c Runs> {
 #[cfg(test)]
 pub(crate) fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
     let finals_ns = winner::by_round((1..).zip(times.iter().copied()));
-    Candidate { finals_ns, ..Candidate::new(text.parse().expect(text), role) }
+    let candidate = Candidate::new(text.parse().expect(text), role);
+    Candidate { final_runs: times.len(), finals_ns, ..candidate }
 }
