@@ -60,12 +60,13 @@ impl Race<'_> {
         load: &Load,
         rounds: u32,
     ) -> Report {
-        let [movers, sharers] = [Class::Mover, Class::Sharer].map(|class| self.raced(class));
+        let [movers, sharers] =
+            [Class::Mover, Class::Sharer].map(|class| finalists(&self.candidates, class));
         let mut all = [movers.as_slice(), &sharers].concat();
         all.sort_unstable();
-        let verdict = self.decide(&all);
+        let verdict = decide(&self.candidates, &all);
         let shared = !sharers.is_empty() && !movers.is_empty();
-        let verdict_moving_bytes = shared.then(|| self.decide(&movers));
+        let verdict_moving_bytes = shared.then(|| decide(&self.candidates, &movers));
         let summary = self.summaries(&[movers, sharers]);
         let slow_mode =
             |it: &Summary| Some(format!("{}: {}", it.variant, it.slow_mode?.in_words()));
@@ -91,34 +92,6 @@ impl Race<'_> {
             notes: self.notes,
             environment,
         }
-    }
-
-    /// The indices of the candidates of a class that were in the final. One that was refused there does not
-    /// work here, however fast its runs before were.
-    fn raced(&self, class: Class) -> Vec<usize> {
-        let is_it = |it: &Candidate| it.class() == class && !it.is_refused() && it.final_runs > 0;
-        (0..self.candidates.len()).filter(|&index| is_it(&self.candidates[index])).collect()
-    }
-
-    /// The verdict on the candidates with these indices. It stays open if a candidate did as well as the
-    /// winner in the elimination rounds and was not in the final.
-    fn decide(&self, raced: &[usize]) -> Verdict {
-        let of = |&index: &usize| {
-            let Candidate { name, finals_ns, .. } = &self.candidates[index];
-            (name.as_str(), finals_ns)
-        };
-        let verdict = winner::decide(&raced.iter().map(of).collect::<Vec<_>>());
-        let is_winner = |it: &&Candidate| verdict.winner.as_ref() == Some(&it.name);
-        let Some(winner) = self.candidates.iter().find(is_winner) else { return verdict };
-        let did_as_well = |it: &&Candidate| {
-            let its = it.elimination_ns_at(winner.elimination_bytes);
-            let pair = its.zip(winner.elimination_median_ns());
-            pair.is_some_and(|(its, best)| its <= best * AS_WELL)
-        };
-        let is_unraced = |it: &&Candidate| it.is_working_mover() && it.final_runs == 0;
-        let unraced = self.candidates.iter().filter(is_unraced).filter(did_as_well);
-        let unraced: Vec<String> = unraced.map(|it| it.name.clone()).collect();
-        verdict.unless_unraced(&unraced)
     }
 
     /// A line a variant: those of the final that move bytes, fastest first, those that share
@@ -267,6 +240,34 @@ impl Race<'_> {
     }
 }
 
+/// The indices of the candidates of a class that were in the final. One that was refused there does not
+/// work here, however fast its runs before were.
+fn finalists(candidates: &[Candidate], class: Class) -> Vec<usize> {
+    let is_it = |it: &Candidate| it.class() == class && !it.is_refused() && it.final_runs > 0;
+    (0..candidates.len()).filter(|&index| is_it(&candidates[index])).collect()
+}
+
+/// The verdict on the candidates with these indices. It stays open if a candidate did as well as the
+/// winner in the elimination rounds and was not in the final.
+fn decide(candidates: &[Candidate], finalists: &[usize]) -> Verdict {
+    let of = |&index: &usize| {
+        let Candidate { name, finals_ns, .. } = &candidates[index];
+        (name.as_str(), finals_ns)
+    };
+    let verdict = winner::decide(&finalists.iter().map(of).collect::<Vec<_>>());
+    let is_winner = |it: &&Candidate| verdict.winner.as_ref() == Some(&it.name);
+    let Some(winner) = candidates.iter().find(is_winner) else { return verdict };
+    let did_as_well = |it: &&Candidate| {
+        let its = it.elimination_ns_at(winner.elimination_bytes);
+        let pair = its.zip(winner.elimination_median_ns());
+        pair.is_some_and(|(its, best)| its <= best * AS_WELL)
+    };
+    let is_unraced = |it: &&Candidate| it.is_working_mover() && it.final_runs == 0;
+    let unraced = candidates.iter().filter(is_unraced).filter(did_as_well);
+    let unraced: Vec<String> = unraced.map(|it| it.name.clone()).collect();
+    verdict.unless_unraced(&unraced)
+}
+
 /// Nanoseconds a byte in its longest elimination rounds.
 fn ns_per_byte(candidate: &Candidate) -> Option<f64> {
     Some(median(&candidate.elimination_ns)? / candidate.elimination_bytes.max(1) as f64)
@@ -275,7 +276,6 @@ fn ns_per_byte(candidate: &Candidate) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::race::config::{Config, Progress};
     use crate::search::candidate::{Role, raced};
 
     #[test]
@@ -286,21 +286,7 @@ mod tests {
         };
         let mut candidates = [("splice", 100.0), ("sendfile", 200.0), ("mmap", 300.0)].map(of);
         candidates[0].status = Status::Refused("no more".to_owned());
-        let config = Config {
-            state: State::Warm,
-            variants: Vec::new(),
-            named: false,
-            rounds: None,
-            time: None,
-            started: std::time::Instant::now(),
-            seed: 1,
-            visit: None,
-        };
-        let mut watch = |_: &Progress<'_>| {};
-        let race = Race::new(config, Vec::new(), candidates.to_vec(), &mut watch);
-        let movers = race.raced(Class::Mover);
-        assert_eq!(race.decide(&movers).winner.as_deref(), Some("sendfile"));
-        let best = &race.summaries(&[movers])[0];
-        assert_eq!((best.variant.as_str(), best.ratio_to_best), ("sendfile", Some(1.0)));
+        let movers = finalists(&candidates, Class::Mover);
+        assert_eq!(decide(&candidates, &movers).winner.as_deref(), Some("sendfile"));
     }
 }
