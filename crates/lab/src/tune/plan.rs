@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use engines::profile::{Residency, SizeClass};
 
@@ -41,7 +42,7 @@ impl Plan {
     /// When the free space cannot be asked for, or does not suffice for the shortest files.
     pub fn of(config: &Config<'_>, src_dir: &Path, dst_dir: &Path) -> Result<Plan, Error> {
         let space = Space::between(src_dir, dst_dir)?;
-        let plan = Plan::with(config, &space, environment::memory_bytes());
+        let plan = Plan::with(config.time, config.at_once, &space, environment::memory_bytes());
         if plan.measured().next().is_none() {
             require_space(src_dir, dst_dir, room(&shortest(), config.at_once))?;
         }
@@ -53,8 +54,8 @@ impl Plan {
         measured(&self.cases)
     }
 
-    fn with(config: &Config<'_>, space: &Space, memory_bytes: u64) -> Plan {
-        let short = config.time.as_secs_f64() < SECONDS_FOR_LONG_FILES;
+    fn with(time: Duration, at_once: usize, space: &Space, memory_bytes: u64) -> Plan {
+        let short = time.as_secs_f64() < SECONDS_FOR_LONG_FILES;
         let sized = |case: Case| if short { case.shortened() } else { case };
         let mut cases: Vec<Planned> = Case::all()
             .into_iter()
@@ -62,7 +63,7 @@ impl Plan {
             .collect();
         for planned in &mut cases {
             let case = planned.case;
-            let together = 2 * case.slot_bytes() * case.slots(config.at_once) as u64;
+            let together = 2 * case.slot_bytes() * case.slots(at_once) as u64;
             let resident = case.situation.residency == Residency::Resident;
             if resident && together as f64 > MEMORY_SHARE * memory_bytes as f64 {
                 planned.why_not = Some(format!(
@@ -72,9 +73,9 @@ impl Plan {
                 ));
             }
         }
-        leave_out_by_room(&mut cases, space, config.at_once);
-        leave_out_by_time(&mut cases, config.time.as_secs_f64());
-        let (src_bytes, dst_bytes) = room(&cases, config.at_once);
+        leave_out_by_room(&mut cases, space, at_once);
+        leave_out_by_time(&mut cases, time.as_secs_f64());
+        let (src_bytes, dst_bytes) = room(&cases, at_once);
         Plan { cases, src_bytes, dst_bytes }
     }
 }
@@ -145,8 +146,6 @@ fn leave_out_by_time(cases: &mut [Planned], seconds: f64) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -154,17 +153,7 @@ mod tests {
     const ENOUGH: Space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
 
     fn plan(seconds: u64, space: &Space, memory_bytes: u64) -> Plan {
-        let config = Config {
-            time: Duration::from_secs(seconds),
-            started: Instant::now(),
-            seed: 1,
-            at_once: 2,
-            workers_max: 2,
-            variants: Vec::new(),
-            defaults: &|_| vec!["read_write:256K".parse().expect("a variant")],
-            present: &|_| None,
-        };
-        Plan::with(&config, space, memory_bytes)
+        Plan::with(Duration::from_secs(seconds), 2, space, memory_bytes)
     }
 
     fn out(plan: &Plan, why: &str) -> Vec<String> {
