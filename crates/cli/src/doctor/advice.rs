@@ -64,11 +64,9 @@ fn on_profile(found: &Findings) -> Vec<String> {
         false => format!("{} {}", quoted(&found.src.path), quoted(&found.dst.path)),
     };
     let path = profile.path.as_deref().unwrap_or_default();
-    let mut advice: Vec<String> = profile
-        .problems
-        .iter()
-        .map(|problem| format!("The profile '{path}' is not used as it is: {problem}."))
-        .collect();
+    let unused =
+        |problem: &String| format!("The profile '{path}' is not used as it is: {problem}.");
+    let mut advice: Vec<String> = profile.problems.iter().map(unused).collect();
     for change in &profile.stale {
         advice.push(format!(
             "The measurements for these directories are stale: {change}. New ones: haulage tune {dirs}"

@@ -147,15 +147,11 @@ fn dropped(report: &Report, columns: usize) -> String {
         let belongs = |row: &&Summary| {
             row.stage == VariantStage::Eliminated && row.shares_extents == shares_extents
         };
-        let named: Vec<String> = report
-            .summary
-            .iter()
-            .filter(belongs)
-            .map(|row| match row.ratio_to_best {
-                Some(ratio) => format!("{} ({})", row.variant, words::three_digits(ratio)),
-                None => row.variant.clone(),
-            })
-            .collect();
+        let named = |row: &Summary| match row.ratio_to_best {
+            Some(ratio) => format!("{} ({})", row.variant, words::three_digits(ratio)),
+            None => row.variant.clone(),
+        };
+        let named: Vec<String> = report.summary.iter().filter(belongs).map(named).collect();
         if !named.is_empty() {
             let about = format!("{title} (x best there, on the start of the source): ");
             let line = wrapped(&format!("{about}{}", named.join(", ")), columns, "  ");

@@ -194,7 +194,8 @@ fn class(size: &str, no_cache: bool) -> String {
 
 fn remarks(record: &Record) -> Vec<String> {
     let mut remarks = Vec::new();
-    if shares_extents(record) {
+    let mut tried = record.situations.iter().flat_map(|finding| &finding.variants);
+    if tried.any(|result| result.shares_extents) {
         remarks.push(
             "Files can share extents here. haulage cp tries that first, as GNU cp does. The variants \
              above are for copies that may not share, or that copy a part of a file."
@@ -233,15 +234,6 @@ fn slow_modes(record: &Record) -> Vec<String> {
         texts.push(format!("{more} more slow modes are in the results of --json."));
     }
     texts
-}
-
-/// Whether a variant shared the extents of the source.
-fn shares_extents(record: &Record) -> bool {
-    record
-        .situations
-        .iter()
-        .flat_map(|finding| &finding.variants)
-        .any(|result| result.shares_extents)
 }
 
 #[cfg(test)]

@@ -193,16 +193,13 @@ impl Race<'_> {
                 words::listed(&sharers)
             ));
         }
-        let mut helped: Vec<String> = self
-            .samples
-            .iter()
-            .filter(|sample| sample.is_final() && sample.measured.last_resort_bytes > 0)
-            .map(|sample| {
-                let share = sample.measured.last_resort_bytes as f64 / sample.bytes as f64 * 100.0;
-                let share = if share < 0.1 { "<0.1".to_owned() } else { format!("{share:.1}") };
-                format!("{} refused {share} % ({})", sample.variant, sample.measured.refusals)
-            })
-            .collect();
+        let was_helped = |it: &&RaceSample| it.is_final() && it.measured.last_resort_bytes > 0;
+        let refused = |it: &RaceSample| {
+            let share = it.measured.last_resort_bytes as f64 / it.bytes as f64 * 100.0;
+            let share = if share < 0.1 { "<0.1".to_owned() } else { format!("{share:.1}") };
+            format!("{} refused {share} % ({})", it.variant, it.measured.refusals)
+        };
+        let mut helped: Vec<String> = self.samples.iter().filter(was_helped).map(refused).collect();
         helped.sort();
         helped.dedup();
         if !helped.is_empty() {

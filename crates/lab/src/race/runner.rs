@@ -3,7 +3,6 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use engines::Kind;
 use rustix::io::Errno;
 
 use super::config::{Config, Progress, Watch};
@@ -158,20 +157,15 @@ impl<'r> Race<'r> {
     }
 
     pub(super) fn require_copiers(&self) -> Result<(), Error> {
-        let copies = |candidate: &Candidate| {
-            matches!(candidate.variant.engine.kind, Kind::Copier { .. }) && !candidate.is_refused()
-        };
+        let copies = |it: &Candidate| it.variant.is_copier() && !it.is_refused();
         if self.candidates.iter().any(copies) {
             return Ok(());
         }
-        let reasons: Vec<String> = self
-            .candidates
-            .iter()
-            .map(|candidate| match &candidate.status {
-                Status::Refused(reason) => format!("{} ({reason})", candidate.variant),
-                _ => format!("{} (copies no file)", candidate.variant),
-            })
-            .collect();
+        let reason = |it: &Candidate| match &it.status {
+            Status::Refused(reason) => format!("{} ({reason})", it.variant),
+            _ => format!("{} (copies no file)", it.variant),
+        };
+        let reasons: Vec<String> = self.candidates.iter().map(reason).collect();
         Err(Error::NothingToRace(words::listed(&reasons)))
     }
 }

@@ -309,11 +309,9 @@ pub(crate) fn is_settled(candidates: &[Candidate], field: &[usize]) -> bool {
     let is_as_good = |it: &Candidate| {
         it.ratio(&candidates[best]).is_some_and(|ratio| ratio.interval.high <= 1.0 + DELTA)
     };
-    is_known(&candidates[best])
-        && field
-            .iter()
-            .filter(|&&index| index != best && candidates[index].runs())
-            .all(|&index| is_known(&candidates[index]) && is_as_good(&candidates[index]))
+    let others = field.iter().filter(|&&index| index != best).map(|&index| &candidates[index]);
+    let mut running = others.filter(|it| it.runs());
+    is_known(&candidates[best]) && running.all(|it| is_known(it) && is_as_good(it))
 }
 
 fn times_of<'c>(candidates: &'c [Candidate], field: &[usize]) -> Vec<&'c Runs> {

@@ -208,9 +208,8 @@ impl Tuning<'_, '_> {
     fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
         loop {
             self.slots.renew(self.left())?;
-            let open: Vec<usize> = (0..self.searches.len())
-                .filter(|&place| self.searches[place].may_gain_by_more())
-                .collect();
+            let may_gain = |&place: &usize| self.searches[place].may_gain_by_more();
+            let open: Vec<usize> = (0..self.searches.len()).filter(may_gain).collect();
             let rounds = |tuning: &Self| tuning.searches.iter().map(Search::rounds).sum::<u32>();
             let before = rounds(self);
             for (nth, &place) in open.iter().enumerate() {

@@ -57,10 +57,8 @@ impl Plan {
     fn with(time: Duration, at_once: usize, space: &Space, memory_bytes: u64) -> Plan {
         let short = time.as_secs_f64() < SECONDS_FOR_LONG_FILES;
         let sized = |case: Case| if short { case.shortened() } else { case };
-        let mut cases: Vec<Planned> = Case::all()
-            .into_iter()
-            .map(|case| Planned { case: sized(case), seconds: 0.0, why_not: None })
-            .collect();
+        let planned = |case| Planned { case: sized(case), seconds: 0.0, why_not: None };
+        let mut cases: Vec<Planned> = Case::all().into_iter().map(planned).collect();
         for planned in &mut cases {
             let case = planned.case;
             let together = 2 * case.slot_bytes() * case.slots(at_once) as u64;
