@@ -30,11 +30,9 @@ impl Race<'_> {
             if !self.run_round(tasks, round)? {
                 return Ok(round - 1);
             }
-            if self.state_is_out_of_reach() {
-                return Ok(round);
-            }
-            if self.config.rounds.is_none() && self.is_decided(round) {
-                return Ok(round);
+            let may_end = self.config.rounds.is_none();
+            if self.state_is_out_of_reach() || (may_end && self.is_decided(round)) {
+                break;
             }
         }
         Ok(round)
