@@ -14,7 +14,7 @@ use lab::scratch::Scratch;
 use lab::tune::case::Case;
 use lab::tune::config::Config;
 use lab::tune::plan::{Plan, Planned};
-use lab::tune::record::{Finding, Loss, Record, Records};
+use lab::tune::record::{Finding, Loss, Record};
 use testfs::{Costs, FuseFs, names_in, stderr, stdout};
 
 use crate::{Home, alone, text};
@@ -87,7 +87,7 @@ fn search_in_one(dirs: [&Path; 2], situation: Situation, time: Duration) -> Reco
         defaults: &ways,
         present: &|_| None,
     };
-    let case = Case::of(situation);
+    let case = Case::of(situation).shortened();
     let planned = Planned { case, seconds: time.as_secs_f64(), why_not: None };
     let plan = Plan { cases: vec![planned], src_bytes: 0, dst_bytes: 0 };
     let [src, dst] = dirs.map(|dir| Scratch::create(dir, "tune").expect("a scratch directory"));
@@ -201,22 +201,13 @@ fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     assert_eq!(served, SRC_BYTES as u64, "{said}");
     assert!(said.contains(": copy_file_range (default"), "{said}");
 
-    let json = home.dir.path().join("record.json");
-    let situation = Some(resident_and_alone(SRC_BYTES, false));
-    // Other tests may keep the machine busy.
-    let found = ["15", "40", "120"].iter().find_map(|time| {
-        let output = home.tune(&[text(server.path()), "--time", time, "--json", text(&json)]);
-        let records = Records::parse(&fs::read(&json).expect("written")).expect("a record");
-        let mut situations = records.pairs[0].situations.iter();
-        let found = situations.find(|it| it.situation() == situation);
-        let found = found.expect("every situation is in the record").clone();
-        assert!(found.choice.is_none() || output.status.success(), "{}", stderr(&output));
-        found.choice.is_some().then_some(found)
-    });
-    let found = found.expect("a choice");
+    let is_another = |found: &Finding| {
+        found.choice.as_deref().is_some_and(|choice| !choice.starts_with("copy_file_range"))
+    };
+    let situation = resident_and_alone(SRC_BYTES, false);
+    let found = found_in_one(&home, [server.path(); 2], situation, is_another);
     assert_eq!(found.default, "copy_file_range", "{found:#?}");
     let choice = found.choice.expect("a choice");
-    assert!(!choice.starts_with("copy_file_range"), "{choice}");
     let (served, said) = copy();
     assert_eq!(served, 0, "{said}");
     assert!(said.contains(&format!(": {choice} (profile: within fuse ")), "{said}");
