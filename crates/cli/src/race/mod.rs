@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use lab::race::config::Config;
 use lab::race::report::Report;
-use lab::sample::csv_rows::Rows;
+use lab::sample::csv_rows;
 use lab::scratch::Scratch;
 use lab::search::winner::Kind;
 use lab::source::Source;
@@ -43,9 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         json.write(output::json(&report)?.as_bytes())?;
     }
     if let Some(csv) = &csv {
-        let mut rows = Rows::new(Vec::new());
-        report.samples.iter().try_for_each(|sample| rows.add(sample))?;
-        csv.write(&rows.into_inner())?;
+        csv.write(&csv_rows::table(&report.samples))?;
     }
     Ok(exit_status(&report))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -70,29 +70,29 @@ impl From<DefinitionError> for RunError {
 /// Reads a CSV file of records of one kind. A last line without its end is left out: the writer was
 /// killed.
 pub(super) fn read_records<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunError> {
-    records_by(path, |row, names| row.deserialize(Some(names)))
+    records_by(path, |row, names, _| row.deserialize(Some(names)))
 }
 
 /// Reads a file of samples, as [`read_records`].
 pub(super) fn read_samples(path: &Path) -> Result<Vec<Sample>, RunError> {
     // serde reads flattened fields without their types, by which a word may look like a number.
-    records_by(path, |row, names| {
+    records_by(path, |row, names, _| {
         let measured = row.deserialize(Some(names))?;
         Ok(Sample { measured, ..row.deserialize(Some(names))? })
     })
 }
 
-/// The rows of a file, none if it is not there.
-pub(super) fn read_if_there<T>(
-    path: &Path,
-    read: fn(&Path) -> Result<Vec<T>, RunError>,
-) -> Result<Vec<T>, RunError> {
-    if std::fs::exists(path).is_ok_and(|is_there| !is_there) { Ok(Vec::new()) } else { read(path) }
+/// Reads a file as [`read_records`], or none of them if it is not there.
+pub(super) fn read_if_there<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunError> {
+    let is_missing = std::fs::exists(path).is_ok_and(|is_there| !is_there);
+    if is_missing { Ok(Vec::new()) } else { read_records(path) }
 }
 
-fn records_by<T>(
+/// Reads a file as [`read_records`], each row by `of_row`: from the row, the names of its fields, and
+/// the place in the file where the row ends.
+pub(super) fn records_by<T>(
     path: &Path,
-    of_row: impl Fn(&StringRecord, &StringRecord) -> csv::Result<T>,
+    of_row: impl Fn(&StringRecord, &StringRecord, u64) -> csv::Result<T>,
 ) -> Result<Vec<T>, RunError> {
     let bytes = read(path).map_err(|error| RunError::about(path, error))?;
     let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
@@ -106,7 +106,7 @@ fn records_by<T>(
     let mut records = Vec::new();
     let mut row = StringRecord::new();
     while csv.read_record(&mut row).map_err(damaged)? {
-        records.push(of_row(&row, &names).map_err(damaged)?);
+        records.push(of_row(&row, &names, csv.position().byte()).map_err(damaged)?);
     }
     Ok(records)
 }
@@ -152,10 +152,7 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 /// Writes a whole file under another name and renames it.
 pub(crate) fn write(path: &Path, text: &[u8]) -> Result<(), RunError> {
     let part = path.with_extension("part");
-    let written = File::create(&part).and_then(|mut file| {
-        file.write_all(text)?;
-        file.write_all(b"\n")
-    });
+    let written = std::fs::write(&part, [text, b"\n"].concat());
     written.and_then(|()| std::fs::rename(&part, path)).map_err(failed("write", path))
 }
 
@@ -170,19 +167,33 @@ pub(crate) fn failed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::csv_rows::Rows;
-    use crate::sample::record::tests::full;
+    use crate::sample::csv_rows::table;
+    use crate::sample::measurement::Measurement;
 
     #[test]
     fn what_is_written_reads_back() {
         let home = tempfile::tempdir().expect("created");
         let path = home.path().join("samples.csv");
-        let mut rows = Rows::new(Vec::new());
+        // Words that look like a number or a truth value, or hold quotes, and the largest number.
+        let full = Sample {
+            cell: "a/4K".to_owned(),
+            variant: "123".to_owned(),
+            probe_ns: 4096,
+            measured: Measurement {
+                elapsed_ns: u64::MAX,
+                durable_ns: Some(7),
+                each_ns: vec![5, 6],
+                state_note: "1, or \"2\"".to_owned(),
+                refusals: "true".to_owned(),
+                verified: true,
+                ..Measurement::default()
+            },
+            ..Sample::default()
+        };
         let mut single = Sample::default();
         single.measured.each_ns = vec![7];
-        let records = [full(), single, Sample::default()];
-        records.iter().for_each(|record| rows.add(record).expect("written"));
-        let mut text = rows.into_inner();
+        let records = [full, single, Sample::default()];
+        let mut text = table(&records);
         std::fs::write(&path, &text).expect("written");
         assert_eq!(read_samples(&path).expect("read"), records);
         // A kill in the middle of a line loses that line and no other.

@@ -301,9 +301,9 @@ impl Run {
             environment,
             samples: files::read_samples(&path.join(files::SAMPLES))?,
             rounds: files::read_records(&path.join(files::ROUNDS))?,
-            refusals: files::read_if_there(&path.join(files::REFUSALS), files::read_records)?,
-            calls: files::read_if_there(&path.join(files::CALLS), files::read_records)?,
-            sequences: files::read_if_there(&path.join(files::SEQUENCES), files::read_records)?,
+            refusals: files::read_if_there(&path.join(files::REFUSALS))?,
+            calls: files::read_if_there(&path.join(files::CALLS))?,
+            sequences: files::read_if_there(&path.join(files::SEQUENCES))?,
         })
     }
 }
@@ -327,18 +327,7 @@ mod tests {
     #[test]
     fn a_run_reads_back_and_is_taken_up_after_a_kill() {
         let home = tempfile::tempdir().expect("created");
-        let definition = Synthetic::new("copy", &["sendfile"], &["4K"]).definition;
-        let how = HowRun {
-            schema: SCHEMA,
-            src_dir: "/a".into(),
-            dst_dir: "/b".into(),
-            seed: 5,
-            seconds: Some(1.5),
-            rounds: None,
-            scale: 1.0,
-            haulage_version: "0".to_owned(),
-            scratch: "bench-0".to_owned(),
-        };
+        let Run { definition, how, .. } = Synthetic::new("copy", &["sendfile"], &["4K"]).run();
         let mut dir = RunDir::create(home.path(), &definition, &how, &"here").expect("made");
         // Files without rows have their names, and open as any other.
         let refusals = std::fs::read_to_string(dir.path().join(files::REFUSALS)).expect("read");

@@ -3,19 +3,19 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, RunError, failed};
-use crate::sample::csv_rows::{Rows, whole_rows};
+use crate::sample::csv_rows::{self, whole_rows};
 
 /// A CSV file of a run that is appended to.
 #[derive(Debug)]
 pub(crate) struct RowFile {
     path: PathBuf,
-    rows: Rows<File>,
+    file: File,
 }
 
 impl RowFile {
@@ -24,27 +24,23 @@ impl RowFile {
         &mut self,
         rows: impl IntoIterator<Item = &'r T>,
     ) -> Result<(), RunError> {
-        let written = self.rows.add_all(rows);
-        written.map_err(|error| failed("write", &self.path)(std::io::Error::other(error)))
+        let rows: Vec<u8> = rows.into_iter().flat_map(csv_rows::row).collect();
+        self.file.write_all(&rows).map_err(failed("write", &self.path))
     }
 }
 
 /// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
 pub(crate) fn append(path: PathBuf, row: &impl Serialize) -> Result<RowFile, RunError> {
     let failed = |error| failed("open", &path)(error);
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(failed)?;
+    let mut file =
+        File::options().read(true).append(true).create(true).open(&path).map_err(failed)?;
     let whole = whole_rows(&files::read(&path).map_err(failed)?);
     file.set_len(whole as u64).map_err(failed)?;
-    file.seek(SeekFrom::End(0)).map_err(failed)?;
-    let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
-    let rows = rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))?;
-    Ok(RowFile { path, rows })
+    if whole == 0 {
+        // A file without rows is then one that others open, too.
+        file.write_all(&csv_rows::head(row)).map_err(failed)?;
+    }
+    Ok(RowFile { path, file })
 }
 
 /// The run that a row belongs to.
@@ -82,18 +78,10 @@ pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
 
 /// Leaves the rows up to the last one that belongs to one of `samples`.
 fn cut_off(path: &Path, samples: &HashSet<Key>) -> Result<(), RunError> {
-    let bytes = files::read(path).map_err(failed("read", path))?;
-    let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
-    let damaged = |error: csv::Error| failed("read", path)(std::io::Error::other(error));
-    let names = csv.headers().map_err(damaged)?.clone();
-    let mut row = csv::StringRecord::new();
-    let mut end = 0;
-    while csv.read_record(&mut row).map_err(damaged)? {
-        let key: Key = row.deserialize(Some(&names)).map_err(damaged)?;
-        if samples.contains(&key) {
-            end = csv.position().byte();
-        }
-    }
+    let rows =
+        files::records_by(path, |row, names, end| Ok((row.deserialize::<Key>(Some(names))?, end)))?;
+    let last = rows.iter().rev().find(|(key, _)| samples.contains(key));
+    let end = last.map_or(0, |&(_, end)| end);
     let file = File::options().write(true).open(path).map_err(failed("open", path))?;
     file.set_len(end).map_err(failed("cut", path))
 }

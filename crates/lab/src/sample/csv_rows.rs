@@ -1,99 +1,39 @@
-//! Rows of a CSV file (RFC 4180), written one at a time.
-
-use std::io::Write;
+//! Rows of a CSV file (RFC 4180), as bytes.
+//!
+//! A row is a struct; nested structs that serde flattens lie flat. Nothing is an empty field, and of
+//! a list the items are joined by blanks.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Writes rows with the names of their fields above the first; nested structs that serde flattens
-/// lie flat. Nothing is an empty field, and of a list the items are joined by blanks.
-#[derive(Debug)]
-pub struct Rows<W: Write> {
-    out: W,
-    head_written: bool,
+/// The names of the fields of `row`.
+///
+/// # Panics
+/// When `row` is no struct.
+pub fn head(row: &impl Serialize) -> Vec<u8> {
+    line(fields_of(row).keys())
 }
 
-impl<W: Write> Rows<W> {
-    /// Rows with names above them.
-    pub fn new(out: W) -> Rows<W> {
-        Rows { out, head_written: false }
-    }
+/// The fields of `row`.
+///
+/// # Panics
+/// When `row` is no struct.
+pub fn row(row: &impl Serialize) -> Vec<u8> {
+    line(fields_of(row).values().map(text_of))
+}
 
-    /// Rows that follow others, whose names stand above already.
-    pub fn following(out: W) -> Rows<W> {
-        Rows { out, head_written: true }
-    }
+/// All of `rows` below the names of their fields; nothing without rows.
+///
+/// # Panics
+/// When one is no struct.
+pub fn table(rows: &[impl Serialize]) -> Vec<u8> {
+    rows.first().map(head).into_iter().chain(rows.iter().map(row)).flatten().collect()
+}
 
-    /// The rows with the names of `row`'s fields above rows that are still to come: a file without
-    /// any is then one that others open, too.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    ///
-    /// # Panics
-    /// When `row` is no struct.
-    pub fn headed_as(mut self, row: &impl Serialize) -> csv::Result<Rows<W>> {
-        let mut csv = csv::Writer::from_writer(Vec::new());
-        self.head(&mut csv, &fields_of(row))?;
-        self.hand_on(csv)?;
-        Ok(self)
-    }
-
-    /// Adds `row`, a struct, and hands it to the writer below at once.
-    ///
-    /// # Errors
-    /// When that cannot be written.
-    ///
-    /// # Panics
-    /// When `row` is no struct.
-    pub fn add(&mut self, row: &impl Serialize) -> csv::Result<()> {
-        self.add_all([row])
-    }
-
-    /// Adds several rows and hands them to the writer below together.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    ///
-    /// # Panics
-    /// When one is no struct.
-    pub fn add_all<'r, T: Serialize + 'r>(
-        &mut self,
-        rows: impl IntoIterator<Item = &'r T>,
-    ) -> csv::Result<()> {
-        let mut csv = csv::Writer::from_writer(Vec::new());
-        for row in rows {
-            let fields = fields_of(row);
-            self.head(&mut csv, &fields)?;
-            csv.write_record(fields.values().map(text_of))?;
-        }
-        self.hand_on(csv)
-    }
-
-    fn head(
-        &mut self,
-        csv: &mut csv::Writer<Vec<u8>>,
-        fields: &Map<String, Value>,
-    ) -> csv::Result<()> {
-        if !self.head_written {
-            csv.write_record(fields.keys())?;
-            self.head_written = true;
-        }
-        Ok(())
-    }
-
-    /// A `csv::Writer` of the file itself would write what it failed to write once more when it is dropped, behind
-    /// the part that a full disk took.
-    fn hand_on(&mut self, csv: csv::Writer<Vec<u8>>) -> csv::Result<()> {
-        let rows = csv.into_inner().unwrap_or_else(|_| unreachable!("there is memory"));
-        self.out.write_all(&rows)?;
-        Ok(self.out.flush()?)
-    }
-
-    /// The writer below.
-    pub fn into_inner(self) -> W {
-        self.out
-    }
+fn line<F: AsRef<[u8]>>(fields: impl Iterator<Item = F>) -> Vec<u8> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(fields).expect("there is memory");
+    csv.into_inner().unwrap_or_else(|_| unreachable!("there is memory"))
 }
 
 fn fields_of(row: &impl Serialize) -> Map<String, Value> {
@@ -151,41 +91,8 @@ mod tests {
             inner: Inner { each_ns: vec![u64::MAX, 2], none: None },
             last: true,
         };
-        let mut rows = Rows::new(Vec::new());
-        rows.add(&row).expect("written");
-        let text = String::from_utf8(rows.into_inner()).expect("text");
+        let text = String::from_utf8(table(&[row])).expect("text");
         assert_eq!(text, "name,each_ns,none,last\n\"a,b\",18446744073709551615 2,,true\n");
-        let mut rows = Rows::following(Vec::new());
-        rows.add(&row).expect("written");
-        assert_eq!(rows.into_inner().iter().filter(|&&byte| byte == b'\n').count(), 1);
-    }
-
-    /// A disk with so much room, which is full once.
-    struct Disk<'d>(usize, &'d mut Vec<u8>);
-
-    impl Write for Disk<'_> {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            let taken = bytes.len().min(self.0);
-            self.1.extend(&bytes[..taken]);
-            self.0 = if taken == 0 { usize::MAX } else { self.0 - taken };
-            if taken == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn what_a_full_disk_refused_is_not_written_later() {
-        #[derive(Serialize)]
-        struct Row {
-            name: &'static str,
-        }
-        let mut written = Vec::new();
-        let mut rows = Rows::following(Disk(3, &mut written));
-        rows.add(&Row { name: "a word" }).expect_err("full");
-        assert_eq!(written, b"a w");
     }
 
     #[test]

@@ -122,30 +122,3 @@ pub fn of_calls(run: &Sample, times: &CallTimes) -> (Vec<CallRecord>, Vec<Sequen
     }
     (calls, sequence)
 }
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// A record in which nothing is as by default.
-    pub(crate) fn full() -> Sample {
-        Sample {
-            cell: "a/4K".to_owned(),
-            variant: "123".to_owned(),
-            session: 3,
-            round: 4,
-            repeat: 1,
-            order_in_round: 5,
-            probe_ns: 4096,
-            measured: Measurement {
-                elapsed_ns: u64::MAX,
-                durable_ns: Some(7),
-                each_ns: vec![5, 6],
-                state_note: "1, or \"2\"".to_owned(),
-                refusals: "true".to_owned(),
-                verified: true,
-                ..Measurement::default()
-            },
-        }
-    }
-}
