@@ -69,7 +69,7 @@ impl Source {
 /// δ is that of the certificate that the run started with, as `badge` says.
 fn verdict_of(run: &Run, badge: &Badge) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
-    let mut verdict = badge.verdict(&run.definition, &cells, run.samples(), run.how.rounds);
+    let mut verdict = badge.verdict(run, &cells, run.how.rounds);
     verdict.notes.push("the run ended before it wrote its verdict".to_owned());
     verdict
 }

@@ -196,14 +196,14 @@ fn conclude(
     let dir = conducted.dir();
     let mut steps = experiment::steps("bench", definition);
     steps.show("computing the verdict");
-    let samples = Run::read(dir.path())?;
-    let verdict = badge.verdict(definition, conducted.cells(), samples.samples(), how.rounds);
+    let run = Run::read(dir.path())?;
+    let verdict = badge.verdict(&run, conducted.cells(), how.rounds);
     steps.clear();
     dir.write(run_dir::files::VERDICT, &verdict)?;
     let columns = output::columns();
-    let summary = summary::render(definition, &verdict, &samples, columns);
+    let summary = summary::render(definition, &verdict, &run, columns);
     let all = format!("{}\n{summary}", table::render(definition, &verdict, columns));
     dir.write_text(run_dir::files::DETAILS, &output::without_styles(&all))?;
-    let has_samples = samples.samples.iter().any(|sample| sample.measured.counted);
+    let has_samples = run.samples.iter().any(|sample| sample.measured.counted);
     Ok((if details { all } else { summary }, has_samples))
 }

@@ -91,12 +91,7 @@ impl Synthetic {
     }
 
     pub(crate) fn samples(&self) -> Samples<'_> {
-        Samples {
-            samples: &self.samples,
-            calls: &self.calls,
-            sequences: &self.sequences,
-            ..Samples::default()
-        }
+        Samples { samples: &self.samples, calls: &self.calls, sequences: &self.sequences }
     }
 
     /// A run with these samples.

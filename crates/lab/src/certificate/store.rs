@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Certificate;
 use crate::conduct::cell_run::CellRun;
-use crate::definition::Definition;
 use crate::definition::deltas::{Deltas, LEAST};
 use crate::environment::{self, FileSystem};
+use crate::run_dir::Run;
 use crate::run_dir::files::{self, RunError, failed};
-use crate::sample::run_samples::Samples;
 use crate::verdict::Verdict;
 
 /// The machine and file systems of a certificate. Others have other noise.
@@ -205,17 +204,11 @@ impl StoredCertificate {
 }
 
 impl Badge {
-    /// The verdict on a run of `definition` on this machine, with the findings of its analyses.
+    /// The verdict on the cells of `run`, on this machine, with the findings of its analyses.
     /// `rounds` is the number that the user asked for.
-    pub fn verdict(
-        &self,
-        definition: &Definition,
-        cells: &[CellRun],
-        samples: Samples<'_>,
-        rounds: Option<u32>,
-    ) -> Verdict {
-        let verdict = Verdict::of(definition, cells, self.deltas, rounds);
-        let verdict = verdict.analysed(definition, samples, rounds);
+    pub fn verdict(&self, run: &Run, cells: &[CellRun], rounds: Option<u32>) -> Verdict {
+        let verdict = Verdict::of(&run.definition, cells, self.deltas, rounds);
+        let verdict = verdict.analysed(run, rounds);
         let (delta_from, certificate) = (self.delta_from.clone(), self.words.clone());
         Verdict { delta_from, certificate, ..verdict }
     }

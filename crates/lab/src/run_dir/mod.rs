@@ -15,7 +15,7 @@ use crate::definition::Definition;
 use crate::environment::{host, utc_now};
 use crate::experiment::parse::MINUTES_MAX;
 use crate::sample::record::{CallRecord, RoundRecord, Sample, SequenceRecord};
-use crate::sample::run_samples::{MachineFacts, Samples};
+use crate::sample::run_samples::Samples;
 use files::{RunError, failed, write};
 use recovery::{RowFile, append, drop_calls_without_sample};
 
@@ -244,12 +244,7 @@ impl RunDir {
 impl Run {
     /// The samples of the run.
     pub fn samples(&self) -> Samples<'_> {
-        Samples {
-            samples: &self.samples,
-            calls: &self.calls,
-            sequences: &self.sequences,
-            machine: MachineFacts::of(&self.environment),
-        }
+        Samples { samples: &self.samples, calls: &self.calls, sequences: &self.sequences }
     }
 
     /// How long its rounds took together: what a run that is taken up again has used of its time.

@@ -13,8 +13,6 @@ pub struct Samples<'r> {
     pub calls: &'r [CallRecord],
     /// Single calls in their order.
     pub sequences: &'r [SequenceRecord],
-    /// Where they were taken.
-    pub machine: MachineFacts,
 }
 
 /// What has to be known of a machine to judge samples of it.

@@ -20,8 +20,9 @@ use crate::analysis::view::{Rules, View};
 use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure, Order, Part};
+use crate::run_dir::Run;
 use crate::sample::record::Sample;
-use crate::sample::run_samples::Samples;
+use crate::sample::run_samples::MachineFacts;
 use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
 use crate::studies::{self, Finding};
 
@@ -168,16 +169,12 @@ impl Verdict {
         }
     }
 
-    /// The verdict with the findings of analyses and with warnings about artefacts. `rounds` is the
-    /// number that the user asked for.
-    pub fn analysed(
-        mut self,
-        definition: &Definition,
-        samples: Samples<'_>,
-        rounds: Option<u32>,
-    ) -> Verdict {
+    /// The verdict with the findings of analyses and with warnings about artefacts, from the samples
+    /// of `run`. `rounds` is the number that the user asked for.
+    pub fn analysed(mut self, run: &Run, rounds: Option<u32>) -> Verdict {
+        let definition = &run.definition;
         let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
-        let views = View::all(definition, samples, Rules { deltas, rounds });
+        let views = View::all(definition, run.samples(), Rules { deltas, rounds });
         for (index, part) in self.parts.iter_mut().enumerate() {
             part.analyses = studies::findings(&views, index);
             if part.note_shared_extents(&views[index]) {
@@ -185,7 +182,7 @@ impl Verdict {
             }
         }
         self.claims = claims::tested(definition, &views);
-        self.notes.extend(artefacts::of(&views, samples.machine));
+        self.notes.extend(artefacts::of(&views, MachineFacts::of(&run.environment)));
         self
     }
 

@@ -15,7 +15,7 @@ fn verdict(made: &Synthetic) -> Verdict {
 }
 
 fn analysed(made: &Synthetic) -> Verdict {
-    verdict(made).analysed(&made.definition, made.samples(), None)
+    verdict(made).analysed(&made.run(), None)
 }
 
 fn conclusion(made: &Synthetic) -> Conclusion {

@@ -3,8 +3,8 @@ use crate::analysis::tests::Synthetic;
 use crate::page_cache::state::Proof;
 
 fn said(made: &Synthetic) -> String {
-    let samples = made.samples();
-    of(&View::all(&made.definition, samples, made.rules), samples.machine).join("\n")
+    let views = View::all(&made.definition, made.samples(), made.rules);
+    of(&views, MachineFacts::default()).join("\n")
 }
 
 fn quiet(variants: &[&str]) -> Synthetic {
