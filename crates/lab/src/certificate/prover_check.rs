@@ -4,8 +4,7 @@
 //! uses mincore(2) and the counter of the block device under the file system. It reads the file
 //! with plain read(2) and not with the code that runs variants.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::AsFd;
 
 use serde::{Deserialize, Serialize};
 
@@ -65,51 +64,42 @@ pub fn check(dir: &WorkDir, seed: u64) -> Result<(Prover, Vec<ProverCheck>), Err
     rustix::fs::fdatasync(&fd).map_err(failed("cannot sync"))?;
     let source = Source::open(&path)?;
     let prover = Prover::try_on(&source, State::Cold)?;
-    let trial = Trial { fd: &fd, source: &source, prover: &prover, path: &path };
-    let checks = [State::Cold, State::Warm].map(|state| trial.check(state));
+    let checks = [State::Cold, State::Warm].map(|state| check_state(&prover, &source, state));
     dir.remove_file(NAME)?;
-    Ok((prover.clone(), checks.into_iter().collect::<Result<_, _>>()?))
+    let checks = checks.into_iter().collect::<Result<_, _>>()?;
+    Ok((prover, checks))
 }
 
-struct Trial<'t> {
-    fd: &'t OwnedFd,
-    source: &'t Source,
-    prover: &'t Prover,
-    path: &'t Path,
+fn check_state(prover: &Prover, source: &Source, state: State) -> Result<ProverCheck, Error> {
+    let mut found = check_once(prover, source, state)?;
+    for _ in 1..TRIES {
+        if found.finding != Finding::Differs {
+            break;
+        }
+        found = check_once(prover, source, state)?;
+    }
+    Ok(found)
 }
 
-impl Trial<'_> {
-    fn check(&self, state: State) -> Result<ProverCheck, Error> {
-        let mut found = self.check_once(state)?;
-        for _ in 1..TRIES {
-            if found.finding != Finding::Differs {
-                break;
-            }
-            found = self.check_once(state)?;
-        }
-        Ok(found)
+fn check_once(prover: &Prover, source: &Source, state: State) -> Result<ProverCheck, Error> {
+    let reached = prover.reach(state, source, &source.whole())?;
+    if !matches!(reached.proof, Proof::Cold | Proof::Warm) {
+        let words = format!("{}: {}", state.name(), reached.note);
+        return Ok(ProverCheck { state, finding: Finding::NotProved, words });
     }
-
-    fn check_once(&self, state: State) -> Result<ProverCheck, Error> {
-        let reached = self.prover.reach(state, self.source, &self.source.whole())?;
-        if !matches!(reached.proof, Proof::Cold | Proof::Warm) {
-            let words = format!("{}: {}", state.name(), reached.note);
-            return Ok(ProverCheck { state, finding: Finding::NotProved, words });
-        }
-        let failed = |action| Error::path(action, self.path);
-        let page_bytes = rustix::param::page_size() as u64;
-        let pages = sys::mincore(self.fd.as_fd(), 0, BYTES).map_err(failed("cannot map"))?;
-        let device = BlockDevice::under(self.path);
-        let read_so_far = || device.as_ref().and_then(BlockDevice::read_bytes);
-        let before = read_so_far();
-        let mut bytes = vec![0; BYTES];
-        let got = engines::pread_full(self.fd.as_fd(), &mut bytes, 0);
-        if got.map_err(failed("cannot read"))? != BYTES {
-            return Err(Error::SourceChanged(self.path.to_owned()));
-        }
-        let read = read_so_far().zip(before).map(|(after, before)| after.saturating_sub(before));
-        Ok(judge(state, pages * page_bytes, read))
+    let failed = |action| Error::path(action, source.path());
+    let fd = source.open_file(0)?;
+    let page_bytes = rustix::param::page_size() as u64;
+    let pages = sys::mincore(fd.as_fd(), 0, BYTES).map_err(failed("cannot map"))?;
+    let device = BlockDevice::under(source.path());
+    let read_so_far = || device.as_ref().and_then(BlockDevice::read_bytes);
+    let before = read_so_far();
+    let got = engines::pread_full(fd.as_fd(), &mut vec![0; BYTES], 0);
+    if got.map_err(failed("cannot read"))? != BYTES {
+        return Err(Error::SourceChanged(source.path().to_owned()));
     }
+    let read = read_so_far().zip(before).map(|(after, before)| after.saturating_sub(before));
+    Ok(judge(state, pages * page_bytes, read))
 }
 
 /// What mincore and the device say of a state that was proved.

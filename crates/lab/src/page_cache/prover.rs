@@ -121,24 +121,14 @@ impl Prover {
             State::AsItComes => {}
         }
         let resident_bytes = self.resident_bytes(source, load)?;
-        let Some(resident) = resident_bytes else {
-            let note = self.counts_pages_note.clone();
-            return Ok(Reached { proof: Proof::Unverified, note, resident_bytes });
-        };
-        if wanted == State::AsItComes {
-            let note = "left as it came".to_owned();
-            return Ok(Reached { proof: Proof::Unverified, note, resident_bytes });
-        }
-        let expected = match wanted {
-            // A file system in memory holds no pages for holes, and reading them makes none.
-            State::Warm if !self.drops_pages => source.allocated_bytes(load),
-            State::Warm => load.bytes,
-            State::Cold | State::AsItComes => 0,
-        };
-        let (proof, note) = match wanted {
-            State::Warm if resident >= expected => (Proof::Warm, String::new()),
-            State::Cold if resident == expected => (Proof::Cold, String::new()),
-            _ => (Proof::NotReached, self.missed(wanted, resident, load.bytes)),
+        // A file system in memory holds no pages for holes, and reading them makes none.
+        let warm_bytes = if self.drops_pages { load.bytes } else { source.allocated_bytes(load) };
+        let (proof, note) = match (wanted, resident_bytes) {
+            (_, None) => (Proof::Unverified, self.counts_pages_note.clone()),
+            (State::AsItComes, _) => (Proof::Unverified, "left as it came".to_owned()),
+            (State::Warm, Some(bytes)) if bytes >= warm_bytes => (Proof::Warm, String::new()),
+            (State::Cold, Some(0)) => (Proof::Cold, String::new()),
+            (_, Some(bytes)) => (Proof::NotReached, self.missed(wanted, bytes, load.bytes)),
         };
         Ok(Reached { proof, note, resident_bytes })
     }
