@@ -136,13 +136,11 @@ impl Certificate {
     pub fn of(definition: &Definition, runs: &[CellRun], prover: Vec<ProverCheck>) -> Certificate {
         let judged = |shares: Deltas| -> Vec<Cell> {
             let verdict = Verdict::of(definition, runs, shares, None);
-            let comparisons = |run: &CellRun| {
-                let cells = &verdict.parts[run.part].cells;
-                cells.iter().flat_map(|cell| cell.comparisons.first()).next().cloned()
-            };
             let cell = |run: &CellRun| {
+                let mut cells = verdict.parts[run.part].cells.iter();
+                let comparison = cells.find_map(|cell| cell.comparisons.first())?;
                 let delta = shares.of(run.cell.state);
-                Cell::of(&definition.parts[run.part], run, comparisons(run)?, delta)
+                Cell::of(&definition.parts[run.part], run, comparison, delta)
             };
             runs.iter().filter_map(cell).collect()
         };
@@ -253,7 +251,7 @@ impl Slower {
 
 impl Cell {
     /// `None` when the part compares nothing, or what it compares does not work here.
-    fn of(part: &Part, run: &CellRun, comparison: Comparison, delta: f64) -> Option<Cell> {
+    fn of(part: &Part, run: &CellRun, comparison: &Comparison, delta: f64) -> Option<Cell> {
         let truth = truth(part)?;
         let (variant, baseline) = run.compared(part).first().copied()?;
         let sessions = run.points.compare(variant, baseline);

@@ -3,7 +3,7 @@
 pub mod device_bytes;
 pub mod hardware_counters;
 pub(crate) mod proc_file;
-pub mod speed_probe;
+pub(crate) mod speed_probe;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -207,12 +207,8 @@ const REPORTING_ORDER: &str = "/sys/module/page_reporting/parameters/page_report
 /// from 0 on. An order beyond these turns reports off. What cannot be read does not.
 fn some_block_is_reported(least: Option<&str>, buddyinfo: &str) -> bool {
     let zones = buddyinfo.lines().map(|zone| zone.split_whitespace().skip(4).count());
-    let (Some(least), Some(orders)) =
-        (least.and_then(|order| order.parse::<usize>().ok()), zones.max())
-    else {
-        return true;
-    };
-    least < orders
+    let least = least.and_then(|order| order.parse::<usize>().ok());
+    least.zip(zones.max()).is_none_or(|(least, orders)| least < orders)
 }
 
 /// The kernel's name, release and version, as uname(1) shows them; `unknown` if uname(2) fails.

@@ -87,7 +87,7 @@ fn carry_out(order: &Order) -> Result<(), Error> {
             }
         }
     }
-    let probe = Probe::new();
+    let mut probe = Probe::new();
     let mut rng = fastrand::Rng::with_seed(order.seed);
     let started_ns = now_ns();
     let is_over =
