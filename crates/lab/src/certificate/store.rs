@@ -227,19 +227,10 @@ impl Badge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Certificate;
 
     fn kept(passes: bool, delta: f64) -> StoredCertificate {
-        let certificate = serde_json::json!({
-            "schema": 1, "passes": passes, "criteria": [],
-            "deltas": { "warm": delta, "cold": delta }, "same_distance_p95": delta,
-            "same_distance_cold_p95": null, "false_positives": { "count": 0, "of": 1 },
-            "same_held": { "count": 1, "of": 1 }, "slower": [],
-            "mode_mistaken": { "count": 0, "of": 0 }, "mode_seen": { "count": 0, "of": 0 },
-            "control_found": { "count": 0, "of": 0 }, "smallest_effect_median": null,
-            "smallest_effect_p90": null, "prover": [], "cells": []
-        });
-        let certificate: Certificate = serde_json::from_value(certificate).expect("its form");
+        let nothing = Certificate::from_cells(Vec::new(), (Some(delta), None), Vec::new());
+        let deltas = Deltas { warm: delta, cold: delta };
         StoredCertificate {
             subject: Subject::of(Path::new("/"), Path::new("/")),
             made: "2026-01-31T12:00:00Z".to_owned(),
@@ -247,7 +238,7 @@ mod tests {
             haulage_version: "1.0.0".to_owned(),
             seconds: 1.0,
             seed: 1,
-            certificate,
+            certificate: Certificate { passes, deltas, ..nothing },
         }
     }
 

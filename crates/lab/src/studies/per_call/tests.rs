@@ -1,30 +1,14 @@
 use super::*;
 use crate::analysis::tests::Synthetic;
-use crate::sample::call_times::OpTimes;
-use crate::sample::record::SequenceRecord;
+use crate::sample::call_times::{CallTimes, OpTimes};
+use crate::sample::record::{Sample, of_calls};
 
-const CLOCK_NS: u64 = 25;
-
-/// The lines of one run's calls of one kind, in nanoseconds with the reading of the clock.
-fn add_calls(
-    made: &mut Synthetic,
-    cell: &str,
-    variant: &str,
-    place: (u32, u32),
-    op: &str,
-    ns: &[u32],
-) {
-    let times = OpTimes::of(ns);
-    made.calls.extend(times.buckets.iter().map(|&bucket| CallRecord {
-        cell: cell.to_owned(),
-        variant: variant.to_owned(),
-        session: place.0,
-        round: place.1,
-        repeat: 0,
-        op: op.to_owned(),
-        clock_ns: CLOCK_NS,
-        bucket,
-    }));
+/// Adds the reads and the writes of one run, in nanoseconds with the reading of the clock.
+fn add_calls(made: &mut Synthetic, run: &Sample, [reads, writes]: [&[u32]; 2]) {
+    let (read, write) = (OpTimes::of(reads), OpTimes::of(writes));
+    let (calls, sequences) = of_calls(run, &CallTimes { clock_ns: 25, read, write });
+    made.calls.extend(calls);
+    made.sequences.extend(sequences);
 }
 
 /// Reads cost 200 + 0.1 n ns and writes 300 + 0.3 n ns.
@@ -32,20 +16,15 @@ fn made(variants: &[&str]) -> Synthetic {
     let mut made = Synthetic::new("calls", variants, &["10M"]);
     made.measure(6, 2, |_, _| 1e6);
     let mut rng = fastrand::Rng::with_seed(11);
-    for session in 1..=6 {
-        for variant in variants {
-            let Bytes(bytes) = variant.parse().expect("a buffer");
-            for round in 1..=2 {
-                for (op, call_ns, byte_ns) in [("read", 200.0, 0.1), ("write", 300.0, 0.3)] {
-                    let mean = call_ns + byte_ns * bytes as f64;
-                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                    let ns: Vec<u32> = (0..400)
-                        .map(|_| (mean * (0.97 + 0.06 * rng.f64())).round() as u32 + 25)
-                        .collect();
-                    add_calls(&mut made, "part/10M", variant, (session, round), op, &ns);
-                }
-            }
-        }
+    for run in made.samples.clone() {
+        let Bytes(bytes) = run.variant.parse().expect("a buffer");
+        let [reads, writes] = [(200.0, 0.1), (300.0, 0.3)].map(|(call_ns, byte_ns)| {
+            let mean = call_ns + byte_ns * bytes as f64;
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let ns = |_| (mean * (0.97 + 0.06 * rng.f64())).round() as u32 + 25;
+            (0..400).map(ns).collect::<Vec<u32>>()
+        });
+        add_calls(&mut made, &run, [&reads, &writes]);
     }
     made
 }
@@ -78,16 +57,8 @@ fn modes_and_the_steps_of_readahead() {
     // Every eighth read waits: 128 KiB.
     let ns: Vec<u32> =
         (0..640).map(|call| if call % 8 == 0 { 300_000 + call } else { 2_000 + call }).collect();
-    for session in [1, 2] {
-        add_calls(&mut made, "part/10M/cold", "16K", (session, 1), "read", &ns);
-        made.sequences.extend((0..).zip(&ns).map(|(call, &ns)| SequenceRecord {
-            cell: "part/10M/cold".to_owned(),
-            variant: "16K".to_owned(),
-            session,
-            op: "read".to_owned(),
-            call,
-            elapsed_ns: u64::from(ns),
-        }));
+    for run in made.samples.clone() {
+        add_calls(&mut made, &run, [&ns, &[]]);
     }
     let found = of(&made.view()).expect("calls");
     let read = &found.cells[0].calls[0];
