@@ -10,9 +10,6 @@ use crate::definition::cell::Destination;
 use crate::definition::{self, Definition, Part, Slowed, without_label};
 use crate::page_cache::state::State;
 
-/// The name of the experiment.
-pub const NAME: &str = "certificate";
-
 /// The variants that are compared with themselves.
 const VARIANTS: [&str; 4] = ["read_write:64K", "sendfile", "copy_file_range", "mmap"];
 
@@ -81,7 +78,7 @@ pub fn experiment(choice: &Choice) -> Definition {
     add(Truth::Control, &[(State::Warm, &["1M", "8M", "64M"])]);
     Definition {
         schema: definition::SCHEMA,
-        name: NAME.to_owned(),
+        name: "certificate".to_owned(),
         title: "The protocol against itself".to_owned(),
         question: "Are measurements on this machine reliable?".to_owned(),
         analysis: "Each part compares two variants whose true ratio is known: the same variant \

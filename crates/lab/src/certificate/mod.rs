@@ -16,7 +16,7 @@ use words::share_in_words;
 
 use crate::analysis::interim;
 use crate::conduct::cell_run::CellRun;
-use crate::definition::deltas::{DELTA_LEAST, Deltas, LEAST};
+use crate::definition::deltas::{Deltas, LEAST};
 use crate::definition::{Definition, Part};
 use crate::page_cache::state::State;
 use crate::stats::{Answer, Share, artefacts, median, quantile, smallest_effect};
@@ -233,8 +233,7 @@ impl Certificate {
 
 /// The differences that do not matter where identical variants differ by so much, in both states.
 fn deltas(warm: Option<f64>, cold: Option<f64>) -> Deltas {
-    let at_least = |p95: Option<f64>| p95.unwrap_or(0.0).max(DELTA_LEAST);
-    Deltas { warm: at_least(warm), cold: at_least(cold) }
+    Deltas { warm: warm.unwrap_or(0.0), cold: cold.unwrap_or(0.0) }.larger(LEAST)
 }
 
 impl Slower {

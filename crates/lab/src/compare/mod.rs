@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::analysis::interim::ERROR;
 use crate::analysis::observations::Observations;
 use crate::definition::deltas::Deltas;
-use crate::definition::{Definition, Measure, Order};
+use crate::definition::{Measure, Order};
 use crate::environment::{UNKNOWN, fields};
 use crate::page_cache::state::State;
 use crate::run_dir::Run;
@@ -79,8 +79,7 @@ const NO_DIFFERENCE: [&str; 4] = ["seed", "clock_ns", "src.path", "dst.path"];
 impl Change {
     /// What changed from `first` to `second`.
     pub fn of(first: &Run, second: &Run, deltas: Deltas) -> Change {
-        let measured = [first, second].map(|run| measured(&run.definition, run));
-        let [first_measured, second_measured] = &measured;
+        let [first_measured, second_measured] = &[first, second].map(measured);
         let both: Vec<(&Key, [&MeasuredVariant; 2])> = first_measured
             .iter()
             .filter_map(|(key, variant)| Some((key, [variant, second_measured.get(key)?])))
@@ -126,10 +125,10 @@ struct MeasuredVariant {
     undisturbed: Option<Runs>,
 }
 
-fn measured(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant> {
+fn measured(run: &Run) -> BTreeMap<Key, MeasuredVariant> {
     let mut measured = BTreeMap::new();
-    for (part, cell) in definition.cells() {
-        let part = &definition.parts[part];
+    for (part, cell) in run.definition.cells() {
+        let part = &run.definition.parts[part];
         let id = cell.id();
         let samples = run.samples.iter().filter(|sample| sample.cell == id);
         let points = Observations::of(samples, &part.variants, part.measure);
