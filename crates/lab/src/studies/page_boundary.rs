@@ -99,10 +99,7 @@ impl Page {
     }
 
     pub(crate) fn sheet(&self) -> Sheet {
-        let ratio = |step: &&Step| match step.ratio {
-            Some(ratio) => ratio.in_words(words::three_digits),
-            None => "?".to_owned(),
-        };
+        let digits = words::three_digits;
         let mut sheet = Sheet::of(
             "From one size to the next",
             4,
@@ -114,7 +111,7 @@ impl Page {
                 ("to", &|step| size(step.to_bytes)),
                 ("before", &|step| words::nanoseconds(step.from_median_ns)),
                 ("after", &|step| words::nanoseconds(step.to_median_ns)),
-                ("ratio", &ratio),
+                ("ratio", &|step| step.ratio.map_or("?".to_owned(), |it| it.in_words(digits))),
             ],
         );
         let up: Vec<String> = self

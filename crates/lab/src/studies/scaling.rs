@@ -135,10 +135,9 @@ impl Scaling {
             (Of::Workers, 1) => "1 worker".to_owned(),
             (Of::Workers, count) => format!("{count} workers"),
         };
-        let speed_up = |step: &&Step| match step.speed_up {
-            Some(speed_up) => speed_up.in_words(words::three_digits),
-            None => "1".to_owned(),
-        };
+        let digits = words::three_digits;
+        let speed_up =
+            |step: &&Step| step.speed_up.map_or("1".to_owned(), |it| it.in_words(digits));
         let mut sheet = Sheet::of(
             "How the rate grows",
             4,

@@ -112,10 +112,7 @@ impl Split {
         // What stands behind the part's name: the size, and of several files how many.
         let files = of_largest().find_map(|parts| parts.cell.split('/').nth(1)).unwrap_or("");
         let title = format!("Where the time goes, at {files}");
-        let for_a_cpu = |parts: &&Parts| match parts.processor_wait_ns {
-            Some(ns) => words::nanoseconds(ns),
-            None => "-".to_owned(),
-        };
+        let none = || "-".to_owned();
         let mut sheet = Sheet::of(
             &title,
             2,
@@ -127,7 +124,7 @@ impl Split {
                 ("user", &|parts| words::nanoseconds(parts.user_ns)),
                 ("system", &|parts| words::nanoseconds(parts.system_ns)),
                 ("waiting", &|parts| words::nanoseconds(parts.waiting_ns)),
-                ("for a cpu", &for_a_cpu),
+                ("for a cpu", &|it| it.processor_wait_ns.map_or_else(none, words::nanoseconds)),
                 ("faults", &|parts| words::grouped(&format!("{:.0}", parts.minor_faults))),
                 ("major", &|parts| words::grouped(&format!("{:.0}", parts.major_faults))),
             ],
