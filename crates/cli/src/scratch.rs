@@ -21,7 +21,7 @@ pub(crate) struct ScratchGuard {
 struct Cleanup {
     /// Ends the processes that write to the directories.
     stop: Option<Box<dyn Fn() + Send>>,
-    removers: Vec<Remover>,
+    removers: Vec<Arc<Remover>>,
     /// The end of the message.
     note: String,
 }
@@ -31,12 +31,12 @@ impl Cleanup {
         if let Some(stop) = &self.stop {
             stop();
         }
-        self.removers.iter().for_each(Remover::remove);
+        self.removers.iter().for_each(|remover| remover.remove());
     }
 
     /// A line for each directory that could not be removed.
     fn left(&self, command: &str) -> String {
-        let left = self.removers.iter().filter_map(Remover::left);
+        let left = self.removers.iter().filter_map(|remover| remover.left());
         left.map(|path| {
             format!("haulage {command}: cannot remove '{}', which is left over\n", path.display())
         })
@@ -103,7 +103,7 @@ impl ScratchGuard {
     ) -> Result<Scratch, lab::error::Error> {
         let mut cleanup = lock(&self.cleanup);
         let scratch = Scratch::create(dir, purpose)?;
-        cleanup.removers.push(scratch.remover()?);
+        cleanup.removers.push(scratch.remover());
         Ok(scratch)
     }
 

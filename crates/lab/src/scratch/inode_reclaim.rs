@@ -67,18 +67,14 @@ mod tests {
 
     use super::*;
 
-    /// The inodes in use once what an earlier test removed is gone.
-    fn quiet(dir: &File) -> InodesInUse {
-        InodesInUse(0).wait_until_again(dir.as_fd());
-        InodesInUse::now(dir.as_fd())
-    }
-
     #[test]
-    fn nothing_is_left_of_files_that_were_removed() {
+    fn removed_files_are_waited_for_and_those_of_others_are_not() {
         // No other process makes files there meanwhile.
         let Some(small) = testfs::small_fs(testfs::FsKind::Xfs) else { return };
         let dir = File::open(small.join(".")).expect("it opens");
-        let before = quiet(&dir);
+        // What an earlier test removed has to be gone.
+        InodesInUse(0).wait_until_again(dir.as_fd());
+        let before = InodesInUse::now(dir.as_fd());
         let paths: Vec<_> = (0..300).map(|nth| small.join(nth.to_string())).collect();
         for path in &paths {
             std::fs::write(path, [1; 4096]).expect("it is written");
@@ -89,13 +85,7 @@ mod tests {
         }
         before.wait_until_again(dir.as_fd());
         assert_eq!(InodesInUse::now(dir.as_fd()), before);
-    }
 
-    #[test]
-    fn files_of_others_are_not_waited_for() {
-        let Some(small) = testfs::small_fs(testfs::FsKind::Xfs) else { return };
-        let dir = File::open(small.join(".")).expect("it opens");
-        let before = quiet(&dir);
         std::fs::write(small.join("of another"), "").expect("it is written");
         let started = Instant::now();
         before.wait_until_again(dir.as_fd());
