@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,6 @@ pub const SUBCOMMAND: &str = "bench-session";
 #[derive(Debug)]
 pub(crate) struct LabProcess {
     child: Child,
-    orders: Option<ChildStdin>,
     reports: BufReader<ChildStdout>,
 }
 
@@ -41,9 +40,8 @@ impl LabProcess {
             command.process_group(0);
         }
         let mut child = command.spawn()?;
-        let orders = child.stdin.take();
         let reports = BufReader::new(child.stdout.take().expect("it is piped"));
-        Ok(LabProcess { child, orders, reports })
+        Ok(LabProcess { child, reports })
     }
 
     /// The process id.
@@ -56,7 +54,7 @@ impl LabProcess {
     /// # Errors
     /// When it no longer reads.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> std::io::Result<()> {
-        match &mut self.orders {
+        match &mut self.child.stdin {
             Some(orders) => write_line(orders, message),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
         }
@@ -79,7 +77,6 @@ impl LabProcess {
     /// # Errors
     /// As wait(2).
     pub(crate) fn wait(&mut self) -> std::io::Result<ExitStatus> {
-        drop(self.orders.take());
         self.child.wait()
     }
 }

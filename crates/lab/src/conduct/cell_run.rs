@@ -19,7 +19,7 @@ pub(crate) const ROUNDS_MAX: u32 = 64;
 const DISTURBED_SHARE_MAX: f64 = 0.3;
 
 /// A cell and its results so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CellRun {
     /// The index of its part.
     pub part: usize,
@@ -79,21 +79,9 @@ impl CellRun {
         let mut run = CellRun {
             part,
             cell,
-            points: Observations::default(),
             refused: vec![None; of.variants.len()],
             answered: vec![false; of.variants.len()],
-            sessions: 0,
-            ended: None,
-            rounds_again: 0,
-            rounds_disturbed: 0,
-            rounds: 0,
-            spent: Duration::ZERO,
-            rounds_tried: 0,
-            rounds_tried_disturbed: 0,
-            round_cost: None,
-            session_cost: Duration::ZERO,
-            rounds_wanted: None,
-            calls: Vec::new(),
+            ..CellRun::default()
         };
         let Some(before) = before else { return run };
         let samples = before.samples.iter().filter(|sample| sample.cell == id);

@@ -44,11 +44,7 @@ impl Conductor<'_> {
             self.cells[other].ended.is_none() && (for_main.is_none() || self.is_of_main(other))
         };
         let open = (0..self.cells.len()).filter(takes_turns).count().max(1);
-        let left = match (for_main, self.limits.time) {
-            (_, None) => f64::INFINITY,
-            (Some(left), _) => left.as_secs_f64(),
-            (None, Some(time)) => time.saturating_sub(self.started.elapsed()).as_secs_f64(),
-        };
+        let left = for_main.or(self.left()).map_or(f64::INFINITY, |left| left.as_secs_f64());
         let needed = f64::from(SESSIONS_MIN.saturating_sub(run.sessions).max(1)) * open as f64;
         let by_time =
             (left / needed - run.session_cost.as_secs_f64()) / round.as_secs_f64().max(1e-6);

@@ -63,8 +63,7 @@ impl Conductor<'_> {
         if self.definition.main.is_empty() {
             return None;
         }
-        let Some(time) = self.limits.time else { return Some(Duration::MAX) };
-        let left = time.saturating_sub(self.started.elapsed());
+        let Some(left) = self.left() else { return Some(Duration::MAX) };
         let spent = |main: bool| -> Duration {
             let cells = (0..self.cells.len()).filter(|&cell| self.is_of_main(cell) == main);
             cells.map(|cell| self.cells[cell].spent).sum()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::page_cache::state::State;
 
 /// The level of every factor but the variant. Runs of one cell are compared with each other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// The part of the experiment that it belongs to.
     pub part: String,
@@ -114,11 +114,8 @@ impl Cell {
             workload: workload.to_owned(),
             file_bytes,
             files: 1,
-            shape: Shape::File,
-            state: State::Warm,
-            destination: Destination::Fresh,
             at_once: 1,
-            durable: false,
+            ..Cell::default()
         }
     }
 

@@ -30,7 +30,7 @@ use crate::workload::interface::ReadyVariant;
 use crate::workload::peer;
 use gates::Gates;
 use protocol::{Event, Order};
-use start::{dirs, start_variants};
+use start::start_variants;
 use worker::AtOnce;
 
 /// The field that every order has.
@@ -147,11 +147,8 @@ fn start(order: &Order) -> Result<Vec<Option<Box<dyn ReadyVariant>>>, Error> {
     if order.cell.at_once > 1 {
         return AtOnce::of_variants(order);
     }
-    let mut ready = Vec::new();
-    for (variant, started) in start_variants(order, &dirs(order)?, 0)?.into_iter().enumerate() {
-        ready.push(started.map_err(|why| refuse(variant, why)).ok());
-    }
-    Ok(ready)
+    let started = start_variants(order, 0)?.into_iter().enumerate();
+    Ok(started.map(|(variant, it)| it.map_err(|why| refuse(variant, why)).ok()).collect())
 }
 
 /// Runs the variant of this index, unless it takes no part; it takes no further part if it refuses.

@@ -14,7 +14,7 @@ use crate::sample::measurement::Measurement;
 use crate::sample::record::{RoundRecord, Sample};
 
 /// The order of a session.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Order {
     /// The cell.
     pub cell: Cell,

@@ -9,27 +9,17 @@ use crate::workload;
 use crate::workload::interface::{ReadyVariant, Setting};
 use crate::workload::scratch_dirs::ScratchDirs;
 
-/// The directories of an order.
-pub(crate) fn dirs(order: &Order) -> Result<ScratchDirs, Error> {
-    Ok(ScratchDirs {
-        src: WorkDir::open(&order.src_dir)?,
-        dst: WorkDir::open(&order.dst_dir)?,
-        seed: order.seed,
-    })
-}
-
 /// A variant that is ready to run; or why it does not work here, in words.
 pub(crate) type Started = Result<Box<dyn ReadyVariant>, String>;
 
-/// The variants of an order, started. One that is in no round is refused without a reason.
-pub(crate) fn start_variants(
-    order: &Order,
-    dirs: &ScratchDirs,
-    nth: u32,
-) -> Result<Vec<Started>, Error> {
+/// The variants of an order, started for run `nth` of those at once. One that is in no round is refused without a
+/// reason.
+pub(crate) fn start_variants(order: &Order, nth: u32) -> Result<Vec<Started>, Error> {
+    let (src, dst) = (WorkDir::open(&order.src_dir)?, WorkDir::open(&order.dst_dir)?);
+    let dirs = ScratchDirs { src, dst, seed: order.seed };
     let workload = workload::by_name(&order.cell.workload)
         .ok_or_else(|| Error::Unknown(format!("no workload '{}'", order.cell.workload)))?;
-    let setting = Setting { cell: &order.cell, dirs, nth };
+    let setting = Setting { cell: &order.cell, dirs: &dirs, nth };
     let wanted: Vec<usize> = order.rounds.iter().flatten().copied().collect();
     let start = |(index, variant): (usize, &String)| {
         let started = match wanted.contains(&index) {

@@ -5,11 +5,13 @@ use std::cell::RefCell;
 use std::io::{BufRead, StdinLock};
 use std::rc::Rc;
 
+use rustix::io::Errno;
+use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
 
 use super::protocol::Order;
-use super::start::{dirs, start_variants};
+use super::start::start_variants;
 use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
 use crate::error::Error;
 use crate::process::{Group, LabProcess, own_pid, report};
@@ -85,24 +87,21 @@ impl ReadyVariant for AtOnce {
         for worker in &mut ready {
             worker.request(&WorkerRequest::Start { at_ns })?;
         }
-        let mut runs = Vec::new();
-        self.call_times = None;
+        let (mut runs, mut call_times) = (Vec::new(), Vec::new());
         for worker in ready {
             match worker.answer()? {
                 WorkerReply::Ran { measured, times } => {
                     runs.push(*measured);
-                    self.call_times = match (self.call_times.take(), times) {
-                        (Some(mut sum), Some(times)) => {
-                            sum.merge(&times);
-                            Some(sum)
-                        }
-                        (sum, times) => sum.or(times),
-                    };
+                    call_times.extend(times);
                 }
                 WorkerReply::Refused { why } => refusal = Some(why),
                 WorkerReply::Ready | WorkerReply::Failed { .. } => return Err(gone().into()),
             }
         }
+        self.call_times = call_times.into_iter().reduce(|mut sum, times| {
+            sum.merge(&times);
+            sum
+        });
         refusal.map_or_else(|| Ok(Measurement::together(&runs)), |why| Err(why.into()))
     }
 
@@ -166,21 +165,17 @@ impl Barrier for Start<'_> {
 }
 
 fn sleep_until(at_ns: u64) {
-    loop {
-        let Some(left_ns) = at_ns.checked_sub(now_ns()).filter(|&left| left > 0) else { return };
-        let left = Timespec {
-            tv_sec: i64::try_from(left_ns / 1_000_000_000).unwrap_or(0),
-            tv_nsec: i64::try_from(left_ns % 1_000_000_000).unwrap_or(0),
-        };
-        // A signal may end the sleep early.
-        let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &left);
-    }
+    let at = Timespec {
+        tv_sec: i64::try_from(at_ns / 1_000_000_000).unwrap_or(0),
+        tv_nsec: i64::try_from(at_ns % 1_000_000_000).unwrap_or(0),
+    };
+    // A signal may end the sleep early.
+    while clock_nanosleep_absolute(ClockId::Monotonic, &at) == Err(Errno::INTR) {}
 }
 
 /// The main function of a worker process.
 pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), Error> {
-    let dirs = dirs(order)?;
-    let mut ready = start_variants(order, &dirs, nth)?;
+    let mut ready = start_variants(order, nth)?;
     hardware_counters::open();
     let start = Start { input: RefCell::new(input), waited: false.into() };
     loop {
