@@ -115,7 +115,7 @@ fn require_same_version_and_kernel(before: &Run) -> anyhow::Result<()> {
 /// The built-in experiment `name`, or the one in the file `name`.
 fn load(name: &str) -> anyhow::Result<Definition> {
     if let Some(built_in) = BuiltIn::by_name(name) {
-        return Ok(built_in.definition()?);
+        return Ok(built_in.definition());
     }
     if !name.contains('/') && !Path::new(name).exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).collect();
@@ -133,7 +133,7 @@ fn load(name: &str) -> anyhow::Result<Definition> {
 fn only_claim(experiment: Option<&str>, claim: &str) -> anyhow::Result<Definition> {
     let definitions = match experiment {
         Some(name) => vec![load(name)?],
-        None => BUILT_IN.iter().map(BuiltIn::definition).collect::<Result<_, _>>()?,
+        None => BUILT_IN.iter().map(BuiltIn::definition).collect(),
     };
     let found = definitions.into_iter().find_map(|definition| definition.only_claim(claim));
     let unknown = || {

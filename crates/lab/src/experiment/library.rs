@@ -1,6 +1,5 @@
 //! The built-in experiments.
 
-use super::parse::DefinitionError;
 use crate::definition::Definition;
 
 /// An experiment in `experiments/`.
@@ -40,10 +39,11 @@ impl BuiltIn {
 
     /// What it says.
     ///
-    /// # Errors
-    /// None: a test parses all of them.
-    pub fn definition(&self) -> Result<Definition, DefinitionError> {
-        Definition::parse(self.text, &format!("experiments/{}.toml", self.name))
+    /// # Panics
+    /// Never: a test parses all of them.
+    pub fn definition(&self) -> Definition {
+        let definition = Definition::parse(self.text, &format!("experiments/{}.toml", self.name));
+        definition.expect("a test parses all of them")
     }
 }
 
@@ -55,14 +55,13 @@ mod tests {
     #[test]
     fn all_of_them_are_right_and_there() {
         for built_in in BUILT_IN {
-            let definition = built_in.definition().unwrap_or_else(|error| panic!("{error}"));
+            let definition = built_in.definition();
             assert_eq!(definition.name, built_in.name);
             for part in definition.parts.iter().filter(|part| !part.baseline.is_empty()) {
                 assert!(part.compared().next().is_some(), "{}: {}", definition.name, part.name);
             }
         }
-        let definitions = BUILT_IN.iter().map(|it| it.definition().expect("it was parsed above"));
-        let claims = definitions.flat_map(|definition| definition.claims);
+        let claims = BUILT_IN.iter().flat_map(|built_in| built_in.definition().claims);
         let names: Vec<String> = claims.map(|claim| claim.name).collect();
         let unique: std::collections::BTreeSet<&String> = names.iter().collect();
         assert_eq!(unique.len(), names.len(), "--claim takes the name alone");
@@ -91,8 +90,7 @@ mod tests {
             ("copy_file_range", "methods", "copy_file_range"),
             ("splice_lb", "methods", "splice:1M,pipe=1M"),
         ];
-        let replay = BuiltIn::by_name("copying-disk-bytes").expect("there");
-        let replay = replay.definition().unwrap_or_else(|error| panic!("{error}"));
+        let replay = BuiltIn::by_name("copying-disk-bytes").expect("there").definition();
         let data = reference::by_name("copying-disk-bytes").expect("there");
         for (method, part, variant) in methods {
             let part = replay.parts.iter().find(|found| found.name == part).expect(part);
@@ -102,22 +100,6 @@ mod tests {
             let shown = part.reference.as_ref().and_then(|shown| shown.series.get(variant));
             let published = !data.figures(&series).is_empty();
             assert_eq!(shown, published.then_some(&series), "{method}");
-        }
-    }
-
-    /// Offsets are compared with the start of a page, in cells of every size and for every buffer.
-    #[test]
-    fn the_replay_asks_what_offsets_cost() {
-        let replay = BuiltIn::by_name("copying-disk-bytes").expect("there");
-        let replay = replay.definition().unwrap_or_else(|error| panic!("{error}"));
-        for (part, buffer) in [("offset_4k", "4K"), ("offset_64k", "64K"), ("offset_256k", "256K")]
-        {
-            let part = replay.parts.iter().find(|found| found.name == part).expect(part);
-            let with = |offset| format!("read_write:{buffer},offset={offset}");
-            assert_eq!(part.baseline, format!("read_write:{buffer}"));
-            let compared: Vec<String> = part.compared().cloned().collect();
-            assert_eq!(compared, ["16", "64", "512", "2K"].map(with));
-            assert!(part.sizes.len() >= 4, "{:?}", part.sizes);
         }
     }
 }

@@ -203,7 +203,7 @@ fn words_of(run: &Run, further: Further) -> Vec<String> {
     let (definition, how) = (&run.definition, &run.how);
     let mut words = vec!["haulage".to_owned(), "bench".to_owned()];
     let names: Vec<String> = definition.parts.iter().map(|part| part.name.clone()).collect();
-    let built_in = BuiltIn::by_name(&definition.name).and_then(|it| it.definition().ok());
+    let built_in = BuiltIn::by_name(&definition.name).map(BuiltIn::definition);
     let built_in = built_in.filter(|built_in| {
         built_in.clone().scaled(how.scale).only(&names).as_ref() == Ok(definition)
     });

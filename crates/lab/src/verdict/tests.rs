@@ -371,7 +371,7 @@ fn the_command_names_what_it_runs() {
         "haulage bench runs/it/experiment.toml --on /a --time 60"
     );
     let built_in = crate::experiment::library::BuiltIn::by_name("engines").expect("it is there");
-    run.definition = built_in.definition().expect("right").scaled(0.5);
+    run.definition = built_in.definition().scaled(0.5);
     run.how.scale = 0.5;
     run.how.dst_dir = "/with space/it's".into();
     run.path = "/elsewhere/it".into();
