@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::definition::{Analysis, Definition};
 use crate::workload;
 
@@ -131,41 +133,24 @@ fn what_a_workload_cannot_do_is_told() {
 
 const DOCUMENT: &str = include_str!("../../../../docs/experiments.md");
 
-/// The names in the first column of a section's table.
-fn documented(section: &str) -> Vec<&str> {
-    let after = DOCUMENT.split_once(&format!("## {section}\n")).expect("a section").1;
-    let section = after.split("\n## ").next().expect("there is one");
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    rows.collect()
-}
-
 #[test]
 fn the_document_is_right() {
     let example = DOCUMENT.split("```toml\n").nth(1).expect("an example");
     let example = example.split("```").next().expect("its end");
     let parsed = Definition::parse(example, "docs/experiments.md").expect("right");
     assert_eq!((parsed.parts.len(), parsed.cells().len()), (2, 25));
-    let workloads: Vec<&str> = workload::WORKLOADS.iter().map(|row| row.name).collect();
-    let sorted = |mut names: Vec<&str>| {
-        names.sort_unstable();
-        names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(sorted(documented("Workloads")), sorted(workloads));
-    for (section, text) in [("The experiment", "example"), ("A part", "part")] {
-        let table: toml::Table = example.parse().expect("TOML");
-        let known: Vec<String> = match text {
-            "part" => table["part"].as_array().expect("parts").iter().flat_map(keys).collect(),
-            _ => keys(&toml::Value::Table(table)),
-        };
-        for field in documented(section).into_iter().filter(|&field| field != "slowed") {
-            assert!(known.iter().any(|key| key == field), "no {field} in the example");
-        }
+    let documented = testfs::documented_fields(DOCUMENT);
+    let workloads = workload::WORKLOADS.iter().map(|row| row.name.to_owned());
+    assert_eq!(documented["Workloads"], BTreeSet::from_iter(workloads));
+    let table: toml::Table = example.parse().expect("TOML");
+    for field in &documented["The experiment"] {
+        assert!(table.contains_key(field), "no {field} in the example");
     }
-    for analysis in documented("Analyses") {
-        toml::Value::from(analysis).try_into::<Analysis>().expect("an analysis");
+    let parts = table["part"].as_array().expect("parts");
+    for field in documented["A part"].iter().filter(|field| *field != "slowed") {
+        assert!(parts.iter().any(|part| part.get(field).is_some()), "no {field} in the example");
     }
-}
-
-fn keys(value: &toml::Value) -> Vec<String> {
-    value.as_table().expect("a table").keys().cloned().collect()
+    for analysis in &documented["Analyses"] {
+        toml::Value::from(analysis.as_str()).try_into::<Analysis>().expect("an analysis");
+    }
 }
