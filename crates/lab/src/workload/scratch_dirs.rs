@@ -3,11 +3,10 @@
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::source_facts;
 use crate::definition::cell::{Cell, Shape};
 use crate::error::Error;
 use crate::scratch::WorkDir;
-use crate::scratch::files::{remove, write_random};
+use crate::scratch::files::write_random;
 
 /// The two scratch directories of an experiment, which may be one and the same.
 #[derive(Debug)]
@@ -39,27 +38,22 @@ impl ScratchDirs {
             shape => format!("-{}-{}", shape.word(), cell.files),
         };
         let name = format!("src-{}{shape}-{nth}", cell.file_bytes);
-        let path = self.src.path().join(&name);
+        let path = self.src.path().join(name);
         if path.exists() {
             return Ok(path);
         }
-        // A resumed experiment must not find half a source.
-        let part = self.src.path().join(format!("{name}.part"));
-        remove(&part)?;
-        source_facts::forget(&path)?;
         let mut rng = fastrand::Rng::with_seed(self.seed ^ cell.file_bytes ^ u64::from(nth) << 48);
         if cell.shape == Shape::File {
-            make_file(&part, cell.file_bytes, &mut rng)?;
+            make_file(&path, cell.file_bytes, &mut rng)?;
         } else {
             for (file, bytes) in (0..cell.files).zip(lengths(cell, &mut rng)) {
-                let below = part.join(place_of(file, cell.shape));
-                let parent = below.parent().unwrap_or(&part);
+                let below = path.join(place_of(file, cell.shape));
+                let parent = below.parent().unwrap_or(&path);
                 std::fs::create_dir_all(parent).map_err(Error::path("cannot create", parent))?;
                 make_file(&below, bytes, &mut rng)?;
             }
-            rustix::fs::syncfs(self.src.dir()).map_err(Error::path("cannot sync", &part))?;
+            rustix::fs::syncfs(self.src.dir()).map_err(Error::path("cannot sync", &path))?;
         }
-        std::fs::rename(&part, &path).map_err(Error::path("cannot rename", &part))?;
         Ok(path)
     }
 }
