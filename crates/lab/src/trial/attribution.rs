@@ -19,23 +19,23 @@ pub(crate) struct Attribution {
 pub(crate) struct Attempts<'v> {
     variants: &'v [Variant],
     own: Option<Moved>,
-    last_resort: Option<Moved>,
+    last_resort_bytes: u64,
 }
 
 impl<'v> Attempts<'v> {
     /// Attempts of `variants`, one after another. Every other variant is the last resort.
     pub(crate) fn of(variants: &'v [Variant]) -> Attempts<'v> {
-        Attempts { variants, own: None, last_resort: None }
+        Attempts { variants, own: None, last_resort_bytes: 0 }
     }
 
     /// For the chain's observer.
     pub(crate) fn note(&mut self, tried: &Variant, moved: Moved) {
-        let slot = match self.variants.contains(tried) {
-            true => &mut self.own,
-            false => &mut self.last_resort,
-        };
-        let before = slot.map_or(0, |before| before.bytes);
-        *slot = Some(Moved { bytes: before + moved.bytes, stop: moved.stop });
+        if self.variants.contains(tried) {
+            let before = self.own.map_or(0, |before| before.bytes);
+            self.own = Some(Moved { bytes: before + moved.bytes, stop: moved.stop });
+        } else {
+            self.last_resort_bytes += moved.bytes;
+        }
     }
 }
 
@@ -48,7 +48,7 @@ impl Attribution {
                 Stop::Done | Stop::Eof => {}
             }
         }
-        self.last_resort_bytes += attempts.last_resort.map_or(0, |moved| moved.bytes);
+        self.last_resort_bytes += attempts.last_resort_bytes;
     }
 
     /// Reports each kind of refusal once.

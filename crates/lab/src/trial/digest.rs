@@ -135,36 +135,3 @@ fn read_exactly(fd: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> rustix::io::R
     let got = engines::pread_full(fd, buffer, at)?;
     if got < buffer.len() { Err(Errno::IO) } else { Ok(()) }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::os::unix::fs::FileExt;
-
-    use super::*;
-
-    #[test]
-    fn one_wrong_byte_is_found() {
-        let home = tempfile::tempdir().expect("created");
-        let path = home.path().join("source");
-        let mut bytes = vec![0; 5 << 20];
-        fastrand::Rng::with_seed(1).fill(&mut bytes);
-        std::fs::write(&path, &bytes).expect("written");
-        let source = Source::open(&path).expect("opened");
-        let load = source.whole();
-        let digests = Digests::of(&source, &load).expect("digested");
-
-        let copy = home.path().join("copy");
-        std::fs::write(&copy, &bytes).expect("written");
-        let copy = File::options().read(true).write(true).open(&copy).expect("opened");
-        let difference = || digests.difference(0, load.bytes, copy.as_fd()).expect("read");
-        assert_eq!(difference(), None);
-        copy.write_all_at(&[bytes[(4 << 20) + 7] ^ 1], (4 << 20) + 7).expect("written");
-        assert_eq!(
-            difference().expect("it differs"),
-            "has other bytes in the MiB at offset 4194304"
-        );
-        copy.set_len(3).expect("cut");
-        assert_eq!(difference().expect("it differs"), "has 3 bytes and not 5242880");
-    }
-}

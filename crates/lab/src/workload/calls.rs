@@ -49,9 +49,7 @@ fn needs(cell: &Cell) -> Needs {
 }
 
 struct Calls {
-    text: String,
     cached: CachedSource,
-    expected: Digests,
     output: Output,
     /// Written once, like the two below: a page fault would be part of the time of a call.
     buffer: Buffer,
@@ -78,8 +76,7 @@ fn add(times: &mut Times, elapsed_ns: u64) {
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     parameters::one_file(setting.cell)?;
     let buffer_bytes = parameters::bytes_of(text, BUFFER_BYTES_MAX)?;
-    let bytes = setting.cell.file_bytes;
-    let calls = bytes.div_ceil(buffer_bytes as u64);
+    let calls = setting.cell.file_bytes.div_ceil(buffer_bytes as u64);
     if calls > CALLS_MAX {
         let why = format!("{calls} reads are more than the {CALLS_MAX} that are recorded");
         return Err(why.into());
@@ -87,11 +84,10 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
     let calls = usize::try_from(calls).expect("no more than CALLS_MAX");
     let buffer = parameters::touched(buffer_bytes)?;
     let cached = CachedSource::open(setting)?;
+    let expected = Digests::of(&cached.source, &cached.load)?;
     Ok(Box::new(Calls {
-        text: text.to_owned(),
-        expected: Digests::of(&cached.source, &cached.load)?,
         cached,
-        output: Output::new(setting, bytes)?,
+        output: Output::new(setting, text, expected)?,
         buffer,
         reads: with_room_for(calls),
         writes: with_room_for(calls),
@@ -149,11 +145,11 @@ impl ReadyVariant for Calls {
         });
         copied.map_err(|(side, errno)| {
             let why = engines::describe(errno);
-            Error::Unknown(format!("buffer of {}: {side}: {why}", self.text))
+            Error::Unknown(format!("buffer of {}: {side}: {why}", self.output.variant))
         })?;
         self.output.sync(&opened, &mut measured)?;
         self.cached.end(started, &mut measured)?;
-        self.output.end(&self.text, opened, &self.expected, &mut measured)?;
+        self.output.end(opened, &mut measured)?;
         let (read, write) = (OpTimes::of(&self.reads), OpTimes::of(&self.writes));
         measured.calls = Some(read.calls() + write.calls());
         self.last = Some(CallTimes { clock_ns, read, write });
@@ -168,7 +164,6 @@ impl ReadyVariant for Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page_cache::state::{Proof, State};
     use crate::sample::measurement::Measurement;
     use crate::workload::tests::TestCell;
 
@@ -207,26 +202,6 @@ mod tests {
             assert!(measured.verified);
             assert!((1..10_000).contains(&times.clock_ns), "{}", times.clock_ns);
         }
-    }
-
-    #[test]
-    fn reads_that_wait_for_the_device_take_longer() {
-        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
-        let mut trial = TestCell::new_in(&CALLS, BYTES, scratch.path());
-        trial.cell.state = State::Cold;
-        // Whatever else runs on the machine makes some runs slow, but not the best of several fast.
-        let best_ns = |trial: &TestCell, proof: Proof| {
-            let run_ns = |_| {
-                let (measured, times) = run(trial, "4K");
-                assert_eq!(measured.state_proved, proof, "{}", measured.state_note);
-                sum_ns(&times.read)
-            };
-            (0..7).map(run_ns).min().expect("runs")
-        };
-        let cold_ns = best_ns(&trial, Proof::Cold);
-        trial.cell.state = State::Warm;
-        let warm_ns = best_ns(&trial, Proof::Warm);
-        assert!(cold_ns > warm_ns, "{cold_ns} {warm_ns}");
     }
 
     #[test]

@@ -369,7 +369,10 @@ mod tests {
         };
         for (command, expected) in [
             ("sh -c 'head -c 100 $0 > $1' {src} {dst}", "has 100 bytes and not 3145805"),
-            ("sh -c 'tr a b < $0 > $1' {src} {dst}", "has other bytes in the MiB at offset 0"),
+            (
+                "sh -c 'cp $0 $1; printf ab | dd of=$1 bs=1 seek=3000000 conv=notrunc' {src} {dst}",
+                "has other bytes in the MiB at offset 2097152",
+            ),
             ("true {src} {dst}", "it made no destination"),
             ("ln -s {src} {dst}", "'{dst}' is of another kind"),
             ("mkdir {dst} {src}.d", "'{dst}' is of another kind"),

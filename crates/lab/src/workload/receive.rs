@@ -52,12 +52,9 @@ impl Method<Variant> {
 }
 
 struct Receiving {
-    text: String,
     method: Method<Runner>,
-    bytes: u64,
     sender: Peer,
     output: Output,
-    expected: Digests,
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> StartResult {
@@ -67,14 +64,9 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
         Method::Engine(variant) => Method::Engine(Runner::start(&variant)?),
     };
     let bytes = setting.cell.file_bytes;
-    Ok(Box::new(Receiving {
-        text: text.to_owned(),
-        method,
-        bytes,
-        sender: Peer::start(Role::Sender, bytes)?,
-        output: Output::new(setting, bytes)?,
-        expected: Digests::of_made(bytes, peer::stream),
-    }))
+    let sender = Peer::start(Role::Sender, bytes)?;
+    let output = Output::new(setting, text, Digests::of_made(bytes, peer::stream))?;
+    Ok(Box::new(Receiving { method, sender, output }))
 }
 
 /// Reads the socket into a window of the file until it is full. Returns the number of reads.
@@ -114,16 +106,19 @@ impl Receiving {
                 let read = |window: &mut Window, _, len| read_into(window, src, len);
                 let received = clock.time(measured, || {
                     begin()?;
-                    Ok(windows.fill(dst, self.bytes, read))
+                    Ok(windows.fill(dst, self.output.bytes, read))
                 })?;
                 let calls = received.map_err(|errno| {
                     let why = engines::describe(errno);
-                    Error::Unknown(format!("{} could not receive the file: {why}", self.text))
+                    Error::Unknown(format!(
+                        "{} could not receive the file: {why}",
+                        self.output.variant
+                    ))
                 })?;
                 Ok((None, Some(calls)))
             }
             Method::Engine(runner) => {
-                let span = Span { src: Pos::Here, dst: Pos::At(0), len: self.bytes };
+                let span = Span { src: Pos::Here, dst: Pos::At(0), len: self.output.bytes };
                 let pair = Pair::new(src, dst);
                 let share = runner.stream(pair, span, begin, clock, measured)?;
                 Ok((Some(share), None))
@@ -144,7 +139,7 @@ impl ReadyVariant for Receiving {
         measured.calls = calls;
         // It may have been the sender that it waited for.
         measured.processor_wait_ns = None;
-        self.output.end(&self.text, opened, &self.expected, &mut measured)?;
+        self.output.end(opened, &mut measured)?;
         if let Some(share) = share {
             share.fill(&mut measured)?;
         }
