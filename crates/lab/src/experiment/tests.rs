@@ -77,6 +77,13 @@ fn faults_are_told_by_file_and_line() {
         ("schema = 1", "schema = 9", "1: schema 9 is not known here, expected 1"),
         ("\"small\"", "\"Small One\"", "2: 'Small One' is no name, expected small"),
         ("\"copy\"", "\"move\"", "10: no workload is called 'move', expected one of"),
+        ("\"copy\"", "\"digest\"\ndurable = true", "10: the workload digest brings nothing"),
+        ("\"copy\"", "\"read\"\nmeasure = \"durable\"", "10: the workload read brings nothing"),
+        (
+            "\"copy\"\nvariants = [\"read_write:{buffer}\", \"sendfile\"]",
+            "\"receive\"\nvariants = [\"read_write:{buffer}\", \"splice\"]",
+            "14: the workload receive reads no",
+        ),
         ("\"sendfile\"", "\"sendfil\"", "11: variant 'sendfil': "),
         ("\"1M\"]", "\"1M\", \"1024K\"]", "13: '1024K' is the same size as '1M'"),
         ("\"cold\"", "\"warm\"", "14: a state is there twice"),
@@ -104,30 +111,10 @@ fn faults_are_told_by_file_and_line() {
         ("\"sendfile\" = ", "\"splice\" = ", "21: 'splice' is not among"),
     ] {
         assert!(SMALL.contains(from), "{from}");
-        check_fault(&SMALL.replacen(from, to, 1), expected);
-    }
-}
-
-/// `expected` is the line of the fault and the beginning of what is said of it.
-fn check_fault(text: &str, expected: &str) {
-    let error = Definition::parse(text, "x.toml").expect_err(expected).to_string();
-    assert!(error.starts_with(&format!("x.toml:{expected}")), "{error}\nfor {expected}");
-    assert!(!error.contains('\n'), "{error}");
-}
-
-#[test]
-fn what_a_workload_cannot_do_is_told() {
-    for (workload, variant, more, expected) in [
-        ("memory", "memory:1M", "states = [\"cold\"]", "12: the workload memory reads no"),
-        ("digest", "read:64K,md5", "durable = true", "9: the workload digest brings nothing"),
-        ("read", "read:64K", "measure = \"durable\"", "9: the workload read brings nothing"),
-    ] {
-        let text = format!(
-            "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n[[part]]\n\
-             name = \"p\"\nquestion = \"q\"\nworkload = \"{workload}\"\nvariants = [\"{variant}\"]\n\
-             sizes = [\"1M\"]\n{more}\n"
-        );
-        check_fault(&text, expected);
+        let text = SMALL.replacen(from, to, 1);
+        let error = Definition::parse(&text, "x.toml").expect_err(expected).to_string();
+        assert!(error.starts_with(&format!("x.toml:{expected}")), "{error}\nfor {expected}");
+        assert!(!error.contains('\n'), "{error}");
     }
 }
 
