@@ -126,6 +126,17 @@ mod tests {
         assert!(measured.device_read_bytes.is_some_and(|bytes| bytes >= 3_000_000));
     }
 
+    #[test]
+    fn a_refusal_has_a_reason_also_where_the_chain_does_not_ask_again() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let trial = TestCell::new_in(&COPY, 100_000, scratch.path());
+        let mut started = trial.started("reflink");
+        for _ in 0..2 {
+            let why = started.run(Clock::default()).expect_err("no run").refusal();
+            assert!(!why.expect("no error").is_empty());
+        }
+    }
+
     /// What a run waited for itself must not be taken off its time.
     #[test]
     fn waiting_for_a_processor_is_known_of_runs_that_work_alone() {

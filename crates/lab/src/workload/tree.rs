@@ -111,17 +111,16 @@ fn entries_of(root: &Path) -> Result<BTreeMap<PathBuf, Entry>, Error> {
     while let Some(name) = left.pop() {
         let path = below(root, &name);
         let metadata = path.symlink_metadata().map_err(Error::path("cannot stat", &path))?;
-        let entry = match metadata.file_type() {
-            kind if kind.is_dir() => {
-                let listed = std::fs::read_dir(&path).map_err(Error::path("cannot list", &path))?;
-                for child in listed {
-                    let child = child.map_err(Error::path("cannot list", &path))?;
-                    left.push(name.join(child.file_name()));
-                }
-                Entry::Directory
+        let entry = if metadata.is_dir() {
+            let failed = || Error::path("cannot list", &path);
+            for child in std::fs::read_dir(&path).map_err(failed())? {
+                left.push(name.join(child.map_err(failed())?.file_name()));
             }
-            kind if kind.is_file() => Entry::File { bytes: metadata.len() },
-            _ => Entry::Other,
+            Entry::Directory
+        } else if metadata.is_file() {
+            Entry::File { bytes: metadata.len() }
+        } else {
+            Entry::Other
         };
         entries.insert(name, entry);
     }
