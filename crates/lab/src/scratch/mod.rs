@@ -67,10 +67,7 @@ pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
 /// [`abandoned`]. Those of others are left alone: on a file system that several machines share, a lock may be one that
 /// only its own machine knows of.
 pub fn remove_left(dst_dir: &Path, purpose: &str) {
-    let start = format!("{PREFIX}{purpose}-");
-    let is_its = |left: &PathBuf| {
-        left.file_name().is_some_and(|name| name.as_bytes().starts_with(start.as_bytes()))
-    };
+    let is_its = |left: &PathBuf| left.file_name().is_some_and(|name| is_for(name, purpose));
     for left in abandoned(dst_dir).into_iter().filter(is_its) {
         // What was killed may be ending still, in the middle of a call that makes a file.
         let _ = (0..100).find(|_| {
@@ -82,12 +79,12 @@ pub fn remove_left(dst_dir: &Path, purpose: &str) {
 }
 
 fn is_scratch(name: &OsStr) -> bool {
-    let rest = name.as_bytes().strip_prefix(PREFIX.as_bytes());
-    rest.is_some_and(|rest| {
-        KINDS
-            .iter()
-            .any(|kind| rest.strip_prefix(kind.as_bytes()).is_some_and(|r| r.starts_with(b"-")))
-    })
+    KINDS.iter().any(|kind| is_for(name, kind))
+}
+
+/// Whether a scratch directory of this name has the purpose, or one that begins with it and a `-`.
+fn is_for(name: &OsStr, purpose: &str) -> bool {
+    name.as_bytes().starts_with(format!("{PREFIX}{purpose}-").as_bytes())
 }
 
 impl Scratch {

@@ -56,9 +56,8 @@ pub(crate) fn main(_: Watch, input: impl BufRead) -> bool {
     // It has to outlive the conductor by a moment.
     let _ = rustix::process::set_parent_process_death_signal(None);
     let mut group = None;
-    for line in input.lines() {
-        // A conductor that was killed in the middle of a line had no session running.
-        let Ok(line) = line else { break };
+    // A conductor that was killed in the middle of a line had no session running.
+    for line in input.lines().map_while(Result::ok) {
         group = line.parse().ok().and_then(Pid::from_raw);
     }
     if let Some(group) = group {

@@ -82,9 +82,8 @@ impl Digests {
 /// The digests of the first `len` bytes of `fd`. A file that ends earlier is an EIO.
 fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
     let blocks = usize::try_from(len.div_ceil(BLOCK_BYTES)).map_err(|_| Errno::FBIG)?;
-    let threads = threads_for(blocks);
     let next = AtomicUsize::new(0);
-    let work = || {
+    let work = || -> rustix::io::Result<Vec<(usize, u128)>> {
         let mut found = Vec::new();
         let mut buffer = vec![0; BLOCK_LEN.min(usize::try_from(len).unwrap_or(BLOCK_LEN))];
         loop {
@@ -98,23 +97,17 @@ fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
             found.push((block, xxh3_128(&buffer[..want])));
         }
     };
-    let found: rustix::io::Result<Vec<(usize, u128)>> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads)
+    let mut found = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads_for(blocks))
             // If a thread cannot be started, the others do its blocks.
             .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
-        let mut found = work();
+        let mut found = work()?;
         for other in others {
-            let theirs = other.join().expect("digesting does not panic");
-            match (&mut found, theirs) {
-                (Ok(found), Ok(theirs)) => found.extend(theirs),
-                (Ok(_), Err(errno)) => found = Err(errno),
-                (Err(_), _) => {}
-            }
+            found.extend(other.join().expect("digesting does not panic")?);
         }
-        found
-    });
-    let mut found = found?;
+        rustix::io::Result::Ok(found)
+    })?;
     found.sort_unstable_by_key(|(block, _)| *block);
     Ok(found.into_iter().map(|(_, digest)| digest).collect())
 }
