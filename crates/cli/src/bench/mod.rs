@@ -30,10 +30,8 @@ use experiment::{Purpose, Start};
 /// was counted; 2 for bad usage.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match (args.list, &args.resume) {
-        (Some(Listed::Claims), _) => {
-            output::print(&plan::list_claims(BUILT_IN, output::columns()))?;
-        }
-        (Some(Listed::Experiments), _) => output::print(&plan::list(BUILT_IN, output::columns()))?,
+        (Some(Listed::Claims), _) => output::print(&plan::list_claims(output::columns()))?,
+        (Some(Listed::Experiments), _) => output::print(&plan::list(output::columns()))?,
         (None, Some(path)) => resume(args, path)?,
         (None, None) => begin(args)?,
     }

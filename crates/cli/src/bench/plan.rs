@@ -5,7 +5,7 @@ use lab::analysis::interim::SESSIONS_MIN;
 use lab::definition::{Definition, Part};
 use lab::environment::memory_bytes;
 use lab::experiment::estimate;
-use lab::experiment::library::BuiltIn;
+use lab::experiment::library::BUILT_IN;
 use lab::experiment::space::SpaceNeeded;
 use lab::words;
 
@@ -14,9 +14,9 @@ use crate::terminal::text::counted;
 use report::columns::{wrapped, wrapped_behind};
 
 /// The built-in experiments, in a few lines each.
-pub(super) fn list(built_in: &[BuiltIn], columns: usize) -> String {
+pub(super) fn list(columns: usize) -> String {
     let mut text = String::new();
-    for built_in in built_in {
+    for built_in in BUILT_IN {
         let definition = built_in.definition();
         let minutes = words::duration(definition.minutes * 60.0);
         text.push_str(&styled(BOLD, &definition.name));
@@ -33,9 +33,9 @@ pub(super) fn list(built_in: &[BuiltIn], columns: usize) -> String {
 }
 
 /// The claims that the built-in experiments test.
-pub(super) fn list_claims(built_in: &[BuiltIn], columns: usize) -> String {
+pub(super) fn list_claims(columns: usize) -> String {
     let mut text = String::new();
-    for built_in in built_in {
+    for built_in in BUILT_IN {
         let definition = built_in.definition();
         if definition.claims.is_empty() {
             continue;
