@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
-use testfs::random_bytes;
+use testfs::{Aspects, assert_equal_trees, random_bytes};
 
 /// Names in one directory.
 pub(crate) const FLAT_FILES: usize = 1000;
@@ -124,6 +124,10 @@ fn set_times(path: &Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, 123_456_789);
     let times = FileTimes::new().set_modified(time).set_accessed(time);
     File::open(path).and_then(|file| file.set_times(times)).expect("times are set");
+}
+
+pub(crate) fn assert_equal(src: &Path, dst: &Path, shown: &str) {
+    assert_equal_trees(src, dst, Aspects::ALL, shown);
 }
 
 /// What a comparison of two trees does not see.

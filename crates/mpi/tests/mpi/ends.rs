@@ -4,9 +4,8 @@ use std::fs::{read_dir, write};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{make_tree, scratch};
-use crate::output::receipts;
-use crate::{assert_equal, haulage, messages, run, start_quietly, wait_during};
+use crate::common::{assert_equal, make_tree, scratch};
+use crate::{haulage, messages, run, start_quietly, wait_during};
 
 #[test]
 fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
@@ -34,7 +33,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     let told = messages(&output);
     let [named] = &told[..] else { panic!("{told:?}") };
     assert!(named.contains(&left) && named.contains("did not end"), "{told:?}");
-    let lines = receipts(&dir.path().join("r"));
+    let lines = testfs::json_lines(&dir.path().join("r"));
     assert_eq!(lines.last().expect("a summary")["complete"], true);
     assert_equal(&dir.path().join("src"), &dir.path().join("dst"), "after the second run");
 }

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{make_tree, scratch};
-use crate::{assert_equal, messages, mpirun};
+use crate::common::{assert_equal, make_tree, scratch};
+use crate::{messages, mpirun};
 
 /// The addresses of both.
 const NETWORK: &str = "10.98.76.0/24";

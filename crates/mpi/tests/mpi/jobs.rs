@@ -3,8 +3,8 @@
 use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, write};
 use std::time::SystemTime;
 
-use crate::common::{make_tree, scratch};
-use crate::{assert_equal, messages, mpirun, run};
+use crate::common::{assert_equal, make_tree, scratch};
+use crate::{messages, mpirun, run};
 use testfs::stderr;
 
 #[test]
@@ -51,41 +51,28 @@ fn what_cannot_be_kept_right_is_refused_once() {
 }
 
 #[test]
-fn ranks_in_different_directories_copy_nothing() {
+fn ranks_in_different_directories_or_with_different_umasks_copy_nothing() {
     let dir = scratch();
     let (here, there) = (dir.path().join("here"), dir.path().join("there"));
     create_dir(&here).expect("created");
     create_dir(&there).expect("created");
     write(here.join("f"), "x").expect("written");
-    let program = env!("CARGO_BIN_EXE_haulage-mpi");
-    let output = mpirun(&here, 1, &[])
-        .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "--wdir"])
-        .arg(&there)
-        .args([program, "cp", "-a", "f", "g"])
-        .output()
-        .expect("mpirun runs");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let messages = messages(&output);
-    assert_eq!(messages.len(), 1, "{messages:?}");
-    assert!(messages[0].contains("cp: rank 1 is haulage"), "{messages:?}");
-    assert!(!here.join("g").exists());
-}
-
-#[test]
-fn ranks_with_different_umasks_copy_nothing() {
-    let dir = scratch();
-    write(dir.path().join("f"), "x").expect("written");
-    let program = env!("CARGO_BIN_EXE_haulage-mpi");
-    let copy = format!("umask 027; exec {program} cp -a f g");
-    let output = mpirun(dir.path(), 1, &[])
-        .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "sh", "-c", &copy])
-        .output()
-        .expect("mpirun runs");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let messages = messages(&output);
-    let [message] = &messages[..] else { panic!("{messages:?}") };
-    assert!(message.contains("with umask 0027, and rank 0 is haulage"), "{message}");
-    assert!(!dir.path().join("g").exists());
+    let copy = [env!("CARGO_BIN_EXE_haulage-mpi"), "cp", "-a", "f", "g"];
+    let there = there.to_str().expect("text");
+    let with_umask = format!("umask 027; exec {}", copy.join(" "));
+    for (other, expected) in [
+        ([&["--wdir", there][..], &copy].concat(), "cp: rank 1 is haulage"),
+        (vec!["sh", "-c", &with_umask], "with umask 0027, and rank 0 is haulage"),
+    ] {
+        let mut job = mpirun(&here, 1, &[]);
+        let output = job.args(copy).args([":", "-n", "1"]).args(other).output();
+        let output = output.expect("mpirun runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let messages = messages(&output);
+        let [message] = &messages[..] else { panic!("{messages:?}") };
+        assert!(message.contains(expected), "{message}");
+        assert!(!here.join("g").exists(), "{expected}");
+    }
 }
 
 /// A rank that receives names of many operands keeps none of their destinations open.

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tempfile::TempDir;
-use testfs::{Aspects, assert_equal_trees, stderr};
+use testfs::stderr;
 
 thread_local! {
     /// Where the jobs of a test have their sessions. mpirun removes the directory that sessions share if its own is the
@@ -64,10 +64,6 @@ fn wait_during(job: &Child, is_so: impl Fn() -> bool) {
         let ended = waitid(pid.clone(), options).expect("a child");
         is_so() || ended.is_some_and(|ended| panic!("the job has ended: {ended:?}"))
     });
-}
-
-fn assert_equal(src: &Path, dst: &Path, shown: &str) {
-    assert_equal_trees(src, dst, Aspects::ALL, shown);
 }
 
 /// The lines of messages of `cp`, without what mpirun adds.

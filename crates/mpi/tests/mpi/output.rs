@@ -2,18 +2,11 @@
 
 use std::cell::Cell;
 use std::fs::{File, read_dir, read_to_string, remove_dir_all};
-use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{FLAT_FILES, assert_holes_are_kept, make_tree, scratch};
-use crate::{assert_equal, haulage, messages, run, wait_during};
+use crate::common::{FLAT_FILES, assert_equal, assert_holes_are_kept, make_tree, scratch};
+use crate::{haulage, messages, run, wait_during};
 use testfs::stderr;
-
-/// The lines of receipts.
-pub(crate) fn receipts(path: &Path) -> Vec<serde_json::Value> {
-    let text = std::fs::read_to_string(path).expect("receipts");
-    text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
-}
 
 #[test]
 fn a_tree_is_copied_by_any_number_of_ranks_with_receipts_and_statistics_of_all() {
@@ -30,7 +23,7 @@ fn a_tree_is_copied_by_any_number_of_ranks_with_receipts_and_statistics_of_all()
         assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &shown);
         assert_holes_are_kept(&dir.path().join("dst"));
         assert_eq!(testfs::names_in(dir.path()), ["dst", "r", "src"], "{shown}");
-        let mut lines = receipts(&dir.path().join("r"));
+        let mut lines = testfs::json_lines(&dir.path().join("r"));
         let summary = lines.pop().expect("a summary");
         assert_eq!(summary["record"], "summary", "{summary}");
         assert_eq!((&summary["complete"], &summary["failures"]), (&true.into(), &0.into()));

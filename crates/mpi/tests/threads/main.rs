@@ -169,8 +169,8 @@ impl haulage_cli::Collector for Ignored {
 /// Ranks that are threads of one process.
 struct Threads {
     rank: u32,
-    /// If it is as if it were on another host.
-    other_boot_id: Option<Vec<u8>>,
+    /// Tells the hosts of ranks apart.
+    boot_id: Vec<u8>,
     /// Messages do not arrive as long as it returns true.
     is_held: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     senders: Vec<Sender<(u32, Vec<u8>)>>,
@@ -183,7 +183,7 @@ impl Threads {
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..ranks).map(|_| channel()).unzip();
         let connected = (0..ranks).zip(receivers).map(|(rank, receiver)| {
             let senders = senders.clone();
-            Threads { rank, other_boot_id: None, is_held: None, senders, receiver }
+            Threads { rank, boot_id: b"host".into(), is_held: None, senders, receiver }
         });
         connected.collect()
     }
@@ -203,9 +203,7 @@ impl Transport for Threads {
     }
 
     fn boot_id(&self) -> Vec<u8> {
-        self.other_boot_id
-            .clone()
-            .unwrap_or_else(|| std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+        self.boot_id.clone()
     }
 
     fn send(&mut self, messages: Vec<(u32, Vec<u8>)>) {

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 use haulage::events::Diagnostic;
 use haulage::options::{Destination, Options, Request};
 use rustix::io::Errno;
-use testfs::{Aspects, Costs, FuseFs, Lies, assert_equal_trees, random_bytes};
+use testfs::{Costs, FuseFs, Lies, random_bytes};
 
-use crate::common::scratch;
+use crate::common::{assert_equal, scratch};
 use crate::{Done, Threads, failures, place, run, run_between, with_jobs};
 
 const MIB: u64 = 1 << 20;
@@ -89,10 +89,6 @@ fn make_sparse(path: &Path, bytes: u64) {
     }
 }
 
-fn assert_equal(src: &Path, dst: &Path, shown: &str) {
-    assert_equal_trees(src, dst, Aspects::ALL, shown);
-}
-
 /// A tree with one large file.
 fn make_tree(src: &Path, make: fn(&Path, u64), bytes: u64) {
     create_dir(src).expect("created");
@@ -101,7 +97,7 @@ fn make_tree(src: &Path, make: fn(&Path, u64), bytes: u64) {
 
 /// How many ranks have moved data.
 fn at_work(done: &[Arc<Done>]) -> usize {
-    done.iter().filter(|rank| rank.moved_bytes.load(Ordering::Relaxed) > 0).count()
+    moved(done).into_iter().filter(|&bytes| bytes > 0).count()
 }
 
 #[test]

@@ -4,19 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{create_dir, hard_link, read, write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster::{Message, Request as Ask};
 use haulage::events::Diagnostic;
 use haulage::options::{Destination, Existing, Filter, Options, Request, Rule};
-use haulage_mpi::frame::{Bytes, Frame};
-use haulage_mpi::rank;
-use haulage_mpi::transport::Transport;
 use testfs::{Aspects, Costs, FuseFs, assert_equal_trees};
 
-use crate::common::{self, FLAT_FILES, assert_holes_are_kept, make_tree};
+use crate::common::{self, FLAT_FILES, assert_equal, assert_holes_are_kept, make_tree};
 use crate::{Done, Pace, Threads, failures, place, request, run, run_between, with_jobs};
 
 /// Copies with so many ranks. Returns what each has done, and the exit status of rank 0.
@@ -64,7 +59,7 @@ fn a_tree_is_copied_once_by_all_ranks() {
         let (pace, done) = paced(ranks, FLAT_FILES / ranks / 20);
         let status = run(&done, &last(&src, &dst), &with_jobs(jobs));
         assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
-        assert_equal_trees(&src, &dst, Aspects::ALL, &shown);
+        assert_equal(&src, &dst, &shown);
         assert_holes_are_kept(&dst);
         let times = copied(&done);
         let several: Vec<_> = times.iter().filter(|&(_, &times)| times != 1).collect();
@@ -84,7 +79,7 @@ fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
             let shown = format!("{ranks} ranks, turn {turn}");
             let (done, status) = copy(ranks, &exact(&src, &dst), &options);
             assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
-            assert_equal_trees(&src, &dst, Aspects::ALL, shown);
+            assert_equal(&src, &dst, &shown);
             write(src.join("flat/file 7"), "other, longer content").expect("written");
             write(dst.join("bushes/f0"), "what nobody wants").expect("written");
         }
@@ -149,20 +144,26 @@ fn several_operands_and_a_filter_are_kept() {
     assert_eq!(read(dst.join("large")).expect("read"), read(src.join("large")).expect("read"));
 }
 
-#[test]
-fn names_of_one_file_in_two_operands_stay_its_names() {
-    let (_dir, src, dst) = place();
+/// A directory, the contents of two directories in it as operands, and the request to copy both into `dst`.
+fn two_operands() -> (tempfile::TempDir, [PathBuf; 2], PathBuf, Request) {
+    let (dir, src, dst) = place();
     let [one, two] = ["one", "two"].map(|name| src.join(name));
     for dir in [&src, &one, &two, &dst] {
         create_dir(dir).expect("created");
     }
+    let request = request(&[&one.join("."), &two.join(".")], Destination::Last(dst.clone().into()));
+    (dir, [one, two], dst, request)
+}
+
+#[test]
+fn names_of_one_file_in_two_operands_stay_its_names() {
+    let (_dir, [one, two], dst, request) = two_operands();
     for number in 0..100 {
         let [file, other] = ["f", "g"].map(|name| one.join(format!("{name}{number}")));
         write(&file, "x").expect("written");
         hard_link(&file, &other).expect("linked");
         hard_link(&file, two.join(format!("f{number}"))).expect("linked");
     }
-    let request = request(&[&one.join("."), &two.join(".")], Destination::Last(dst.clone().into()));
     let (done, status) = copy(3, &request, &with_jobs(1));
     assert_eq!((failures(&done), status), (vec![], 0));
     assert_equal_trees(&one, &dst, Aspects { mtimes: false, ..Aspects::ALL }, "");
@@ -170,11 +171,7 @@ fn names_of_one_file_in_two_operands_stay_its_names() {
 
 #[test]
 fn a_file_with_the_name_of_a_partial_file_in_another_operand_is_kept() {
-    let (_dir, src, dst) = place();
-    let [one, two] = ["one", "two"].map(|name| src.join(name));
-    for dir in [&src, &one, &two, &dst] {
-        create_dir(dir).expect("created");
-    }
+    let (_dir, [one, two], dst, request) = two_operands();
     for number in 0..6 {
         create_dir(one.join(format!("d{number}"))).expect("created");
         create_dir(two.join(format!("d{number}"))).expect("created");
@@ -182,7 +179,6 @@ fn a_file_with_the_name_of_a_partial_file_in_another_operand_is_kept() {
         let large = std::fs::File::create(two.join(format!("d{number}/f"))).expect("created");
         large.set_len(20 << 20).expect("set");
     }
-    let request = request(&[&one.join("."), &two.join(".")], Destination::Last(dst.clone().into()));
     let options = Options { resume: true, atomic: true, ..with_jobs(1) };
     let (done, status) = copy(3, &request, &options);
     assert_eq!((failures(&done), status), (vec![], 0));
@@ -214,7 +210,7 @@ fn a_rank_that_gives_up_keeps_no_other_from_its_part() {
     let done = [helping(0), none, helping(1), helping(2)].map(Arc::new);
     let status = run(&done, &last(&src, &dst), &with_jobs(1));
     assert_eq!((failures(&done), status), (vec![], 1));
-    assert_equal_trees(&src, &dst, Aspects::ALL, "");
+    assert_equal(&src, &dst, "");
     assert!(done[1].receipts().is_empty());
     pace.assert_kept("three of four ranks");
 }
@@ -313,15 +309,13 @@ fn a_rank_of_another_host_takes_nothing_on_a_local_file_system() {
     let (_dir, src, dst) = place();
     make_tree(&src, 12);
     let mut ranks = Threads::connected(3);
-    let mut other = ranks.remove(1);
-    other.other_boot_id = Some(b"another host".into());
-    ranks.insert(1, other);
+    ranks[1].boot_id = b"another host".into();
     let done = [0, 1, 2].map(|_| Arc::default());
     let status = run_between(ranks, &done, &last(&src, &dst), &with_jobs(1));
     assert_eq!(status, 1);
     assert_eq!(failures(&done), [Diagnostic::LocalToHost { path: src.clone() }]);
     assert_eq!(done[1].receipts().len(), 0);
-    assert_equal_trees(&src, &dst, Aspects::ALL, "");
+    assert_equal(&src, &dst, "");
 }
 
 #[test]
@@ -345,45 +339,4 @@ fn each_failure_is_told_once_and_the_rest_is_copied() {
     expected.sort();
     assert_eq!((paths, status), (expected, 1));
     assert_eq!(copied(&done).len(), testfs::Tree::read(&src).expect("read").len());
-}
-
-/// The next message of rank 1.
-fn answer(transport: &mut Threads) -> Frame {
-    let until = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < until {
-        if let Some((1, bytes)) = transport.receive() {
-            return Frame::decode(&bytes).expect("a message");
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    panic!("rank 1 does not answer");
-}
-
-fn exchange(first: &mut Threads, message: Message<Bytes>) -> Frame {
-    first.send(vec![(1, Frame::Protocol(message).encode())]);
-    answer(first)
-}
-
-#[test]
-fn a_rank_that_has_given_up_answers_others() {
-    let mut ranks = Threads::connected(2).into_iter();
-    let (mut first, mut second) = (ranks.next().expect("two"), ranks.next().expect("two"));
-    let running = std::thread::spawn(move || rank::run_with(&mut second, |_| ExitCode::from(3)));
-    assert!(matches!(answer(&mut first), Frame::Ready(_)));
-    assert!(matches!(answer(&mut first), Frame::Protocol(Message::TakesNone)));
-    let request = Ask::Standing;
-    let back = exchange(&mut first, Message::Share { request, home: 0, id: 3, work: vec![4] });
-    let expected = Message::HandBack { id: 3, takes_none: true, work: vec![4] };
-    assert_eq!(format!("{back:?}"), format!("{:?}", Frame::Protocol(expected)));
-    for request in [Ask::Once, Ask::Standing] {
-        let answered = exchange(&mut first, Message::Ask(request));
-        let is_no = matches!(answered, Frame::Protocol(Message::NoWork(of)) if of == request);
-        assert!(is_no, "{answered:?}");
-    }
-    // It stays until it is known that it has left.
-    first.send(vec![(1, Frame::Protocol(Message::LeaveKnown).encode())]);
-    let farewell = exchange(&mut first, Message::Finish);
-    assert!(matches!(farewell, Frame::Protocol(Message::Farewell(status)) if status == [3]));
-    first.send(vec![(1, Frame::Protocol(Message::Exit).encode())]);
-    assert_eq!(running.join().expect("no panic"), 3);
 }
