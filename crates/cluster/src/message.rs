@@ -57,8 +57,8 @@ pub enum Message<P: Payload> {
     /// The sender takes no share from now on, and has none to give. Ranks that relied on it ask rank 0
     /// instead.
     TakesNone,
-    /// The answer to `TakesNone`.
-    LeaveKnown,
+    /// The answer to `TakesNone` and to `Copied`.
+    Known,
     /// The sender could not start the share. The rank that gave it does the work itself.
     HandBack {
         /// As in the `Share`.
@@ -78,8 +78,6 @@ pub enum Message<P: Payload> {
     LinkTo(Ticket, P::Name),
     /// The file is copied to this name, or could not be copied.
     Copied(InodeId, Option<P::Name>),
-    /// The answer to `Copied`.
-    CopyKnown,
     /// The sender takes part in the copy of a file of the receiver. It tells what became of its last
     /// range, and asks for another. There is exactly one answer, `Grant`.
     Claim(Ticket, P::Work),

@@ -89,8 +89,6 @@ pub struct Protocol<P: Payload> {
     takes_none: bool,
     /// The other ranks know that, and that it gives none.
     has_left: bool,
-    /// Ranks that may not know it yet.
-    leaves_unknown: u64,
     /// Neighbours that take and give none.
     left: BTreeSet<RankId>,
     /// Ranks that rely on this one because a neighbour of theirs has left. Only rank 0 has some.
@@ -105,12 +103,10 @@ pub struct Protocol<P: Payload> {
     next_share: ShareId,
     taken: u64,
     links: SourceLinks<P::Name>,
-    /// Names of this rank that wait for an answer.
+    /// Names and claims of this rank that wait for an answer.
     tickets: u64,
-    /// Claims of this rank that wait for an answer.
-    claims: u64,
-    /// Copies of files with several names that the rank which decides about them may not know yet.
-    copies_unknown: u64,
+    /// Messages of this rank, `TakesNone` and `Copied`, that the receivers may not know yet.
+    unknown: u64,
     cancelled: bool,
     /// On rank 0: the ranks that have not said farewell.
     farewells_missing: u32,
@@ -130,6 +126,12 @@ enum State {
 struct Waiting {
     rank: RankId,
     request: Request,
+}
+
+impl Waiting {
+    fn is_once(&self) -> bool {
+        self.request == Request::Once
+    }
 }
 
 type Commands<P> = Vec<Command<P>>;
@@ -154,7 +156,6 @@ impl<P: Payload> Protocol<P> {
             asked: asked.collect(),
             takes_none: false,
             has_left: false,
-            leaves_unknown: 0,
             left: BTreeSet::new(),
             adopted: BTreeSet::new(),
             last_home: None,
@@ -165,8 +166,7 @@ impl<P: Payload> Protocol<P> {
             taken: 0,
             links: SourceLinks::new(),
             tickets: 0,
-            claims: 0,
-            copies_unknown: 0,
+            unknown: 0,
             cancelled: false,
             farewells_missing: ranks - 1,
         }
@@ -183,7 +183,7 @@ impl<P: Payload> Protocol<P> {
             // The end of the run was faster.
             return;
         }
-        self.refuse_askers(out);
+        self.refuse_askers(Waiting::is_once, out);
         self.state = State::Idle;
         if self.takes_none {
             self.leave(out);
@@ -233,7 +233,7 @@ impl<P: Payload> Protocol<P> {
 
     /// This rank is busy and has nothing to give at the moment.
     pub fn no_surplus(&mut self, out: &mut Commands<P>) {
-        self.refuse_askers(out);
+        self.refuse_askers(Waiting::is_once, out);
         self.tell_demand(out);
     }
 
@@ -261,14 +261,14 @@ impl<P: Payload> Protocol<P> {
 
     /// The file of a [`Command::CopyFirst`] is copied to `name`; `None` if it could not be copied.
     pub fn copied(&mut self, inode: InodeId, name: Option<P::Name>, out: &mut Commands<P>) {
-        self.copies_unknown += 1;
+        self.unknown += 1;
         self.send(inode.owner(self.ranks), Message::Copied(inode, name), out);
     }
 
     /// Asks the rank that owns a file for a range of it, as part of a share that this rank has.
     /// [`Command::Granted`] has the answer.
     pub fn claim(&mut self, owner: RankId, ticket: Ticket, work: P::Work, out: &mut Commands<P>) {
-        self.claims += 1;
+        self.tickets += 1;
         self.send(owner, Message::Claim(ticket, work), out);
     }
 
@@ -350,14 +350,10 @@ impl<P: Payload> Protocol<P> {
                 for (asker, answer) in self.links.copied(inode, name) {
                     self.answer(inode, asker, answer, out);
                 }
-                self.send(from, Message::CopyKnown, out);
+                self.send(from, Message::Known, out);
             }
-            Message::LeaveKnown => {
-                self.leaves_unknown -= 1;
-                self.summarize_after_last_answer(out);
-            }
-            Message::CopyKnown => {
-                self.copies_unknown -= 1;
+            Message::Known => {
+                self.unknown -= 1;
                 self.summarize_after_last_answer(out);
             }
             Message::CopyFirst(inode, ticket) => {
@@ -370,7 +366,7 @@ impl<P: Payload> Protocol<P> {
             }
             Message::Claim(ticket, work) => out.push(Command::Claimed(from, ticket, work)),
             Message::Grant(ticket, work) => {
-                self.claims -= 1;
+                self.tickets -= 1;
                 out.push(Command::Granted(ticket, work));
             }
             Message::Report(report) => out.push(Command::Tell(from, report)),
@@ -386,7 +382,7 @@ impl<P: Payload> Protocol<P> {
     }
 
     fn asked(&mut self, asker: Waiting, out: &mut Commands<P>) {
-        let is_once = asker.request == Request::Once;
+        let is_once = asker.is_once();
         if !is_once && !neighbours(self.rank, self.ranks).any(|known| known == asker.rank) {
             self.adopted.insert(asker.rank);
         }
@@ -443,21 +439,18 @@ impl<P: Payload> Protocol<P> {
         self.has_left = true;
         let mut others = self.relied_on();
         others.extend(neighbours(self.rank, self.ranks));
-        self.leaves_unknown = others.len() as u64;
+        self.unknown += others.len() as u64;
         out.extend(others.into_iter().map(|rank| Command::Send(rank, Message::TakesNone)));
-        for Waiting { rank, request } in self.askers.drain(..) {
-            out.push(Command::Send(rank, Message::NoWork(request)));
-        }
+        self.refuse_askers(|_| true, out);
     }
 
     /// `rank` has left.
     fn has_left(&mut self, rank: RankId, out: &mut Commands<P>) {
         self.left.insert(rank);
-        out.push(Command::Send(rank, Message::LeaveKnown));
+        out.push(Command::Send(rank, Message::Known));
         let before = self.askers.len();
-        self.askers.retain(|asker| asker.rank != rank || asker.request != Request::Standing);
+        self.refuse_askers(|asker| asker.rank == rank && !asker.is_once(), out);
         if self.askers.len() < before {
-            out.push(Command::Send(rank, Message::NoWork(Request::Standing)));
             self.tell_demand(out);
         }
         if self.state == State::Idle && !self.cancelled {
@@ -513,19 +506,19 @@ impl<P: Payload> Protocol<P> {
         if self.rank == 0 {
             self.send_all(|| Message::Cancel, out);
         }
-        self.refuse_askers(out);
+        self.refuse_askers(Waiting::is_once, out);
         out.push(Command::Demand(0));
         out.push(Command::Cancel);
     }
 
-    /// Answers the ranks that do not leave a standing request.
-    fn refuse_askers(&mut self, out: &mut Commands<P>) {
+    /// Answers the waiting ranks for which that holds.
+    fn refuse_askers(&mut self, is_refused: impl Fn(&Waiting) -> bool, out: &mut Commands<P>) {
         self.askers.retain(|asker| {
-            let stays = asker.request != Request::Once;
-            if !stays {
+            let is_refused = is_refused(asker);
+            if is_refused {
                 out.push(Command::Send(asker.rank, Message::NoWork(asker.request)));
             }
-            stays
+            !is_refused
         });
     }
 
@@ -540,22 +533,16 @@ impl<P: Payload> Protocol<P> {
             matches!(self.state, State::Busy | State::Idle)
                 && self.given.is_empty()
                 && self.taken == 0
-                && self.tickets == 0
-                && self.claims == 0,
+                && self.tickets == 0,
             "the run ends when nothing is left on any rank"
         );
         self.state = State::Finishing;
-        for Waiting { rank, request } in self.askers.drain(..) {
-            out.push(Command::Send(rank, Message::NoWork(request)));
-        }
+        self.refuse_askers(|_| true, out);
         self.summarize_after_last_answer(out);
     }
 
     fn summarize_after_last_answer(&self, out: &mut Commands<P>) {
-        let is_answered = !self.is_asking
-            && self.asked.is_empty()
-            && self.copies_unknown == 0
-            && self.leaves_unknown == 0;
+        let is_answered = !self.is_asking && self.asked.is_empty() && self.unknown == 0;
         if self.state == State::Finishing && is_answered {
             out.push(Command::Summarize);
         }
@@ -624,7 +611,7 @@ mod tests {
         rank.receive(0, Message::Finish, &mut out);
         rank.receive(0, Message::NoWork(Request::Once), &mut out);
         assert!(!is_ready(&out), "{out:?}");
-        rank.receive(0, Message::CopyKnown, &mut out);
+        rank.receive(0, Message::Known, &mut out);
         assert!(is_ready(&out), "{out:?}");
         // Nothing may be sent after the farewell.
         rank.farewell((), &mut out);
@@ -677,7 +664,7 @@ mod tests {
         let answered = matches!(
             out[..2],
             [
-                Command::Send(7, Message::LeaveKnown),
+                Command::Send(7, Message::Known),
                 Command::Send(7, Message::NoWork(Request::Standing))
             ]
         );
@@ -702,24 +689,6 @@ mod tests {
         let asks =
             |it: &Command<Plain>| matches!(it, Command::Send(3, Message::Ask(Request::Standing)));
         assert!(out.iter().any(asks), "{out:?}");
-    }
-
-    #[test]
-    fn a_claim_is_answered_with_its_ticket_on_another_rank_and_on_the_same() {
-        for owner in [0, 1] {
-            let mut ranks = [0, 1].map(|rank| Protocol::<Plain>::new(rank, 2, 0));
-            let mut out = Vec::new();
-            ranks[1].claim(owner, 5, (), &mut out);
-            if let Some(Command::Send(0, claim)) = out.pop_if(|_| owner == 0) {
-                ranks[0].receive(1, claim, &mut out);
-            }
-            assert!(matches!(out.pop(), Some(Command::Claimed(1, 5, ()))), "of rank {owner}");
-            ranks[owner as usize].grant(1, 5, (), &mut out);
-            if let Some(Command::Send(1, grant)) = out.pop_if(|_| owner == 0) {
-                ranks[1].receive(0, grant, &mut out);
-            }
-            assert!(matches!(out[..], [Command::Granted(5, ())]), "of rank {owner}: {out:?}");
-        }
     }
 
     #[test]

@@ -110,19 +110,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_copy_is_tried_by_the_next_asker_and_the_rest_are_linked() {
-        let inode = InodeId { dev: 1, ino: 2 };
-        let asker = |rank| Asker { rank, ticket: 7 };
-        let mut links = SourceLinks::new();
-        assert_eq!(links.ask(inode, asker(0)), Some(Answer::Copy));
-        assert_eq!(links.ask(inode, asker(1)), None);
-        assert_eq!(links.ask(inode, asker(2)), None);
-        assert_eq!(links.copied(inode, None), [(asker(1), Answer::Copy)]);
-        assert_eq!(links.copied(inode, Some("a")), [(asker(2), Answer::LinkTo("a"))]);
-        assert_eq!(links.ask(inode, asker(3)), Some(Answer::LinkTo("a")));
-    }
-
-    #[test]
     fn owners_are_spread_evenly() {
         for (ranks, step) in [(7_u32, 1), (64, 64), (1000, 2)] {
             let mut owned = vec![0; ranks as usize];
