@@ -4,34 +4,35 @@
 mod simulation;
 
 use proptest::prelude::*;
+use proptest::sample::select;
 use simulation::{Costs, Faults, Outcome, Shape, Simulation};
 
 fn simulation() -> impl Strategy<Value = Simulation> {
-    let numbers = (0_u64..4, 0_u64..4, 0_u64..3, 0_u64..4);
-    let faults = numbers.prop_map(|(hand_back, failures, links, gives_up)| Faults {
-        gives_up_per_mille: [0, 100, 700, 1000][index(gives_up)],
-        hand_back_per_mille: [0, 100, 500, 1000][index(hand_back)],
-        failures_per_mille: [0, 1, 50, 1000][index(failures)],
-        link_every: [0, 2, 20][index(links)],
-        cancel: None,
-    });
+    let hand_back = select(&[0, 100, 500, 1000]);
+    let failures = select(&[0, 1, 50, 1000]);
+    let (links, gives_up) = (select(&[0, 2, 20]), select(&[0, 100, 700, 1000]));
+    let faults = (hand_back, failures, links, gives_up).prop_map(
+        |(hand_back_per_mille, failures_per_mille, link_every, gives_up_per_mille)| Faults {
+            hand_back_per_mille,
+            failures_per_mille,
+            link_every,
+            gives_up_per_mille,
+            cancel: None,
+        },
+    );
     let costs = (1_u64..5000, 1_u64..5000, 0_u64..5000).prop_map(
         |(metadata_us, message_us, receive_ns)| {
             let message_ns_max = message_us * 1000;
             Costs { message_ns_max, receive_ns, ..Costs::with_metadata_us(metadata_us) }
         },
     );
-    let shape = prop::sample::select(Shape::ALL.map(|(_, shape)| shape).to_vec());
+    let shape = select(Shape::ALL.map(|(_, shape)| shape).to_vec());
     (shape, 0_u64..4000, 1_u32..70, costs, faults, any::<u64>()).prop_map(
         |(shape, entries, ranks, costs, faults, seed)| {
             let counts_names = true;
             Simulation { shape, entries, ranks, costs, faults, seed, counts_names }
         },
     )
-}
-
-fn index(value: u64) -> usize {
-    usize::try_from(value).expect("an index")
 }
 
 /// What every run keeps to. The simulation itself panics if an entry is copied after the end, if a

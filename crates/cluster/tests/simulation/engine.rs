@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::costs::Costs;
 use super::faults::{Faults, mixed};
+use super::outcome::Outcome;
 use super::rank::{Rank, Setting, Simulated};
 use super::shape::Shape;
-use super::tally::Tally;
-use cluster::Command;
-use cluster::Message;
-use cluster::RankId;
+use cluster::{Command, Message, RankId};
 
 /// A copy of one tree by so many ranks.
 #[derive(Clone, Copy, Debug)]
@@ -28,48 +26,6 @@ pub(crate) struct Simulation {
     pub(crate) seed: u64,
     /// Whether every entry is counted by name, which takes memory for each.
     pub(crate) counts_names: bool,
-}
-
-/// How a simulated copy went.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    /// From the start until the last rank knows that the run is over.
-    pub(crate) elapsed_ns: u64,
-    /// What one rank alone would need.
-    pub(crate) useful_ns: u128,
-    /// The longest sequence of steps that each need the one before.
-    pub(crate) critical_ns: u64,
-    /// What ranks spent on opening the directories of shares.
-    pub(crate) opening_ns: u128,
-    /// Entries that were copied, as the ranks' summaries say.
-    pub(crate) copied: u64,
-    /// Of these, by each rank.
-    pub(crate) copied_by: Vec<u64>,
-    /// Messages between ranks.
-    pub(crate) messages: u64,
-    /// Of these, shares.
-    pub(crate) shares: u64,
-    /// Directories and shares that one rank kept in mind at a time, at most.
-    pub(crate) records_most: usize,
-    /// Failures that rank 0 told the user.
-    pub(crate) told: Vec<(u64, u64)>,
-    /// Entries that failed, where they failed.
-    pub(crate) failed: Vec<(u64, u64)>,
-    /// How often each entry was copied, by its directory and number, if names are counted.
-    pub(crate) names: BTreeMap<(u64, u64), u32>,
-}
-
-impl Outcome {
-    /// The time of one rank, divided by the ranks' times together: 1 at best.
-    pub(crate) fn efficiency(&self, ranks: u32) -> f64 {
-        self.useful_ns as f64 / (f64::from(ranks) * self.elapsed_ns as f64)
-    }
-
-    /// The efficiency that no protocol can exceed with this tree.
-    pub(crate) fn efficiency_bound(&self, ranks: u32) -> f64 {
-        let parallel = self.useful_ns as f64 / f64::from(ranks);
-        parallel / parallel.max(self.critical_ns as f64)
-    }
 }
 
 enum Event {
@@ -98,9 +54,8 @@ struct Run {
     events: BTreeMap<(u64, u64), Event>,
     numbers: u64,
     now: u64,
-    messages: u64,
     under_way: u64,
-    tally: Tally,
+    outcome: Outcome,
 }
 
 impl Simulation {
@@ -117,9 +72,8 @@ impl Simulation {
     /// a message is under way at the end, or nothing happens any more before the end.
     pub(crate) fn run(&self) -> Outcome {
         let setting = Setting { shape: self.shape, costs: self.costs, faults: self.faults };
-        let ranks = (0..self.ranks)
-            .map(|rank| Rank::new(rank, self.ranks, self.seed, &self.faults))
-            .collect();
+        let ranks =
+            (0..self.ranks).map(|rank| Rank::new(rank, self.ranks, self.seed, setting)).collect();
         let mut run = Run {
             setting,
             ranks,
@@ -127,14 +81,13 @@ impl Simulation {
             events: BTreeMap::new(),
             numbers: 0,
             now: 0,
-            messages: 0,
             under_way: 0,
-            tally: Tally::new(self.counts_names),
+            outcome: Outcome { counts_names: self.counts_names, ..Outcome::default() },
         };
         if let Some((at, rank)) = self.faults.cancel {
             run.schedule(at, Event::Interrupt { rank });
         }
-        run.ranks[0].start(&setting, Shape::root(self.entries), 0, &mut run.tally);
+        run.ranks[0].start(Shape::root(self.entries), 0, &mut run.outcome);
         run.settle(0);
         while let Some(((at, _), event)) = run.events.pop_first() {
             run.now = at;
@@ -148,17 +101,10 @@ impl Simulation {
         }
         Outcome {
             elapsed_ns: run.now,
-            useful_ns: run.tally.useful_ns,
             critical_ns: self.shape.critical_ns(self.entries, &self.costs),
-            opening_ns: run.tally.opening_ns,
-            copied: run.tally.summed,
             copied_by: run.ranks.iter().map(|rank| rank.copied).collect(),
-            messages: run.messages,
-            shares: run.tally.shares,
             records_most: run.ranks.iter().map(|rank| rank.records.most).max().unwrap_or(0),
-            told: run.tally.told,
-            failed: run.tally.failed,
-            names: run.tally.names,
+            ..run.outcome
         }
     }
 }
@@ -177,7 +123,7 @@ impl Run {
                 if it.version != version || it.wakes_at.is_none() {
                     return;
                 }
-                it.wake(&setting, now, &mut self.tally);
+                it.wake(now, &mut self.outcome);
                 self.settle(rank);
             }
             Event::Arrive { to, from, message } => {
@@ -223,7 +169,7 @@ impl Run {
                     Command::Send(to, message) => self.send(rank, to, message),
                     command => {
                         let it = &mut self.ranks[rank as usize];
-                        it.obey(&self.setting, command, self.now, &mut self.tally);
+                        it.obey(command, self.now, &mut self.outcome);
                     }
                 }
             }
@@ -237,7 +183,7 @@ impl Run {
     }
 
     fn send(&mut self, from: RankId, to: RankId, message: Message<Simulated>) {
-        self.messages += 1;
+        self.outcome.messages += 1;
         self.under_way += 1;
         let costs = &self.setting.costs;
         let spread = costs.message_ns_max - costs.message_ns_min + 1;

@@ -1,8 +1,7 @@
 //! What goes wrong in a simulation, and which files have several names.
 
 use super::shape::Dir;
-use cluster::InodeId;
-use cluster::RankId;
+use cluster::{InodeId, RankId};
 
 /// What goes wrong in a simulated copy.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,14 +5,15 @@
 //! never busy: what the simulation finds are the limits of the protocol alone.
 
 pub(crate) use costs::Costs;
-pub(crate) use engine::{Outcome, Simulation};
+pub(crate) use engine::Simulation;
 pub(crate) use faults::Faults;
+pub(crate) use outcome::Outcome;
 pub(crate) use shape::Shape;
 
 mod costs;
 mod engine;
 mod faults;
+mod outcome;
 mod rank;
 mod shape;
 mod store;
-mod tally;

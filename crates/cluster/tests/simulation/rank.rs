@@ -6,14 +6,10 @@ use fastrand::Rng;
 
 use super::costs::{Costs, LISTED_NAMES};
 use super::faults::Faults;
+use super::outcome::Outcome;
 use super::shape::{Dir, Shape};
 use super::store::{Frame, Names, Owner, Record, RecordId, Records};
-use super::tally::Tally;
-use cluster::Payload;
-use cluster::RankId;
-use cluster::Surplus;
-use cluster::{Command, Protocol};
-use cluster::{InodeId, Ticket};
+use cluster::{Command, InodeId, Payload, Protocol, RankId, Surplus, Ticket};
 
 /// Directories whose descriptors a rank keeps for later shares.
 const KEPT_OPEN: usize = 32;
@@ -85,6 +81,7 @@ pub(super) struct Rank {
     pub(super) scheduled: u64,
     pub(super) exited: bool,
     id: RankId,
+    setting: Setting,
     frames: Vec<Frame>,
     pub(super) records: Records,
     jobs: VecDeque<Job>,
@@ -100,7 +97,7 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    pub(super) fn new(id: RankId, ranks: u32, seed: u64, faults: &Faults) -> Rank {
+    pub(super) fn new(id: RankId, ranks: u32, seed: u64, setting: Setting) -> Rank {
         Rank {
             protocol: Protocol::new(id, ranks, seed),
             out: Vec::new(),
@@ -109,6 +106,7 @@ impl Rank {
             scheduled: 0,
             exited: false,
             id,
+            setting,
             frames: Vec::new(),
             records: Records::default(),
             jobs: VecDeque::new(),
@@ -117,16 +115,16 @@ impl Rank {
             kept_open: VecDeque::new(),
             cancelled: false,
             copied: 0,
-            shares_left: faults.shares_taken(id, seed),
+            shares_left: setting.faults.shares_taken(id, seed),
             rng: Rng::with_seed(seed.wrapping_mul(31).wrapping_add(u64::from(id))),
         }
     }
 
     /// Starts with the operand `root`.
-    pub(super) fn start(&mut self, setting: &Setting, root: Dir, now: u64, tally: &mut Tally) {
-        tally.useful_ns += u128::from(setting.costs.enter_ns());
-        self.push_directory(setting, root, Owner::Operand, 1);
-        self.proceed(setting, now, tally);
+    pub(super) fn start(&mut self, root: Dir, now: u64, outcome: &mut Outcome) {
+        outcome.useful_ns += u128::from(self.setting.costs.enter_ns());
+        self.push_directory(root, Owner::Operand, 1);
+        self.proceed(now, outcome);
     }
 
     /// Nothing is left here.
@@ -135,26 +133,20 @@ impl Rank {
     }
 
     /// The worker has done what it did.
-    pub(super) fn wake(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
+    pub(super) fn wake(&mut self, now: u64, outcome: &mut Outcome) {
         self.wakes_at = None;
         match std::mem::replace(&mut self.activity, Activity::Idle) {
             Activity::Idle => (),
             Activity::Files { each_ns, count, .. } => {
-                self.copied_files(setting, each_ns, count, tally);
+                self.copied_files(each_ns, count, outcome);
             }
-            Activity::Step(step) => self.stepped(setting, step, tally),
+            Activity::Step(step) => self.stepped(step, outcome),
         }
-        self.proceed(setting, now, tally);
+        self.proceed(now, outcome);
     }
 
     /// Does what the protocol asks for.
-    pub(super) fn obey(
-        &mut self,
-        setting: &Setting,
-        command: Command<Simulated>,
-        now: u64,
-        tally: &mut Tally,
-    ) {
+    pub(super) fn obey(&mut self, command: Command<Simulated>, now: u64, outcome: &mut Outcome) {
         match command {
             Command::Send(..) => unreachable!("the network sends"),
             Command::Demand(0) => return,
@@ -164,41 +156,41 @@ impl Rank {
                     Some(0) => {
                         self.protocol.take_none(&mut self.out);
                         self.protocol.hand_back(taken, names, false, &mut self.out);
-                        return self.proceed_if_idle(setting, now, tally);
+                        return self.proceed_if_idle(now, outcome);
                     }
                     Some(left) => *left -= 1,
                     None => {}
                 }
                 let owner = Owner::Share(taken);
-                self.push_names(setting, names, owner, false);
+                self.push_names(names, owner, false);
             }
-            Command::Returned(record) => self.settle(record, tally),
+            Command::Returned(record) => self.settle(record, outcome),
             Command::TakeBack { number, work: names, .. } => {
-                self.push_names(setting, names, Owner::Record(number), true);
+                self.push_names(names, Owner::Record(number), true);
             }
             Command::CopyFirst(inode, ticket) => self.jobs.push_back(Job::CopyFirst(inode, ticket)),
             Command::LinkTo(ticket, (rank, first)) => {
-                tally.check_linked(rank, first);
+                outcome.check_linked(rank, first);
                 self.jobs.push_back(Job::Link(ticket));
             }
             Command::Claimed(..) | Command::Granted(..) => {
                 unreachable!("here a share has the ranges themselves")
             }
-            Command::Tell(_, entry) => tally.told.push(entry),
+            Command::Tell(_, entry) => outcome.told.push(entry),
             Command::Cancel => self.cancelled = true,
             Command::Summarize => {
                 assert!(self.is_done(), "rank {} ends with nothing left", self.id);
                 return self.protocol.farewell(self.copied, &mut self.out);
             }
-            Command::Summary(_, copied) => tally.summed += copied,
+            Command::Summary(_, copied) => outcome.copied += copied,
             Command::Exit => self.exited = true,
         }
-        self.proceed_if_idle(setting, now, tally);
+        self.proceed_if_idle(now, outcome);
     }
 
-    fn proceed_if_idle(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
+    fn proceed_if_idle(&mut self, now: u64, outcome: &mut Outcome) {
         if matches!(self.activity, Activity::Idle) && !self.exited {
-            self.proceed(setting, now, tally);
+            self.proceed(now, outcome);
         }
     }
 
@@ -221,12 +213,12 @@ impl Rank {
     }
 
     /// Chooses what to do next.
-    fn proceed(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
-        let costs = &setting.costs;
+    fn proceed(&mut self, now: u64, outcome: &mut Outcome) {
+        let Setting { costs, .. } = self.setting;
         if self.cancelled {
-            self.drop_everything(tally);
+            self.drop_everything(outcome);
         }
-        if let Some(record) = self.give(setting, tally) {
+        if let Some(record) = self.give() {
             let frame = self.frame(record);
             let names = (frame.end - frame.listed).min(LISTED_NAMES);
             return self.step(Step::List(record), now, costs.list_ns(names));
@@ -236,7 +228,7 @@ impl Rank {
             let elapsed_ns = match job {
                 Job::Finish(record) => costs.finish_ns() * self.records.get(record).dirs,
                 Job::CopyFirst(_, ticket) => {
-                    costs.leaf_ns(setting.shape.range_bytes(&self.tickets[as_index(ticket)].1))
+                    costs.leaf_ns(self.setting.shape.range_bytes(&self.tickets[as_index(ticket)].1))
                 }
                 Job::Link(_) => costs.link_ns(),
             };
@@ -245,13 +237,13 @@ impl Rank {
         while let Some(frame) = self.frames.last() {
             let record = frame.record;
             if frame.next < frame.end {
-                return self.begin_names(setting, now, tally);
+                return self.begin_names(now, outcome);
             }
             self.frames.pop();
             self.records.get(record).has_frame = false;
-            self.check(record, tally);
+            self.check(record, outcome);
             if !self.jobs.is_empty() {
-                return self.proceed(setting, now, tally);
+                return self.proceed(now, outcome);
             }
         }
         self.protocol.idle(&mut self.out);
@@ -262,13 +254,13 @@ impl Rank {
     }
 
     /// Enters the next name, a directory, or copies the files before the next directory.
-    fn begin_names(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
-        let costs = &setting.costs;
+    fn begin_names(&mut self, now: u64, outcome: &mut Outcome) {
+        let Setting { costs, .. } = self.setting;
         let frame = self.frames.last().expect("a frame with names");
         if !frame.is_open {
             let elapsed_ns =
-                costs.open_ns(setting.shape.levels_to_open(&frame.dir, &self.kept_open));
-            tally.opening_ns += u128::from(elapsed_ns);
+                costs.open_ns(self.setting.shape.levels_to_open(&frame.dir, &self.kept_open));
+            outcome.opening_ns += u128::from(elapsed_ns);
             return self.step(Step::Open(frame.record), now, elapsed_ns);
         }
         if frame.known() == 0 {
@@ -277,46 +269,46 @@ impl Rank {
         }
         let until = frame.children.next_dir(frame.next).min(frame.listed);
         if until == frame.next {
-            let straight = setting.shape.straight(&frame.dir);
+            let straight = self.setting.shape.straight(&frame.dir);
             // On its way down a chain a rank has nothing to give.
             let levels = straight.saturating_sub(1).clamp(1, CHAIN_LEVELS);
             let each_ns = costs.enter_ns() + costs.list_ns(1) * u64::from(levels > 1);
             return self.step(Step::Enter { levels }, now, levels * each_ns);
         }
-        let each_ns = costs.leaf_ns(setting.shape.range_bytes(&frame.dir));
-        let count = if setting.faults.link_every > 0 { 1 } else { until - frame.next };
+        let each_ns = costs.leaf_ns(self.setting.shape.range_bytes(&frame.dir));
+        let count = if self.setting.faults.link_every > 0 { 1 } else { until - frame.next };
         self.begin(Activity::Files { started: now, each_ns, count }, now, count * each_ns);
     }
 
-    fn copied_files(&mut self, setting: &Setting, each_ns: u64, count: u64, tally: &mut Tally) {
+    fn copied_files(&mut self, each_ns: u64, count: u64, outcome: &mut Outcome) {
         let frame = self.frames.last_mut().expect("the frame of the files");
         let (first, dir, record) = (frame.next, frame.dir, frame.record);
         frame.next += count;
-        if let Some(inode) = setting.faults.inode(&dir, first) {
+        if let Some(inode) = self.setting.faults.inode(&dir, first) {
             let ticket = self.tickets.len() as Ticket;
             self.tickets.push((record, dir, first));
             self.records.get(record).pending += 1;
             return self.protocol.ask_link(inode, ticket, &mut self.out);
         }
-        tally.useful_ns += u128::from(each_ns * count);
+        outcome.useful_ns += u128::from(each_ns * count);
         self.copied += count;
-        tally.copied(&dir, first, count);
-        for name in first..first + setting.faults.checked(count) {
-            if setting.faults.fails(&dir, name) {
-                tally.failed.push((dir.seed, name));
+        outcome.add_copied(&dir, first, count);
+        for name in first..first + self.setting.faults.checked(count) {
+            if self.setting.faults.fails(&dir, name) {
+                outcome.failed.push((dir.seed, name));
                 self.protocol.report((dir.seed, name), &mut self.out);
             }
         }
     }
 
-    fn stepped(&mut self, setting: &Setting, step: Step, tally: &mut Tally) {
-        let costs = &setting.costs;
+    fn stepped(&mut self, step: Step, outcome: &mut Outcome) {
+        let Setting { costs, .. } = self.setting;
         match step {
             Step::List(record) => {
                 let frame = self.frame(record);
                 let names = (frame.end - frame.listed).min(LISTED_NAMES);
                 frame.listed += names;
-                tally.useful_ns += u128::from(costs.list_ns(names));
+                outcome.useful_ns += u128::from(costs.list_ns(names));
             }
             Step::Enter { levels } => {
                 let frame = self.frames.last_mut().expect("the frame of the directory");
@@ -327,15 +319,15 @@ impl Rank {
                     1 => frame.children.dir(&parent, index),
                     levels => Shape::below(&parent, levels),
                 };
-                tally.copied(&parent, at, 1);
+                outcome.add_copied(&parent, at, 1);
                 self.copied += levels;
                 let listed = costs.list_ns(1) * (levels - 1);
-                tally.useful_ns += u128::from(levels * costs.enter_ns() + listed);
+                outcome.useful_ns += u128::from(levels * costs.enter_ns() + listed);
                 self.records.get(record).pending += 1;
-                self.push_directory(setting, dir, Owner::Record(record), levels);
+                self.push_directory(dir, Owner::Record(record), levels);
             }
             Step::Open(record) => {
-                let refuses = self.rng.u64(..1000) < setting.faults.hand_back_per_mille;
+                let refuses = self.rng.u64(..1000) < self.setting.faults.hand_back_per_mille;
                 let at = self.frames.iter().rposition(|frame| frame.record == record);
                 let at = at.expect("the frame of the share");
                 let untouched = self.records.get(record).pending == 0;
@@ -352,43 +344,43 @@ impl Rank {
                 let dir = self.frames[at].dir;
                 self.keep_open(dir);
             }
-            Step::Job(job) => self.done_job(setting, job, tally),
+            Step::Job(job) => self.done_job(job, outcome),
         }
     }
 
-    fn done_job(&mut self, setting: &Setting, job: Job, tally: &mut Tally) {
+    fn done_job(&mut self, job: Job, outcome: &mut Outcome) {
         match job {
             Job::Finish(record) => {
                 let Record { owner, dirs, .. } = self.records.remove(record);
-                tally.useful_ns += u128::from(setting.costs.finish_ns() * dirs);
-                self.finished(owner, tally);
+                outcome.useful_ns += u128::from(self.setting.costs.finish_ns() * dirs);
+                self.finished(owner, outcome);
             }
             Job::CopyFirst(inode, ticket) => {
                 let (record, dir, at) = self.tickets[as_index(ticket)];
-                let is_copied = !self.cancelled && !setting.faults.fails(&dir, at);
+                let is_copied = !self.cancelled && !self.setting.faults.fails(&dir, at);
                 if is_copied {
-                    tally.copied_first(self.id, ticket, inode);
+                    outcome.copied_first(self.id, ticket, inode);
                 } else {
-                    tally.failed.push((dir.seed, at));
+                    outcome.failed.push((dir.seed, at));
                     self.protocol.report((dir.seed, at), &mut self.out);
                 }
-                tally.copied(&dir, at, 1);
+                outcome.add_copied(&dir, at, 1);
                 self.copied += 1;
                 let name = is_copied.then_some((self.id, ticket));
                 self.protocol.copied(inode, name, &mut self.out);
-                self.settle(record, tally);
+                self.settle(record, outcome);
             }
             Job::Link(ticket) => {
                 let (record, dir, at) = self.tickets[as_index(ticket)];
-                tally.copied(&dir, at, 1);
+                outcome.add_copied(&dir, at, 1);
                 self.copied += 1;
-                self.settle(record, tally);
+                self.settle(record, outcome);
             }
         }
     }
 
     /// Gives names to ranks that wait. Returns the directory that has to be read further first.
-    fn give(&mut self, setting: &Setting, tally: &mut Tally) -> Option<RecordId> {
+    fn give(&mut self) -> Option<RecordId> {
         loop {
             let demand = self.protocol.demand();
             if demand == 0 || self.frames.is_empty() {
@@ -398,7 +390,7 @@ impl Rank {
             let part = |at: usize, frame: &Frame| {
                 // This rank keeps one name of the directory that it is in.
                 let names = frame.known().saturating_sub(u64::from(at == last));
-                let heavy = setting.shape.range_bytes(&frame.dir).is_some()
+                let heavy = self.setting.shape.range_bytes(&frame.dir).is_some()
                     || frame.children.next_dir(frame.next) < frame.next + names;
                 let (depth, endless) = (u64::from(frame.dir.depth), !frame.is_read_to_its_end());
                 Surplus { names, depth, heavy, endless }.part(demand)
@@ -424,18 +416,17 @@ impl Rank {
             frame.next += part;
             let record = frame.record;
             self.records.get(record).pending += 1;
-            tally.shares += 1;
             let offered = self.protocol.offer(share, home, record, &mut self.out);
             offered.expect("a rank waits");
         }
     }
 
-    fn push_directory(&mut self, setting: &Setting, dir: Dir, owner: Owner, dirs: u64) {
-        let children = setting.shape.children(&dir);
+    fn push_directory(&mut self, dir: Dir, owner: Owner, dirs: u64) {
+        let children = self.setting.shape.children(&dir);
         let record = self.records.insert(Record { owner, has_frame: true, pending: 0, dirs });
         let (next, end, home) = (0, children.names, self.id);
         // The ranges of a file need not be listed.
-        let listed = if setting.shape.range_bytes(&dir).is_some() { end } else { 0 };
+        let listed = if self.setting.shape.range_bytes(&dir).is_some() { end } else { 0 };
         let (is_open, gives) = (true, true);
         let frame = Frame { record, dir, home, children, next, listed, end, is_open, gives };
         self.frames.push(frame);
@@ -443,9 +434,9 @@ impl Rank {
     }
 
     /// Names of a share come last: until then they can be given to another rank unopened.
-    fn push_names(&mut self, setting: &Setting, names: Names, owner: Owner, is_open: bool) {
+    fn push_names(&mut self, names: Names, owner: Owner, is_open: bool) {
         let Names { dir, home, start, end } = names;
-        let children = setting.shape.children(&dir);
+        let children = self.setting.shape.children(&dir);
         let record = self.records.insert(Record { owner, has_frame: true, pending: 0, dirs: 0 });
         let (next, listed, gives) = (start, end, !is_open);
         let frame = Frame { record, dir, home, children, next, listed, end, is_open, gives };
@@ -465,12 +456,12 @@ impl Rank {
     }
 
     /// One thing that `record` waited for is finished.
-    fn settle(&mut self, record: RecordId, tally: &mut Tally) {
+    fn settle(&mut self, record: RecordId, outcome: &mut Outcome) {
         self.records.get(record).pending -= 1;
-        self.check(record, tally);
+        self.check(record, outcome);
     }
 
-    fn check(&mut self, record: RecordId, tally: &mut Tally) {
+    fn check(&mut self, record: RecordId, outcome: &mut Outcome) {
         let &mut Record { owner, has_frame, pending, dirs } = self.records.get(record);
         if has_frame || pending > 0 {
             return;
@@ -479,24 +470,24 @@ impl Rank {
             return self.jobs.push_back(Job::Finish(record));
         }
         self.records.remove(record);
-        self.finished(owner, tally);
+        self.finished(owner, outcome);
     }
 
-    fn finished(&mut self, owner: Owner, tally: &mut Tally) {
+    fn finished(&mut self, owner: Owner, outcome: &mut Outcome) {
         match owner {
             Owner::Operand => {
-                tally.finished = true;
+                outcome.finished = true;
                 self.protocol.finish(&mut self.out);
             }
-            Owner::Record(above) => self.settle(above, tally),
+            Owner::Record(above) => self.settle(above, outcome),
             Owner::Share(taken) => self.protocol.done(taken, &mut self.out),
         }
     }
 
-    fn drop_everything(&mut self, tally: &mut Tally) {
+    fn drop_everything(&mut self, outcome: &mut Outcome) {
         while let Some(frame) = self.frames.pop() {
             self.records.get(frame.record).has_frame = false;
-            self.check(frame.record, tally);
+            self.check(frame.record, outcome);
         }
     }
 }

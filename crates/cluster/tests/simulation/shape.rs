@@ -242,33 +242,3 @@ impl Children {
         u64::try_from(product / u128::from(self.dirs())).expect("at most all")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_shape_has_as_many_entries_as_it_is_asked_for() {
-        for (name, shape) in Shape::ALL {
-            for entries in [1, 99, 100, 101, 5_000, 23_456] {
-                let (mut seen, mut next) = (0, vec![Shape::root(entries)]);
-                while let Some(dir) = next.pop() {
-                    let children = shape.children(&dir);
-                    let mut found = 0;
-                    for at in 0..children.names {
-                        seen += 1;
-                        let is_dir = children.next_dir(at) == at;
-                        assert_eq!(children.dir_at(at).is_some(), is_dir, "{name} {at}");
-                        if let Some(index) = children.dir_at(at) {
-                            assert_eq!(index, found, "{name}");
-                            found += 1;
-                            next.push(children.dir(&dir, index));
-                        }
-                    }
-                    assert_eq!(found, children.dirs(), "{name} of {entries}");
-                }
-                assert_eq!(seen, entries, "{name}");
-            }
-        }
-    }
-}

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::shape::{Children, Dir};
-use cluster::RankId;
-use cluster::Taken;
+use cluster::{RankId, Taken};
 
 /// Names in one directory, as a message carries them.
 #[derive(Clone, Copy, Debug)]
