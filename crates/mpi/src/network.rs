@@ -17,8 +17,6 @@ pub struct Network {
     world: SimpleCommunicator,
     /// Ends MPI when it is dropped.
     _universe: Universe,
-    rank: u32,
-    ranks: u32,
     /// What arrived while messages were sent.
     arrived: VecDeque<(u32, Vec<u8>)>,
 }
@@ -33,8 +31,7 @@ impl Network {
             return None;
         }
         let world = universe.world();
-        let (rank, ranks) = (number(world.rank()), number(world.size()));
-        Some(Network { world, _universe: universe, rank, ranks, arrived: VecDeque::new() })
+        Some(Network { world, _universe: universe, arrived: VecDeque::new() })
     }
 }
 
@@ -53,11 +50,11 @@ fn receive(world: &SimpleCommunicator) -> Option<(u32, Vec<u8>)> {
 
 impl Transport for Network {
     fn rank(&self) -> u32 {
-        self.rank
+        number(self.world.rank())
     }
 
     fn ranks(&self) -> u32 {
-        self.ranks
+        number(self.world.size())
     }
 
     fn host(&self) -> String {
