@@ -13,47 +13,23 @@ pub const TIME_MAX: Duration = Duration::from_secs(1);
 /// The memory that the process may have resident.
 pub const MEMORY_BYTES_MAX: u64 = 256 << 20;
 
-/// What is wrong with how an input was handled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// A panic, with its message.
-    Panic(String),
-    /// More than [`TIME_MAX`].
-    Slow(Duration),
-    /// More than [`MEMORY_BYTES_MAX`].
-    Memory(u64),
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fault::Panic(what) => write!(f, "panic: {what}"),
-            Fault::Slow(took) => {
-                write!(f, "{:.1} s of processor time, over {:?}", took.as_secs_f64(), TIME_MAX)
-            }
-            Fault::Memory(bytes) => {
-                write!(f, "{} MiB of memory, over {}", bytes >> 20, MEMORY_BYTES_MAX >> 20)
-            }
-        }
-    }
-}
-
-/// Runs `target` on `input` and returns what is wrong, if anything is.
+/// Runs `target` on `input` and returns what is wrong in words, if anything is.
 #[must_use]
-pub fn check(target: &Target, input: &[u8]) -> Option<Fault> {
+pub fn check(target: &Target, input: &[u8]) -> Option<String> {
     forget_peak();
     let begun = processor_time();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (target.run)(input))) {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-        return Some(Fault::Panic(text.unwrap_or("without a text").to_owned()));
+        return Some(format!("panic: {}", text.unwrap_or("without a text")));
     }
     let took = processor_time().saturating_sub(begun);
     if took > TIME_MAX {
-        return Some(Fault::Slow(took));
+        let seconds = took.as_secs_f64();
+        return Some(format!("{seconds:.1} s of processor time, over {TIME_MAX:?}"));
     }
-    let peak = peak_bytes();
-    (peak > MEMORY_BYTES_MAX).then_some(Fault::Memory(peak))
+    let (peak, most) = (peak_bytes(), MEMORY_BYTES_MAX);
+    (peak > most).then(|| format!("{} MiB of memory, over {}", peak >> 20, most >> 20))
 }
 
 /// That of all threads of the process.
