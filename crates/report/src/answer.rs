@@ -17,14 +17,12 @@ const FILES_COLUMNS_MAX: usize = 34;
 pub fn render(definition: &Definition, verdict: &Verdict, run: &Run, columns: usize) -> String {
     let mut text = of_claims(&verdict.claims, columns);
     let open = verdict.unresolved(definition);
-    let unresolved = of_unresolved(&open, run, columns);
-    if open.are_most() {
-        text.push_str(&format!("{unresolved}\n"));
-    }
-    text.push_str(&of_main(definition, verdict, columns));
-    if !open.are_most() && open.count > 0 {
-        text.push_str(&format!("\n{unresolved}"));
-    }
+    let parts = [of_main(definition, verdict, columns), of_unresolved(&open, run, columns)];
+    text.push_str(&match (open.count, parts) {
+        (0, [main, _]) => main,
+        (_, [main, unresolved]) if open.are_most() => format!("{unresolved}\n{main}"),
+        (_, [main, unresolved]) => format!("{main}\n{unresolved}"),
+    });
     text
 }
 
@@ -85,9 +83,6 @@ pub fn of_part(part: &PartVerdict, definition: &Definition) -> String {
 
 /// What is unresolved, with the command that would help below it.
 fn of_unresolved(open: &Unresolved, run: &Run, columns: usize) -> String {
-    if open.count == 0 {
-        return String::new();
-    }
     let mut text = wrapped(&visible(&open.sentence()), columns, "");
     if let Some(further) = open.further {
         let command = resolve::command_in(run, further, columns);

@@ -11,7 +11,7 @@ use crate::source::Source;
 use crate::summary::Summary;
 
 /// A report on one or several runs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report<'s> {
     /// The runs.
     pub summaries: Vec<Summary<'s>>,
@@ -43,20 +43,15 @@ impl<'s> Report<'s> {
         }
         let parts = sources.iter().flat_map(|source| &source.run.definition.parts);
         let styles = palette::styles(parts.flat_map(|part| &part.variants).map(String::as_str));
-        Report { summaries, change: None, tuned: Vec::new(), figures, styles }
+        Report { summaries, figures, styles, ..Report::default() }
     }
 
     /// The report on what `haulage tune` measured.
     pub fn of_tuning(records: Vec<Record>) -> Report<'static> {
         let situations = records.iter().flat_map(|record| &record.situations);
         let styles = palette::styles(situations.flat_map(|finding| finding.choice.as_deref()));
-        Report {
-            summaries: Vec::new(),
-            change: None,
-            figures: figure::tuning::figures(&records),
-            tuned: records,
-            styles,
-        }
+        let figures = figure::tuning::figures(&records);
+        Report { figures, tuned: records, styles, ..Report::default() }
     }
 
     /// The report on two runs, which begins with what changed from the first to the second.

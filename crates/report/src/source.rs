@@ -20,8 +20,8 @@ pub struct Source {
     pub run: Run,
     /// The verdict: as written, or computed from the samples if the run ended before it wrote one.
     pub verdict: Verdict,
-    /// The certificate that the run used, if there was one.
-    pub certificate: Option<StoredCertificate>,
+    /// How far the run can be trusted, by the certificate in its directory, its kernel and its version.
+    pub badge: Badge,
 }
 
 impl Source {
@@ -31,16 +31,18 @@ impl Source {
     /// If a required file is missing, or a file is damaged.
     pub fn read(path: &Path) -> Result<Source, RunError> {
         let run = Run::read(path)?;
-        let certificate = StoredCertificate::of_run(path)?;
+        let kernel = run.environment["kernel"].as_str().unwrap_or_default();
+        let badge = StoredCertificate::of_run(path)?
+            .map_or_else(Badge::none, |kept| kept.badge(kernel, &run.how.haulage_version));
         let path_of_verdict = path.join(files::VERDICT);
         let verdict = match files::read_json::<Verdict>(&path_of_verdict)? {
             Some(verdict) if verdict.delta < 0.0 || verdict.delta_cold < 0.0 => {
                 return Err(RunError::about(&path_of_verdict, "a delta is negative"));
             }
             Some(verdict) => verdict,
-            None => verdict_of(&run, &badge(&run, certificate.as_ref())),
+            None => verdict_of(&run, &badge),
         };
-        Ok(Source { run, verdict, certificate })
+        Ok(Source { run, verdict, badge })
     }
 
     /// Differences up to these shares do not matter.
@@ -59,11 +61,6 @@ impl Source {
         let file_system = Some(file_systems(&self.run.environment));
         Facets { file_bytes, state: Some(state.name()), file_system }
     }
-
-    /// How far the run can be trusted, by the certificate in its directory, its kernel and its version.
-    pub fn badge(&self) -> Badge {
-        badge(&self.run, self.certificate.as_ref())
-    }
 }
 
 /// δ is that of the certificate that the run started with, as `badge` says.
@@ -72,9 +69,4 @@ fn verdict_of(run: &Run, badge: &Badge) -> Verdict {
     let mut verdict = badge.verdict(run, &cells, run.how.rounds);
     verdict.notes.push("the run ended before it wrote its verdict".to_owned());
     verdict
-}
-
-fn badge(run: &Run, kept: Option<&StoredCertificate>) -> Badge {
-    let kernel = run.environment["kernel"].as_str().unwrap_or_default();
-    kept.map_or_else(Badge::none, |kept| kept.badge(kernel, &run.how.haulage_version))
 }

@@ -80,11 +80,6 @@ impl<'s> Summary<'s> {
         Summary { source, label, cells, epsilon }
     }
 
-    /// The cells of a part.
-    pub fn of_part<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a CellSummary<'s>> {
-        self.cells.iter().filter(|cell| cell.part.name == part.name)
-    }
-
     /// The findings of each part, with the part.
     pub fn findings(&self) -> impl Iterator<Item = (&'s Part, &'s Finding)> {
         let parts = self.source.verdict.parts.iter();

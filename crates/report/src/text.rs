@@ -61,7 +61,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     }
     text.push('\n');
     paragraph(text, &machine::line(&source.run.environment), columns);
-    paragraph(text, &source.badge().words, columns);
+    paragraph(text, &source.badge.words, columns);
     for note in &source.verdict.notes {
         paragraph(text, &format!("Note: {note}"), columns);
     }

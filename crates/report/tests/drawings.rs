@@ -19,10 +19,7 @@ static SMALL: LazyLock<[Source; 1]> = LazyLock::new(|| {
 
 /// The report for a terminal of 80 columns, which it must fit, without its ANSI colours.
 fn plain(report: &Report<'_>) -> String {
-    let text = text::render(report, 80);
-    let (first, styled) = text.split_once('\x1b').unwrap_or((&text, ""));
-    let after = |piece: &str| piece.split_once('m').map_or(String::new(), |it| it.1.to_owned());
-    let plain = first.to_owned() + &styled.split('\x1b').map(after).collect::<String>();
+    let plain = testfs::without_control_sequences(&text::render(report, 80));
     let wide: Vec<&str> = plain.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:#?}");
     plain

@@ -2,7 +2,7 @@
 
 use super::frame::in_xml;
 use super::group::{Plan, RIGHT, WIDTH, panels};
-use super::{legend, png, style};
+use super::{legend, style};
 use crate::palette::Styles;
 use crate::plot::{Figure, Group};
 use crate::report::Report;
@@ -20,16 +20,6 @@ pub struct Drawing {
     pub name: String,
     /// The drawing as SVG.
     pub svg: String,
-}
-
-impl Drawing {
-    /// The drawing as PNG, with `scale` pixels for each of its units, of which 96 are an inch.
-    ///
-    /// # Errors
-    /// If the size is invalid or there is no memory for it, with the reason in words.
-    pub fn png(&self, scale: f32) -> Result<Vec<u8>, String> {
-        png::file(&self.svg, scale)
-    }
 }
 
 /// All figures of a report, a drawing for each group of panels.

@@ -87,7 +87,7 @@ impl Pen<'_> {
                     self.name(*row);
                 }
             }
-            Shape::Heat { xs, rows, label } => self.tiles(xs, rows, label),
+            Shape::Heat { xs, rows } => self.tiles(xs, rows),
             Shape::Rule { at, text } => {
                 let class = if text.is_empty() { "faint" } else { "rule" };
                 self.own.back += &self.across(*at, &format!("{class}{}", self.dash()));
@@ -236,7 +236,7 @@ impl Pen<'_> {
             &format!("<text class=\"named\" x=\"0\" y=\"{y}\" dx=\"4\" dy=\"3.5\">{name}</text>");
     }
 
-    fn tiles(&mut self, xs: &[f64], rows: &[Vec<Option<f64>>], label: &str) {
+    fn tiles(&mut self, xs: &[f64], rows: &[Vec<Option<f64>>]) {
         let unit = self.panel.x.unit;
         let at = |index: usize| self.frame.share(xs[index]);
         let edges = |index: usize| {
@@ -255,7 +255,7 @@ impl Pen<'_> {
                 let strength = 0.06 + 0.94 * (value.log2() / 2.0).clamp(0.0, 1.0);
                 let [left, right] = edges(index);
                 let text = format!(
-                    "{}, {}: {} {label}",
+                    "{}, {}: {} × the best",
                     category,
                     shown(unit, xs[index]),
                     shown(Unit::Ratio, *value)

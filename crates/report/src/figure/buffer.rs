@@ -76,7 +76,6 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
     let heat = Shape::Heat {
         xs: buffers.iter().map(|&bytes| bytes as f64).collect(),
         rows: sweeps.iter().map(row).collect(),
-        label: "× the best".to_owned(),
     };
     let panel = Panel {
         title: String::new(),

@@ -1,11 +1,8 @@
 //! The page cache: cold and warm, returned and durable, and what a run leaves in it.
 
-use lab::analysis::observations::value_ns;
-use lab::definition::Measure;
 use lab::definition::cell::Cell;
 use lab::in_order::gathered;
 use lab::page_cache::state::State;
-use lab::stats::median;
 use lab::words::nanoseconds;
 
 use super::content;
@@ -49,7 +46,7 @@ fn states(summary: &Summary<'_>, figure: &mut Figure) {
         ..cell.clone()
     };
     let elapsed = |variant: &VariantSummary<'_>| {
-        median(variant.counted.iter().map(|it| value_ns(&it.measured, Measure::Elapsed)))
+        variant.median_of(|measured| Some(measured.elapsed_ns.max(1)))
     };
     let is_cold = |it: &&CellSummary<'_>| it.cell.state == State::Cold && !elsewhere(it.part);
     let mut cold: Vec<&CellSummary<'_>> = summary.cells.iter().filter(is_cold).collect();

@@ -118,7 +118,8 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
         (!marks.is_empty()).then(|| rows::panel(cell, alt, x, &variants, marks))
     };
     let title = summary.titled(&format!("{}: unproved page cache state", part.name));
-    Group::of_rows(title, summary.of_part(part).filter_map(panel).collect())
+    let cells = summary.cells.iter().filter(|cell| cell.part.name == part.name);
+    Group::of_rows(title, cells.filter_map(panel).collect())
 }
 
 fn table<'p>(title: &str, pairs: impl Iterator<Item = (&'p str, &'p Off)>) -> Table {

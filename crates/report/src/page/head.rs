@@ -135,7 +135,7 @@ fn command_line(command: &str) -> String {
 fn of_run(summary: &Summary<'_>, first: bool) -> String {
     let source = summary.source;
     let definition = &source.run.definition;
-    let badge = source.badge();
+    let badge = &source.badge;
     let (class, status) = match badge.status {
         CertificateStatus::Certified => ("good", "certified"),
         CertificateStatus::Failed => ("bad", "certificate failed"),

@@ -61,8 +61,6 @@ pub enum Shape {
         xs: Vec<f64>,
         /// A row for each category of y. `None`: not measured.
         rows: Vec<Vec<Option<f64>>>,
-        /// The quantity that the colour shows.
-        label: String,
     },
     /// A vertical line across the panel.
     Rule {

@@ -34,15 +34,12 @@ pub(super) fn of<'s>(
     lines.flatten().filter(through).collect()
 }
 
-/// The modelled time, in nanoseconds.
+/// The modelled time, in nanoseconds: t = c + f min(n, b) + g max(n - b, 0).
 fn time_ns(line: &FittedLine, bytes: f64) -> f64 {
-    let below = line.fixed_ns.value + line.byte_ns.value * bytes;
-    match (line.break_bytes, line.above_byte_ns) {
-        (Some(at), Some(above)) if bytes > at.value => {
-            below + (above.value - line.byte_ns.value) * (bytes - at.value)
-        }
-        _ => below,
-    }
+    let break_bytes = line.break_bytes.map_or(f64::INFINITY, |at| at.value);
+    let above_byte_ns = line.above_byte_ns.map_or(0.0, |above| above.value);
+    let below_ns = line.fixed_ns.value + line.byte_ns.value * bytes.min(break_bytes);
+    below_ns + above_byte_ns * (bytes - break_bytes).max(0.0)
 }
 
 /// A line from the smallest to the largest size, and its break.
@@ -108,39 +105,4 @@ pub(super) fn table(title: &str, lines: &[&FittedLine]) -> Table {
             ("p of one line", &|line| p(line.break_p)),
         ],
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use lab::definition::cell::Destination;
-    use lab::page_cache::state::State;
-
-    use super::*;
-
-    #[test]
-    fn a_line_that_breaks_has_no_step_there() {
-        let of = |value: f64| Estimated { value, low: None, high: None };
-        let line = FittedLine {
-            variant: "splice".to_owned(),
-            state: State::Warm,
-            destination: Destination::Fresh,
-            at_once: 1,
-            sizes: 8,
-            fixed_ns: of(1_000.0),
-            byte_ns: of(0.5),
-            break_bytes: Some(of(100.0)),
-            above_byte_ns: Some(of(2.0)),
-            break_p: Some(0.001),
-            misfit_largest: 0.0,
-            misfit_at_bytes: 0,
-            misfit_p: None,
-        };
-        let check = |bytes: f64, expected: f64| {
-            let found = time_ns(&line, bytes);
-            assert!((found - expected).abs() < 1e-9, "{bytes}: {found}, expected {expected}");
-        };
-        check(50.0, 1_025.0);
-        check(100.0, 1_050.0);
-        check(110.0, 1_070.0);
-    }
 }
