@@ -73,17 +73,3 @@ fn reports_what_is_slower_and_what_else_differs() {
     // Without --fail-on no change is a failure.
     assert_eq!(compare(&[before, after]).status.code(), Some(0));
 }
-
-#[test]
-fn bad_usage_and_a_missing_run() {
-    let home = tempfile::tempdir().expect("created");
-    for (line, status, words) in [
-        ("compare one", 2, "SECOND"),
-        ("compare a b --fail-on faster", 2, "slower"),
-        ("compare a b --delta=-1", 2, "delta"),
-        ("compare a b", 1, "'a': there is no such run directory"),
-    ] {
-        let output = haulage(&line.split(' ').collect::<Vec<_>>(), home.path());
-        testfs::assert_refused(line, &output, status, "haulage compare: ", words);
-    }
-}

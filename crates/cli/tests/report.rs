@@ -1,4 +1,4 @@
-//! `haulage report` as a user runs it, on a run that is committed.
+//! `haulage report` as a user runs it, on a run that is committed, and what `haulage compare` refuses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,28 +81,51 @@ fn mistakes_are_reported() {
         ("report /proc/version", 1, "neither a run directory nor a file of haulage tune --json"),
         ("report /nowhere --epsilon 0", 2, "0.1 to 20"),
         ("report /nowhere --color=sometimes", 2, "--color"),
+        ("compare one", 2, "SECOND"),
+        ("compare a b --fail-on faster", 2, "slower"),
+        ("compare a b --delta=-1", 2, "delta"),
+        ("compare a b", 1, "'a': there is no such run directory"),
     ] {
-        let output = haulage(&line.split(' ').collect::<Vec<_>>());
-        testfs::assert_refused(line, &output, status, "haulage report: ", words);
+        let args: Vec<&str> = line.split(' ').collect();
+        let prefix = format!("haulage {}: ", args[0]);
+        testfs::assert_refused(line, &haulage(&args), status, &prefix, words);
     }
 }
 
+/// Another program may have damaged a run, or a newer haulage may have made it.
 #[test]
-fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
+fn a_run_that_cannot_be_read_is_refused() {
+    let calls = "calls/256K,64K,1,1,0,read,30,6016,6080,1,6039\n";
+    for (name, part, instead, expected) in [
+        (
+            "experiment.toml",
+            "[run]\nschema = 1",
+            "[run]\nschema = 3",
+            "schema 3, and this haulage reads 1 to 2; haulage 0.1.0 made it and can read it\n",
+        ),
+        // Part of a number is repeated.
+        ("calls.csv", calls, &calls.replace("6080", "6080080"), "calls.csv': line "),
+        ("certificate.json", "", "{}", "certificate.json': missing field"),
+    ] {
+        let home = tempfile::tempdir().expect("created");
+        let run = small(home.path());
+        // The committed run has no certificate.
+        let whole = fs::read_to_string(run.join(name)).unwrap_or_default();
+        assert!(whole.contains(part), "{name}");
+        fs::write(run.join(name), whole.replacen(part, instead, 1)).expect("written");
+        assert_refused_by_both(&run, expected);
+    }
     let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
-    let file = run.join("experiment.toml");
-    let whole = fs::read_to_string(&file).expect("committed");
-    let (parts, how) = whole.split_once("[run]\n").expect("a table");
-    let newer = how.replacen("schema = 1", "schema = 3", 1);
-    assert_ne!(newer, how);
-    fs::write(&file, format!("{parts}[run]\n{newer}")).expect("written");
-    for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
-        let output = haulage(&args);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        let expected = "its files have schema 3, and this haulage reads 1 to 2; haulage ";
-        assert!(said.contains(expected) && said.ends_with(" made it and can read it\n"), "{said}");
+    fs::remove_file(run.join("samples.csv")).expect("removed");
+    assert_refused_by_both(&run, "samples.csv': No such file");
+}
+
+/// `haulage report` and `haulage compare` refuse the run.
+fn assert_refused_by_both(run: &Path, expected: &str) {
+    for args in [["report", text(run), "--text"], ["compare", text(run), text(run)]] {
+        let prefix = format!("haulage {}: ", args[0]);
+        testfs::assert_refused(expected, &haulage(&args), 1, &prefix, expected);
     }
 }
 
@@ -122,35 +145,8 @@ fn a_failed_page_leaves_the_last_one() {
     assert!(!left.iter().any(|name| name.contains("part")), "{left:?}");
 }
 
-/// The lines of a run directory are also read if another program has damaged them.
 #[test]
-fn an_impossible_line_of_calls_is_named() {
-    let home = tempfile::tempdir().expect("created");
-    let run = small(home.path());
-    let calls = run.join("calls.csv");
-    let whole = fs::read_to_string(&calls).expect("committed");
-    let line = "calls/256K,64K,1,1,0,read,30,6016,6080,1,6039\n";
-    assert!(whole.contains(line));
-    for damaged in [
-        // Part of a number is repeated.
-        "calls/256K,64K,1,1,0,read,30,6016,6080080,1,6039\n",
-        "calls/256K,64K,1,1,0,read,30,60166016,6080,1,6039\n",
-        "calls/256K,64K,1,1,0,read,30,6016,6080,1,60396039\n",
-        "calls/256K,64K,1,1,0,read,30,6016,6080,0,0\n",
-    ] {
-        fs::write(&calls, whole.replace(line, damaged)).expect("written");
-        for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
-            let output = haulage(&args);
-            let said = stderr(&output);
-            assert_eq!(output.status.code(), Some(1), "{damaged}{said}");
-            assert!(said.contains("calls.csv': line "), "{said}");
-            assert_eq!(said.lines().count(), 1, "{said}");
-        }
-    }
-}
-
-#[test]
-fn a_run_is_not_overwritten_and_is_refused_without_its_samples_or_with_a_damaged_certificate() {
+fn a_run_is_not_overwritten() {
     let home = tempfile::tempdir().expect("created");
     let run = small(home.path());
     for name in lab::run_dir::files::ALL {
@@ -160,28 +156,18 @@ fn a_run_is_not_overwritten_and_is_refused_without_its_samples_or_with_a_damaged
         testfs::assert_refused(name, &output, 1, "haulage report: ", expected);
         assert!(fs::read(run.join(name)).ok() == before, "{name}");
     }
-    fs::write(run.join("certificate.json"), "{}").expect("written");
-    for expected in ["certificate.json': missing field", "samples.csv': No such file"] {
-        for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
-            let prefix = format!("haulage {}: ", args[0]);
-            testfs::assert_refused(expected, &haulage(&args), 1, &prefix, expected);
-        }
-        let _ = fs::remove_file(run.join("samples.csv"));
-    }
 }
 
 /// The run directory may be that of another user.
 #[test]
 fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_without_end() {
-    let home = tempfile::tempdir().expect("created");
-    let run = small(home.path());
     for name in lab::run_dir::files::ALL.into_iter().filter(|name| *name != "verdict.txt") {
-        let (path, kept) = (run.join(name), home.path().join("kept"));
-        let is_there = path.exists();
-        if is_there {
-            fs::rename(&path, &kept).expect("renamed");
-        }
         for is_fifo in [true, false] {
+            let home = tempfile::tempdir().expect("created");
+            let run = small(home.path());
+            let path = run.join(name);
+            // Some files of a run are optional.
+            let _ = fs::remove_file(&path);
             if is_fifo {
                 let made = std::process::Command::new("mkfifo").arg(&path).status();
                 assert!(made.expect("mkfifo runs").success());
@@ -192,14 +178,8 @@ fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_withou
             let haulage = env!("CARGO_BIN_EXE_haulage");
             command.args(["20", haulage, "report", text(&run), "--text"]);
             let output = command.output().expect("timeout runs");
-            let said = stderr(&output);
-            assert_eq!(output.status.code(), Some(1), "{name}: {said}");
             let expected = format!("{name}': it is not a regular file");
-            assert!(said.contains(&expected), "{name}: {said}");
-            fs::remove_file(&path).expect("removed");
-        }
-        if is_there {
-            fs::rename(&kept, &path).expect("renamed");
+            testfs::assert_refused(name, &output, 1, "haulage report: ", &expected);
         }
     }
 }
@@ -219,22 +199,4 @@ fn the_page_of_a_tune_record_is_written_beside_it() {
     {
         assert!(page.contains(expected), "{expected}");
     }
-    let output = haulage(&["report", text(&record), "--text"]);
-    let said = stdout(&output);
-    for expected in ["within ext4", "situations measured", "What not using it costs"] {
-        assert!(said.contains(expected), "{expected} in\n{said}");
-    }
-    let dir = home.path().join("figures");
-    let output = haulage(&["report", text(&record), "--svg", text(&dir)]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(fs::read_dir(&dir).expect("listed").count() >= 2);
-
-    fs::write(&record, "{}").expect("written");
-    let output = haulage(&["report", text(&record)]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = stderr(&output);
-    assert!(
-        said.contains("tuned.json' is neither a run") && said.contains(": missing field"),
-        "{said}"
-    );
 }
