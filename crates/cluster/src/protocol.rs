@@ -584,12 +584,9 @@ mod tests {
         type Summary = ();
     }
 
-    fn is_ready(out: &[Command<Plain>]) -> bool {
-        out.iter().any(|command| matches!(command, Command::Summarize))
-    }
-
-    fn is_leaving(out: &[Command<Plain>]) -> bool {
-        out.iter().any(|command| matches!(command, Command::Send(0, Message::TakesNone)))
+    /// The commands so far, as text. They are taken away.
+    fn said(out: &mut Vec<Command<Plain>>) -> String {
+        format!("{:?}", std::mem::take(out))
     }
 
     #[test]
@@ -610,14 +607,14 @@ mod tests {
         // Rank 0 has the share back, and not yet the message about the copy.
         rank.receive(0, Message::Finish, &mut out);
         rank.receive(0, Message::NoWork(Request::Once), &mut out);
-        assert!(!is_ready(&out), "{out:?}");
+        assert_eq!(said(&mut out), "[]");
         rank.receive(0, Message::Known, &mut out);
-        assert!(is_ready(&out), "{out:?}");
+        assert_eq!(said(&mut out), "[Summarize]");
         // Nothing may be sent after the farewell.
         rank.farewell((), &mut out);
         out.clear();
         rank.cancel(&mut out);
-        assert!(out.is_empty(), "{out:?}");
+        assert_eq!(said(&mut out), "[]");
     }
 
     #[test]
@@ -630,30 +627,22 @@ mod tests {
         taker.receive(0, share, &mut out);
         let Some(Command::Take { taken, .. }) = out.drain(..).next() else { panic!("a share") };
         taker.take_none(&mut out);
-        assert!(!is_leaving(&out), "it may have names to give");
+        assert_eq!(said(&mut out), "[]", "it may have names to give");
         taker.hand_back(taken, (), false, &mut out);
         let Some(Command::Send(0, back)) = out.drain(..).next() else { panic!("it comes back") };
         giver.receive(1, back, &mut given);
-        let back: Command<Plain> = Command::TakeBack { number: 5, takes_none: true, work: () };
-        assert_eq!(format!("{given:?}"), format!("{:?}", [back]));
+        assert_eq!(said(&mut given), "[TakeBack { number: 5, takes_none: true, work: () }]");
         taker.receive(0, Message::Ask(Request::Standing), &mut out);
         out.clear();
         taker.idle(&mut out);
-        assert!(is_leaving(&out), "{out:?}");
-        let answer = matches!(out[1], Command::Send(0, Message::NoWork(Request::Standing)));
-        assert!(answer, "{out:?}");
+        assert_eq!(said(&mut out), "[Send(0, TakesNone), Send(0, NoWork(Standing))]");
         for request in [Request::Once, Request::Standing] {
-            out.clear();
             taker.receive(0, Message::Ask(request), &mut out);
-            assert!(matches!(out[..], [Command::Send(0, Message::NoWork(_))]), "{out:?}");
+            assert_eq!(said(&mut out), format!("[Send(0, NoWork({request:?}))]"));
         }
-        out.clear();
         taker.receive(0, Message::Share { request, home: 0, id: 9, work: () }, &mut out);
-        let is_back = matches!(
-            out[..],
-            [Command::Send(0, Message::HandBack { id: 9, takes_none: true, .. })]
-        );
-        assert!(is_back, "{out:?}");
+        let back = "[Send(0, HandBack { id: 9, takes_none: true, work: () })]";
+        assert_eq!(said(&mut out), back);
     }
 
     #[test]
@@ -661,23 +650,12 @@ mod tests {
         // The neighbours of 3 are 1, 2 and 7.
         let (mut rank, mut out) = (Protocol::<Plain>::new(3, 8, 0), Vec::new());
         rank.receive(7, Message::TakesNone, &mut out);
-        let answered = matches!(
-            out[..2],
-            [
-                Command::Send(7, Message::Known),
-                Command::Send(7, Message::NoWork(Request::Standing))
-            ]
-        );
-        assert!(answered, "{out:?}");
-        let asked = matches!(out[2..], [Command::Send(0, Message::Ask(Request::Standing))]);
-        assert!(asked, "{out:?}");
-        out.clear();
+        let answered = "[Send(7, Known), Send(7, NoWork(Standing)), Send(0, Ask(Standing))]";
+        assert_eq!(said(&mut out), answered);
         rank.receive(7, Message::NoWork(Request::Standing), &mut out);
         rank.receive(2, Message::TakesNone, &mut out);
-        assert!(
-            out.iter().all(|it| matches!(it, Command::Send(2, _))),
-            "it waits at rank 0 already"
-        );
+        // It waits at rank 0 already.
+        assert_eq!(said(&mut out), "[Send(2, Known), Send(2, NoWork(Standing))]");
         // Rank 0 gives to it from now on, and asks it as well.
         let (mut first, mut out) = (Protocol::<Plain>::new(0, 8, 0), Vec::new());
         first.receive(3, Message::Ask(Request::Standing), &mut out);
@@ -686,9 +664,8 @@ mod tests {
         for _ in 0..TRIES {
             first.receive(3, Message::NoWork(Request::Once), &mut out);
         }
-        let asks =
-            |it: &Command<Plain>| matches!(it, Command::Send(3, Message::Ask(Request::Standing)));
-        assert!(out.iter().any(asks), "{out:?}");
+        let said = said(&mut out);
+        assert!(said.contains("Send(3, Ask(Standing))"), "{said}");
     }
 
     #[test]
@@ -698,17 +675,14 @@ mod tests {
         rank.receive(4, Message::Share { request, home: 33, id: 1, work: () }, &mut out);
         out.clear();
         rank.idle(&mut out);
-        let asked = matches!(out[..], [Command::Send(33, Message::Ask(Request::Once))]);
-        assert!(asked, "{out:?}");
+        assert_eq!(said(&mut out), "[Send(33, Ask(Once))]");
         for tries in 0..TRIES {
-            out.clear();
             rank.receive(33, Message::NoWork(Request::Once), &mut out);
             assert!(matches!(out[..], [Command::Send(_, Message::Ask(Request::Once))]), "{tries}");
+            out.clear();
         }
-        out.clear();
         rank.receive(9, Message::NoWork(Request::Once), &mut out);
         // It waits at the others already.
-        let asked = matches!(out[..], [Command::Send(4, Message::Ask(Request::Standing))]);
-        assert!(asked, "{out:?}");
+        assert_eq!(said(&mut out), "[Send(4, Ask(Standing))]");
     }
 }
