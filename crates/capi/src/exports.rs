@@ -8,6 +8,7 @@ use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 
 use haulage::options::{Location, Options};
 use haulage::{CancelToken, Copied, Copy, Error, Kind, Outcome, Variant};
@@ -20,7 +21,7 @@ use crate::state::{Last, Setup, State, lock};
 /// A new state with no options; NULL after an error inside the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn haulage_state_new() -> *mut State {
-    guarded(ptr::null_mut(), || Box::into_raw(Box::<State>::default()))
+    guarded(ptr::null_mut(), || Arc::into_raw(Arc::<State>::default()).cast_mut())
 }
 
 /// Frees a state. NULL is ignored. A copy that uses it, as in a callback, goes on and frees it at its end.
@@ -249,8 +250,8 @@ unsafe fn copy_with<A>(
     copied: Result<A, c_int>,
     copy: impl FnOnce(A, Option<&State>) -> Result<(), c_int>,
 ) -> c_int {
-    let copy = |state: Option<&State>| match copied {
-        Ok(copied) => copy(copied, state),
+    let copy = |state: Option<&Arc<State>>| match copied {
+        Ok(copied) => copy(copied, state.map(|state| &**state)),
         Err(errno) => state.map_or(Err(errno), |state| state.refuse(errno)),
     };
     // SAFETY: the caller's promise.

@@ -12,7 +12,6 @@ use haulage::options::{Destination, Existing, Follow, Options, Reflink, Request}
 use haulage::{CancelToken, Control, Copied, Copy, CopyFailed, Error, Report};
 
 use crate::border::c_text;
-use crate::handle::{Handle, Uses};
 use crate::interface::{Failure, Progress};
 
 pub(crate) type ProgressCall = unsafe extern "C" fn(*const Progress, *mut c_void) -> c_int;
@@ -23,7 +22,6 @@ pub(crate) type ErrorCall = unsafe extern "C" fn(*const Failure, *mut c_void) ->
 pub struct State {
     pub(crate) cancel: CancelToken,
     busy: AtomicBool,
-    uses: Uses,
     pub(crate) setup: Mutex<Setup>,
     last: Mutex<Last>,
 }
@@ -65,12 +63,6 @@ impl Drop for Running<'_> {
 /// A panic while a lock was held leaves values that are whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Handle for State {
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
 }
 
 impl State {

@@ -23,20 +23,7 @@ const DATA_SPARSE: u32 = 1 << 27;
 
 /// The flags that have a meaning here. The others are those about AppleDouble files, tracked files and
 /// copies in place, which Linux does not have.
-const KNOWN: u32 = ACL
-    | STAT
-    | XATTR
-    | DATA
-    | RECURSIVE
-    | CHECK
-    | EXCL
-    | NOFOLLOW_SRC
-    | NOFOLLOW_DST
-    | MOVE
-    | UNLINK
-    | CLONE
-    | CLONE_FORCE
-    | DATA_SPARSE;
+const KNOWN: u32 = OF_NAMES | ACL | STAT | XATTR | DATA | CHECK | CLONE | CLONE_FORCE | DATA_SPARSE;
 
 /// What both flags for clones imply.
 const OF_CLONE: u32 = EXCL | ACL | STAT | XATTR | DATA | NOFOLLOW_SRC;
@@ -102,30 +89,21 @@ impl Flags {
     /// For COPYFILE_CHECK: those of the flags for which `from` has something to copy. That every file has a
     /// mode and times is not told, as in the example of the manual page.
     pub(super) fn present(self, from: &Path) -> Result<u32, Ends> {
-        let attributes = names_of_attributes(from, !self.has(NOFOLLOW_SRC))?;
-        let is_acl = |name: &[u8]| name.starts_with(b"system.posix_acl_");
-        let has_acl = attributes.iter().any(|name| is_acl(name));
-        let has_others = attributes.iter().any(|name| !is_acl(name));
-        let present = DATA | if has_acl { ACL } else { 0 } | if has_others { XATTR } else { 0 };
+        let mut names = vec![0_u8; 64 << 10];
+        let listed = match self.has(NOFOLLOW_SRC) {
+            true => rustix::fs::llistxattr(from, &mut names[..]),
+            false => rustix::fs::listxattr(from, &mut names[..]),
+        };
+        let bytes = match listed {
+            Ok(bytes) => bytes,
+            // The file system has none.
+            Err(rustix::io::Errno::OPNOTSUPP) => 0,
+            Err(errno) => return Err(Ends::Errno(errno.raw_os_error())),
+        };
+        let mut present = DATA;
+        for name in names[..bytes].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+            present |= if name.starts_with(b"system.posix_acl_") { ACL } else { XATTR };
+        }
         Ok(self.0 & present)
-    }
-}
-
-/// The extended attributes of a file.
-fn names_of_attributes(path: &Path, follow: bool) -> Result<Vec<Vec<u8>>, Ends> {
-    let mut names = vec![0u8; 64 << 10];
-    let result = match follow {
-        true => rustix::fs::listxattr(path, &mut names[..]),
-        false => rustix::fs::llistxattr(path, &mut names[..]),
-    };
-    match result {
-        Ok(bytes) => Ok(names[..bytes]
-            .split(|&byte| byte == 0)
-            .filter(|name| !name.is_empty())
-            .map(<[u8]>::to_vec)
-            .collect()),
-        // The file system has none.
-        Err(rustix::io::Errno::OPNOTSUPP) => Ok(Vec::new()),
-        Err(errno) => Err(Ends::Errno(errno.raw_os_error())),
     }
 }

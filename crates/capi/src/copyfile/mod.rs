@@ -17,6 +17,7 @@ use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 
 use crate::border::{c_text, errno, guarded, path, set_errno, status};
 use crate::handle::{free, in_use};
@@ -29,7 +30,7 @@ use state::Place;
 /// A new state; NULL after an error inside the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn copyfile_state_alloc() -> *mut CopyfileState {
-    guarded(ptr::null_mut(), || Box::into_raw(Box::<CopyfileState>::default()))
+    guarded(ptr::null_mut(), || Arc::into_raw(Arc::<CopyfileState>::default()).cast_mut())
 }
 
 /// Frees a state; NULL is ignored. Descriptors stay open. A copy that uses it, as in a callback, goes on and
@@ -87,11 +88,7 @@ pub unsafe extern "C" fn copyfile(
     let from = unsafe { path(from) }.ok();
     // SAFETY: the caller's promise.
     let to = unsafe { path(to) }.ok();
-    let before = errno();
-    let copy = |given: Option<&CopyfileState>| {
-        let own = CopyfileState::default();
-        let state = given.unwrap_or(&own);
-        state.start();
+    let copy = |state: &Arc<CopyfileState>, flags: Flags| {
         let named = |given: Option<&Path>, kept: Option<CString>| {
             let kept = kept.map(|kept| OsStr::from_bytes(kept.as_bytes()).into());
             given.map(Path::to_owned).or(kept)
@@ -101,24 +98,19 @@ pub unsafe extern "C" fn copyfile(
             (0.., 0..) if from.is_none() && to.is_none() => [None, None],
             _ => state.names(),
         };
-        finish(
-            before,
-            Flags::of(flags).and_then(|flags| {
-                match (named(from, kept_from), named(to, kept_to)) {
-                    (Some(from), Some(to)) => {
-                        state.set_names([&c_text(&from), &c_text(&to)]);
-                        run::copy(&from, &to, state, flags)
-                    }
-                    (Some(from), None) if flags.has(CHECK) => run::check(&from, flags),
-                    // The descriptors that the program has set.
-                    (None, None) => run::copy_open(state.fds(), state, flags),
-                    _ => Err(Ends::Errno(libc::EINVAL)),
-                }
-            }),
-        )
+        match (named(from, kept_from), named(to, kept_to)) {
+            (Some(from), Some(to)) => {
+                state.set_names([&c_text(&from), &c_text(&to)]);
+                run::copy(&from, &to, state, flags)
+            }
+            (Some(from), None) if flags.has(CHECK) => run::check(&from, flags),
+            // The descriptors that the program has set.
+            (None, None) => run::copy_open(state.fds(), state, flags),
+            _ => Err(Ends::Errno(libc::EINVAL)),
+        }
     };
     // SAFETY: the caller's promise.
-    guarded(-1, || unsafe { in_use(state, copy) })
+    unsafe { copy_with(state, flags, copy) }
 }
 
 /// Copies what is open as `from` to what is open as `to`, as the flags say. Flags about names have no
@@ -130,31 +122,38 @@ pub unsafe extern "C" fn fcopyfile(
     state: *mut CopyfileState,
     flags: u32,
 ) -> c_int {
-    let before = errno();
-    let copy = |given: Option<&CopyfileState>| {
-        let own = CopyfileState::default();
+    let copy = |state: &Arc<CopyfileState>, flags: Flags| {
+        state.set_fds(from, to);
+        run::copy_open((from, to), state, flags)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { copy_with(state, flags, copy) }
+}
+
+/// Calls `copy` with the flags and a state, which lives until it returns. After a callback has ended the copy, errno
+/// is as it was.
+///
+/// # Safety
+/// As for [`in_use`].
+unsafe fn copy_with(
+    state: *mut CopyfileState,
+    flags: u32,
+    copy: impl FnOnce(&Arc<CopyfileState>, Flags) -> Result<c_int, Ends>,
+) -> c_int {
+    let errno_before = errno();
+    let copy = |given: Option<&Arc<CopyfileState>>| {
+        let own = Arc::default();
         let state = given.unwrap_or(&own);
         state.start();
-        finish(
-            before,
-            Flags::of(flags).and_then(|flags| {
-                state.set_fds(from, to);
-                run::copy_open((from, to), state, flags)
-            }),
-        )
+        match Flags::of(flags).and_then(|flags| copy(state, flags)) {
+            Ok(value) => value,
+            Err(Ends::Errno(errno)) => status(Err(errno)),
+            Err(Ends::Quit) => {
+                set_errno(errno_before);
+                -1
+            }
+        }
     };
     // SAFETY: the caller's promise.
     guarded(-1, || unsafe { in_use(state, copy) })
-}
-
-/// The result of a copy. After a callback has ended it, errno is as it was.
-fn finish(errno_before: c_int, result: Result<c_int, Ends>) -> c_int {
-    match result {
-        Ok(value) => value,
-        Err(Ends::Errno(errno)) => status(Err(errno)),
-        Err(Ends::Quit) => {
-            set_errno(errno_before);
-            -1
-        }
-    }
 }

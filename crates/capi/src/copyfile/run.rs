@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haulage::events::{Diagnostic, DirectoryStage, FileType, Method, Receipt};
 use haulage::options::{Destination, Make, Options, Request};
@@ -37,7 +38,7 @@ const SKIP: c_int = 1;
 pub(super) fn copy(
     from: &Path,
     to: &Path,
-    state: &CopyfileState,
+    state: &Arc<CopyfileState>,
     flags: Flags,
 ) -> Result<c_int, Ends> {
     if flags.has(CHECK) {
@@ -93,7 +94,7 @@ fn within(from: &Path, to: &Path, flags: Flags) -> PathBuf {
 /// Runs the copy of a tree, or of one file. Returns false if the callback has ended it without an error.
 fn run(
     (from, to): (&Path, &Path),
-    state: &CopyfileState,
+    state: &Arc<CopyfileState>,
     flags: Flags,
     options: Options,
     is_tree: bool,
@@ -111,19 +112,13 @@ fn run(
     run_file(copy, (&c_text(from), &c_text(to)), (state, flags), &Answer::default())
 }
 
-/// How the callback has ended a copy, if it has. Then it is not called again.
+/// How the callback has ended a copy, if it has: without an error, although not all of the data was copied, or with
+/// one. Then it is not called again.
 #[derive(Default)]
-struct Answer(Cell<Option<End>>);
-
-#[derive(Clone, Copy)]
-enum End {
-    /// There is no error, although not all of the data was copied.
-    WithoutError,
-    With(Ends),
-}
+struct Answer(Cell<Option<Result<(), Ends>>>);
 
 impl Answer {
-    fn end(&self, end: End) -> Control {
+    fn end(&self, end: Result<(), Ends>) -> Control {
         self.0.set(Some(end));
         Control::Quit
     }
@@ -138,15 +133,15 @@ impl Answer {
         self.unless_ended(|| match tell() {
             None | Some(CONTINUE) => Control::Continue,
             Some(SKIP) => Control::Skip,
-            Some(_) => self.end(End::With(Ends::Quit)),
+            Some(_) => self.end(Err(Ends::Quit)),
         })
     }
 
     /// The report of the copy; `None` if it was ended without an error.
     fn of(&self, result: Result<Report, CopyFailed>) -> Result<Option<Report>, Ends> {
         match (self.0.get(), result) {
-            (Some(End::WithoutError), _) => Ok(None),
-            (Some(End::With(ends)), _) => Err(ends),
+            (Some(Ok(())), _) => Ok(None),
+            (Some(Err(ends)), _) => Err(ends),
             (None, Ok(report)) => Ok(Some(report)),
             (None, Err(failed)) => {
                 Err(Ends::Errno(failed.first().map_or(libc::ECANCELED, Error::errno)))
@@ -159,7 +154,7 @@ impl Answer {
 fn run_tree<'c>(
     mut copy: Copy<'c>,
     names: &'c Names<'c>,
-    (state, flags): (&'c CopyfileState, Flags),
+    (state, flags): (&'c Arc<CopyfileState>, Flags),
     answer: &'c Answer,
 ) -> Result<bool, Ends> {
     if state.callback().0.is_some() {
@@ -188,7 +183,7 @@ fn run_tree<'c>(
             copy = copy.progress(|progress| {
                 answer.unless_ended(|| match progressed_tree(state, progress, names) {
                     true => Control::Continue,
-                    false => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+                    false => answer.end(Err(Ends::Errno(libc::ECANCELED))),
                 })
             });
         }
@@ -211,7 +206,7 @@ fn run_tree<'c>(
             match state.call(what, ERR, &src, &dst) {
                 Some(CONTINUE | SKIP) => Control::Skip,
                 // Without a callback the first error ends the copy.
-                _ => answer.end(End::With(Ends::Errno(error.errno()))),
+                _ => answer.end(Err(Ends::Errno(error.errno()))),
             }
         })
     });
@@ -225,7 +220,7 @@ fn run_tree<'c>(
 fn run_file<'c>(
     mut copy: Copy<'c>,
     (src, dst): (&'c CStr, &'c CStr),
-    (state, flags): (&'c CopyfileState, Flags),
+    (state, flags): (&'c Arc<CopyfileState>, Flags),
     answer: &'c Answer,
 ) -> Result<bool, Ends> {
     if state.callback().0.is_some() && flags.options().make == Make::Copy {
@@ -235,8 +230,8 @@ fn run_file<'c>(
                     state.set_copied(progress.bytes);
                     match state.call(COPY_DATA, PROGRESS, src, dst) {
                         None | Some(CONTINUE) => Control::Continue,
-                        Some(SKIP) => answer.end(End::WithoutError),
-                        Some(_) => answer.end(End::With(Ends::Errno(libc::ECANCELED))),
+                        Some(SKIP) => answer.end(Ok(())),
+                        Some(_) => answer.end(Err(Ends::Errno(libc::ECANCELED))),
                     }
                 })
             })
@@ -245,15 +240,15 @@ fn run_file<'c>(
                 if !matches!(operation, Operation::Read | Operation::Write | Operation::Copy) {
                     // The callback is not told, and what it answers later does not hide the error.
                     if operation != Operation::Finish && answer.0.get().is_none() {
-                        answer.0.set(Some(End::With(Ends::Errno(error.errno()))));
+                        answer.0.set(Some(Err(Ends::Errno(error.errno()))));
                     }
                     return Control::Continue;
                 }
                 answer.unless_ended(|| {
                     set_errno(error.errno());
                     match state.call(COPY_DATA, ERR, src, dst) {
-                        Some(SKIP) => answer.end(End::WithoutError),
-                        _ => answer.end(End::With(Ends::Errno(error.errno()))),
+                        Some(SKIP) => answer.end(Ok(())),
+                        _ => answer.end(Err(Ends::Errno(error.errno()))),
                     }
                 })
             });
@@ -313,7 +308,7 @@ impl Names<'_> {
     }
 }
 
-fn finished(state: &CopyfileState, receipt: &Receipt) -> Option<c_int> {
+fn finished(state: &Arc<CopyfileState>, receipt: &Receipt) -> Option<c_int> {
     if receipt.method == Method::Failed {
         return None;
     }
@@ -326,7 +321,7 @@ fn finished(state: &CopyfileState, receipt: &Receipt) -> Option<c_int> {
 
 /// Tells of each file whose data moves now. Returns whether to go on. One file of several cannot be
 /// skipped.
-fn progressed_tree(state: &CopyfileState, progress: &Progress, names: &Names<'_>) -> bool {
+fn progressed_tree(state: &Arc<CopyfileState>, progress: &Progress, names: &Names<'_>) -> bool {
     progress.current_files().into_iter().all(|file| {
         state.set_copied(file.bytes);
         let (src, dst) = names.pair(&file.dst);
@@ -337,7 +332,7 @@ fn progressed_tree(state: &CopyfileState, progress: &Progress, names: &Names<'_>
 /// Copies between descriptors.
 pub(super) fn copy_open(
     (src, dst): (c_int, c_int),
-    state: &CopyfileState,
+    state: &Arc<CopyfileState>,
     flags: Flags,
 ) -> Result<c_int, Ends> {
     let flags = flags.of_open();

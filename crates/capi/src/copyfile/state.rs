@@ -1,10 +1,9 @@
 //! The state of copyfile(3): what a program sets and gets.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use crate::handle::{Handle, Uses};
 use crate::state::lock;
 
 const SRC_FD: u32 = 1;
@@ -58,7 +57,6 @@ struct Name {
 
 /// The state of copyfile(3). A callback may read it while the copy runs.
 pub struct CopyfileState {
-    uses: Uses,
     names: Mutex<[Option<Name>; 2]>,
     fds: Mutex<(c_int, c_int)>,
     callback: Mutex<(Option<StatusFn>, *mut c_void)>,
@@ -70,7 +68,6 @@ pub struct CopyfileState {
 impl Default for CopyfileState {
     fn default() -> CopyfileState {
         CopyfileState {
-            uses: Uses::default(),
             names: Mutex::default(),
             fds: Mutex::new((UNSET, UNSET)),
             callback: Mutex::new((None, std::ptr::null_mut())),
@@ -78,12 +75,6 @@ impl Default for CopyfileState {
             was_cloned: AtomicBool::new(false),
             forbids_cross_mount: AtomicBool::new(false),
         }
-    }
-}
-
-impl Handle for CopyfileState {
-    fn uses(&self) -> &Uses {
-        &self.uses
     }
 }
 
@@ -198,9 +189,15 @@ impl CopyfileState {
     }
 
     /// Calls the callback, if there is one.
-    pub(super) fn call(&self, what: c_int, stage: c_int, src: &CStr, dst: &CStr) -> Option<c_int> {
+    pub(super) fn call(
+        self: &Arc<Self>,
+        what: c_int,
+        stage: c_int,
+        src: &CStr,
+        dst: &CStr,
+    ) -> Option<c_int> {
         let (callback, context) = self.callback();
-        let state = std::ptr::from_ref(self).cast_mut();
+        let state = Arc::as_ptr(self).cast_mut();
         // SAFETY: the program has set this function with this context. It may use the state, whose
         // fields are locked or atomic, and gets strings that live for the call.
         callback.map(|callback| unsafe {
