@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use engines::{Errno, Variant};
+use engines::Errno;
 use tree::{Action, BadGlob, Diagnostic, Options, Severity, words_of_error};
 
 use crate::totals::Copied;
@@ -20,10 +20,8 @@ pub struct Error(Box<What>);
 enum What {
     /// With what was copied before, of the copy of one file.
     Diagnostic(Diagnostic, Option<Copied>),
-    IgnoreFile(PathBuf, Errno),
-    Thread(Errno),
-    BadGlob(BadGlob),
-    HandlesSigbus(Variant),
+    /// The copy did not start, for this reason.
+    NotStarted(Operation, Option<PathBuf>, Errno, String),
 }
 
 /// What could not be done.
@@ -69,10 +67,6 @@ pub enum Operation {
 }
 
 impl Error {
-    pub(crate) fn of(diagnostic: Diagnostic) -> Error {
-        Error(Box::new(What::Diagnostic(diagnostic, None)))
-    }
-
     pub(crate) fn of_file(diagnostic: Diagnostic, copied: Copied) -> Error {
         Error(Box::new(What::Diagnostic(diagnostic, Some(copied))))
     }
@@ -80,23 +74,32 @@ impl Error {
     /// An ignore file that cannot be read.
     pub(crate) fn ignore_file(path: PathBuf, error: &io::Error) -> Error {
         let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-        Error(Box::new(What::IgnoreFile(path, errno)))
+        let words = format!("cannot read '{}': {}", path.display(), words_of_error(&errno.into()));
+        Error(Box::new(What::NotStarted(Operation::Read, Some(path), errno, words)))
     }
 
     /// The thread of the copy cannot be started.
     pub(crate) fn thread(error: &io::Error) -> Error {
-        Error(Box::new(What::Thread(Errno::from_io_error(error).unwrap_or(Errno::AGAIN))))
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::AGAIN);
+        let words = format!("cannot start the copy: {}", words_of_error(&errno.into()));
+        Error(Box::new(What::NotStarted(Operation::Prepare, None, errno, words)))
     }
 
-    pub(crate) fn bad_glob(bad: BadGlob) -> Error {
-        Error(Box::new(What::BadGlob(bad)))
+    pub(crate) fn bad_glob(BadGlob { glob, reason }: BadGlob) -> Error {
+        Error::unusable(format!("the pattern '{}': {reason}", glob.display()))
+    }
+
+    fn unusable(words: String) -> Error {
+        let words = format!("cannot use {words}");
+        Error(Box::new(What::NotStarted(Operation::Prepare, None, Errno::INVAL, words)))
     }
 
     /// An engine that handles SIGBUS needs the permission to: a handler is the whole process's.
     pub(crate) fn unless_allowed(options: &Options) -> Result<(), Error> {
         match &options.engine {
             Some(variant) if variant.handles_sigbus() && !options.sigbus_handler => {
-                Err(Error(Box::new(What::HandlesSigbus(variant.clone()))))
+                let why = "it handles SIGBUS for the whole process, which was not allowed";
+                Err(Error::unusable(format!("{variant}: {why}")))
             }
             _ => Ok(()),
         }
@@ -126,9 +129,7 @@ impl Error {
     fn facts(&self) -> (Operation, Option<&Path>, Errno) {
         match &*self.0 {
             What::Diagnostic(diagnostic, _) => facts(diagnostic),
-            What::IgnoreFile(path, errno) => (Operation::Read, Some(path), *errno),
-            What::Thread(errno) => (Operation::Prepare, None, *errno),
-            What::BadGlob(_) | What::HandlesSigbus(_) => (Operation::Prepare, None, Errno::INVAL),
+            What::NotStarted(operation, path, errno, _) => (*operation, path.as_deref(), *errno),
         }
     }
 
@@ -162,19 +163,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
             What::Diagnostic(diagnostic, _) => diagnostic.fmt(f),
-            What::IgnoreFile(path, errno) => {
-                write!(f, "cannot read '{}': {}", path.display(), words_of_error(&(*errno).into()))
-            }
-            What::Thread(errno) => {
-                write!(f, "cannot start the copy: {}", words_of_error(&(*errno).into()))
-            }
-            What::BadGlob(BadGlob { glob, reason }) => {
-                write!(f, "cannot use the pattern '{}': {reason}", glob.display())
-            }
-            What::HandlesSigbus(variant) => write!(
-                f,
-                "cannot use {variant}: it handles SIGBUS for the whole process, which was not allowed"
-            ),
+            What::NotStarted(.., words) => f.write_str(words),
         }
     }
 }
@@ -183,7 +172,7 @@ impl std::error::Error for Error {}
 
 impl From<Diagnostic> for Error {
     fn from(diagnostic: Diagnostic) -> Error {
-        Error::of(diagnostic)
+        Error(Box::new(What::Diagnostic(diagnostic, None)))
     }
 }
 

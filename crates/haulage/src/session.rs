@@ -97,7 +97,7 @@ impl Observer for Session {
     fn diagnose(&self, diagnostic: Diagnostic) {
         let severity = diagnostic.severity();
         let is_left_over = matches!(diagnostic, Diagnostic::LeftOver { .. });
-        let error = Error::of(diagnostic);
+        let error = Error::from(diagnostic);
         if severity != Severity::Failure {
             let mut report = self.report();
             report.totals.left_over += u64::from(is_left_over);
