@@ -146,23 +146,3 @@ impl Observer for Watcher<'_> {
         self.cancel.is_some_and(CancelToken::is_cancelled)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use engines::Stop;
-
-    use super::*;
-
-    #[test]
-    fn the_engine_is_the_one_that_moved_the_most() {
-        let watcher = Watcher { seen: Mutex::default(), cancel: None };
-        for (variant, bytes) in
-            [("sendfile", 5), ("read_write:4K", 3), ("read_write", 3), ("mmap", 4)]
-        {
-            let moved = Moved { bytes, stop: Stop::Done };
-            watcher.moved(&variant.parse().expect("a variant"), Span::at(0, bytes), moved);
-        }
-        let copied = Copied::by(&watcher.seen().engines);
-        assert_eq!(copied, Copied { data_bytes: 15, engine: Some("read_write") });
-    }
-}

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -34,15 +34,27 @@ fn make_tree(at: &Path) {
     fs::hard_link(at.join("dir0/file2"), at.join("dir1/same")).expect("a hard link");
 }
 
+/// A directory, and the names of a source and a destination in it.
+fn places() -> (TempDir, PathBuf, PathBuf) {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    (home, src, dst)
+}
+
+/// [`places`], where the source is a tree of [`make_tree`].
+fn with_tree() -> (TempDir, PathBuf, PathBuf) {
+    let (home, src, dst) = places();
+    make_tree(&src);
+    (home, src, dst)
+}
+
 fn assert_same_trees(src: &Path, dst: &Path) {
     assert_equal_trees(src, dst, Aspects::ALL, "");
 }
 
 #[test]
 fn a_tree_is_copied_with_every_attribute_and_counted() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (_home, src, dst) = with_tree();
     let report = Copy::new(&src, &dst).archive().verify().run().expect("copied");
     assert_same_trees(&src, &dst);
     assert_eq!(report.files(), 300);
@@ -57,8 +69,7 @@ fn a_tree_is_copied_with_every_attribute_and_counted() {
 
 #[test]
 fn a_file_counts_once_for_each_variant() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let (_home, src, dst) = places();
     fs::write(&src, "data").expect("written");
     let mut receipts = Vec::new();
     let copy = Copy::new(&src, &dst).on_entry(|receipt| receipts.push(receipt.clone()));
@@ -131,9 +142,7 @@ fn an_error_has_path_operation_and_errno() {
 
 #[test]
 fn what_cannot_start_copies_nothing() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (home, src, dst) = with_tree();
     let handler: Variant = "mmap:8M,dst".parse().expect("a variant");
     for (copy, words) in [
         (Copy::new(&src, &dst).exclude(""), "cannot use the pattern ''"),
@@ -157,9 +166,7 @@ fn what_cannot_start_copies_nothing() {
 
 #[test]
 fn callbacks_run_on_the_thread_of_the_caller() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (_home, src, dst) = with_tree();
     fs::write(src.join("dir1/only this.tmp"), "1").expect("written");
     fs::create_dir_all(dst.join("link")).expect("in the way");
     let here = std::thread::current().id();
@@ -199,8 +206,7 @@ fn callbacks_run_on_the_thread_of_the_caller() {
 
 #[test]
 fn a_directory_is_told_before_and_after_its_entries() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let (_home, src, dst) = places();
     fs::create_dir_all(src.join("dir")).expect("created");
     fs::create_dir(src.join("left")).expect("created");
     for file in ["file", "dir/file", "left/file"] {
@@ -236,9 +242,7 @@ fn a_directory_is_told_before_and_after_its_entries() {
 
 #[test]
 fn a_directory_is_created_anew_if_asked() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (_home, src, dst) = with_tree();
     let copy = || Copy::new(&src, &dst).archive().with(|options| options.new_directory = true);
     copy().run().expect("the name is new");
     assert_same_trees(&src, &dst);
@@ -251,9 +255,7 @@ fn a_directory_is_created_anew_if_asked() {
 
 #[test]
 fn an_error_that_is_skipped_does_not_fail_the_copy() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (_home, src, dst) = with_tree();
     fs::create_dir_all(dst.join("link")).expect("in the way");
     let copy = |control| Copy::new(&src, &dst).archive().on_error(move |_| control).run();
     let report = copy(Control::Skip).expect("the only error is skipped");
@@ -268,8 +270,7 @@ fn an_error_that_is_skipped_does_not_fail_the_copy() {
 
 #[test]
 fn a_copy_is_cancelled_from_another_thread() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let (_home, src, dst) = places();
     fs::write(&src, random_bytes(4 << 20, 1)).expect("written");
     let token = CancelToken::new();
     let begun = Instant::now();
@@ -311,8 +312,7 @@ fn a_copy_is_cancelled_from_another_thread() {
 
 #[test]
 fn progress_stops_a_copy_and_a_panic_does_too() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let (_home, src, dst) = places();
     fs::write(&src, random_bytes(4 << 20, 1)).expect("written");
     // It would take more than three minutes.
     let copy = || Copy::new(&src, &dst).limit_rate(20 << 10).count_first();
@@ -338,8 +338,7 @@ fn progress_stops_a_copy_and_a_panic_does_too() {
 
 #[test]
 fn open_files_get_attributes_and_streams_are_read_to_their_end() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let (_home, src, dst) = places();
     fs::write(&src, "some bytes").expect("written");
     fs::set_permissions(&src, fs::Permissions::from_mode(0o640)).expect("its mode");
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
@@ -365,8 +364,7 @@ fn open_files_get_attributes_and_streams_are_read_to_their_end() {
 
 #[test]
 fn existing_files_are_kept_or_refused() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let (home, src, dst) = places();
     fs::write(&src, "new").expect("written");
     fs::write(&dst, "old").expect("written");
     let report = Copy::new(&src, &dst).existing(Existing::Skip).run().expect("kept");
@@ -394,9 +392,7 @@ fn the_example_of_the_readme_is_run() {
 /// A large file that another worker copies is asked about once, too.
 #[test]
 fn each_entry_is_selected_once() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (_home, src, dst) = with_tree();
     for number in 0..4 {
         File::create(src.join(format!("large{number}")))
             .and_then(|file| file.set_len(9 << 20))
@@ -414,9 +410,7 @@ fn each_entry_is_selected_once() {
 
 #[test]
 fn a_directory_is_no_file() {
-    let home = home();
-    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
-    make_tree(&src);
+    let (_home, src, dst) = with_tree();
     let error = copy_file_with(&src, &dst, &Options::archive(), None).expect_err("a directory");
     assert!(error.to_string().contains("src"), "{error}");
     assert!(!dst.exists());
