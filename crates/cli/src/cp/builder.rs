@@ -10,6 +10,7 @@ use haulage::options::{
 
 use crate::cp::command_line::{Command, CopyCommand, Reports};
 use crate::cp::environment::Environment;
+use crate::cp::messages::quote;
 use crate::cp::messages::usage_error::{CONTEXT_IGNORED, UsageError};
 use crate::cp::values::{Attribute, choose};
 
@@ -197,7 +198,7 @@ impl<'e> Builder<'e> {
             ),
         ];
         if let Some((_, words)) = mistakes.into_iter().find(|(is_made, _)| *is_made) {
-            return Err(UsageError::Misuse(words));
+            return Err(UsageError::Misuse(words.into()));
         }
         let backup = self.resolve_backup()?;
         if self.options.preserve.context == Keep::Required {
@@ -281,9 +282,12 @@ fn resolve_operands(
     no_target_directory: bool,
     mut operands: Vec<OsString>,
 ) -> Result<Request, UsageError> {
+    let about = |words: &str, operand: &OsString| {
+        Err(UsageError::Misuse([words.as_bytes(), &quote::name(operand)].concat()))
+    };
     match (&operands[..], target_directory) {
-        ([], _) => return Err(UsageError::Misuse("missing file operand")),
-        ([only], None) => return Err(UsageError::MissingDestination(only.clone())),
+        ([], _) => return Err(UsageError::Misuse("missing file operand".into())),
+        ([only], None) => return about("missing destination file operand after ", only),
         (_, Some(_)) if no_target_directory => {
             return Err(UsageError::Refused(
                 "cannot combine --target-directory (-t) and --no-target-directory (-T)",
@@ -293,9 +297,7 @@ fn resolve_operands(
             let destination = Destination::Directory(directory);
             return Ok(Request { sources: operands, destination });
         }
-        ([_, _, extra, ..], None) if no_target_directory => {
-            return Err(UsageError::ExtraOperand(extra.clone()));
-        }
+        ([_, _, extra, ..], None) if no_target_directory => return about("extra operand ", extra),
         (_, None) => (),
     }
     let last = operands.pop().expect("at least two operands");

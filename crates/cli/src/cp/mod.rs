@@ -42,7 +42,7 @@ use interrupt::Interrupts;
 pub(crate) use invocation::{is_called_cp, is_cp};
 pub use job::{Collector, Ended, Job, OtherRanks};
 use messages::sink::{self, put};
-use messages::usage_error::UsageError;
+use messages::wording::message;
 use progress::scan;
 use receipt::json::Receipts;
 use receipt::recorder::Recorder;
@@ -89,13 +89,9 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
     let mut warn = |warning: &'static str| put(warning.as_bytes());
     let command = match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Copy(command)) => command,
-        Ok(Command::Help) if job.is_first() => {
-            return print(&help::text("haulage-mpi cp", output::columns()));
-        }
-        Ok(Command::Version) if job.is_first() => {
-            return print(&version::text("cp (haulage)"));
-        }
-        Ok(Command::Help | Command::Version) => return ExitCode::SUCCESS,
+        Ok(Command::Help | Command::Version) if !job.is_first() => return ExitCode::SUCCESS,
+        Ok(Command::Help) => return print(&help::text("haulage-mpi cp", output::columns())),
+        Ok(Command::Version) => return print(&version::text("cp (haulage)")),
         Ok(Command::Generate(_)) => {
             put(b"cp: --generate: use 'haulage cp'\n");
             return ExitCode::FAILURE;
@@ -206,8 +202,7 @@ fn filter(command: &CopyCommand) -> Result<Filter, Vec<u8>> {
     let read = |path: &OsString| match std::fs::read(path) {
         Ok(text) => Ok(IgnoreFile { path: path.into(), text }),
         Err(error) => {
-            let error = words_of_error(&error);
-            Err(UsageError::IgnoreFileUnread { path: path.clone(), error }.lines())
+            Err(message(&format!("cannot read {{}}: {}", words_of_error(&error)), &[path.as_ref()]))
         }
     };
     let files = command.ignore_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;

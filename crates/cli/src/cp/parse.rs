@@ -8,7 +8,7 @@ use crate::cp::builder::Builder;
 use crate::cp::command_line::Command;
 use crate::cp::environment::Environment;
 use crate::cp::flags::flag::{Flag, Takes};
-use crate::cp::flags::{flags, gnu, own};
+use crate::cp::flags::{GNU, OWN, flags};
 use crate::cp::messages::usage_error::UsageError;
 
 /// Reads the arguments after the command's name.
@@ -55,13 +55,14 @@ fn long_option(
         None => (option, None),
     };
     let (full_name, flag) = resolve(name, option)?;
+    let refused = |why| UsageError::Option(format!("option '--{full_name}' {why}").into());
     match (&flag.takes, value) {
         (Takes::Nothing(apply), None) => apply(builder),
-        (Takes::Nothing(_), Some(_)) => return Err(UsageError::TakesNoArgument(full_name)),
+        (Takes::Nothing(_), Some(_)) => return Err(refused("doesn't allow an argument")),
         (Takes::Optional(_, apply), value) => apply(builder, value)?,
         (Takes::Required(_, apply), value) => {
             let value = value.or_else(|| words.pop_front());
-            apply(builder, value.ok_or(UsageError::LongNeedsArgument(full_name))?)?;
+            apply(builder, value.ok_or_else(|| refused("requires an argument"))?)?;
         }
     }
     Ok(())
@@ -73,16 +74,20 @@ fn short_options(
     builder: &mut Builder<'_>,
 ) -> Result<(), UsageError> {
     while let Some((&letter, rest)) = cluster.split_first() {
+        let refused = |words: &str| {
+            UsageError::Option([words.as_bytes(), b" -- '", &[letter, b'\'']].concat())
+        };
         let flag = flags()
             .find(|flag| flag.shorts().any(|short| short == char::from(letter)))
-            .ok_or(UsageError::InvalidShort(letter))?;
+            .ok_or_else(|| refused("invalid option"))?;
         cluster = rest;
         match &flag.takes {
             Takes::Nothing(apply) => apply(builder),
             // An optional argument is possible only with the long option.
             Takes::Optional(_, apply) => apply(builder, None)?,
             Takes::Required(_, apply) if rest.is_empty() => {
-                apply(builder, words.pop_front().ok_or(UsageError::ShortNeedsArgument(letter))?)?;
+                let value = words.pop_front();
+                apply(builder, value.ok_or_else(|| refused("option requires an argument"))?)?;
             }
             Takes::Required(_, apply) => {
                 apply(builder, OsString::from_vec(rest.to_vec()))?;
@@ -104,7 +109,7 @@ fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag)
     if let Some(found) = exact {
         return Ok(found);
     }
-    for table in [gnu(), own()] {
+    for table in [GNU, OWN] {
         let mut matching =
             long_names(table.iter()).filter(|(long, _)| long.as_bytes().starts_with(name));
         let Some(first) = matching.next() else { continue };
@@ -116,12 +121,12 @@ fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag)
         if others.is_empty() {
             return Ok(first);
         }
-        return Err(UsageError::Ambiguous {
-            option: OsStr::from_bytes(as_given).to_owned(),
-            candidates: [vec![first.0], others].concat(),
-        });
+        let names = std::iter::once(first.0).chain(others).map(|long| format!(" '--{long}'"));
+        let names: String = names.collect();
+        let words = [b"option '--", as_given, b"' is ambiguous; possibilities:", names.as_bytes()];
+        return Err(UsageError::Option(words.concat()));
     }
-    Err(UsageError::Unrecognized { option: OsStr::from_bytes(as_given).to_owned() })
+    Err(UsageError::Option([b"unrecognized option '--", as_given, b"'"].concat()))
 }
 
 fn long_names(

@@ -3,7 +3,7 @@
 use report::columns::{wrapped, wrapped_behind};
 
 use crate::cp::flags::flag::Flag;
-use crate::cp::flags::{gnu_in_help_order, own};
+use crate::cp::flags::{OWN, gnu_in_help_order};
 
 /// Lines are shorter, as those of GNU cp, also on wider terminals and in pipes.
 const COLUMNS: usize = 80;
@@ -53,7 +53,7 @@ pub(crate) fn text(called: &str, columns: usize) -> String {
     text.push('\n');
     gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag, "      ", columns)));
     text.push_str(&format!("\n{OWN_HEADING}\n"));
-    own().iter().for_each(|flag| text.push_str(&entry(flag, "    ", columns)));
+    OWN.iter().for_each(|flag| text.push_str(&entry(flag, "    ", columns)));
     for note in NOTES {
         text.push('\n');
         text.push_str(&wrapped(note, columns, ""));
@@ -82,7 +82,7 @@ mod tests {
     fn every_option_is_shown_within_the_columns() {
         for (terminal, columns) in [(40, 60), (60, 60), (72, 72), (80, 80), (200, 80)] {
             let text = text("cp", terminal);
-            for flag in gnu_in_help_order().chain(own()) {
+            for flag in gnu_in_help_order().chain(OWN) {
                 assert!(text.contains(&flag.label()), "{} is missing", flag.label());
                 assert!(!flag.help.is_empty(), "{} has no text", flag.label());
             }

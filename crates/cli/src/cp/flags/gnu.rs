@@ -8,48 +8,15 @@ use crate::cp::values::{Attribute, choose, choose_each, names};
 
 /// The order of `--help` and of the manual page, which is that of GNU cp. Each option is given by its
 /// first long name, or by its letter if it has none.
-pub(super) static HELP_ORDER: &[&str] = &[
-    "archive",
-    "attributes-only",
-    "backup",
-    "b",
-    "copy-contents",
-    "d",
-    "debug",
-    "force",
-    "interactive",
-    "H",
-    "link",
-    "dereference",
-    "no-clobber",
-    "no-dereference",
-    "p",
-    "preserve",
-    "no-preserve",
-    "parents",
-    "recursive",
-    "reflink",
-    "remove-destination",
-    "sparse",
-    "strip-trailing-slashes",
-    "symbolic-link",
-    "suffix",
-    "target-directory",
-    "no-target-directory",
-    "update",
-    "u",
-    "verbose",
-    "keep-directory-symlink",
-    "one-file-system",
-    "Z",
-    "context",
-    "help",
-    "version",
-];
+pub(super) const HELP_ORDER: &str = "archive attributes-only backup b copy-contents d debug \
+     force interactive H link dereference no-clobber no-dereference p preserve no-preserve \
+     parents recursive reflink remove-destination sparse strip-trailing-slashes symbolic-link \
+     suffix target-directory no-target-directory update u verbose keep-directory-symlink \
+     one-file-system Z context help version";
 
-/// In the order in which GNU cp lists the candidates for an ambiguous abbreviation. An option without
-/// a long name follows the one that it resembles.
-pub(super) static FLAGS: &[Flag] = &[
+/// The options of GNU cp, in the order in which it lists the candidates for an ambiguous abbreviation. An
+/// option without a long name follows the one that it resembles.
+pub(crate) static FLAGS: &[Flag] = &[
     Flag::switch("-a --archive", |builder| builder.archive())
         .help("copy recursively and keep everything: -dR --preserve=all")
         .details(

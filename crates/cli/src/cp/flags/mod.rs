@@ -7,28 +7,21 @@ pub(crate) mod flag;
 mod gnu;
 mod own;
 
+pub(crate) use gnu::FLAGS as GNU;
+pub(crate) use own::FLAGS as OWN;
+
 /// All options, first those of GNU cp.
 pub(crate) fn flags() -> impl Iterator<Item = &'static Flag> {
-    gnu::FLAGS.iter().chain(own::FLAGS)
-}
-
-/// The options of GNU cp.
-pub(crate) fn gnu() -> &'static [Flag] {
-    gnu::FLAGS
+    GNU.iter().chain(OWN)
 }
 
 /// The options of GNU cp, in the order of its `--help`.
 pub(crate) fn gnu_in_help_order() -> impl Iterator<Item = &'static Flag> {
     let named = |name: &str| {
-        let flag = gnu::FLAGS.iter().find(|flag| flag.name() == name);
+        let flag = GNU.iter().find(|flag| flag.name() == name);
         flag.expect("each name of the order is an option")
     };
-    gnu::HELP_ORDER.iter().map(move |name| named(name))
-}
-
-/// The options that only haulage has.
-pub(crate) fn own() -> &'static [Flag] {
-    own::FLAGS
+    gnu::HELP_ORDER.split(' ').map(named)
 }
 
 #[cfg(test)]
@@ -38,7 +31,7 @@ mod tests {
     #[test]
     fn the_order_of_help_has_each_option_once() {
         let mut ordered: Vec<String> = gnu_in_help_order().map(Flag::name).collect();
-        let mut all: Vec<String> = gnu::FLAGS.iter().map(Flag::name).collect();
+        let mut all: Vec<String> = GNU.iter().map(Flag::name).collect();
         ordered.sort();
         all.sort();
         assert_eq!(ordered, all);

@@ -8,8 +8,8 @@ use crate::cp::values::{
     Generated, bytes_per_second, choose, names, number_from_one, rule, variant,
 };
 
-/// In the order in which candidates for an ambiguous beginning are listed.
-pub(super) static FLAGS: &[Flag] = &[
+/// The options that only haulage has, in the order in which candidates for an ambiguous beginning are listed.
+pub(crate) static FLAGS: &[Flag] = &[
     Flag::required("--jobs", "N", |builder, number| {
             builder.options.jobs = Some(number_from_one(&number, "jobs")?);
             Ok(())

@@ -16,7 +16,7 @@ use crate::cp::units;
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
     if *diagnostic == Diagnostic::ParentsNeedDirectory {
         let words = "with --parents, the destination must be a directory";
-        return UsageError::Misuse(words).lines();
+        return UsageError::Misuse(words.into()).lines();
     }
     let mut words: Vec<u8> = match diagnostic.severity() {
         Severity::Warning => b"warning: ".into(),
