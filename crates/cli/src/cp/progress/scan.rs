@@ -42,7 +42,9 @@ pub(crate) fn start(request: &Request, options: &Options) -> Arc<PreScan> {
         let long_after = if options.waits_for_medium() { LONG_WAITING_COPY } else { LONG_COPY };
         counting.run(&request, &options, &|| {
             let is_long = || begun.elapsed() >= long_after;
-            while !counting.is_stopped() && !is_long() && is_ahead(thread_time(), process_time()) {
+            let own = || processor_time(ClockId::ThreadCPUTime);
+            let all = || processor_time(ClockId::ProcessCPUTime);
+            while !counting.is_stopped() && !is_long() && is_ahead(own(), all()) {
                 std::thread::sleep(WAIT);
             }
         });
@@ -53,14 +55,6 @@ pub(crate) fn start(request: &Request, options: &Options) -> Arc<PreScan> {
 /// Whether counting has to sleep, after it took `counting` of the processor time `all` of the process.
 fn is_ahead(counting: Duration, all: Duration) -> bool {
     counting > UNTHROTTLED.max(all / SHARE)
-}
-
-fn thread_time() -> Duration {
-    processor_time(ClockId::ThreadCPUTime)
-}
-
-fn process_time() -> Duration {
-    processor_time(ClockId::ProcessCPUTime)
 }
 
 fn processor_time(clock: ClockId) -> Duration {

@@ -15,6 +15,7 @@ use engines::{Pos, Side, Stop};
 use haulage::events::{Attempt, Chosen, Diagnostic, Errno, FileId, Loss, Receipt, words_of_error};
 use haulage::{EngineTotals, Kind, Outcome};
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use crate::cp::job::Job;
@@ -98,8 +99,8 @@ impl Receipts {
         let words = "{} has the receipts of a job that did not end";
         let left = left_over(name).iter().flat_map(|left| message(words, &[left])).collect();
         let (part, file) = PartFile::create(name).map_err(|error| cannot_open(name, &error))?;
-        let id = part.replaced().or_else(|| identity(&file));
-        let (name, out) = (part.path().to_owned(), Writer::File(BufWriter::new(file)));
+        let id = part.replaced.or_else(|| identity(&file));
+        let (name, out) = (part.path.clone(), Writer::File(BufWriter::new(file)));
         Ok((Receipts::new(name, id, out, Some(part)), left))
     }
 
@@ -121,7 +122,7 @@ impl Receipts {
     /// # Errors
     /// The error line; only the first time.
     pub(crate) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
-        self.lines(&line(&entry(receipt)))
+        self.lines(&line(&Entry(receipt)))
     }
 
     /// Writes whole lines.
@@ -262,26 +263,7 @@ fn errno_of(errno: Errno) -> Value {
 
 /// The line of an entry. As a [`Value`] it would have fifty allocations, and a tree of small files with receipts take a
 /// quarter longer.
-#[derive(Serialize)]
-struct Entry<'r> {
-    record: &'static str,
-    src: Text<'r>,
-    dst: Text<'r>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    method: &'static str,
-    data_bytes: u64,
-    hole_bytes: u64,
-    chosen: Option<ChosenLine<'r>>,
-    attempts: Vec<AttemptLine>,
-    kept: Vec<&'static str>,
-    lost: Vec<Value>,
-    changed: bool,
-    verified_xxh3_128: Option<String>,
-    verified_past_cache: Option<bool>,
-    failures: Vec<Value>,
-    elapsed_ns: u64,
-}
+struct Entry<'r>(&'r Receipt);
 
 #[derive(Serialize)]
 struct ChosenLine<'r> {
@@ -301,30 +283,38 @@ struct AttemptLine {
     errno: Option<Value>,
 }
 
-fn entry(receipt: &Receipt) -> Entry<'_> {
-    let [src, dst] = [&receipt.src, &receipt.dst].map(|path| text_of(path.as_os_str().as_bytes()));
-    let chosen = receipt.chosen.as_ref().map(|Chosen { variant, by }| ChosenLine {
-        variant: variant.to_string(),
-        by: by.word(),
-        line: by.line(),
-    });
-    Entry {
-        record: "entry",
-        src,
-        dst,
-        kind: Kind::of(receipt.kind).word(),
-        method: receipt.method.word(),
-        data_bytes: receipt.data_bytes,
-        hole_bytes: receipt.hole_bytes,
-        chosen,
-        attempts: receipt.attempts.iter().map(attempt).collect(),
-        kept: receipt.kept.iter().map(|kept| kept.word()).collect(),
-        lost: receipt.lost.iter().map(loss).collect(),
-        changed: receipt.changed,
-        verified_xxh3_128: receipt.verified.map(|found| format!("{:032x}", found.digest)),
-        verified_past_cache: receipt.verified.map(|found| found.past_cache),
-        failures: receipt.failures.iter().map(failure).collect(),
-        elapsed_ns: receipt.elapsed_ns,
+impl Serialize for Entry<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Entry(receipt) = self;
+        let chosen = receipt.chosen.as_ref().map(|Chosen { variant, by }| ChosenLine {
+            variant: variant.to_string(),
+            by: by.word(),
+            line: by.line(),
+        });
+        let attempts: Vec<AttemptLine> = receipt.attempts.iter().map(attempt).collect();
+        let kept: Vec<&str> = receipt.kept.iter().map(|kept| kept.word()).collect();
+        let lost: Vec<Value> = receipt.lost.iter().map(loss).collect();
+        let digest = receipt.verified.map(|found| format!("{:032x}", found.digest));
+        let failures: Vec<Value> = receipt.failures.iter().map(failure).collect();
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry("record", "entry")?;
+        line.serialize_entry("src", &text_of(receipt.src.as_os_str().as_bytes()))?;
+        line.serialize_entry("dst", &text_of(receipt.dst.as_os_str().as_bytes()))?;
+        line.serialize_entry("type", Kind::of(receipt.kind).word())?;
+        line.serialize_entry("method", receipt.method.word())?;
+        line.serialize_entry("data_bytes", &receipt.data_bytes)?;
+        line.serialize_entry("hole_bytes", &receipt.hole_bytes)?;
+        line.serialize_entry("chosen", &chosen)?;
+        line.serialize_entry("attempts", &attempts)?;
+        line.serialize_entry("kept", &kept)?;
+        line.serialize_entry("lost", &lost)?;
+        line.serialize_entry("changed", &receipt.changed)?;
+        line.serialize_entry("verified_xxh3_128", &digest)?;
+        let past_cache = receipt.verified.map(|found| found.past_cache);
+        line.serialize_entry("verified_past_cache", &past_cache)?;
+        line.serialize_entry("failures", &failures)?;
+        line.serialize_entry("elapsed_ns", &receipt.elapsed_ns)?;
+        line.end()
     }
 }
 

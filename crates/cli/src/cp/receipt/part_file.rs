@@ -17,10 +17,10 @@ const SUFFIX: &str = ".part-";
 /// The name of a file that is being written.
 #[derive(Debug)]
 pub(crate) struct PartFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     target: PathBuf,
-    /// The file that had the name before.
-    replaced: Option<FileId>,
+    /// The file that had the name before, which the complete one replaces.
+    pub(crate) replaced: Option<FileId>,
 }
 
 impl PartFile {
@@ -48,15 +48,6 @@ impl PartFile {
         }
         let replaced = old.as_ref().map(id_of);
         Ok((PartFile { path, target, replaced }, file))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The file that the complete one replaces.
-    pub(crate) fn replaced(&self) -> Option<FileId> {
-        self.replaced
     }
 
     /// Gives the file its name. Its contents are on the medium by then.
@@ -143,19 +134,19 @@ mod tests {
         let target = dir.path().join("r");
         for old in [false, true] {
             let (part, mut file) = PartFile::create(&target).expect("created");
-            assert_eq!(part.replaced().is_some(), old);
+            assert_eq!(part.replaced.is_some(), old);
             writeln!(file, "new, {old}").expect("written");
             assert_eq!(target.exists(), old);
             assert_eq!(left_over(&target), Vec::<PathBuf>::new(), "it is being written");
             part.complete(&file).expect("renamed");
             assert_eq!(read_to_string(&target).expect("the file"), format!("new, {old}\n"));
-            assert!(!part.path().exists());
+            assert!(!part.path.exists());
             std::fs::set_permissions(&target, Permissions::from_mode(0o640)).expect("mode set");
         }
         assert_eq!(target.metadata().expect("the file").mode() & 0o777, 0o640);
         let (part, file) = PartFile::create(&target).expect("created");
         drop(file);
-        let left = part.path().canonicalize().expect("resolved");
+        let left = part.path.canonicalize().expect("resolved");
         assert_eq!(left_over(&target), [left], "its run is dead");
         assert_eq!(left_over(&dir.path().join("other")), Vec::<PathBuf>::new());
     }
@@ -168,7 +159,7 @@ mod tests {
         write(&target, "other").expect("written");
         let error = part.complete(&file).expect_err("it is there");
         assert_eq!(error.raw_os_error(), Some(Errno::EXIST.raw_os_error()));
-        std::fs::remove_file(part.path()).expect("removed");
+        std::fs::remove_file(&part.path).expect("removed");
         // Another file takes the place of the one that was to be replaced.
         let (part, file) = PartFile::create(&target).expect("created");
         write(dir.path().join("third"), "third").expect("written");
