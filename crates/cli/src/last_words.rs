@@ -20,7 +20,7 @@ static RUNNING: OnceLock<Running> = OnceLock::new();
 /// Replaces the abort where there is no memory, and the report of a panic, which is for programmers,
 /// by one line. A panic is a mistake in
 /// this program, or the way in which the standard library reports an error that it cannot return.
-pub(crate) fn install() {
+pub fn install() {
     std::panic::set_hook(Box::new(report_panic));
     sys::when_memory_is_exhausted(report_exhaustion);
 }

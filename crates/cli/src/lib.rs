@@ -33,9 +33,11 @@ use ::report::columns::{wrapped, wrapped_behind};
 pub use cp::{Collector, Ended, Job, OtherRanks, run_as_rank};
 use docs::completions::{self, Shell};
 use docs::{of_clap, overview};
+pub use last_words::install as install_last_words;
 use man_command::Page;
 use terminal::command::{self, with_color};
 use terminal::output;
+pub use version::text as version_line;
 
 /// A subcommand.
 struct Command {
@@ -169,16 +171,6 @@ fn completions(shell: Shell, words: Vec<OsString>) -> String {
         .version(version::VERSION)
         .subcommands(COMMANDS.iter().map(Command::clap_command));
     completions::text(shell, haulage, "completions ", words)
-}
-
-/// What a process does at its start, for a panic and for the end of memory.
-pub fn install_last_words() {
-    last_words::install();
-}
-
-/// The version of the program, in a line.
-pub fn version_line(program: &str) -> String {
-    version::text(program)
 }
 
 /// Runs the program with the arguments of the process, and returns its exit code.

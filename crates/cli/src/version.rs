@@ -23,7 +23,7 @@ pub(crate) const TARGET: &str = env!("HAULAGE_TARGET");
 
 /// The text of `--version` of the program `name`: first the line that scripts read, then the build, then
 /// what the kernel has.
-pub(crate) fn text(name: &str) -> String {
+pub fn text(name: &str) -> String {
     format!("{name} {VERSION}\n{}\n{}", build(), kernel::line())
 }
 
