@@ -4,17 +4,17 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use super::words;
+use super::{gnu_on_this_machine, words};
 use crate::cp::environment::Environment;
+use crate::cp::flags::GNU;
 use crate::cp::flags::flag::Flag;
-use crate::cp::flags::gnu;
 use crate::cp::messages::quote::Charset;
 use crate::cp::parse::parse;
 
 #[test]
 fn every_beginning_of_every_option_means_what_it_means_to_the_machines_cp() {
     let Some(program) = gnu_on_this_machine() else { return };
-    for name in gnu().iter().flat_map(Flag::longs).filter(|name| !SINCE_9_1.contains(name)) {
+    for name in GNU.iter().flat_map(Flag::longs).filter(|name| !SINCE_9_1.contains(name)) {
         for len in 1..=name.len() {
             for value in ["", "=", "=x"] {
                 let option = format!("--{}{value}", &name[..len]);
@@ -49,18 +49,6 @@ fn check_against(gnu: &str, option: &str) {
             let lines = error.lines_in(Charset::Ascii, b"cp");
             // What it warns of comes before.
             assert!(told.ends_with(&*String::from_utf8_lossy(&lines)), "{option}: {told}");
-        }
-    }
-}
-
-/// The machine's cp if it is GNU's.
-fn gnu_on_this_machine() -> Option<&'static str> {
-    let version = Command::new("/bin/cp").arg("--version").output();
-    match version {
-        Ok(output) if output.stdout.starts_with(b"cp (GNU coreutils)") => Some("/bin/cp"),
-        _ => {
-            eprintln!("skipped: /bin/cp is not GNU cp");
-            None
         }
     }
 }

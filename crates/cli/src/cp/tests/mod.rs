@@ -38,6 +38,18 @@ pub(super) fn parse_quietly(line: &str, environment: &Environment) -> Result<Com
     parse(words(line), environment, &mut |warning| panic!("{line}: {warning:?}"))
 }
 
+/// The machine's cp if it is GNU's.
+pub(crate) fn gnu_on_this_machine() -> Option<&'static str> {
+    let version = std::process::Command::new("/bin/cp").arg("--version").output();
+    match version {
+        Ok(output) if output.stdout.starts_with(b"cp (GNU coreutils)") => Some("/bin/cp"),
+        _ => {
+            eprintln!("skipped: /bin/cp is not GNU cp");
+            None
+        }
+    }
+}
+
 /// The meaning of `a b`.
 pub(super) fn plain() -> CopyCommand {
     CopyCommand {
@@ -66,47 +78,17 @@ pub(super) fn exactly_a_to_b() -> Request {
     Request { sources: words("a"), destination: Destination::Exact("b".into()) }
 }
 
-pub(super) const PLAIN_PRESERVE: Preserve = Preserve {
-    mode: ModeRule::Umask,
-    ownership: false,
-    timestamps: false,
-    links: false,
-    context: Keep::No,
-    xattr: Keep::No,
-    quiet: false,
-};
+pub(super) fn usual() -> Preserve {
+    let mode = ModeRule::Preserve;
+    Preserve { mode, ownership: true, timestamps: true, ..Preserve::default() }
+}
 
-pub(super) const USUAL: Preserve =
-    Preserve { mode: ModeRule::Preserve, ownership: true, timestamps: true, ..PLAIN_PRESERVE };
-
-pub(super) const EVERYTHING: Preserve = Preserve { links: true, xattr: Keep::IfPossible, ..USUAL };
+pub(super) fn everything() -> Preserve {
+    Preserve { links: true, xattr: Keep::IfPossible, ..usual() }
+}
 
 pub(super) fn backup(kind: BackupKind, suffix: &str) -> Option<Backup> {
     Some(Backup { kind, suffix: suffix.into() })
-}
-
-#[test]
-fn the_environment_sets_defaults() {
-    let environment = Environment {
-        simple_backup_suffix: Some(".old".into()),
-        version_control: Some("t".into()),
-        ..Environment::default()
-    };
-    let backup_of = |line: &str, environment: &Environment| match parse_quietly(line, environment) {
-        Ok(Command::Copy(copy)) => copy.options.backup,
-        other => panic!("{line}: {other:?}"),
-    };
-    let (numbered, simple) = (BackupKind::Numbered, BackupKind::Simple);
-    assert_eq!(backup_of("a b", &environment), None);
-    assert_eq!(backup_of("-b a b", &environment), backup(numbered, ".old"));
-    assert_eq!(backup_of("--backup= a b", &environment), backup(numbered, ".old"));
-    assert_eq!(backup_of("--backup=simple -S.k a b", &environment), backup(simple, ".k"));
-    assert_eq!(backup_of("-b -S '' a b", &environment), backup(numbered, "~"));
-    let bad = Environment { version_control: Some("bad".into()), ..Environment::default() };
-    assert_eq!(backup_of("--backup=t a b", &bad), backup(numbered, "~"));
-    let error = parse_quietly("-b a b", &bad).expect_err("no such control");
-    let lines = String::from_utf8(error.lines()).expect("all ASCII or quotation marks");
-    assert!(lines.contains("$VERSION_CONTROL"), "{lines}");
 }
 
 #[test]
