@@ -228,14 +228,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kernel_has_its_suite_and_another_name_is_refused() {
-        let suites = ["5.10", "6.1", "6.12", "newest"].map(|name| find(name).unwrap().suite);
-        assert_eq!(suites, ["bullseye", "bookworm", "trixie", "sid"]);
-        let error = find("6.18").unwrap_err().to_string();
-        assert!(error.contains("5.10") && error.contains("newest"), "{error}");
-    }
-
-    #[test]
     fn the_mirror_is_that_of_the_main_archive() {
         let sources = "cloud cloud main https://other/apt/\n\
             Debian Debian-Security main http://mirror/debian-security/\n\

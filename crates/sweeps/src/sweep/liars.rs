@@ -87,20 +87,8 @@ const LIES: &[Lie] = &[
 ];
 
 /// Options that are combined at random.
-const OPTIONS: &[&str] = &[
-    "--atomic",
-    "--durable",
-    "--verify",
-    "--resume",
-    "--sparse=always",
-    "--sparse=never",
-    "--reflink=never",
-    "--no-cache",
-    "--jobs=1",
-    "--jobs=4",
-    "--remove-destination",
-    "-u",
-];
+const OPTIONS: &str = "--atomic --durable --verify --resume --sparse=always --sparse=never \
+                       --reflink=never --no-cache --jobs=1 --jobs=4 --remove-destination -u";
 
 /// One copy.
 #[derive(Debug)]
@@ -130,7 +118,7 @@ impl Case {
             lies.read_time = lies.read_time * bytes.min(READ_BYTES) / READ_BYTES;
         }
         let mut options = vec![option.to_owned()];
-        for &option in OPTIONS {
+        for option in OPTIONS.split(' ') {
             if rng.u8(..4) == 0 {
                 options.push(option.to_owned());
             }

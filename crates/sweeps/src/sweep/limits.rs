@@ -54,11 +54,11 @@ const fn scarcity(name: &'static str, values: &'static [u64], attempt: Attempt) 
 }
 
 const SCARCITIES: &[Scarcity] = &[
-    scarcity("RLIMIT_NOFILE", &steps::<67>(10, 1), |cell, set, value| {
+    scarcity("RLIMIT_NOFILE", &from::<67>(10), |cell, set, value| {
         copy_by(cell, set, &format!("exec prlimit --nofile={value} \"$@\""), true)
     }),
     // From the least with which the program starts.
-    scarcity("RLIMIT_AS, MiB over the start", &steps::<64>(0, 1), little_address_space),
+    scarcity("RLIMIT_AS, MiB over the start", &from::<64>(0), little_address_space),
     // With the signal of the limit ignored, the call fails. Otherwise the signal ends the process, as it
     // ends GNU cp.
     scarcity("RLIMIT_FSIZE", FILE_SIZES, |cell, set, value| {
@@ -88,7 +88,7 @@ const SCARCITIES: &[Scarcity] = &[
         copy_by(cell, set, &format!("exec env {unset} {home} \"$@\""), true)
     }),
     scarcity("free KiB", FREE_KIB, little_space),
-    Scarcity { kinds: &["tmpfs"], ..scarcity("free inodes", &steps::<26>(1, 1), few_inodes) },
+    Scarcity { kinds: &["tmpfs"], ..scarcity("free inodes", &from::<26>(1), few_inodes) },
     Scarcity { long_values: &[5_000], ..scarcity("levels", &[50, 300, 1_000], deep_tree) },
     Scarcity {
         long_values: &[200_000, 1_000_000],
@@ -104,12 +104,12 @@ const FILE_SIZES: &[u64] =
 const FREE_KIB: &[u64] =
     &[0, 4, 8, 16, 64, 128, 256, 384, 512, 1024, 2048, 4096, 8192, 9000, 9300, 9500, 9800, 10_240];
 
-/// `from`, `from + by` and so on.
-const fn steps<const N: usize>(from: u64, by: u64) -> [u64; N] {
-    let mut values = [0; N];
-    let mut index = 0;
+/// `N` numbers from `first` on.
+const fn from<const N: usize>(first: u64) -> [u64; N] {
+    let mut values = [first; N];
+    let mut index = 1;
     while index < N {
-        values[index] = from + index as u64 * by;
+        values[index] = values[index - 1] + 1;
         index += 1;
     }
     values
@@ -414,16 +414,6 @@ fn fresh(cell: &Cell<'_>, name: &str) -> anyhow::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_setting_is_options_and_a_limit() {
-        let (set, scarcity) =
-            parsed("-a --jobs=3; RLIMIT_AS, MiB over the start").expect("a setting");
-        assert_eq!((set.text, scarcity.name), ("-a --jobs=3", "RLIMIT_AS, MiB over the start"));
-        for wrong in ["-a", "-a; RLIMIT_NONE"] {
-            assert!(parsed(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn streams_are_closed_by_bits() {
