@@ -173,20 +173,6 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| *gnu = ours.clone(),
     },
     Known {
-        reason: "a link that is in the way of a hard link need not be read",
-        until: None,
-        concerns: |case, _, ours| {
-            has_option(case, 'l') && ours.stderr_has("cannot create hard link")
-        },
-        amend: |gnu, ours| {
-            amend_entries(gnu, ours, |gnu, ours| {
-                if gnu.what.is_symlink() && gnu.accessed == Time::Recent {
-                    gnu.accessed = ours.accessed.clone();
-                }
-            });
-        },
-    },
-    Known {
         reason: "what this run has made is not replaced by way of a link to its directory either",
         until: None,
         concerns: |case, gnu, ours| {
@@ -198,12 +184,12 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| *gnu = ours.clone(),
     },
     Known {
-        reason: "an empty file need not be read where the file system is honest",
+        reason: "a link in the way, an empty file and an unchanged directory need not be read",
         until: None,
-        concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.what.is_empty()),
+        concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.what.may_stay_unread()),
         amend: |gnu, ours| {
             amend_entries(gnu, ours, |gnu, ours| {
-                if gnu.what.is_empty() && gnu.accessed == Time::Recent {
+                if gnu.what.may_stay_unread() && gnu.accessed == Time::Recent {
                     gnu.accessed = ours.accessed.clone();
                 }
             });
@@ -253,18 +239,6 @@ pub(crate) static KNOWN: &[Known] = &[
             for (gnu, ours) in gnu.said.iter_mut().zip(&ours.said) {
                 gnu.stderr.clone_from(&ours.stderr);
             }
-        },
-    },
-    Known {
-        reason: "with -n a directory is not read to be copied onto itself",
-        until: None,
-        concerns: |case, _, _| has_option(case, 'n'),
-        amend: |gnu, ours| {
-            amend_entries(gnu, ours, |gnu, ours| {
-                if gnu.what == What::Directory && gnu.accessed == Time::Recent {
-                    gnu.accessed = ours.accessed.clone();
-                }
-            });
         },
     },
     Known {

@@ -11,10 +11,10 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Gid, Pid, PidfdFlags, Uid, pidfd_open};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use tempfile::TempDir;
+use testfs::ends_within;
 
 use super::fixture;
 use super::snapshot::Snapshot;
@@ -187,9 +187,7 @@ pub(crate) fn spawn_as_nobody(mut command: Command) -> io::Result<Child> {
 
 fn wait(mut child: Child) -> Option<i32> {
     let pid = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("the child is ours");
-    let patience = PATIENCE.try_into().expect("seconds");
-    let ended = poll(&mut [PollFd::new(&pid, PollFlags::IN)], Some(&patience));
-    if ended.expect("a descriptor can be waited for") == 0 {
+    if !ends_within(&pid, PATIENCE).expect("a descriptor can be waited for") {
         child.kill().expect("the child is ours");
         child.wait().expect("it was ended");
         return None;

@@ -78,8 +78,12 @@ impl What {
         matches!(self, What::Symlink(_))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, What::File(Some(bytes), _) if bytes.is_empty())
+    /// A symbolic link, an empty file or a directory.
+    pub(crate) fn may_stay_unread(&self) -> bool {
+        match self {
+            What::File(bytes, _) => bytes.as_ref().is_some_and(Vec::is_empty),
+            kind => kind.is_symlink() || *kind == What::Directory,
+        }
     }
 
     /// A file that is all hole.
