@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use testfs::{
-    FuseFs, Lies, documented_fields, each_fs, is_root, json_lines, random_bytes, skip, stderr,
-    test_name,
+    FuseFs, Lies, documented_fields, each_fs, fields_of, is_root, json_lines, random_bytes, skip,
+    stderr, test_name,
 };
 
 use crate::{check, check_content, check_failed, copy, cp, dir_with, fixture, shell};
@@ -20,28 +20,6 @@ const SOURCE: &str = "src/data#100000:1; src/sub/empty=; src/sub/again==src/data
 
 fn entry<'l>(lines: &'l [Value], src: &str) -> &'l Value {
     lines.iter().find(|line| line["src"] == src).unwrap_or_else(|| panic!("{src} in {lines:#?}"))
-}
-
-/// The fields that `value` has, as the document writes them.
-fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
-    match value {
-        // A name that is no UTF-8.
-        Value::Object(object) if object.keys().eq(["bytes"]) => {
-            fields.insert(path.to_owned());
-        }
-        Value::Object(object) => {
-            for (name, value) in object {
-                let dot = if path.is_empty() { "" } else { "." };
-                collect_fields(&format!("{path}{dot}{name}"), value, fields);
-            }
-        }
-        Value::Array(items) if items.iter().any(|item| item.is_object()) => {
-            items.iter().for_each(|item| collect_fields(&format!("{path}[]"), item, fields));
-        }
-        _ => {
-            fields.insert(path.to_owned());
-        }
-    }
 }
 
 /// Copies that between them bring up every field: attributes that cannot be had there, a file system
@@ -74,8 +52,7 @@ fn the_document_names_every_field_and_no_other() {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for record in &records {
         let name = record["record"].as_str().expect("a word").to_owned();
-        let mut own = BTreeSet::new();
-        collect_fields("", record, &mut own);
+        let mut own = fields_of(record);
         let top = |fields: &BTreeSet<String>| -> BTreeSet<String> {
             fields.iter().map(|field| field.split(['[', '.']).next().unwrap().to_owned()).collect()
         };

@@ -164,6 +164,32 @@ pub fn documented_fields(document: &str) -> BTreeMap<String, BTreeSet<String>> {
     sections
 }
 
+/// The fields that `value` has, by the names of [`documented_fields`]: `[]` marks a list of objects. A name that is no
+/// UTF-8 is one field.
+#[must_use]
+pub fn fields_of(value: &serde_json::Value) -> BTreeSet<String> {
+    let mut fields = BTreeSet::new();
+    collect_fields("", value, &mut fields);
+    fields
+}
+
+fn collect_fields(path: &str, value: &serde_json::Value, fields: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(object) if !object.is_empty() && !object.keys().eq(["bytes"]) => {
+            for (name, value) in object {
+                let dot = if path.is_empty() { "" } else { "." };
+                collect_fields(&format!("{path}{dot}{name}"), value, fields);
+            }
+        }
+        serde_json::Value::Array(items) if items.iter().any(|item| item.is_object()) => {
+            items.iter().for_each(|item| collect_fields(&format!("{path}[]"), item, fields));
+        }
+        _ => {
+            fields.insert(path.to_owned());
+        }
+    }
+}
+
 /// The names in a directory, sorted.
 ///
 /// # Panics
