@@ -106,24 +106,6 @@ fn rules_mean_what_they_mean_to_rsync() {
     assert!(partly.get() >= CASES / 2, "{}", partly.get());
 }
 
-#[test]
-fn the_first_rule_decides_for_both() {
-    let Some(dir) = planted() else { return };
-    let mut found = Vec::new();
-    for rules in [
-        ["--include=*/", "--include=*.c", "--exclude=*"],
-        ["--exclude=*", "--include=*/", "--include=*.c"],
-        ["--include=/a/", "--exclude=/*", "--exclude=x"],
-        ["--exclude=a/", "--include=/a/", "--include=x"],
-    ] {
-        let rules = rules.map(str::to_owned);
-        let copied = by_haulage(dir.path(), &rules);
-        assert_eq!(copied, by_rsync(dir.path(), &rules), "{rules:?}");
-        found.push(copied);
-    }
-    assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), 4, "the order counts");
-}
-
 /// The globs in the table of differences: rsync's, and the one that means the same here.
 fn translations() -> Vec<(String, String)> {
     let text = include_str!("../../../docs/filter.md");

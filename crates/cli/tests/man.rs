@@ -92,7 +92,8 @@ fn groff_finds_nothing() {
     check(&["groff", "-man", "-Tascii", "-ww", "-z"], |_| false);
 }
 
-fn in_repository() -> bool {
+/// Whether this is in its own git repository: the directory may be in one of something else.
+pub(crate) fn in_repository() -> bool {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let args = ["ls-files", "--error-unmatch", "build.rs"];
     let output = Command::new("git").args(args).current_dir(dir).output();

@@ -11,9 +11,7 @@ const COLUMNS: [u16; 3] = [60, 80, 200];
 
 /// Commands that only look and print. `RUN` stands for a run directory.
 const PRINTING: &[&[&str]] = &[
-    &["engines"],
     &["engines", ".", "/dev/shm"],
-    &["doctor"],
     &["doctor", ".", "/dev/shm"],
     &["bench", "--list"],
     &["bench", "engines", "--part", "warm", "--scale", "0.01", "--dry-run"],

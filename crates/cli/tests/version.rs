@@ -4,6 +4,8 @@ use std::process::Command;
 
 use testfs::{skip, test_name};
 
+use crate::man::in_repository;
+
 /// The lines that `--version` prints.
 fn version_lines(args: &[&str]) -> Vec<String> {
     let output = crate::haulage(args);
@@ -39,17 +41,12 @@ fn version_names_commit_profile_target_and_kernel() {
 
 #[test]
 fn the_commit_is_that_of_the_repository() {
-    let git = |args: &[&str]| {
-        let output =
-            Command::new("git").args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output();
-        let output = output.ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8(output.stdout).expect("text"))
-    };
-    // The directory may be in a repository of something else.
-    let own = git(&["ls-files", "--error-unmatch", "build.rs"]);
-    let Some(commit) = own.and_then(|_| git(&["rev-parse", "--short=12", "HEAD"])) else {
+    if !in_repository() {
         return skip(&test_name(), "this is not in its git repository");
-    };
+    }
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--short=12", "HEAD"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let commit = testfs::stdout(&git.output().expect("git runs"));
     let expected = format!("commit {}, ", commit.trim());
     let lines = version_lines(&["--version"]);
     assert!(lines[1].starts_with(&expected), "{lines:?}, not {expected}");

@@ -16,7 +16,7 @@ use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ fn command(line: &str) -> impl Fn(&Path, &[String]) -> (Option<i32>, String) {
         // A copy that takes longer waits for something.
         let mut command = testfs::command("timeout");
         command.args(["-s", "KILL", "60"]).args(line.split(' ')).args(args).current_dir(dir);
-        let output = command.stdin(Stdio::null()).output().expect("timeout runs");
+        let output = command.output().expect("timeout runs");
         (output.status.code(), testfs::stderr(&output))
     }
 }
