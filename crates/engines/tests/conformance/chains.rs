@@ -1,20 +1,18 @@
 //! How a chain handles a refusal by a real engine.
 
-use std::fs::File;
 use std::os::fd::AsFd;
 
 use engines::{Chain, Moved, Pair, Span, Stop};
 use testfs::random_bytes;
 
-use crate::trial::empty_dst_for;
+use crate::trial::{empty_dst_for, source};
 use crate::variants;
 
 #[test]
 fn a_refusal_of_one_file_does_not_affect_the_next() {
     for variant in variants::all().into_iter().filter(|v| v.engine.facts.dst_readable) {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("src"), random_bytes(5000, 14)).unwrap();
-        let src = File::open(dir.path().join("src")).unwrap();
+        let src = source(dir.path(), &random_bytes(5000, 14));
         let mut chain = Chain::exactly([variant.clone()]);
         let mut copy = |readable: bool| {
             let dst = empty_dst_for(readable, dir.path().join("dst"));

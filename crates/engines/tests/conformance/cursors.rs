@@ -1,14 +1,13 @@
 //! `Pos::Here` advances a descriptor's cursor by the bytes copied. `Pos::At` does not move it if
 //! the facts include positions.
 
-use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 
 use engines::{Pair, Pos, Span, Stop};
 use testfs::{each_fs, random_bytes};
 
-use crate::trial::empty_dst_for;
+use crate::trial::{empty_dst_for, source};
 use crate::variants;
 
 /// The cursors before the copy.
@@ -31,8 +30,7 @@ fn cursors_advance_by_the_bytes_copied() {
                 let span = Span { src: src_pos, dst: dst_pos, len: len - 5000 };
                 let context = format!("{variant} on {kind}, {span:?}");
                 let bytes = &random[..usize::try_from(len).unwrap()];
-                std::fs::write(dir.join("src"), bytes).unwrap();
-                let mut src = File::open(dir.join("src")).unwrap();
+                let mut src = source(dir, bytes);
                 src.seek(SeekFrom::Start(SRC_CURSOR)).unwrap();
                 let readable = variant.engine.facts.dst_readable;
                 let mut dst = empty_dst_for(readable, dir.join("dst"));

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use engines::{Errno, Pair, Pos, Side, Span, Stop, Variant};
 use testfs::{FsKind, SmallFs, random_bytes, small_fs};
 
-use crate::trial::chained;
+use crate::trial::{chained, source};
 use crate::variants;
 
 /// Length of the source.
@@ -66,8 +66,7 @@ fn earlier_content_does_not_count() {
 
 fn fill_up(variant: Variant, scratch: &SmallFs, kind: FsKind, bytes: &[u8]) {
     let (context, len) = (format!("{variant} on {kind}"), bytes.len() as u64);
-    std::fs::write(scratch.join("src"), bytes).unwrap();
-    let src = File::open(scratch.join("src")).unwrap();
+    let src = source(&scratch.join(""), bytes);
     let path = scratch.join("dst");
     let dst = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
     scratch.leave_room(ROOM_BYTES);

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::AsFd;
 
 use engines::{Errno, Moved, Pair, Pos, Side, Span, Stop};
 use testfs::{each_fs, random_bytes};
 
+use crate::trial::source;
 use crate::variants;
 
 /// The content of an appending destination before the copy.
@@ -92,9 +92,4 @@ fn a_pipe_has_no_offsets() {
             assert!(nothing, "{variant}, a pipe as {side}: {moved:?}");
         }
     }
-}
-
-fn source(dir: &Path, bytes: &[u8]) -> OwnedFd {
-    std::fs::write(dir.join("src"), bytes).unwrap();
-    File::open(dir.join("src")).unwrap().into()
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use engines::{Copier, Ends, Moved, Pair, Pos, Span, Stop, Variant};
 use testfs::{each_fs, random_bytes};
 
-use crate::trial::empty_dst;
+use crate::trial::{empty_dst, source};
 use crate::variants;
 use crate::watchdog::watched;
 
@@ -96,7 +96,7 @@ fn a_pipe_without_a_reader_fails() {
         for variant in all.iter().filter(named) {
             let Some(mut copier) = variants::start(variant) else { continue };
             let context = format!("{variant} on {kind}");
-            let src = source_file(dir, &random_bytes(5000, 7));
+            let src = source(dir, &random_bytes(5000, 7));
             let (reader, dst) = End::Pipe.channel();
             drop(reader);
             let pair = Pair::new(src.as_fd(), dst.as_fd());
@@ -125,7 +125,7 @@ impl Course<'_> {
         let (src_end, dst_end) = self.ends;
         let (moved, taken_back, written) = std::thread::scope(|scope| {
             let src: OwnedFd = if src_end == End::Regular {
-                source_file(dir, self.bytes).into()
+                source(dir, self.bytes).into()
             } else {
                 let (reader, writer) = src_end.channel();
                 scope.spawn(move || write_in_odd_pieces(writer.into(), self.bytes));
@@ -176,11 +176,6 @@ impl Course<'_> {
             assert!(rest == &self.bytes[count..], "{context}: took more than {moved:?}");
         }
     }
-}
-
-fn source_file(dir: &Path, bytes: &[u8]) -> File {
-    std::fs::write(dir.join("src"), bytes).unwrap();
-    File::open(dir.join("src")).unwrap()
 }
 
 /// Writes all of `bytes` in pieces that match no page and no buffer, then closes.

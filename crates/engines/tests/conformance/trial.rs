@@ -6,6 +6,12 @@ use std::path::Path;
 
 use engines::{Chain, Copier, Meter, Moved, Pair, Pos, Span, Stop, Variant};
 
+/// A source in `dir` with this content.
+pub(crate) fn source(dir: &Path, bytes: &[u8]) -> File {
+    std::fs::write(dir.join("src"), bytes).unwrap();
+    File::open(dir.join("src")).unwrap()
+}
+
 /// A new or truncated destination at `path`, open as any engine may need it.
 pub(crate) fn empty_dst(path: impl AsRef<Path>) -> File {
     empty_dst_for(true, path)

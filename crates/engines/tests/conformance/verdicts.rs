@@ -1,13 +1,12 @@
 //! Verdicts are correct.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::ErrorKind;
 
 use engines::{Span, Verdict};
 use testfs::{each_fs, random_bytes, skip, test_name};
 
-use crate::trial::Trial;
+use crate::trial::{Trial, source};
 use crate::variants;
 
 #[test]
@@ -16,8 +15,7 @@ fn an_engine_that_works_moves_bytes() {
     // For each engine the reasons why it does not work, by file system; `None` if it works on one.
     let mut idle: BTreeMap<&str, Option<Vec<String>>> = BTreeMap::new();
     each_fs(|kind, dir| {
-        let src = dir.join("src");
-        std::fs::write(&src, &bytes).unwrap();
+        let src = source(dir, &bytes);
         for variant in variants::plain() {
             let name = variant.engine.name;
             match variants::verdict_in(variant.engine, dir) {
@@ -26,7 +24,7 @@ fn an_engine_that_works_moves_bytes() {
                     let trial = Trial {
                         context: format!("{variant} on {kind}"),
                         variant: &variant,
-                        src: &File::open(&src).unwrap(),
+                        src: &src,
                         src_bytes: &bytes,
                         dst: &dir.join("dst"),
                         dst_bytes: &[],
