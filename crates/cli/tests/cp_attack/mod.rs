@@ -26,6 +26,7 @@ use swapper::Pair;
 use testfs::{FsKind, is_root, skip, test_name};
 
 use crate::HAULAGE;
+use crate::cp_differential::number_from;
 
 /// Copies of each mode, when nobody asks for a certain number: as many as a mode has attacks.
 const COPIES_EACH: usize = 12;
@@ -117,7 +118,7 @@ fn attack_copy(
     make_tree(&dir.join("src"), "source", special);
     fs::write(dir.join("first"), "source").expect("written");
     let mut pairs = set_traps(dir, victim, mode, attack);
-    let seed = seed_from_environment().wrapping_add(number as u64);
+    let seed = number_from("HAULAGE_ATTACK_SEED").unwrap_or(0_u64).wrapping_add(number as u64);
     // The fewer the names, the oftener each of them is hit between a look and a deed.
     let mut random = fastrand::Rng::with_seed(seed);
     random.shuffle(&mut pairs);
@@ -192,20 +193,11 @@ fn arguments(dir: &Path, mode: &Mode) -> Vec<String> {
     mode.args.iter().map(|&word| word.to_owned()).chain(operands.iter().map(operand)).collect()
 }
 
-/// What each copy's own seed is counted from.
-fn seed_from_environment() -> u64 {
-    let text = std::env::var("HAULAGE_ATTACK_SEED");
-    text.map_or(0, |text| text.parse().expect("HAULAGE_ATTACK_SEED is a number"))
-}
-
 /// The file systems to copy on, and how many copies to make of each mode.
 fn extent() -> (&'static [FsKind], usize) {
-    match std::env::var("HAULAGE_ATTACK_COPIES") {
-        Ok(copies) => {
-            let copies: usize = copies.parse().expect("HAULAGE_ATTACK_COPIES is a number");
-            (&FsKind::ALL, copies.div_ceil(MODES.len()))
-        }
-        Err(_) => (&[FsKind::Ext4], COPIES_EACH),
+    match number_from::<usize>("HAULAGE_ATTACK_COPIES") {
+        Some(copies) => (&FsKind::ALL, copies.div_ceil(MODES.len())),
+        None => (&[FsKind::Ext4], COPIES_EACH),
     }
 }
 

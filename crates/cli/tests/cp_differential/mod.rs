@@ -187,7 +187,7 @@ fn check_generated(persona: Persona) {
 }
 
 /// The number in an environment variable.
-fn number_from<T: std::str::FromStr>(variable: &str) -> Option<T> {
+pub(crate) fn number_from<T: std::str::FromStr>(variable: &str) -> Option<T> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is a number, not '{text}'")))
 }
