@@ -7,6 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
+use tempfile::TempDir;
 use testfs::{Costs, FsKind, FuseFs, Lies, Screen, each_fs, open_terminal, random_bytes, stderr};
 
 use crate::{check, copy, cp, dir_with, fixture, haulage_cp};
@@ -34,9 +35,13 @@ impl Watched {
         Watched { child, terminal: others.into(), begun: Instant::now(), screen }
     }
 
-    /// One that copies the source to `copy`.
-    fn start_copy(dir: impl AsRef<Path>, source: &FuseFs) -> Watched {
-        Watched::start(dir, &format!("{} copy", path_of(source)))
+    /// One of a slow source to `copy`, once the bar is there; with the source, and the directory of the copy.
+    fn start_slow() -> Option<(Watched, FuseFs, TempDir)> {
+        let source = slow_source()?;
+        let dir = tempfile::tempdir().expect("created");
+        let watched = Watched::start(&dir, &format!("{} copy", path_of(&source)));
+        watched.wait_for_bar();
+        Some((watched, source, dir))
     }
 
     /// Waits until the bar says how much of the source is copied.
@@ -178,10 +183,7 @@ fn messages_stand_above_the_bar_and_whole() {
 
 #[test]
 fn an_interrupted_copy_leaves_the_terminal_clean() {
-    let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("created");
-    let watched = Watched::start_copy(&dir, &source);
-    watched.wait_for_bar();
+    let Some((watched, _source, _dir)) = Watched::start_slow() else { return };
     watched.signal(Signal::INT);
     let (succeeded, _, text) = watched.wait();
     assert!(!succeeded);
@@ -193,10 +195,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 #[test]
 fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     const SIGNALS: usize = 6;
-    let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("created");
-    let watched = Watched::start_copy(&dir, &source);
-    watched.wait_for_bar();
+    let Some((watched, source, _dir)) = Watched::start_slow() else { return };
     for _ in 0..SIGNALS {
         watched.signal(Signal::CONT);
         watched.wait_for_redrawing();
@@ -214,10 +213,7 @@ fn sigcont_without_a_stop_redraws_the_progress_in_place() {
 
 #[test]
 fn what_others_wrote_during_a_stop_stays() {
-    let Some(source) = slow_source() else { return };
-    let dir = tempfile::tempdir().expect("created");
-    let mut watched = Watched::start_copy(&dir, &source);
-    watched.wait_for_bar();
+    let Some((mut watched, source, _dir)) = Watched::start_slow() else { return };
     watched.signal(Signal::STOP);
     let pid = Pid::from_child(&watched.child);
     rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED).expect("the copy stops");
