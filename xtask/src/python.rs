@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // The hazards that every border is tried with are a test of the library for C.
     // With the features of `cargo xtask test`, cargo compiles nothing again.
     let mut borders = command::cargo();
-    borders.args(["test", "--workspace", "--test", "borders"]);
+    borders.args(["test", "--workspace", "--exclude", "haulage-python", "--test", "borders"]);
     if mpi::find_tools().is_ok() {
         borders.args(["--features", mpi::FEATURE]);
     }
