@@ -4,13 +4,13 @@ use super::median;
 
 /// The cutoff beyond which a value has weight 0, in standard deviations of normal values. It gives
 /// 95 % of the mean's efficiency on normal values (Beaton and Tukey, Technometrics 16, 1974).
-const CUTOFF_SDS: f64 = 4.685;
+pub(super) const CUTOFF_SDS: f64 = 4.685;
 
 /// Steps of the iteration from the median. Further steps change the result negligibly.
 const STEPS: usize = 5;
 
 /// The median absolute deviation of a normal distribution, as a share of its standard deviation.
-const MEDIAN_DEVIATION_OF_NORMAL: f64 = 0.6745;
+pub(super) const MEDIAN_DEVIATION_OF_NORMAL: f64 = 0.6745;
 
 /// The bisquare-weighted mean of each group, in order; the group's median where all other values
 /// have weight 0. The scale is the median distance of all values from the medians of their groups:

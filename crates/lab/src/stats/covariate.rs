@@ -1,10 +1,6 @@
 //! Adjusts log-ratios for the machine's speed just before the runs.
 
-use super::theil_sen;
-
-/// The most points of a slope. More do not make it noticeably more precise, and the work grows with
-/// their square.
-const POINTS_MAX: usize = 600;
+use super::theil_sen::theil_sen;
 
 /// Below this value of Kendall's z the slope is taken as 0: twice its standard deviation by chance.
 const SLOPE_Z_MIN: f64 = 2.0;
@@ -23,9 +19,8 @@ pub(super) fn slope(log_ratios: &[Vec<f64>], probes: &[Vec<f64>]) -> f64 {
     let same = log_ratios.len() == probes.len()
         && log_ratios.iter().zip(probes).all(|(runs, probes)| runs.len() == probes.len());
     assert!(same, "each round has a log-ratio of runs and one of probes");
-    let (y, x) = (thinned(&centered(log_ratios)), thinned(&centered(probes)));
-    let Some(line) = theil_sen(&x, &y) else { return 0.0 };
-    line.slope * (1.0 - (SLOPE_Z_MIN / line.kendall_z).powi(2)).max(0.0)
+    let Some(slope) = theil_sen(&centered(probes), &centered(log_ratios)) else { return 0.0 };
+    slope.value * (1.0 - (SLOPE_Z_MIN / slope.kendall_z).powi(2)).max(0.0)
 }
 
 fn centered(groups: &[Vec<f64>]) -> Vec<f64> {
@@ -36,8 +31,4 @@ fn centered(groups: &[Vec<f64>]) -> Vec<f64> {
     });
     let pairs = groups.iter().zip(middles);
     pairs.flat_map(|(group, middle)| group.iter().map(move |value| value - middle)).collect()
-}
-
-fn thinned(values: &[f64]) -> Vec<f64> {
-    values.iter().copied().step_by(values.len().div_ceil(POINTS_MAX).max(1)).collect()
 }

@@ -35,14 +35,14 @@ show("quantiles", *(np.quantile(sample, q) for q in (0, 0.05, 0.25, 0.5, 0.75, 1
 show("t", *(stats.t.ppf(p, df) for p, df in
             ((0.975, 4), (0.995, 4), (0.9999, 4), (0.998, 9), (0.975, 1), (0.975, 45))))
 
-# Theil-Sen takes the median of all slopes and the medians' intercept; tau without ties is S / pairs.
+# Theil-Sen takes the median of all slopes; tau without ties is S / pairs.
 x = np.array([1.0, 2.0, 3.5, 4.0, 6.0, 7.5, 9.0])
 y = np.array([2.1, 3.9, 7.4, 7.9, 30.0, 15.2, 17.7])
-slope, intercept, _, _ = stats.theilslopes(y, x)
+slope = stats.theilslopes(y, x).slope
 tau = stats.kendalltau(x, y).statistic
 n = len(x)
 s = tau * n * (n - 1) / 2
-show("theil_sen", slope, intercept, s / np.sqrt(n * (n - 1) * (2 * n + 5) / 18))
+show("theil_sen", slope, s / np.sqrt(n * (n - 1) * (2 * n + 5) / 18))
 
 # Levels of looks after 5, 10 and 20 sessions when 5 % is spent in proportion, by scipy's own integral of
 # the multivariate normal density; then the error of five looks at 5 % each, after 5, 10, 20, 40, 80.

@@ -37,7 +37,6 @@ pub use share::Share;
 pub use slow_runs::{SlowMode, has_slow_runs, slow_modes};
 #[cfg(test)]
 pub(crate) use tests::normal;
-pub use theil_sen::{Line, theil_sen};
 
 /// Two ends of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

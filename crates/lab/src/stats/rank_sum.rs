@@ -1,6 +1,7 @@
 //! Ranks, and the usual test of two groups of runs, which assumes that all runs are independent.
 
 use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::statistics::{Data, OrderStatistics, RankTieBreaker};
 
 /// The two-sided p of the rank-sum test of Wilcoxon, Mann and Whitney by its normal approximation,
 /// with the correction for ties and for continuity. 1 when either group is empty, or all are equal.
@@ -24,18 +25,9 @@ pub fn rank_sum_p(one: &[f64], other: &[f64]) -> f64 {
 
 /// Ranks less their mean. Equal values have the same rank, the mean of their places.
 pub(super) fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    let mut next = 0;
-    while next < order.len() {
-        let value = values[order[next]];
-        let ties = order[next..].iter().take_while(|&&index| values[index] == value).count();
-        let rank = next as f64 + (ties - 1) as f64 / 2.0 - (values.len() - 1) as f64 / 2.0;
-        order[next..next + ties].iter().for_each(|&index| ranks[index] = rank);
-        next += ties;
-    }
-    ranks
+    let mean = (values.len() + 1) as f64 / 2.0;
+    let ranks = Data::new(values.to_vec()).ranks(RankTieBreaker::Average);
+    ranks.into_iter().map(|rank| rank - mean).collect()
 }
 
 #[cfg(test)]

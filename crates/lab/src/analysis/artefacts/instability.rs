@@ -17,13 +17,10 @@ const BY_CHANCE: f64 = 0.01;
 /// Findings are reported if chance causes as many with at most this probability.
 const REPORT_P_MAX: f64 = 0.02;
 
-/// The seed of detectors that simulate.
-const SEED: u64 = 1;
-
 /// Drift, modes and outliers, counted over all variants and cells: among many, some look so by
 /// chance.
 pub(crate) fn of(cells: &[&CellView<'_>]) -> Vec<String> {
-    let (mut drift, mut modes, mut outliers) = (Found::new(), Found::new(), Found::new());
+    let [mut drift, mut modes, mut outliers] = <[Found; 3]>::default();
     for cell in cells {
         for (index, variant) in cell.part.variants.iter().enumerate() {
             let times = cell.values(index, cell.part.measure);
@@ -32,8 +29,8 @@ pub(crate) fn of(cells: &[&CellView<'_>]) -> Vec<String> {
             let at = || format!("{variant} at {}", cell.cell.id());
             // The distance from no drift, whatever its direction.
             let magnitude = |value: f64| value.ln().abs();
-            drift.add(artefacts::drift(&times, SEED), magnitude, at);
-            modes.add(artefacts::modes(&times, SEED), |_| spread(&times), at);
+            drift.add(artefacts::drift(&times), magnitude, at);
+            modes.add(artefacts::modes(&times), |_| spread(&times), at);
             outliers.add(artefacts::outliers(&times), |share| share, at);
         }
     }
@@ -72,6 +69,7 @@ fn spread(times: &[f64]) -> f64 {
 }
 
 /// The findings of a detector over many variants and cells.
+#[derive(Default)]
 struct Found {
     series: u64,
     found: u64,
@@ -79,10 +77,6 @@ struct Found {
 }
 
 impl Found {
-    fn new() -> Found {
-        Found { series: 0, found: 0, most: None }
-    }
-
     fn add(
         &mut self,
         finding: Option<Finding>,
