@@ -11,9 +11,6 @@ use crate::stats::Estimated;
 use crate::stats::models::{Point, cost_line, segments};
 use crate::words;
 
-/// The seed of the simulations that tell one line from two.
-const SEED: u64 = 1;
-
 /// The lines of all variants. States and numbers at once have lines of their own: cold and warm are
 /// never mixed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,8 +71,8 @@ pub(crate) fn of(view: &View<'_>) -> Option<SizeFit> {
 fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
     let sizes = distinct(points.iter().map(|point| point.bytes));
     let one = cost_line(points)?;
-    let tested = segments(points, SEED);
-    let two = tested.filter(|tested| tested.is_broken()).map(|tested| tested.two);
+    let tested = segments(points);
+    let two = tested.filter(|tested| tested.is_broken());
     let misfit = two.map_or(one.misfit, |two| two.misfit);
     Some(FittedLine {
         variant: variant.to_owned(),

@@ -1,13 +1,11 @@
 //! A robust fit of a line, or of two lines that meet, to logarithms of times.
 
 use super::curve::Curve;
-use crate::stats::{bisquare, median};
+use crate::stats::bisquare::{self, CUTOFF_SDS, MEDIAN_DEVIATION_OF_NORMAL};
+use crate::stats::median;
 
 /// The most steps of a fit. A fit that has not converged by then is used as it is.
 const STEPS_MAX: usize = 40;
-
-/// See `stats::bisquare`.
-const CUTOFF_SDS: f64 = 4.685;
 
 /// The smallest scale: a fit through all points has residuals of 0 and no outliers.
 const SCALE_MIN: f64 = 1e-9;
@@ -137,7 +135,7 @@ fn deviation(residuals: &[f64], unknowns: usize) -> f64 {
     let count = residuals.len() as f64;
     let spent = (count / (count - unknowns as f64)).sqrt();
     let distance = median(residuals.iter().map(|it| it.abs())).expect("residuals");
-    (distance / 0.6745 * spent).max(SCALE_MIN)
+    (distance / MEDIAN_DEVIATION_OF_NORMAL * spent).max(SCALE_MIN)
 }
 
 /// Solves the weighted normal equations. Columns are scaled to a length of 1, because bytes and

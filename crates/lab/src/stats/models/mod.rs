@@ -15,7 +15,7 @@ pub use buffer::buffer_for_overhead;
 pub use curve::Point;
 pub use line::{CostLine, Misfit, cost_line};
 pub use plateau::{Plateau, Setting, plateau};
-pub use segments::{Broken, Segments, segments};
+pub use segments::{Segments, segments};
 
 #[cfg(test)]
 mod tests;

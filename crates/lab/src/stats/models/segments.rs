@@ -14,6 +14,9 @@ const SIDE_SIZES_MIN: usize = 3;
 /// Positions tried for a break between two neighbouring sizes.
 const PLACES_A_GAP: usize = 6;
 
+/// The seed of the simulation, so that the same points have the same answer.
+const SEED: u64 = 1;
+
 /// Simulated curves without a break, which give the distribution of the gain from one.
 const DRAWS: u32 = 199;
 
@@ -31,17 +34,6 @@ const LEVEL: f64 = 0.01;
 /// A fit of two lines that meet where they fit best, and whether one line suffices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segments {
-    /// The two lines.
-    pub two: Broken,
-    /// The p value of the hypothesis of one line: the largest likelihood ratio over all positions
-    /// of the break, compared with that of curves simulated from the one line with the residuals of
-    /// the two.
-    pub p: f64,
-}
-
-/// Two lines that meet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Broken {
     /// The cost of a call, in nanoseconds.
     pub call_ns: Estimated,
     /// The cost of a byte up to the break, in nanoseconds.
@@ -54,6 +46,10 @@ pub struct Broken {
     pub above_byte_ns: Estimated,
     /// How well they fit.
     pub misfit: Misfit,
+    /// The p value of the hypothesis of one line: the largest likelihood ratio over all positions
+    /// of the break, compared with that of curves simulated from the one line with the residuals of
+    /// the two.
+    pub p: f64,
 }
 
 impl Segments {
@@ -69,7 +65,7 @@ impl Segments {
 ///
 /// # Panics
 /// When bytes or a time are not positive.
-pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
+pub fn segments(points: &[Point]) -> Option<Segments> {
     let curve = Curve::of(points);
     let places = places(&curve.bytes)?;
     let (fit, scale) = best(&curve, &places)?;
@@ -79,7 +75,7 @@ pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
         Some([fit.costs[0], fit.costs[1], fit.costs[2]])
     };
     let [call_ns, below_byte_ns, above_byte_ns] = jackknife(&[points], costs)?;
-    let two = Broken {
+    Some(Segments {
         call_ns,
         below_byte_ns,
         break_bytes: Estimated::new(
@@ -88,8 +84,8 @@ pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
         ),
         above_byte_ns,
         misfit: Misfit::of(&curve, &fit),
-    };
-    Some(Segments { two, p: p_of_break(&curve, &fit, seed)? })
+        p: p_of_break(&curve, &fit)?,
+    })
 }
 
 /// The possible positions of a break: at sizes and between them, with enough sizes on both sides.
@@ -140,13 +136,13 @@ fn break_interval(curve: &Curve, places: &[f64], best: &Fit, scale: f64) -> Inte
     }
 }
 
-fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
+fn p_of_break(curve: &Curve, broken: &Fit) -> Option<f64> {
     let inner = &curve.bytes[SIDE_SIZES_MIN - 1..=curve.bytes.len() - SIDE_SIZES_MIN];
     let step = inner.len().div_ceil(TEST_PLACES_MAX);
     let places: Vec<f64> = inner.iter().copied().step_by(step).collect();
     let seen = gain(curve, &places)?;
     let one = Fit::of(curve, None, None)?;
-    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut rng = fastrand::Rng::with_seed(SEED);
     let is_as_large = || {
         let logs = curve.logs.iter().zip(&one.residuals).map(|(log, residual)| {
             log - residual + broken.residuals[rng.usize(..broken.residuals.len())]

@@ -73,16 +73,16 @@ fn the_coverage_of_intervals_of_costs_is_nominal() {
 #[test]
 fn a_break_is_found_where_there_is_one() {
     let mut rng = fastrand::Rng::with_seed(5);
-    let straight = segments(&measure(&mut rng, 8, 3, line), 1).expect("segments");
+    let straight = segments(&measure(&mut rng, 8, 3, line)).expect("segments");
     assert!(!straight.is_broken(), "{straight:?}");
     let points = measure(&mut rng, 8, 3, broken);
-    let bent = segments(&points, 1).expect("segments");
-    assert!(bent.is_broken() && holds(bent.two.break_bytes, BREAK_BYTES), "{bent:?}");
-    assert!((bent.two.below_byte_ns.value / 0.15 - 1.0).abs() < 0.1, "{bent:?}");
-    assert!((bent.two.above_byte_ns.value / 0.25 - 1.0).abs() < 0.1, "{bent:?}");
+    let bent = segments(&points).expect("segments");
+    assert!(bent.is_broken() && holds(bent.break_bytes, BREAK_BYTES), "{bent:?}");
+    assert!((bent.below_byte_ns.value / 0.15 - 1.0).abs() < 0.1, "{bent:?}");
+    assert!((bent.above_byte_ns.value / 0.25 - 1.0).abs() < 0.1, "{bent:?}");
     let one = cost_line(&points).expect("a line").misfit;
     assert!(one.p.expect("sessions") < 0.01, "{one:?}");
-    assert!(one.largest.abs() > bent.two.misfit.largest.abs(), "{bent:?}");
+    assert!(one.largest.abs() > bent.misfit.largest.abs(), "{bent:?}");
 }
 
 /// The figures of the documentation, in minutes:
@@ -96,13 +96,13 @@ fn the_models_at_length() {
         assert!(call.min(byte).min(buffer) >= 0.93 && misfit <= 0.07);
         let mut rng = fastrand::Rng::with_seed(7);
         let (mut wrong, mut found, mut held) = (0, 0, 0);
-        for seed in 0..100 {
+        for _ in 0..100 {
             let straight = measure(&mut rng, sessions, rounds, line);
-            wrong += u32::from(segments(&straight, seed).expect("segments").is_broken());
-            let bent = segments(&measure(&mut rng, sessions, rounds, broken), seed);
+            wrong += u32::from(segments(&straight).expect("segments").is_broken());
+            let bent = segments(&measure(&mut rng, sessions, rounds, broken));
             let bent = bent.expect("segments");
             found += u32::from(bent.is_broken());
-            held += u32::from(holds(bent.two.break_bytes, BREAK_BYTES));
+            held += u32::from(holds(bent.break_bytes, BREAK_BYTES));
         }
         println!("  of 100 breaks {found} found, {held} held; of 100 lines {wrong} broken");
         assert!(wrong <= 5 && held >= 93);
@@ -112,7 +112,7 @@ fn the_models_at_length() {
 #[test]
 fn few_points_have_no_model_or_no_interval() {
     assert_eq!(cost_line(&[]), None);
-    assert_eq!(segments(&[], 1), None);
+    assert_eq!(segments(&[]), None);
     assert_eq!(buffer_for_overhead(&[], &[], 0.01), None);
     let one_session: Vec<Point> = [64.0, 512.0, 4096.0, 32768.0]
         .map(|bytes| Point { bytes, elapsed_ns: line(bytes), session: 0 })
@@ -120,7 +120,7 @@ fn few_points_have_no_model_or_no_interval() {
     let fitted = cost_line(&one_session).expect("a line");
     assert!((fitted.call_ns.value - 300.0).abs() < 1e-3, "{fitted:?}");
     assert_eq!((fitted.call_ns.low, fitted.misfit.p), (None, None));
-    assert_eq!(segments(&one_session, 1), None);
+    assert_eq!(segments(&one_session), None);
     let buffer = buffer_for_overhead(&one_session, &one_session, 0.01).expect("a buffer");
     assert!((buffer.value / 120_000.0 - 1.0).abs() < 1e-3, "{buffer:?}");
     // Calls without cost need no buffer.
