@@ -16,10 +16,6 @@ use lab::verdict::CellVerdict;
 use crate::plot::{Entry, Facets};
 use crate::source::Source;
 
-/// The seed of the bootstrap. It is constant, so a report of the same samples has the same
-/// intervals.
-const SEED: u64 = 0;
-
 /// A run, as the figures use it.
 #[derive(Debug)]
 pub struct Summary<'s> {
@@ -192,7 +188,7 @@ impl<'s> VariantSummary<'s> {
             sessions.entry(record.session).or_default().push(*value);
         }
         let sessions: Vec<&[f64]> = sessions.values().map(Vec::as_slice).collect();
-        let interval = median_interval(&sessions, SEED)?;
+        let interval = median_interval(&sessions)?;
         Some(VariantSummary { variant, all, counted, values_ns, median_ns, interval })
     }
 

@@ -89,8 +89,7 @@ impl Summary {
         let elapsed: Vec<f64> =
             counted.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
         let elapsed_ns_median = median(&elapsed);
-        // The interval describes; any seed will do, and a fixed one repeats.
-        let interval = median_interval(&[&elapsed], 0);
+        let interval = median_interval(&[&elapsed]);
         let bytes = counted.first().or(samples.first()).map_or(0, |sample| sample.bytes);
         let last = counted.last();
         let shares_extents = last.is_some_and(|sample| sample.measured.shares_extents);

@@ -2,6 +2,9 @@
 
 use super::{Interval, quantile};
 
+/// The seed of the resampling, so that the same values have the same interval.
+const SEED: u64 = 0;
+
 /// The number of resamples: enough for 2.5 % quantiles that are stable to two digits.
 const RESAMPLES: usize = 2000;
 
@@ -15,11 +18,11 @@ const RESAMPLES_MIN: usize = 400;
 /// The 95 % percentile bootstrap interval of the median of all values, which come in `groups`
 /// (sessions of rounds): groups are drawn with replacement first and then the values within each
 /// drawn group, since values of one session are not independent. With a single group it is the
-/// plain bootstrap. The same seed gives the same interval; `None` without values.
+/// plain bootstrap. `None` without values.
 ///
 /// With few values it is too narrow (three values give 75 % at most), so it is shown beside a
 /// median and decides nothing.
-pub fn median_interval(groups: &[&[f64]], seed: u64) -> Option<Interval> {
+pub fn median_interval(groups: &[&[f64]]) -> Option<Interval> {
     let mut values = groups.concat();
     values.sort_by(f64::total_cmp);
     // Resamples count how often each value is drawn, since a median is found sooner in counts than by sorting.
@@ -29,7 +32,7 @@ pub fn median_interval(groups: &[&[f64]], seed: u64) -> Option<Interval> {
     if groups.is_empty() {
         return None;
     }
-    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut rng = fastrand::Rng::with_seed(SEED);
     let mut counts = vec![0_usize; values.len()];
     let resamples = (DRAWS / values.len()).clamp(RESAMPLES_MIN, RESAMPLES);
     let mut medians = Vec::with_capacity(resamples);
@@ -65,17 +68,17 @@ mod tests {
     use crate::stats::normal;
 
     #[test]
-    fn the_same_seed_gives_the_same_interval() {
+    fn the_same_values_give_the_same_interval() {
         let values = [4.0, 5.0, 6.0, 8.0, 9.0, 11.0];
-        assert_eq!(median_interval(&[&values], 3), median_interval(&[&values], 3));
-        assert_eq!(median_interval(&[], 3), None);
-        assert_eq!(median_interval(&[&[2.0]], 3), Some(Interval { low: 2.0, high: 2.0 }));
+        assert_eq!(median_interval(&[&values]), median_interval(&[&values]));
+        assert_eq!(median_interval(&[]), None);
+        assert_eq!(median_interval(&[&[2.0]]), Some(Interval { low: 2.0, high: 2.0 }));
     }
 
     /// How often the interval contains the true median, 0, in `trials` simulated experiments.
     fn coverage(trials: u32, sessions: usize, rounds: usize, session_sd: f64) -> f64 {
         let mut rng = fastrand::Rng::with_seed(11);
-        let held = (0..trials).filter(|&trial| {
+        let held = (0..trials).filter(|_| {
             let groups: Vec<Vec<f64>> = (0..sessions)
                 .map(|_| {
                     let shift = session_sd * normal(&mut rng);
@@ -83,7 +86,7 @@ mod tests {
                 })
                 .collect();
             let slices: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
-            let interval = median_interval(&slices, u64::from(trial)).expect("values");
+            let interval = median_interval(&slices).expect("values");
             interval.low <= 0.0 && 0.0 <= interval.high
         });
         held.count() as f64 / f64::from(trials)
