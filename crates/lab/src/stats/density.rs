@@ -1,6 +1,8 @@
 //! Kernel densities and percentiles of times.
 
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::PI;
+
+use statrs::distribution::{Continuous, Normal};
 
 use super::{estimate::squares, interim::bisected, quantile};
 
@@ -12,16 +14,6 @@ const REACH_BANDWIDTHS: f64 = 3.0;
 /// number. Evenly spaced values of an ordered sample represent its shape.
 const BANDWIDTH_VALUES_MAX: usize = 200;
 
-/// A kernel density of the logarithms of values, for violin plots on a logarithmic axis, since
-/// times may span several orders of magnitude.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Density {
-    /// Points of the outline, ascending.
-    pub points: Vec<DensityPoint>,
-    /// The bandwidth in units of the natural logarithm: 0.01 smooths over about 1 %.
-    pub bandwidth: f64,
-}
-
 /// A point of a density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensityPoint {
@@ -31,33 +23,32 @@ pub struct DensityPoint {
     pub density: f64,
 }
 
-impl Density {
-    /// The density of `values` with normal kernels, on `points_max` points at equal distances of
-    /// their logarithms. The bandwidth is Sheather and Jones's (Journal of the Royal Statistical
-    /// Society B 53, 1991), which two modes do not make too wide, solved by bisection; where it has
-    /// no solution, Silverman's robust rule. `None` when fewer than two values differ.
-    ///
-    /// # Panics
-    /// When a value is not positive or `points_max` is less than 2.
-    pub fn of(values: &[f64], points_max: usize) -> Option<Density> {
-        assert!(points_max >= 2, "{points_max} points draw nothing");
-        assert!(values.iter().all(|&value| value > 0.0), "only positive values have a logarithm");
-        let mut logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        logs.sort_by(f64::total_cmp);
-        let (first, last) = (*logs.first()?, *logs.last()?);
-        if first == last {
-            return None;
-        }
-        let bandwidth = sheather_jones(&logs).or_else(|| silverman(&logs))?;
-        let reach = REACH_BANDWIDTHS * bandwidth;
-        let (low, high) = (first - reach, last + reach);
-        let step = (high - low) / (points_max - 1) as f64;
-        let points = (0..points_max).map(|index| {
-            let at = low + step * index as f64;
-            DensityPoint { value: at.exp(), density: density_at(at, &logs, bandwidth) }
-        });
-        Some(Density { points: points.collect(), bandwidth })
+/// A kernel density of the logarithms of `values`, for violin plots on a logarithmic axis, since
+/// times may span several orders of magnitude: `count` points, ascending, at equal distances of
+/// their logarithms. The kernels are normal. Their bandwidth is Sheather and Jones's (Journal of the
+/// Royal Statistical Society B 53, 1991), which two modes do not make too wide, solved by bisection;
+/// where it has no solution, Silverman's robust rule. `None` when fewer than two values differ.
+///
+/// # Panics
+/// When a value is not positive or `count` is less than 2.
+pub fn density(values: &[f64], count: usize) -> Option<Vec<DensityPoint>> {
+    assert!(count >= 2, "{count} points draw nothing");
+    assert!(values.iter().all(|&value| value > 0.0), "only positive values have a logarithm");
+    let mut logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    logs.sort_by(f64::total_cmp);
+    let (first, last) = (*logs.first()?, *logs.last()?);
+    if first == last {
+        return None;
     }
+    let bandwidth = sheather_jones(&logs).or_else(|| silverman(&logs))?;
+    let reach = REACH_BANDWIDTHS * bandwidth;
+    let (low, high) = (first - reach, last + reach);
+    let step = (high - low) / (count - 1) as f64;
+    let point = |index: usize| {
+        let at = low + step * index as f64;
+        DensityPoint { value: at.exp(), density: density_at(at, &logs, bandwidth) }
+    };
+    Some((0..count).map(point).collect())
 }
 
 /// The percentiles that `count` values can estimate: those with at least five values beyond them,
@@ -77,9 +68,8 @@ fn density_at(at: f64, logs: &[f64], bandwidth: f64) -> f64 {
     // A kernel is negligible from 8 bandwidths on.
     let from = logs.partition_point(|log| *log < at - 8.0 * bandwidth);
     let to = logs.partition_point(|log| *log <= at + 8.0 * bandwidth);
-    let sum: f64 =
-        logs[from..to].iter().map(|log| (-0.5 * ((at - log) / bandwidth).powi(2)).exp()).sum();
-    sum / (logs.len() as f64 * bandwidth * (2.0 * PI).sqrt())
+    let kernel = Normal::new(at, bandwidth).expect("a bandwidth is positive");
+    logs[from..to].iter().map(|&log| kernel.pdf(log)).sum::<f64>() / logs.len() as f64
 }
 
 /// Silverman's robust rule (Density Estimation, 1986, equation 3.31).
@@ -140,16 +130,12 @@ fn roughness(values: &[f64], bandwidth: f64, derivative: fn(f64) -> f64, power: 
 
 fn fourth_derivative(x: f64) -> f64 {
     let square = x * x;
-    (square * square - 6.0 * square + 3.0) * normal_density(square)
+    (square * square - 6.0 * square + 3.0) * Normal::standard().pdf(x)
 }
 
 fn sixth_derivative(x: f64) -> f64 {
     let square = x * x;
-    (square.powi(3) - 15.0 * square * square + 45.0 * square - 15.0) * normal_density(square)
-}
-
-fn normal_density(square: f64) -> f64 {
-    (-0.5 * square).exp() / (SQRT_2 * PI.sqrt())
+    (square.powi(3) - 15.0 * square * square + 45.0 * square - 15.0) * Normal::standard().pdf(x)
 }
 
 #[cfg(test)]
@@ -172,16 +158,16 @@ mod tests {
     /// finder over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
     #[test]
     fn agrees_with_scipy() {
-        let density = Density::of(&two_clusters(), 65).expect("values differ");
+        let points = density(&two_clusters(), 65).expect("values differ");
         let check = |got: f64, expected: f64| {
             assert!((got / expected - 1.0).abs() < 1e-6, "{got} for {expected}");
         };
-        check(density.bandwidth, KNOWN[0]);
-        check(density.points[20].value, KNOWN[1]);
-        check(density.points[20].density, KNOWN[2]);
-        check(density.points[50].density, KNOWN[3]);
         let mut logs: Vec<f64> = two_clusters().iter().map(|it| it.ln()).collect();
         logs.sort_by(f64::total_cmp);
+        check(sheather_jones(&logs).expect("a bandwidth"), KNOWN[0]);
+        check(points[20].value, KNOWN[1]);
+        check(points[20].density, KNOWN[2]);
+        check(points[50].density, KNOWN[3]);
         check(silverman(&logs).expect("values"), KNOWN[4]);
     }
 
@@ -193,41 +179,18 @@ mod tests {
         0.078_234_794_8,
     ];
 
-    /// The local maxima of at least a twentieth of the highest.
-    fn peaks(density: &Density) -> Vec<f64> {
-        let highest = density.points.iter().map(|point| point.density).fold(0.0, f64::max);
-        let is_peak = |it: &&[DensityPoint]| {
-            it[0].density < it[1].density
-                && it[1].density >= it[2].density
-                && it[1].density >= highest / 20.0
-        };
-        density.points.windows(3).filter(is_peak).map(|it| it[1].value).collect()
-    }
-
-    #[test]
-    fn two_clusters_have_two_peaks_and_an_area_of_one() {
-        let density = Density::of(&two_clusters(), 200).expect("values differ");
-        let peaks = peaks(&density);
-        assert_eq!(peaks.len(), 2, "{peaks:?}");
-        assert!((peaks[0] / 1e6 - 1.0).abs() < 0.02 && (peaks[1] / 1.5e6 - 1.0).abs() < 0.02);
-        let step = (density.points[1].value / density.points[0].value).ln();
-        let area: f64 = density.points.iter().map(|point| point.density * step).sum();
-        assert!((area - 1.0).abs() < 1e-3, "{area}");
-    }
-
     #[test]
     fn odd_samples_are_drawn_or_refused() {
-        assert_eq!(Density::of(&[], 9), None);
-        assert_eq!(Density::of(&[5.0; 4], 9), None);
+        assert_eq!(density(&[], 9), None);
+        assert_eq!(density(&[5.0; 4], 9), None);
         for values in [vec![1.0, 2.0], vec![5.0, 5.0, 5.0, 5.0, 9.0], vec![1.0, 1e9, 1e9, 1e9]] {
-            let density = Density::of(&values, 9).expect("values differ");
-            assert_eq!(density.points.len(), 9);
-            let finite =
-                density.points.iter().all(|it| it.value.is_finite() && it.density.is_finite());
-            assert!(finite && density.bandwidth > 0.0, "{values:?}: {density:?}");
+            let points = density(&values, 9).expect("values differ");
+            assert_eq!(points.len(), 9);
+            let finite = points.iter().all(|it| it.value.is_finite() && it.density.is_finite());
+            assert!(finite, "{values:?}: {points:?}");
         }
-        let many: Vec<f64> = (1..4000).map(|i| 1.0 + f64::from(i % 97)).collect();
-        assert!(Density::of(&many, 50).expect("values differ").bandwidth < 0.5);
+        let many: Vec<f64> = (1..4000).map(|i| f64::from(1 + i / 42).ln()).collect();
+        assert!(sheather_jones(&many).expect("a bandwidth") < 0.5);
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod fits;
 
 use lab::definition::{Analysis, Part};
 use lab::in_order::distinct;
-use lab::stats::density::{Density, quantiles_supported};
+use lab::stats::density::{density, quantiles_supported};
 use lab::stats::quantile;
 use lab::studies::size_fit::FittedLine;
 use lab::words::{nanoseconds, three_digits};
@@ -212,11 +212,11 @@ fn violins(
 
 /// Values, each with its density divided by the greatest. One point if all values are equal.
 fn outline(values: &[f64], points: usize) -> Vec<[f64; 2]> {
-    let Some(density) = Density::of(values, points) else {
+    let Some(density) = density(values, points) else {
         return values.first().map(|value| vec![[*value, 1.0]]).unwrap_or_default();
     };
-    let highest = density.points.iter().map(|point| point.density).fold(0.0, f64::max);
-    density.points.iter().map(|point| [point.value, point.density / highest]).collect()
+    let highest = density.iter().map(|point| point.density).fold(0.0, f64::max);
+    density.iter().map(|point| [point.value, point.density / highest]).collect()
 }
 
 fn words(cell: &CellSummary<'_>, variant: &VariantSummary<'_>) -> String {
