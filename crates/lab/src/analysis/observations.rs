@@ -188,14 +188,9 @@ impl Observations {
         of.map(|observation| observation.session).max().unwrap_or(0)
     }
 
-    /// All runs.
-    pub fn len(&self) -> usize {
+    /// The number of all runs.
+    pub fn count(&self) -> usize {
         self.observations.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.observations.is_empty()
     }
 
     /// Runs whose state was not reached.

@@ -149,7 +149,7 @@ impl<'c> Conductor<'c> {
             cell: &self.cells[cell].cell,
             ended: self.cells.iter().filter(|cell| cell.ended.is_some()).count(),
             cells: self.cells.len(),
-            samples: self.cells.iter().map(|cell| cell.points.len()).sum(),
+            samples: self.cells.iter().map(|cell| cell.points.count()).sum(),
             elapsed,
             left: self.limits.time.map(|time| time.saturating_sub(elapsed)),
         });

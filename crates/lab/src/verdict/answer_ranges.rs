@@ -263,19 +263,12 @@ impl Range {
 
     /// What a sentence says of the files: ` for files of 1 MiB in the page cache`.
     pub(super) fn place(&self, part: &Part) -> String {
-        match self.files(part) {
-            files if files.is_empty() => String::new(),
-            files => format!(" for {files}"),
-        }
-    }
-
-    fn files(&self, part: &Part) -> String {
-        let Some(what) = kind_of_files(part, &self.cell, &self.sizes()) else {
+        let Some(files) = kind_of_files(part, &self.cell, &self.sizes()) else {
             return String::new();
         };
         match self.circumstances.as_str() {
-            "" => what,
-            circumstances => format!("{what} {circumstances}"),
+            "" => format!(" for {files}"),
+            circumstances => format!(" for {files} {circumstances}"),
         }
     }
 }

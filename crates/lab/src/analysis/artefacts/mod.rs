@@ -87,20 +87,16 @@ fn faults(cells: &[&CellView<'_>]) -> Vec<String> {
         .map(|(variant, mut cells)| {
             cells.sort_by(|a, b| b.0.total_cmp(&a.0));
             let (most, cell) = &cells[0];
+            let more = match cells.len() {
+                1 => String::new(),
+                all => format!(" and some in {} more", all - 1),
+            };
             format!(
                 "{variant} had page faults in the timed part where none are expected, {most:.0} a run \
-                 at {cell}{}: their cost is included",
-                and_more(cells.len())
+                 at {cell}{more}: their cost is included"
             )
         })
         .collect()
-}
-
-fn and_more(cells: usize) -> String {
-    match cells {
-        0 | 1 => String::new(),
-        more => format!(" and some in {} more", more - 1),
-    }
 }
 
 /// Times so short that reading the clock is a noticeable share of them.
