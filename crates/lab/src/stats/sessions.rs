@@ -312,30 +312,4 @@ mod tests {
         let one = Sessions::new(vec![vec![0.1, 0.2, 0.1], vec![]]);
         assert_eq!((one.count(), one.ratio(0.05), one.estimate()), (1, None, None));
     }
-
-    fn unpaired_runs(rng: &mut fastrand::Rng, sessions: u32, time: f64) -> Runs {
-        let mut runs = Runs::new();
-        for session in 1..=sessions {
-            let shift = 0.03 * normal(rng);
-            for round in 1..=3 {
-                runs.insert((session, round), time * (shift + 0.02 * normal(rng)).exp());
-            }
-        }
-        runs
-    }
-
-    #[test]
-    fn unpaired_sessions_have_a_wider_interval() {
-        let mut rng = fastrand::Rng::with_seed(5);
-        let mut held = 0;
-        for _ in 0..400 {
-            let one = unpaired_runs(&mut rng, 6, 300.0);
-            let other = unpaired_runs(&mut rng, 12, 200.0);
-            let interval = unpaired(&one, &other).expect("sessions").ratio(0.05).interval;
-            held += u32::from(interval.low <= 1.5 && 1.5 <= interval.high);
-        }
-        assert!((368..=396).contains(&held), "{held} of 400");
-        let (one, other) = (unpaired_runs(&mut rng, 1, 300.0), unpaired_runs(&mut rng, 12, 200.0));
-        assert_eq!(unpaired(&one, &other), None, "one session has no interval");
-    }
 }

@@ -533,16 +533,11 @@ mod tests {
     }
 
     #[test]
-    fn times_become_ratios() {
+    fn a_variant_that_left_early_is_compared_with_all_slow_runs_of_the_other() {
         let times = |values: &[f64]| -> Runs {
             (1..).zip(values).map(|(round, &time)| ((round, 1), time)).collect()
         };
-        let of = |one: &[f64], other: &[f64]| [times(one), times(other)];
-        let twice = ratio(&of(&[2.0, 4.0], &[1.0, 2.0]));
-        assert!((twice.estimate - 2.0).abs() < 1e-12 && (twice.interval.low - 2.0).abs() < 1e-12);
-        assert_eq!(Sessions::of_runs(&times(&[2.0]), &times(&[1.0])).ratio(0.05), None);
-        // A variant that left early is compared with all slow runs of the other.
-        let left = of(&[1.5; 4], &[1.0, 1.0, 1.0, 1.0, 6.0, 1.0, 1.0, 6.0]);
+        let left = [times(&[1.5; 4]), times(&[1.0, 1.0, 1.0, 1.0, 6.0, 1.0, 1.0, 6.0])];
         let estimate = expected(&left);
         assert!((estimate - 1.5 / 2.25).abs() < 1e-12, "{estimate}");
         let left: Vec<&Runs> = left.iter().collect();
