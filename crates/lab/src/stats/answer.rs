@@ -233,22 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_sessions_suffice_four_times_in_five() {
-        let machine = Machine { noise: Noise::Clean, run_sd: 0.05, session_sd: 0.05 };
-        let mut rng = fastrand::Rng::with_seed(29);
-        // Enough sessions to know the deviation, and an estimate that equals the true ratio.
-        let pilot = Sessions::new(machine.measure(&mut rng, 4000, 1, 0.05));
-        let needed = pilot.session_deviation().expect("sessions") / (0.05 - 0.02_f64.ln_1p());
-        let needed = (2.8016 * needed).powi(2);
-        assert!((60.0..80.0).contains(&needed), "{needed}");
-        let found = (0..400).filter(|_| {
-            // Truncation changes the result by at most one session.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let measured = machine.measure(&mut rng, needed as usize, 1, 0.05);
-            Answer::of(&Sessions::new(measured), 0.02, 0.05) == Answer::Slower
-        });
-        let found = found.count();
-        assert!((290..=350).contains(&found), "{found} of 400");
+    fn the_sessions_needed_follow_from_the_deviation() {
         let open = around(0.03, 0.05);
         let needed = open.sessions_needed(0.02, 0.05).expect("a number");
         let deviation = open.session_deviation().expect("sessions");
