@@ -61,16 +61,25 @@ pub struct CellView<'r> {
 impl<'r> View<'r> {
     /// Every part with its samples, in the order of the definition.
     pub fn all(definition: &'r Definition, samples: Samples<'r>, rules: Rules) -> Vec<View<'r>> {
-        let mut by_cell = ByCell {
-            samples: grouped(samples.samples, |sample| &sample.cell),
-            calls: grouped(samples.calls, |call| &call.cell),
-            sequences: grouped(samples.sequences, |call| &call.cell),
-        };
+        // By the short names of cells: there may be hundreds of thousands of samples.
+        let mut recorded: HashMap<&str, Recorded<'r>> = HashMap::new();
+        for sample in samples.samples {
+            recorded.entry(&sample.cell).or_default().samples.push(sample);
+        }
+        for call in samples.calls {
+            recorded.entry(&call.cell).or_default().calls.push(call);
+        }
+        for call in samples.sequences {
+            recorded.entry(&call.cell).or_default().sequences.push(call);
+        }
         // The levels take long to work out, and are those of each part.
         let interim = interim::of_family(rules.rounds, 1);
         let part = |part: &'r Part| {
-            let cells = part.cells().into_iter();
-            let cells = cells.map(|cell| CellView::of(part, cell, &mut by_cell)).collect();
+            let of_cell = |cell: Cell| {
+                let recorded = recorded.remove(cell.id().as_str()).unwrap_or_default();
+                CellView::of(part, cell, recorded)
+            };
+            let cells = part.cells().into_iter().map(of_cell).collect();
             View { part, cells, rules, interim: interim.clone() }
         };
         definition.parts.iter().map(part).collect()
@@ -98,26 +107,17 @@ impl<'r> View<'r> {
     }
 }
 
-/// Samples by the short name of their cell: there may be hundreds of thousands of them, and many
-/// cells.
-struct ByCell<'r> {
-    samples: HashMap<&'r str, Vec<&'r Sample>>,
-    calls: HashMap<&'r str, Vec<&'r CallRecord>>,
-    sequences: HashMap<&'r str, Vec<&'r SequenceRecord>>,
-}
-
-fn grouped<T>(all: &[T], cell: impl Fn(&T) -> &String) -> HashMap<&str, Vec<&T>> {
-    let mut groups: HashMap<&str, Vec<&T>> = HashMap::new();
-    for one in all {
-        groups.entry(cell(one)).or_default().push(one);
-    }
-    groups
+/// What a run directory holds of one cell.
+#[derive(Default)]
+struct Recorded<'r> {
+    samples: Vec<&'r Sample>,
+    calls: Vec<&'r CallRecord>,
+    sequences: Vec<&'r SequenceRecord>,
 }
 
 impl<'r> CellView<'r> {
-    fn of(part: &'r Part, cell: Cell, from: &mut ByCell<'r>) -> CellView<'r> {
-        let id = cell.id();
-        let mut all = from.samples.remove(id.as_str()).unwrap_or_default();
+    fn of(part: &'r Part, cell: Cell, recorded: Recorded<'r>) -> CellView<'r> {
+        let Recorded { samples: mut all, mut calls, sequences } = recorded;
         // The samples after a resumed run have another clock, but come later in the file.
         all.sort_by_key(|s| (s.session, s.round, s.repeat, s.order_in_round));
         let last = last_repeats(all.iter().map(|s| (s.session, s.round, s.repeat)));
@@ -135,15 +135,8 @@ impl<'r> CellView<'r> {
                 counted[variant].push(sample);
             }
         }
-        let calls = from.calls.remove(id.as_str()).unwrap_or_default().into_iter();
-        CellView {
-            counted,
-            part,
-            calls: calls.filter(|c| kept(c.session, c.round, c.repeat)).collect(),
-            sequences: from.sequences.remove(id.as_str()).unwrap_or_default(),
-            all,
-            cell,
-        }
+        calls.retain(|call| kept(call.session, call.round, call.repeat));
+        CellView { cell, part, all, counted, calls, sequences }
     }
 
     /// A variant's values, in the order of its runs.
