@@ -127,13 +127,12 @@ impl Sentences<'_> {
         }
         rows.extend(shown.iter().map(row));
         let first = &ranges[0];
-        let common = match (one_state, one_size) {
-            (true, _) if first.circumstances.is_empty() => String::new(),
-            (true, _) if kind_of_files(self.part, &first.cell, "").is_none() => String::new(),
-            (true, _) => format!(" for files {}", first.circumstances),
-            (false, true) => kind_of_files(self.part, &first.cell, &first.sizes())
-                .map_or_else(String::new, |files| format!(" for {files}")),
-            (false, false) => String::new(),
+        let common = match kind_of_files(self.part, &first.cell, &first.sizes()) {
+            Some(_) if one_state && !first.circumstances.is_empty() => {
+                format!(" for files {}", first.circumstances)
+            }
+            Some(files) if one_size && !one_state => format!(" for {files}"),
+            _ => String::new(),
         };
         let factors = factors(ranges);
         let baseline = &self.baseline;

@@ -41,16 +41,11 @@ impl PartVerdict {
                 format!("{variant} took the least time in all {all} cells.")
             }
             [(variant, _)] => format!("{variant} took the least time."),
-            several => {
-                let named: Vec<String> = several
-                    .iter()
-                    .take(NAMED_MAX)
-                    .enumerate()
-                    .map(|(index, (variant, cells))| match index {
-                        0 => format!("{variant} took the least time in {}", cells.len()),
-                        _ => format!("{variant} in {}", cells.len()),
-                    })
-                    .collect();
+            [(first, cells), others @ ..] => {
+                let mut named = vec![format!("{first} took the least time in {}", cells.len())];
+                let others = others.iter().take(NAMED_MAX - 1);
+                named
+                    .extend(others.map(|(variant, cells)| format!("{variant} in {}", cells.len())));
                 format!("Of {all} cells, {}.", words::listed(&named))
             }
         }
