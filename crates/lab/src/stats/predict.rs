@@ -92,9 +92,9 @@ impl Sessions {
     /// not affect. The one between sessions is the remainder of the deviation of sessions. `None`
     /// with fewer than two sessions, or when no session has two rounds.
     pub fn deviations(&self) -> Option<Deviations> {
-        let distances = self.log_ratios().iter().flat_map(|it| distances(it));
+        let distances = self.log_ratios.iter().flat_map(|it| distances(it));
         let within = median(distances)? / MEDIAN_DISTANCE_OF_NORMALS;
-        let shares = self.log_ratios().iter().map(|rounds| 1.0 / rounds.len() as f64);
+        let shares = self.log_ratios.iter().map(|rounds| 1.0 / rounds.len() as f64);
         let explained = within * within * shares.sum::<f64>() / self.count() as f64;
         let between = (self.session_deviation()?.powi(2) - explained).max(0.0).sqrt();
         Some(Deviations { within, between })

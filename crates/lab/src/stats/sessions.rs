@@ -77,7 +77,8 @@ pub fn unpaired(one: &Runs, other: &Runs) -> Option<Estimate> {
 /// nominal coverage, with medians, its intervals are a fifth wider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sessions {
-    log_ratios: Vec<Vec<f64>>,
+    /// Those of each session that has any.
+    pub(super) log_ratios: Vec<Vec<f64>>,
     /// Degrees of freedom spent on the slope of a covariate.
     freedom_spent: f64,
     slowing: Slowing,
@@ -180,11 +181,6 @@ impl Sessions {
     /// than two sessions.
     pub fn session_deviation(&self) -> Option<f64> {
         Some(self.estimate()?.standard_error * (self.count() as f64).sqrt())
-    }
-
-    /// The log-ratios of each session that has any.
-    pub fn log_ratios(&self) -> &[Vec<f64>] {
-        &self.log_ratios
     }
 }
 
@@ -304,7 +300,7 @@ mod tests {
         let one = Runs::from([((1, 1), 2.0), ((1, 2), 6.0), ((2, 1), 4.0), ((3, 1), 9.0)]);
         let other = Runs::from([((1, 1), 1.0), ((1, 2), 2.0), ((2, 1), 4.0), ((2, 2), 4.0)]);
         let paired = Sessions::of_runs(&one, &other);
-        assert_eq!(paired.log_ratios(), [vec![2.0_f64.ln(), 3.0_f64.ln()], vec![0.0]]);
+        assert_eq!(paired.log_ratios, [vec![2.0_f64.ln(), 3.0_f64.ln()], vec![0.0]]);
     }
 
     #[test]
