@@ -164,20 +164,12 @@ mod tests {
         };
         let mut logs: Vec<f64> = two_clusters().iter().map(|it| it.ln()).collect();
         logs.sort_by(f64::total_cmp);
-        check(sheather_jones(&logs).expect("a bandwidth"), KNOWN[0]);
-        check(points[20].value, KNOWN[1]);
-        check(points[20].density, KNOWN[2]);
-        check(points[50].density, KNOWN[3]);
-        check(silverman(&logs).expect("values"), KNOWN[4]);
+        check(sheather_jones(&logs).expect("a bandwidth"), 0.025_416_293_8);
+        check(points[20].value, 1_073_274.289_866_808_8);
+        check(points[20].density, 1.557_260_691_1);
+        check(points[50].density, 3.246_519_183_4);
+        check(silverman(&logs).expect("values"), 0.078_234_794_8);
     }
-
-    const KNOWN: [f64; 5] = [
-        0.025_416_293_8,
-        1_073_274.289_866_808_8,
-        1.557_260_691_1,
-        3.246_519_183_4,
-        0.078_234_794_8,
-    ];
 
     #[test]
     fn odd_samples_are_drawn_or_refused() {

@@ -52,7 +52,12 @@ mod tests {
     /// Known answers, computed by `known_answers.py` beside this file.
     #[test]
     fn intervals_agree_with_scipy() {
-        for (count, of, low, high) in KNOWN {
+        for (count, of, low, high) in [
+            (0, 28, 0.0, 0.123_436_118_5),
+            (1, 28, 0.000_903_798_8, 0.183_477_597_5),
+            (19, 20, 0.751_267_237_2, 0.998_734_910_5),
+            (24, 24, 0.857_526_402_3, 1.0),
+        ] {
             let interval = Share { count, of }.interval();
             assert!((interval.low - low).abs() < 1e-6, "{count} of {of}: {interval:?}");
             assert!((interval.high - high).abs() < 1e-6, "{count} of {of}: {interval:?}");
@@ -61,11 +66,4 @@ mod tests {
         assert_eq!((none.value(), none.interval().low, none.interval().high), (None, 0.0, 1.0));
         assert_eq!(Share::of([1, 2, 3, 4], |n| n % 2 == 0).value(), Some(0.5));
     }
-
-    const KNOWN: [(u64, u64, f64, f64); 4] = [
-        (0, 28, 0.0, 0.123_436_118_5),
-        (1, 28, 0.000_903_798_8, 0.183_477_597_5),
-        (19, 20, 0.751_267_237_2, 0.998_734_910_5),
-        (24, 24, 0.857_526_402_3, 1.0),
-    ];
 }
