@@ -87,15 +87,12 @@ pub(super) type Key = (u8, Vec<String>);
 
 impl Share {
     fn of(comparison: &Comparison) -> Option<Share> {
-        let Comparison { ratio: Some(ratio), low: Some(low), high: Some(high), .. } = comparison
-        else {
-            return None;
-        };
+        let (ratio, low, high) = (comparison.ratio?, comparison.low?, comparison.high?);
         Some(Share {
             variant: comparison.variant.clone(),
-            ratios: [*ratio; 2],
-            within: within(*ratio, *low, *high),
-            interval: [*low, *high],
+            ratios: [ratio; 2],
+            within: within(ratio, low, high),
+            interval: [low, high],
         })
     }
 
@@ -155,23 +152,23 @@ impl CellAnswer {
             known.min_by(|a, b| a.ratios[0].total_cmp(&b.ratios[0]))
         };
         let unresolved = count(Answer::Unresolved);
-        let known = moving.iter().filter_map(|it| Share::of(it));
-        if !moving.is_empty() && known.clone().next().is_none() {
+        let known: Vec<Share> = moving.iter().filter_map(|it| Share::of(it)).collect();
+        if !moving.is_empty() && known.is_empty() {
             return CellAnswer { shown: Shown::TooFew, sharers: Vec::new() };
         }
-        let shown = if let Some(leader) = least(Answer::Faster) {
-            let close =
-                |it: &Share| it.variant != leader.variant && it.interval[0] <= leader.interval[1];
-            let unknown = moving.len() - known.clone().count();
-            let mut others: Vec<Share> = known.filter(close).collect();
-            others.sort_by(|a, b| a.ratios[0].total_cmp(&b.ratios[0]));
-            Shown::Faster { leader, others, unknown }
-        } else {
-            match least(Answer::Slower) {
-                _ if unresolved > 0 => Shown::Open { unresolved, of: moving.len() },
-                Some(next) if count(Answer::Equivalent) == 0 => Shown::Baseline { next },
-                _ => Shown::NoneFaster,
+        let shown = match (least(Answer::Faster), least(Answer::Slower)) {
+            (Some(leader), _) => {
+                let close = |it: &Share| {
+                    it.variant != leader.variant && it.interval[0] <= leader.interval[1]
+                };
+                let unknown = moving.len() - known.len();
+                let mut others: Vec<Share> = known.into_iter().filter(close).collect();
+                others.sort_by(|a, b| a.ratios[0].total_cmp(&b.ratios[0]));
+                Shown::Faster { leader, others, unknown }
             }
+            _ if unresolved > 0 => Shown::Open { unresolved, of: moving.len() },
+            (None, Some(next)) if count(Answer::Equivalent) == 0 => Shown::Baseline { next },
+            _ => Shown::NoneFaster,
         };
         CellAnswer { shown, sharers }
     }

@@ -1,6 +1,6 @@
 //! The verdict in short: the answer of each part for the largest files.
 
-use super::{CellVerdict, PartVerdict};
+use super::PartVerdict;
 use crate::definition::Definition;
 use crate::stats::Answer;
 
@@ -39,10 +39,7 @@ impl PartVerdict {
 
     /// The number of comparisons with each answer, and the word for it.
     pub(super) fn answers(&self) -> [(usize, &'static str); 4] {
-        let count = |answer: Answer| {
-            let all = self.cells.iter().flat_map(CellVerdict::asked);
-            all.filter(|it| it.answer == answer).count()
-        };
+        let count = |answer: Answer| self.asked().filter(|it| it.answer == answer).count();
         [Answer::Faster, Answer::Slower, Answer::Equivalent, Answer::Unresolved]
             .map(|answer| (count(answer), answer.word()))
     }

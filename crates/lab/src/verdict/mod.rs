@@ -188,8 +188,7 @@ impl Verdict {
 
     /// Every comparison of every part that is an answer.
     pub fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
-        let all = self.parts.iter().flat_map(|part| &part.cells).flat_map(|cell| &cell.comparisons);
-        all.filter(|comparison| !comparison.floor)
+        self.parts.iter().flat_map(PartVerdict::asked)
     }
 }
 
@@ -305,8 +304,7 @@ impl CellVerdict {
     /// Variants leave when their comparison is answered, so medians may come from different times.
     /// Ratios come from the same rounds.
     fn find_fastest(&mut self, baseline: &str) {
-        let moves = self.comparisons.iter().filter(|comparison| !comparison.floor);
-        let ratios = moves.filter_map(|c| Some((c.variant.as_str(), c.ratio?)));
+        let ratios = self.asked().filter_map(|c| Some((c.variant.as_str(), c.ratio?)));
         if let Some(least) = ratios.min_by(|a, b| a.1.total_cmp(&b.1)) {
             let fastest = if least.1 < 1.0 { least.0 } else { baseline };
             self.fastest = Some(fastest.to_owned());

@@ -61,24 +61,19 @@ impl Verdict {
 
     /// What is not answered yet.
     pub fn unresolved(&self, definition: &Definition) -> Unresolved {
-        let of = |all: &mut dyn Iterator<Item = &Comparison>| {
-            let answers: Vec<Answer> = all.map(|it| it.answer).collect();
-            (answers.iter().filter(|it| **it == Answer::Unresolved).count(), answers.len())
-        };
-        let (count, all) = of(&mut self.comparisons());
+        let open =
+            |of: &[&Comparison]| of.iter().filter(|it| it.answer == Answer::Unresolved).count();
         let main = self.main_part(definition);
-        let (main_count, main_of) =
-            main.map_or((0, 0), |main| of(&mut main.cells.iter().flat_map(CellVerdict::asked)));
+        let all: Vec<&Comparison> = self.comparisons().collect();
+        let of_main: Vec<&Comparison> = main.into_iter().flat_map(PartVerdict::asked).collect();
         Unresolved {
-            count,
-            of: all,
+            count: open(&all),
+            of: all.len(),
             part: definition.main_part().name.clone(),
-            main_count,
-            main_of,
+            main_count: open(&of_main),
+            main_of: of_main.len(),
             further: main.and_then(PartVerdict::further),
-            too_few: main.is_some_and(|main| {
-                main.cells.iter().flat_map(CellVerdict::asked).any(|it| it.ratio.is_none())
-            }),
+            too_few: of_main.iter().any(|it| it.ratio.is_none()),
         }
     }
 }
@@ -103,6 +98,11 @@ impl CellVerdict {
 }
 
 impl PartVerdict {
+    /// The comparisons of the part that are an answer.
+    pub(super) fn asked(&self) -> impl Iterator<Item = &Comparison> {
+        self.cells.iter().flat_map(CellVerdict::asked)
+    }
+
     /// A run of this part alone that is likely to answer most of what is open.
     fn further(&self) -> Option<Further> {
         let mut needs: Vec<f64> = self.cells.iter().flat_map(CellVerdict::needs).collect();
