@@ -8,7 +8,7 @@ use crate::definition::cell::{Cell, Destination, Shape};
 use crate::in_order::distinct;
 use crate::page_cache::state::State;
 use crate::stats::Estimated;
-use crate::stats::models::{Point, cost_line, segments};
+use crate::stats::models::{CostLine, Point, cost_line, segments};
 use crate::words;
 
 /// The lines of all variants. States and numbers at once have lines of their own: cold and warm are
@@ -73,15 +73,15 @@ fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
     let one = cost_line(points)?;
     let tested = segments(points);
     let two = tested.filter(|tested| tested.is_broken());
-    let misfit = two.map_or(one.misfit, |two| two.misfit);
+    let CostLine { call_ns, byte_ns, misfit } = two.map_or(one, |two| two.below);
     Some(FittedLine {
         variant: variant.to_owned(),
         state: cell.state,
         destination: cell.destination,
         at_once: cell.at_once,
         sizes: sizes.len(),
-        fixed_ns: two.map_or(one.call_ns, |two| two.call_ns),
-        byte_ns: two.map_or(one.byte_ns, |two| two.below_byte_ns),
+        fixed_ns: call_ns,
+        byte_ns,
         break_bytes: two.map(|two| two.break_bytes),
         above_byte_ns: two.map(|two| two.above_byte_ns),
         break_p: tested.map(|tested| tested.p),

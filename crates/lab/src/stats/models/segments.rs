@@ -4,7 +4,7 @@ use super::{
     curve::{Curve, Point},
     fit::Fit,
     jackknife::jackknife,
-    line::Misfit,
+    line::{CostLine, Misfit},
 };
 use crate::stats::{Estimated, Interval, artefacts::p_of_draws, estimate::t_quantile};
 
@@ -34,18 +34,14 @@ const LEVEL: f64 = 0.01;
 /// A fit of two lines that meet where they fit best, and whether one line suffices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segments {
-    /// The cost of a call, in nanoseconds.
-    pub call_ns: Estimated,
-    /// The cost of a byte up to the break, in nanoseconds.
-    pub below_byte_ns: Estimated,
+    /// The line up to the break, and how well the two fit.
+    pub below: CostLine,
     /// Where they meet, in bytes. The interval contains all positions tried at which the fit is not
     /// significantly worse (profile likelihood). A break nearer to an end than the third size is
     /// not detectable and not in the interval.
     pub break_bytes: Estimated,
     /// The cost of a byte beyond the break, in nanoseconds.
     pub above_byte_ns: Estimated,
-    /// How well they fit.
-    pub misfit: Misfit,
     /// The p value of the hypothesis of one line: the largest likelihood ratio over all positions
     /// of the break, compared with that of curves simulated from the one line with the residuals of
     /// the two.
@@ -74,16 +70,12 @@ pub fn segments(points: &[Point]) -> Option<Segments> {
         let fit = Fit::of(&Curve::of(&samples[0]), Some(break_bytes), None)?;
         Some([fit.costs[0], fit.costs[1], fit.costs[2]])
     };
-    let [call_ns, below_byte_ns, above_byte_ns] = jackknife(&[points], costs)?;
+    let [call_ns, byte_ns, above_byte_ns] = jackknife(&[points], costs)?;
+    let interval = break_interval(&curve, &places, &fit, scale);
     Some(Segments {
-        call_ns,
-        below_byte_ns,
-        break_bytes: Estimated::new(
-            break_bytes,
-            Some(break_interval(&curve, &places, &fit, scale)),
-        ),
+        below: CostLine { call_ns, byte_ns, misfit: Misfit::of(&curve, &fit) },
+        break_bytes: Estimated::new(break_bytes, Some(interval)),
         above_byte_ns,
-        misfit: Misfit::of(&curve, &fit),
         p: p_of_break(&curve, &fit)?,
     })
 }
