@@ -12,7 +12,7 @@ use rustix::fs::{
     FlockOperation, IFlags, XattrFlags, flock, getxattr, ioctl_getflags, ioctl_setflags, setxattr,
 };
 use rustix::io::Errno;
-use testfs::{Costs, FuseFs, each_fs, names_in, random_bytes, skip, test_name};
+use testfs::{Costs, FuseFs, Lies, each_fs, names_in, random_bytes, skip, test_name};
 
 use crate::{
     check_content, check_failed, copy, cp, dir_with, fixture, haulage_cp, leftovers, shell,
@@ -285,10 +285,8 @@ fn nothing_is_left_of_a_copy_that_is_too_long_for_the_file_system() {
 /// A full disk may have space later.
 #[test]
 fn what_a_full_disk_ended_is_continued() {
-    let Some(full) = FuseFs::mount(Costs { full_after_writes: Some(100), ..Costs::default() })
-    else {
-        return;
-    };
+    let Some(full) = FuseFs::mount(Costs::default()) else { return };
+    full.lie(Lies { full_at_write: Some(101), ..Lies::default() });
     let src = dir_with(A);
     let output = cp(full.path(), &format!("--resume {}/a b", src.path().display()));
     check_failed(&output, "No space left on device", "");

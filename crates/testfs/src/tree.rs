@@ -93,18 +93,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The number of entries, the root included.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Always false: the root is an entry.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// The differences between this tree and `right`, one line each. Empty if they are equal.
     #[must_use]
     pub fn differences(&self, right: &Tree, aspects: Aspects) -> Vec<String> {

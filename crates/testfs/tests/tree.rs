@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use testfs::{Aspects, Tree, random_bytes, tree_differences};
@@ -29,72 +30,45 @@ fn equal_trees_do_not_differ() {
     let (left, right) = (dir.path().join("left"), dir.path().join("right"));
     plant(&left);
     plant(&right);
-    assert_eq!(Tree::read(&left).unwrap().len(), 7);
+    assert_eq!(Tree::read(&left).unwrap().paths().count(), 7);
     // Times that `plant` does not set depend on the clock.
     let aspects = Aspects { mtimes: false, ..Aspects::ALL };
     assert_eq!(tree_differences(&left, &right, aspects).unwrap(), Vec::<String>::new());
     assert_eq!(tree_differences(&left, &left, Aspects::ALL).unwrap(), Vec::<String>::new());
 }
 
-/// The name, the change of the right tree, and a part of the expected line.
-type Case = (&'static str, fn(&Path), &'static str);
+/// Shell commands that change the right tree, and a part of the line that is due then.
+const CHANGES: &[(&str, &str)] = &[
+    ("rm other", "other: only left"),
+    ("touch new", "new: only right"),
+    ("printf x >other", "other: 0 bytes, 1"),
+    (
+        "t=$(stat -c %y dir/file); printf xx | dd of=dir/file bs=1 seek=131077 conv=notrunc; \
+         touch -d \"$t\" dir/file",
+        "dir/file: content differs first between bytes 131072 and",
+    ),
+    ("chmod 4700 dir/file", ", 4700"),
+    (
+        "touch -d @1000000000.000000008 other",
+        "other: mtime 1000000000000000007 ns, 1000000000000000008 ns",
+    ),
+    ("rm other; mkdir other", "other: type RegularFile, Directory"),
+    ("ln -sfn elsewhere symlink", "symlink: points to 'dir/file', to 'elsewhere'"),
+    ("cp --remove-destination dir/file dir/link", "dir/link: the file of dir/file, of dir/link"),
+];
 
 #[test]
 fn each_difference_is_found() {
-    let cases: &[Case] = &[
-        ("missing", |root| fs::remove_file(root.join("other")).unwrap(), "other: only left"),
-        ("extra", |root| fs::write(root.join("new"), "").unwrap(), "new: only right"),
-        ("longer", |root| fs::write(root.join("other"), "x").unwrap(), "other: 0 bytes, 1"),
-        ("content", change_a_byte, "dir/file: content differs first between bytes 131072 and"),
-        (
-            "mode",
-            |root| {
-                let mode = fs::Permissions::from_mode(0o4700);
-                fs::set_permissions(root.join("dir/file"), mode).unwrap();
-            },
-            ", 4700",
-        ),
-        (
-            "time",
-            |root| {
-                let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 8);
-                fs::File::open(root.join("other")).unwrap().set_modified(time).unwrap();
-            },
-            "other: mtime 1000000000000000007 ns, 1000000000000000008 ns",
-        ),
-        (
-            "type",
-            |root| {
-                fs::remove_file(root.join("other")).unwrap();
-                fs::create_dir(root.join("other")).unwrap();
-            },
-            "other: type RegularFile, Directory",
-        ),
-        (
-            "target",
-            |root| {
-                fs::remove_file(root.join("symlink")).unwrap();
-                symlink("elsewhere", root.join("symlink")).unwrap();
-            },
-            "symlink: points to 'dir/file', to 'elsewhere'",
-        ),
-        (
-            "unlinked",
-            |root| {
-                fs::remove_file(root.join("dir/link")).unwrap();
-                fs::copy(root.join("dir/file"), root.join("dir/link")).unwrap();
-            },
-            "dir/link: the file of dir/file, of dir/link",
-        ),
-    ];
-    for (case, change, expected) in cases {
-        let dir = tempfile::tempdir().unwrap();
+    for (change, due) in CHANGES {
+        let dir = tempfile::tempdir().expect("created");
         let (left, right) = (dir.path().join("left"), dir.path().join("right"));
         plant(&left);
         plant(&right);
-        change(&right);
-        let lines = tree_differences(&left, &right, Aspects::ALL).unwrap();
-        assert!(lines.iter().any(|line| line.contains(expected)), "{case}: {lines:?}");
+        let output = Command::new("sh").args(["-ec", change]).current_dir(&right).output();
+        let output = output.expect("a shell");
+        assert!(output.status.success(), "{change}: {}", testfs::stderr(&output));
+        let lines = tree_differences(&left, &right, Aspects::ALL).expect("both trees can be read");
+        assert!(lines.iter().any(|line| line.contains(due)), "{change}: {lines:?}");
     }
 }
 
@@ -116,12 +90,4 @@ fn extended_attributes_are_compared() {
             }
         }
     });
-}
-
-fn change_a_byte(root: &Path) {
-    let mut bytes = fs::read(root.join("dir/file")).unwrap();
-    bytes[131_072 + 5] ^= 1;
-    let time = fs::metadata(root.join("dir/file")).unwrap().modified().unwrap();
-    fs::write(root.join("dir/file"), bytes).unwrap();
-    fs::File::open(root.join("dir/file")).unwrap().set_modified(time).unwrap();
 }

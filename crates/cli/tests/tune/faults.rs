@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use engines::profile::Machine;
-use testfs::{Costs, FuseFs, names_in, stderr, stdout};
+use testfs::{Costs, FuseFs, Lies, names_in, stderr, stdout};
 
 use crate::{HAULAGE, Home, alone, text};
 
@@ -78,8 +78,8 @@ fn a_search_without_memory_leaves_nothing_behind() {
 /// A full disk proves nothing about the variant that found it, and stores no result.
 #[test]
 fn a_full_disk_is_reported_and_stores_no_result() {
-    let full = Costs { full_after_writes: Some(300), ..Costs::default() };
-    let Some(full) = FuseFs::mount(full) else { return };
+    let Some(full) = FuseFs::mount(Costs::default()) else { return };
+    full.lie(Lies { full_at_write: Some(301), ..Lies::default() });
     let _alone = alone();
     let home = Home::new();
     let work = home.work();

@@ -228,8 +228,8 @@ fn a_range_that_fails_is_told_once_and_the_file_fails() {
 
 #[test]
 fn a_full_disk_is_told_once_by_all_ranks_that_meet_it() {
-    let costs = Costs { full_after_writes: Some(100), ..Costs::default() };
-    let Some(store) = FuseFs::mount(costs) else { return };
+    let Some(store) = FuseFs::mount(Costs::default()) else { return };
+    store.lie(Lies { full_at_write: Some(101), ..Lies::default() });
     let failures = failures(&copy_into(store.path(), &Options { atomic: true, ..with_jobs(1) }));
     assert_told_once(&failures);
     assert_eq!(testfs::names_in(store.path()), Vec::<String>::new(), "nothing stays");

@@ -15,8 +15,6 @@ pub struct Costs {
     pub served_mib_time: Option<Duration>,
     /// Whether reads and writes bypass the page cache.
     pub direct_io: bool,
-    /// Number of writes after which writes fail with ENOSPC, whatever statfs(2) reports.
-    pub full_after_writes: Option<u64>,
     /// Renames with flags, such as RENAME_NOREPLACE, fail with EINVAL, as on many network file
     /// systems.
     pub no_rename_flags: bool,

@@ -57,7 +57,7 @@ pub struct Lies {
     pub changes_at_read: Option<(u64, LengthChange)>,
     /// The most bytes that a write takes.
     pub write_bytes_max: Option<usize>,
-    /// The write of this number, and all later ones, fail with ENOSPC.
+    /// The write of this number, and all later ones, fail with ENOSPC, whatever statfs(2) reports.
     pub full_at_write: Option<u64>,
     /// Every write at or beyond this offset fails with this errno.
     pub write_error: Option<(u64, rustix::io::Errno)>,
