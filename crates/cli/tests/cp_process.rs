@@ -119,20 +119,26 @@ fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds()
         "-r --atomic",
         "-r --preserve=timestamps",
         "-r --preserve=xattr",
+        "-r --preserve=ownership",
         "--parents",
         "-r --parents --preserve=timestamps",
         "--parents --preserve=ownership",
         "--parents --no-preserve=mode",
     ] {
-        let dir = dir_with("s/d/e/f=text; s/ mode=777; s/d/ mode=777; s/d/e/ mode=777; t/");
+        let open =
+            ["s/", "s/d/", "s/d/e/", "s/d/e/f=text", "s/d/e/p|"].map(|it| format!("{it} mode=777"));
+        let dir = dir_with(&(open.join("; ") + "; t/"));
         let at = |name: &str| dir.path().join(name);
         setxattr(at("t"), "system.posix_acl_default", &list, XattrFlags::empty()).expect("a list");
-        let source = if options.starts_with("-r") { "s" } else { "s/d/e/f" };
+        let (source, made) = if options.starts_with("-r") { ("s", 5) } else { ("s/d/e/f", 4) };
         let script = format!("umask 0; exec \"$0\" cp {options} {source} t");
         check_success(&run(&mut shell(&dir, &script)), options);
-        for name in ["t/s", "t/s/d", "t/s/d/e"] {
-            let mode = std::fs::metadata(at(name)).expect("looked at").permissions().mode();
-            assert_eq!(mode & 0o7777, 0o750, "{options}: {name} {mode:o}");
+        for name in &["t/s", "t/s/d", "t/s/d/e", "t/s/d/e/f", "t/s/d/e/p"][..made] {
+            // That option gives a file what the umask leaves.
+            if !(name.ends_with('f') && options.ends_with("--no-preserve=mode")) {
+                let mode = std::fs::metadata(at(name)).expect("looked at").permissions().mode();
+                assert_eq!(mode & 0o7777, 0o750, "{options}: {name} {mode:o}");
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Sources that change while they are copied, or whose reported length is wrong.
 
-use std::fs::{File, FileTimes, OpenOptions, metadata, write};
+use std::fs::{OpenOptions, metadata, write};
 use std::io::Write;
 use std::time::UNIX_EPOCH;
 
 use testfs::random_bytes;
 use tree::{Diagnostic, Options};
 
-use crate::recorder::{Recorder, copy_exactly, home, make_files};
+use crate::recorder::{Recorder, copy_exactly, home};
 
 /// More than one piece.
 const LONG_BYTES: usize = (64 << 20) + 12_345;
@@ -34,28 +34,6 @@ fn a_source_that_shrinks_is_reported_with_the_true_count() {
 }
 
 #[test]
-fn a_read_error_is_not_taken_for_the_end() {
-    let (_dir, at) = home();
-    let dst = at("dst");
-    // Address 0 of a process is never mapped.
-    let src = std::path::Path::new("/proc/self/mem");
-    let recorder = Recorder::default();
-    let outcome = copy_exactly(src, &dst, &Options::default(), &recorder);
-    assert!(outcome.failures > 0);
-    let reported = recorder.reported();
-    assert!(
-        matches!(
-            &reported[0],
-            Diagnostic::Failed { action: tree::Action::Read, path, errno: tree::Errno::IO }
-                if path == src
-        ),
-        "{reported:?}"
-    );
-    // Of how many bytes the copy lacks the source tells nothing.
-    assert_eq!(reported.len(), 1, "{reported:?}");
-}
-
-#[test]
 fn a_source_that_grows_or_is_touched_is_reported_and_its_copy_ends() {
     let more = vec![b'x'; 1 << 20];
     for grows in [true, false] {
@@ -76,24 +54,4 @@ fn a_source_that_grows_or_is_touched_is_reported_and_its_copy_ends() {
         assert!(metadata(&dst).expect("looked at").len() <= 2 << 20, "{grows}");
         assert!(recorder.receipts.lock().expect("receipts")[0].changed, "{grows}");
     }
-}
-
-#[test]
-fn an_interrupted_copy_names_the_partial_file_and_finishes_directories() {
-    let (_dir, at) = home();
-    let (src, dst) = (at("src"), at("dst"));
-    make_files(&src, &["long"], random_bytes(LONG_BYTES, 4));
-    let times = FileTimes::new().set_modified(UNIX_EPOCH);
-    File::open(&src).and_then(|dir| dir.set_times(times)).expect("an old directory");
-    let recorder = Recorder { interrupts_when_moved: true, ..Recorder::default() };
-    let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
-    assert!(outcome.failures > 0);
-    let reported = recorder.reported();
-    assert!(
-        matches!(&reported[0], Diagnostic::Interrupted { dst: partial, bytes }
-            if *partial == dst.join("long") && *bytes > 0 && *bytes < LONG_BYTES as u64),
-        "{reported:?}"
-    );
-    let modified = metadata(&dst).and_then(|dir| dir.modified()).expect("its time");
-    assert_eq!(modified, UNIX_EPOCH);
 }

@@ -13,9 +13,6 @@ type Meanwhile<'m> = Box<dyn Fn() + Sync + 'm>;
 pub(crate) struct Recorder<'m> {
     pub(crate) diagnostics: Mutex<Vec<Diagnostic>>,
     pub(crate) receipts: Mutex<Vec<Receipt>>,
-    pub(crate) interrupt: AtomicBool,
-    /// Interrupts the copy once a byte was moved.
-    pub(crate) interrupts_when_moved: bool,
     /// The call of `interrupted` from which on the copy is interrupted.
     pub(crate) interrupts_at: Option<usize>,
     pub(crate) asked: AtomicUsize,
@@ -76,10 +73,7 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn moved(&self, _: &engines::Variant, _: engines::Span, moved: engines::Moved) {
-        if self.interrupts_when_moved && moved.bytes > 0 {
-            self.interrupt.store(true, Ordering::Relaxed);
-        }
+    fn moved(&self, _: &engines::Variant, _: engines::Span, _: engines::Moved) {
         if let Some(meanwhile) = &self.meanwhile {
             meanwhile();
         }
@@ -91,7 +85,7 @@ impl Observer for Recorder<'_> {
 
     fn interrupted(&self) -> bool {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        self.interrupts_at.is_some_and(|at| asked >= at) || self.interrupt.load(Ordering::Relaxed)
+        self.interrupts_at.is_some_and(|at| asked >= at)
     }
 }
 
