@@ -1,4 +1,4 @@
-//! The copy of one file without attributes takes a shorter way (copy/plain.rs). It must end as the general
+//! The copy of one file without attributes takes a shorter way (copy/one_file.rs). It must end as the general
 //! way does, which an observer that keeps receipts gets.
 
 use std::fs::{File, create_dir, hard_link, metadata, set_permissions, symlink_metadata, write};
@@ -27,14 +27,8 @@ const SOURCES: &[(&str, Make)] = &[
         file.set_len(3 << 20).expect("a hole");
         file.write_all_at(&random_bytes(5000, 5), 1 << 20).expect("data");
     }),
-    ("set-user-ID", |at| {
-        write(at, "1").expect("written");
-        set_permissions(at, PermissionsExt::from_mode(0o6751)).expect("its mode");
-    }),
-    ("not readable", |at| {
-        write(at, "1").expect("written");
-        set_permissions(at, PermissionsExt::from_mode(0o000)).expect("its mode");
-    }),
+    ("set-user-ID", |at| make_short(at, 0o6751)),
+    ("not readable", |at| make_short(at, 0o000)),
     ("directory", |at| create_dir(at).expect("created")),
     ("link to a file", |at| {
         write(at.with_file_name("target"), "linked").expect("written");
@@ -51,14 +45,8 @@ const SOURCES: &[(&str, Make)] = &[
 const DESTINATIONS: &[(&str, Make)] = &[
     ("absent", |_| {}),
     ("a longer file", |at| write(at, random_bytes(300 << 10, 6)).expect("written")),
-    ("a shorter file", |at| {
-        write(at, "old").expect("written");
-        set_permissions(at, PermissionsExt::from_mode(0o604)).expect("its mode");
-    }),
-    ("not writable", |at| {
-        write(at, "old").expect("written");
-        set_permissions(at, PermissionsExt::from_mode(0o400)).expect("its mode");
-    }),
+    ("a shorter file", |at| make_short(at, 0o604)),
+    ("not writable", |at| make_short(at, 0o400)),
     ("a file with two names", |at| {
         write(at, "old").expect("written");
         hard_link(at, at.with_file_name("other")).expect("linked");
@@ -91,6 +79,11 @@ const DESTINATIONS: &[(&str, Make)] = &[
         set_permissions(dir, PermissionsExt::from_mode(0o2755)).expect("its mode");
     }),
 ];
+
+fn make_short(at: &Path, mode: u32) {
+    write(at, "old").expect("written");
+    set_permissions(at, PermissionsExt::from_mode(mode)).expect("its mode");
+}
 
 /// Which names the copy is given, in the directory.
 const NAMES: &[(&str, &str)] = &[
@@ -183,8 +176,8 @@ fn the_short_way_ends_as_the_general_one() {
                     compare(root, &what, (*make_src, *make_dst), names, options);
                 };
                 check(NAMES[0], &options[0]);
-                // Each of the others meets every source and every destination, but only each third pair.
-                let is_due = |number: usize| (row + column + number).is_multiple_of(3);
+                // Each of the others meets every source and every destination, but only each fifth pair.
+                let is_due = |number: usize| (row + column + number).is_multiple_of(5);
                 let others = |count| (1..count).filter(|&number| is_due(number));
                 others(options.len()).for_each(|number| check(NAMES[0], &options[number]));
                 others(names.len()).for_each(|number| check(names[number], &options[0]));

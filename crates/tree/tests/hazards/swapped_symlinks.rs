@@ -1,36 +1,28 @@
 //! Another process exchanges directories and files of the destination or the source for symbolic
 //! links while the copy runs.
 
-use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir_all, rename, write};
+use std::fs::{create_dir, create_dir_all, read, remove_dir_all, rename};
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::Path;
 use std::sync::Once;
 
 use rustix::fs::{CWD, FileType, RenameFlags, mknodat, renameat_with};
+use testfs::{Aspects, Tree};
 use tree::{Diagnostic, Follow, Options};
 
 use crate::recorder::{
     Recorder, copy_exactly, copy_into, home, let_clock_tick, make_files, with_other_thread,
 };
 
-/// A directory with a file outside the destination, which must not change.
-struct Outside<'o>(&'o Path);
+/// Makes a directory with a file outside the destination. Neither must change.
+fn make_outside(root: &Path) -> Tree {
+    make_files(root, &["victim"], "untouched");
+    Tree::read(root).expect("a tree")
+}
 
-impl Outside<'_> {
-    fn make(root: &Path) -> Outside<'_> {
-        create_dir(root).expect("created");
-        write(root.join("victim"), "untouched").expect("written");
-        Outside(root)
-    }
-
-    fn state(&self) -> (Vec<std::ffi::OsString>, Vec<u8>, u32, i64, u32) {
-        let names = read_dir(self.0).expect("listed");
-        let names = names.map(|entry| entry.expect("an entry").file_name()).collect();
-        let (dir, victim) = (self.0.metadata(), self.0.join("victim").metadata());
-        let (dir, victim) = (dir.expect("a directory"), victim.expect("a file"));
-        let content = read(self.0.join("victim")).expect("read");
-        (names, content, dir.mode(), victim.mtime(), victim.mode())
-    }
+/// How the directory outside differs from what it was.
+fn differences(before: &Tree, root: &Path) -> Vec<String> {
+    before.differences(&Tree::read(root).expect("a tree"), Aspects::ALL)
 }
 
 fn exchange(one: &Path, other: &Path) {
@@ -81,9 +73,7 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
     for tree in ["src", "dst"] {
         make_files(&at(tree), &["one", "two"], tree);
     }
-    let root = at("outside");
-    let outside = Outside::make(&root);
-    let before = outside.state();
+    let before = make_outside(&at("outside"));
     create_dir(at("traps")).expect("created");
     for name in ["one", "two"] {
         symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
@@ -101,7 +91,7 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
     assert_eq!(outcome.failures, 1);
     let reported = recorder.reported();
     assert!(matches!(reported[..], [Diagnostic::JustCreatedSymlink { .. }]), "{reported:?}");
-    assert_eq!(outside.state(), before);
+    assert_eq!(differences(&before, &at("outside")), [""; 0]);
 }
 
 #[test]
@@ -161,9 +151,7 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
         return testfs::skip(&testfs::test_name(), "to be another user needs root");
     }
     let (_dir, at) = home();
-    let root = at("outside");
-    let outside = Outside::make(&root);
-    let before = outside.state();
+    let before = make_outside(&at("outside"));
     make_files(&at("src"), &["file", "dir/victim", "dir/new"], "from the source");
     create_dir(at("dst")).expect("created");
     for (link, middle, end) in
@@ -186,7 +174,7 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     let reported = copy_with_links_of(65_534);
     let foreign = |d: &Diagnostic| matches!(d, Diagnostic::ForeignSymlink { .. });
     assert!(reported.len() == 2 && reported.iter().all(foreign), "{reported:?}");
-    assert_eq!(outside.state(), before);
+    assert_eq!(differences(&before, &at("outside")), [""; 0]);
     // Links of the user are followed.
     assert_eq!(copy_with_links_of(0), []);
     for name in ["new", "victim"] {
