@@ -41,7 +41,7 @@ use std::fs::{self, File, Permissions, set_permissions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use cp_differential::{fixture, spawn_as_nobody};
@@ -81,6 +81,11 @@ fn shell(dir: impl AsRef<Path>, script: &str) -> Command {
     let mut command = testfs::command("bash");
     command.args(["-c", script, HAULAGE]).current_dir(dir).env("LC_ALL", "C");
     command
+}
+
+/// Starts [`haulage_cp`], whose messages its parent can read.
+fn begin(dir: impl AsRef<Path>, line: &str) -> Child {
+    haulage_cp(dir, line).stderr(Stdio::piped()).spawn().expect("haulage runs")
 }
 
 /// Runs [`haulage_cp`] to its end.

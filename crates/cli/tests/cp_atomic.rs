@@ -5,7 +5,6 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use testfs::{
@@ -14,7 +13,7 @@ use testfs::{
 };
 
 use crate::{
-    as_nobody, check, check_content, check_success, copy, cp, dir_with, fixture, haulage_cp,
+    as_nobody, begin, check, check_content, check_success, copy, cp, dir_with, fixture, haulage_cp,
     leftovers, open_dir_with, strace,
 };
 
@@ -91,18 +90,6 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
 }
 
 #[test]
-fn an_old_file_is_replaced_and_its_other_names_keep_what_it_held() {
-    each_fs(|kind, dir| {
-        lay_out(dir);
-        let [new, old] = ["a", "twice"].map(|name| read(dir.join(name)).expect("read"));
-        copy(dir, "--atomic a twice");
-        check_content(dir.join("twice"), new, kind);
-        check_content(dir.join("second"), old, kind);
-        assert_eq!(metadata(dir.join("second")).expect("second").nlink(), 1, "{kind}");
-    });
-}
-
-#[test]
 fn what_cannot_or_may_not_be_replaced_is_refused() {
     let dir = dir_with("a=new; dangling->nowhere; held=; there/");
     let dir = dir.path();
@@ -165,8 +152,7 @@ fn a_failed_copy_leaves_the_old_file() {
 fn a_file_that_took_the_name_during_the_copy_stays() {
     let dir = dir_with("old=old; other=other; fifo|");
     let at = |name: &str| dir.path().join(name);
-    let mut command = haulage_cp(&dir, "--atomic fifo old");
-    let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
+    let child = begin(&dir, "--atomic fifo old");
     let mut fifo = std::fs::File::options().write(true).open(at("fifo")).expect("it is read");
     // More than a pipe holds: the copy has begun when all is written.
     fifo.write_all(&random_bytes(1 << 20, 1)).expect("it is read");
@@ -179,13 +165,8 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     assert_eq!(leftovers(&dir), [""; 0]);
 }
 
-/// A call of the main thread, and how many of its name came up to it.
-struct Call {
-    name: String,
-    number: usize,
-}
-
-fn calls_of(trace: &Path) -> Vec<Call> {
+/// The calls of the main thread, each with how many of its name came up to it.
+fn calls_of(trace: &Path) -> Vec<(String, usize)> {
     let trace = std::fs::read_to_string(trace).expect("strace's output");
     let main = trace.split(' ').next().expect("a process").to_owned();
     let mut counts = std::collections::HashMap::new();
@@ -196,7 +177,7 @@ fn calls_of(trace: &Path) -> Vec<Call> {
         if thread == main && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             let number = counts.entry(name.to_owned()).or_insert(0);
             *number += 1;
-            calls.push(Call { name: name.to_owned(), number: *number });
+            calls.push((name.to_owned(), *number));
         }
     }
     calls
@@ -225,9 +206,9 @@ fn kill_at_every_call(options: &str, dir: &Path, home: &Path) {
     check_success(&output, options);
     assert_eq!(leftovers(&dst), [""; 0]);
     let calls = calls_of(&dir.join("trace"));
-    let first = calls.iter().position(|call| call.name == "memfd_create").expect("its first call");
+    let first = calls.iter().position(|(name, _)| name == "memfd_create").expect("its first call");
     let (mut ended, mut left) = ([0, 0], 0);
-    for Call { name, number } in &calls[first..] {
+    for (name, number) in &calls[first..] {
         // How often there is memory to ask for depends on the clock.
         if matches!(name.as_str(), "brk" | "mmap" | "munmap") {
             continue;
@@ -272,34 +253,4 @@ fn killed_at_any_call_where_all_files_have_names_it_does_too() {
 fn killed_at_any_call_a_copy_with_a_backup_leaves_a_file_at_the_name() {
     let dir = dir_with("");
     kill_at_every_call("-Rb", dir.path(), dir.path());
-}
-
-/// More rounds: `HAULAGE_KILLS=1000`.
-#[test]
-fn killed_at_any_moment_a_copy_leaves_the_old_file_or_the_new() {
-    let kills = std::env::var("HAULAGE_KILLS").ok().and_then(|text| text.parse().ok());
-    let kills: u32 = kills.unwrap_or(30);
-    let mut random = fastrand::Rng::with_seed(5);
-    each_fs(|kind, dir| {
-        fixture::add("src/0#4M:2; src/1#4M:2; src/2#4M:2; src/3#4M:2", dir);
-        let (new, old) = (random_bytes(4 << 20, 2), random_bytes(1 << 20, 1));
-        for round in 0..kills {
-            let dst = dir.join("dst");
-            let _ = remove_dir_all(&dst);
-            fixture::add("dst/0#1M:1; dst/1#1M:1", dir);
-            let mut command = haulage_cp(dir, "--atomic --reflink=never -rT src dst");
-            let mut child = command.spawn().expect("haulage runs");
-            std::thread::sleep(Duration::from_micros(random.u64(..12_000)));
-            child.kill().expect("a signal");
-            child.wait().expect("it ends");
-            for number in 0..4 {
-                let bytes = read(dst.join(number.to_string()));
-                let whole = match &bytes {
-                    Ok(bytes) => *bytes == new || (number < 2 && *bytes == old),
-                    Err(_) => number >= 2,
-                };
-                assert!(whole, "{kind}, round {round}: {number}");
-            }
-        }
-    });
 }

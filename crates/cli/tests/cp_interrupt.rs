@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use testfs::{FuseFs, Lies, stderr};
 
-use crate::{HAULAGE, check_content, check_success, dir_with, fixture, haulage_cp, shell};
-
-fn start(dir: impl AsRef<Path>, line: &str) -> Child {
-    haulage_cp(dir, line).stderr(Stdio::piped()).spawn().expect("haulage runs")
-}
+use crate::{HAULAGE, begin, check_content, check_success, dir_with, fixture, haulage_cp, shell};
 
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it is running");
@@ -51,7 +47,7 @@ fn signal_and_wait(child: &Child, by: Signal, dir: &Path, count: usize) {
 fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_summary() {
     // All hole, written as data: long to copy and quick to make.
     let dir = dir_with("src/big~8192M; src/ mode=555");
-    let child = start(&dir, "-a --sparse=never --limit-rate=200M --receipt=r --stats src dst");
+    let child = begin(&dir, "-a --sparse=never --limit-rate=200M --receipt=r --stats src dst");
     let dst_big = dir.path().join("dst/big");
     let (status, words) = interrupt(child, Signal::TERM, || len(&dst_big) > 0);
     assert_eq!(status.signal(), Some(15), "{words}");
@@ -74,7 +70,7 @@ fn a_read_that_never_returns_is_not_waited_for() {
     let dir = dir_with("fifo|");
     // With both ends open here, the copy's read waits for ever.
     let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
-    let child = start(&dir, "fifo copy");
+    let child = begin(&dir, "fifo copy");
     let copy = dir.path().join("copy");
     let (status, words) = interrupt(child, Signal::INT, || copy.exists());
     assert_eq!(status.signal(), Some(2), "{words}");
@@ -130,27 +126,6 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     Some(words)
 }
 
-/// GNU cp dies of it, and so did this.
-#[test]
-fn the_status_signal_ends_nothing() {
-    let dir = dir_with("fifo|");
-    let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
-    let mut held = held.expect("both ends");
-    std::io::Write::write_all(&mut held, &[b'x'; 5000]).expect("written");
-    let mut child = start_to_file(dir.path(), "fifo copy");
-    testfs::wait_until(|| len(&dir.path().join("copy")) == 5000);
-    signal_and_wait(&child, Signal::USR1, dir.path(), 1);
-    drop(held);
-    let status = child.wait().expect("it ends");
-    let words = said(dir.path());
-    assert!(status.success(), "{words}");
-    assert!(
-        words.starts_with("cp: 4.88 KiB, 0 files, ") && words.ends_with(": 'copy'\n"),
-        "{words}"
-    );
-    assert_eq!(words.lines().count(), 1, "{words}");
-}
-
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let dir = dir_with("big~32M");
@@ -200,7 +175,7 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
 #[test]
 fn a_copy_that_failed_after_a_backup_leaves_the_old_file() {
     let dir = dir_with("a#200000:1; b=old");
-    let child = start(&dir, "-b --limit-rate=10K --reflink=never a b");
+    let child = begin(&dir, "-b --limit-rate=10K --reflink=never a b");
     let (status, words) = interrupt(child, Signal::TERM, || len(&dir.path().join("b")) > 3);
     assert_eq!(status.signal(), Some(15), "{words}");
     assert_eq!(words, "cp: interrupted: 'b' is as it was before\n");

@@ -285,25 +285,6 @@ fn complete_files_are_skipped_and_verify_finds_a_damaged_one() {
     assert!(at("dst/src/same").exists());
 }
 
-/// In a directory that the run created nothing stale is looked for. What the run itself made goes as the file
-/// gets its name.
-#[test]
-fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
-    each_fs(|kind, dir| {
-        fixture::add("s/large#5M:1", dir);
-        for line in [
-            "-a --resume -T s new",
-            "-a --resume -T s new",
-            "-a --resume s marked",
-            "-a --resume s/large file",
-            "-r --resume -T s new",
-        ] {
-            copy(dir, line);
-            assert_eq!(leftovers(dir), [""; 0], "{kind} {line}");
-        }
-    });
-}
-
 /// The run that made the copy may not have been able to set them.
 #[test]
 fn a_complete_file_gets_the_attributes_that_it_does_not_have() {

@@ -56,16 +56,6 @@ fn a_refused_clone_is_not_tried_again() {
 }
 
 #[test]
-fn an_error_at_close_is_reported() {
-    let dir = dir_with("a=content; b=old");
-    let dst = dir.path().join("b").display().to_string();
-    let options = format!("-P {dst} -e inject=close:error=EDQUOT");
-    let Some(output) = strace(&dir, &options, &format!("a {dst}")) else { return };
-    check_failed(&output, "failed to close '", "");
-    check_failed(&output, "Disk quota exceeded", "");
-}
-
-#[test]
 fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
     let dir = dir_with("src/a=a; src/b=b; src/c=c");
     let line = "-r --durable --receipt=receipt src dst";

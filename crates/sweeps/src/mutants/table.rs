@@ -21,7 +21,6 @@ const TREE: &str = "-p haulage-tree --lib";
 const HAZARDS: &str = "-p haulage-tree --test hazards";
 const ATOMIC: &str = "-p haulage-cli --test cp cp_atomic::";
 const DURABLE: &str = "-p haulage-cli --test cp cp_durable::";
-const FAULTS: &str = "-p haulage-cli --test cp cp_faults::";
 const IDENTITY: &str = "-p haulage-cli --test cp cp_identity::";
 const LIES: &str = "-p haulage-cli --test cp cp_lies::";
 const RESUME: &str = "-p haulage-cli --test cp cp_resume::";
@@ -86,7 +85,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "crates/tree/src/data/worker.rs",
         old: "            return closed.map_err(failed(Action::Close, place));",
         new: "            return closed.map_err(failed(Action::Close, place)).or(Ok(()));",
-        noticed_by: FAULTS,
+        noticed_by: LIES,
     },
     Mutant {
         name: "lost-end-hole",
