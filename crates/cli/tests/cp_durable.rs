@@ -4,9 +4,7 @@ use std::fs::{File, create_dir};
 use std::path::Path;
 use std::process::Command;
 
-use testfs::{
-    Aspects, FsKind, Scratch, fs, random_bytes, skip, stderr, test_name, tree_differences,
-};
+use testfs::{Aspects, FsKind, Scratch, fs, skip, stderr, test_name, tree_differences};
 
 use crate::image::{Image, done};
 use crate::{
@@ -312,20 +310,11 @@ fn a_file_whose_blocks_cannot_be_allocated_is_named() {
     }
 }
 
-/// Overwrites the block bitmaps of an ext4 image by other bytes.
+/// Overwrites the block bitmaps of an ext4 image, whose blocks are of 4096 bytes, by other bytes.
 fn damage_block_bitmaps(image: &Path) -> Result<(), String> {
-    let output = Command::new("dumpe2fs").arg(image).output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let number = |line: &str| line.split_whitespace().next()?.parse::<u64>().ok();
-    let block_bytes = text.lines().find_map(|line| number(line.strip_prefix("Block size:")?));
-    let block_bytes = block_bytes.ok_or("dumpe2fs tells no block size")?;
-    let bitmaps =
-        text.lines().filter_map(|line| number(line.trim().strip_prefix("Block bitmap at ")?));
-    let file = std::fs::OpenOptions::new().write(true).open(image).map_err(|e| e.to_string())?;
-    for block in bitmaps {
-        let other = random_bytes(usize::try_from(block_bytes).expect("a block"), block);
-        std::os::unix::fs::FileExt::write_all_at(&file, &other, block * block_bytes)
-            .map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    let script = r#"set -o pipefail
+        dumpe2fs "$0" | sed -n 's/.*Block bitmap at \([0-9]*\).*/\1/p' | while read -r block; do
+            dd if=/dev/urandom of="$0" bs=4096 seek="$block" count=1 conv=notrunc
+        done"#;
+    done(Command::new("bash").args(["-c", script]).arg(image))
 }
