@@ -92,7 +92,6 @@ const SECOND: Duration = Duration::from_secs(1);
 fn a_file_system_with_coarse_times_is_not_copied_to_again() {
     for (what, resolution, ctime_is_mtime) in [
         ("as vfat", 2 * SECOND, true),
-        ("as ext3", SECOND, false),
         ("as sshfs", SECOND, true),
         ("as exfat", SECOND / 100, false),
         ("as NTFS", SECOND / 10_000_000, false),

@@ -82,15 +82,15 @@ impl Left {
 /// What an option leaves nothing to resume for, with the items of a source `src/b` and perhaps of its
 /// destination `dst/b`.
 const CASES: [(&str, &str); 9] = [
-    ("-s", "src/b#24M:1"),
-    ("-l", "src/b#24M:1"),
-    ("--attributes-only", "src/b#24M:1"),
+    ("-s", "src/b#9M:1"),
+    ("-l", "src/b#9M:1"),
+    ("--attributes-only", "src/b#9M:1"),
     ("-P", "src/b->anywhere"),
     ("-p", "src/b/"),
     ("-p", "src/b=short"),
     ("-p", "src/b=short t=1; dst/b=short t=1"),
-    ("-u", "src/b#24M:1 t=1; dst/b=newer"),
-    ("-p", "src/b#24M:1; dst/behind=old; dst/b->behind"),
+    ("-u", "src/b#9M:1 t=1; dst/b=newer"),
+    ("-p", "src/b#9M:1; dst/behind=old; dst/b->behind"),
 ];
 
 #[test]
@@ -132,7 +132,7 @@ fn remove_all(dir: &Path, names: &[&str]) {
 #[test]
 fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
     each_fs(|kind, dir| {
-        for (source, target) in [("#24M:1", "#24M:1"), ("#9:1", "#9:1"), ("#9:1", "=old")] {
+        for (source, target) in [("#9M:1", "#9M:1"), ("#9:1", "#9:1"), ("#9:1", "=old")] {
             for operands in ["src/b dst/b", "-T src dst"] {
                 let what = format!("{kind} {source} over {target}, {operands}");
                 let items = format!("src/b{source} t=1; target/b{target} t=1");
@@ -156,10 +156,10 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
 
 #[test]
 fn a_stale_partial_file_beside_a_directory_is_removed() {
-    let dir = dir_with(&format!("{A}; b/"));
+    let dir = dir_with("a#5M:1; b/");
     LEFT.put(dir.path(), 0o600);
     copy(&dir, "--resume a b");
-    assert_eq!(read(dir.path().join("b/a")).expect("read").len(), LARGE);
+    check_content(dir.path().join("b/a"), random_bytes(5 << 20, 1), "");
     assert_eq!(leftovers(&dir), [""; 0]);
 }
 
@@ -362,11 +362,11 @@ fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made
 #[test]
 fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
     each_fs(|kind, dir| {
-        fixture::add(A, dir);
+        fixture::add("a#5M:1", dir);
         for name in [".b.haulage-part", ".b.haulage-journal"] {
             fixture::add(&format!("{name}/something="), dir);
             copy(dir, RESUME_A_B);
-            check_content(dir.join("b"), random_bytes(LARGE, 1), format_args!("{kind} {name}"));
+            check_content(dir.join("b"), random_bytes(5 << 20, 1), format_args!("{kind} {name}"));
             assert!(dir.join(name).join("something").exists(), "{kind} {name}");
             assert_eq!(leftovers(dir), [name], "{kind}");
             remove_dir_all(dir.join(name)).expect("removed");
@@ -407,7 +407,7 @@ fn nothing_is_left_in_a_directory_that_keeps_every_name() {
 fn a_stale_temporary_is_removed_by_every_way_to_complete_a_copy() {
     each_fs(|kind, dir| {
         // Made from a partial file; cloned or made by a temporary; complete; large and complete.
-        for (len, old_len) in [("24M", "10"), ("9000", "10"), ("9000", "9000"), ("24M", "24M")] {
+        for (len, old_len) in [("9M", "10"), ("9000", "10"), ("9000", "9000"), ("9M", "9M")] {
             for operands in ["src/a dst/a", "-T src dst", "src/a dst"] {
                 let items = format!("src/a#{len}:1 t=1; dst/a#{old_len}:1 t=1");
                 fixture::add(&format!("{items}; dst/.a.haulage-new#{len}:2"), dir);
@@ -450,7 +450,7 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
 fn a_copied_file_with_the_name_of_a_temporary_stays() {
     let names = [".a.haulage-new", ".a.haulage-part", ".a.haulage-journal"];
     let others = names.map(|name| format!("one/{name}=one; one/s/{name}=one")).join("; ");
-    let dir = dir_with(&format!("{others}; two/a#24M:1; two/s/a#24M:1; q/one/s/a=q"));
+    let dir = dir_with(&format!("{others}; two/a#5M:1; two/s/a#5M:1; q/one/s/a=q"));
     let alone = names.map(|name| format!("one/{name}")).join(" ");
     for options in ["--resume", "--atomic"] {
         for (sources, top) in [
@@ -486,10 +486,10 @@ fn a_file_that_only_has_the_name_of_a_temporary_stays() {
         (".a.haulage-new=mine; a=old", "-lf .a.haulage-new a", &["new"]),
         (".a.haulage-new=mine; a=old", "--atomic .a.haulage-new a", &["new"]),
         (".a.haulage-new=mine; l->.a.haulage-new; a=old", "--atomic l a", &["new"]),
-        ("s#24M:1; .a.haulage-part=mine", "--resume s a", &["part"]),
-        ("s#24M:1; .a.haulage-journal=mine", "--resume s a", &["journal"]),
+        ("s#5M:1; .a.haulage-part=mine", "--resume s a", &["part"]),
+        ("s#5M:1; .a.haulage-journal=mine", "--resume s a", &["journal"]),
         (
-            "s#24M:1; .a.haulage-part=mine; .a.haulage-journal=mine",
+            "s#5M:1; .a.haulage-part=mine; .a.haulage-journal=mine",
             "--resume s a",
             &["part", "journal"],
         ),
@@ -511,9 +511,9 @@ fn a_file_that_only_has_the_name_of_a_temporary_stays() {
     assert_eq!(read(dir.path().join("d/.a.haulage-new")).expect("it stays"), b"mine");
     let parts = [".a.haulage-part", ".a.haulage-journal"];
     for part in parts {
-        let dir = dir_with(&format!("{part}#24M:1"));
+        let dir = dir_with(&format!("{part}#5M:1"));
         copy(&dir, &format!("--resume --reflink=never {part} a"));
-        check_content(dir.path().join(part), random_bytes(LARGE, 1), part);
+        check_content(dir.path().join(part), random_bytes(5 << 20, 1), part);
     }
 }
 
