@@ -1,11 +1,11 @@
 //! A full file system.
 
-use std::fs::{create_dir, metadata, read, write};
+use std::fs::{create_dir, metadata, read};
 
 use testfs::{FsKind, random_bytes, small_fs};
 use tree::{Action, Diagnostic, Errno, Options};
 
-use crate::recorder::{Recorder, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly, make_files};
 
 #[test]
 fn a_full_file_system_is_reported_with_the_bytes_written_and_later_entries_are_tried() {
@@ -13,9 +13,8 @@ fn a_full_file_system_is_reported_with_the_bytes_written_and_later_entries_are_t
         let Some(full) = small_fs(kind) else { continue };
         let dir = tempfile::tempdir().expect("created");
         let (src, dst) = (dir.path().join("s"), full.join("t"));
-        create_dir(&src).expect("created");
         let len = 24 << 20;
-        write(src.join("large"), random_bytes(len, 1)).expect("written");
+        make_files(&src, &["large"], random_bytes(len, 1));
         create_dir(src.join("d")).expect("created");
         full.leave_room(4 << 20);
         let recorder = Recorder::default();
