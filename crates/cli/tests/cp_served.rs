@@ -380,38 +380,33 @@ fn backups_are_numbered_and_none_replaces_another() {
 /// continue.
 #[test]
 fn a_killed_copy_goes_on_where_it_was() {
-    for changing_inodes in [false, true] {
-        check_killed(&Lies { changing_inodes, ..Lies::default() });
-    }
-}
-
-/// Kills a copy to a file system that tells these lies, and checks that the next run continues it.
-fn check_killed(lies: &Lies) {
     let (_dir, src) = source("src#24M:1");
     let costs = Costs { write_time: Duration::from_millis(4), ..Costs::default() };
-    each_server(costs, |what, served| {
-        served.lie(lies.clone());
-        let root = served.path();
-        let common = format!("-p --resume --engine=read_write:256K {src}");
-        copy(root, &format!("{common} whole"));
-        // Those of the journal are among them.
-        let whole = served.writes();
-        let line = format!("{common} copy");
-        let mut child = begin(root, &line);
-        // A look at the partial file could make the kernel forget its name.
-        testfs::wait_until(|| (served.writes() - whole) * 2 >= whole);
-        child.kill().expect("it runs");
-        child.wait().expect("it ends");
-        let killed = served.writes() - whole;
-        assert!(!root.join("copy").exists(), "{what}");
-        check(&cp(root, &line), 0, "", what);
-        let rest = served.writes() - whole - killed;
-        assert!(rest * 3 < whole * 2, "{what}: {rest} writes after {killed} of {whole}");
-        check_content(root.join("copy"), random_bytes(24 << 20, 1), what);
-        assert_eq!(names_in(root), ["copy", "whole"], "{what}");
-        // What is complete is left.
-        let before = served.writes();
-        copy(root, &line);
-        assert_eq!(served.writes(), before, "{what}");
-    });
+    for changing_inodes in [false, true] {
+        each_server(costs, |what, served| {
+            served.lie(Lies { changing_inodes, ..Lies::default() });
+            let root = served.path();
+            let common = format!("-p --resume --engine=read_write:256K {src}");
+            copy(root, &format!("{common} whole"));
+            // Those of the journal are among them.
+            let whole = served.writes();
+            let line = format!("{common} copy");
+            let mut child = begin(root, &line);
+            // A look at the partial file could make the kernel forget its name.
+            testfs::wait_until(|| (served.writes() - whole) * 2 >= whole);
+            child.kill().expect("it runs");
+            child.wait().expect("it ends");
+            let killed = served.writes() - whole;
+            assert!(!root.join("copy").exists(), "{what}");
+            check(&cp(root, &line), 0, "", what);
+            let rest = served.writes() - whole - killed;
+            assert!(rest * 3 < whole * 2, "{what}: {rest} writes after {killed} of {whole}");
+            check_content(root.join("copy"), random_bytes(24 << 20, 1), what);
+            assert_eq!(names_in(root), ["copy", "whole"], "{what}");
+            // What is complete is left.
+            let before = served.writes();
+            copy(root, &line);
+            assert_eq!(served.writes(), before, "{what}");
+        });
+    }
 }
