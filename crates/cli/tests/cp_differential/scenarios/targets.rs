@@ -47,7 +47,6 @@ pub(crate) const TABLES: &[Table] = &[
             "a .",
             "a ..",
             "a ./",
-            "a /",
             "a a",
             "a ./a",
             "a {}/a",
