@@ -157,7 +157,7 @@ impl SmallFs {
 /// If the environment names the file system and no directory can be created there.
 #[must_use]
 pub fn fs(kind: FsKind) -> Option<Scratch> {
-    scratch_in(VARIABLE, kind)
+    Some(scratch_at(kind, &root_or_skip(VARIABLE, kind)?))
 }
 
 /// A fresh directory on a file system `kind` of 32 to 300 MiB, for tests of ENOSPC. Waits until no
@@ -167,7 +167,7 @@ pub fn fs(kind: FsKind) -> Option<Scratch> {
 /// If the environment names the file system and no directory can be created there.
 #[must_use]
 pub fn small_fs(kind: FsKind) -> Option<SmallFs> {
-    scratch_in(SMALL_VARIABLE, kind).map(alone)
+    Some(small_fs_at(kind, &root_or_skip(SMALL_VARIABLE, kind)?))
 }
 
 /// A fresh directory on the small file system `kind` at `root`. Waits until no other test uses it.
@@ -176,27 +176,15 @@ pub fn small_fs(kind: FsKind) -> Option<SmallFs> {
 /// If no directory can be created there.
 #[must_use]
 pub fn small_fs_at(kind: FsKind, root: &Path) -> SmallFs {
-    alone(scratch_at(kind, root))
-}
-
-/// Waits until no other test uses the file system.
-fn alone(scratch: Scratch) -> SmallFs {
-    let root = scratch.path().parent().expect("a scratch directory is in another");
     let locked = File::open(root).expect("the root of a file system can be opened");
     rustix::fs::flock(&locked, FlockOperation::LockExclusive).expect("a directory can be locked");
     // The space of removed files may be freed late: wait for it.
     rustix::fs::syncfs(&locked).expect("a file system can be synced");
-    SmallFs { scratch, _locked: locked }
+    SmallFs { scratch: scratch_at(kind, root), _locked: locked }
 }
 
-fn scratch_in(variable: &str, kind: FsKind) -> Option<Scratch> {
-    match root_of(variable, kind) {
-        Ok(root) => Some(scratch_at(kind, &root)),
-        Err(why) => {
-            skip(&test_name(), &why);
-            None
-        }
-    }
+fn root_or_skip(variable: &str, kind: FsKind) -> Option<PathBuf> {
+    root_of(variable, kind).map_err(|why| skip(&test_name(), &why)).ok()
 }
 
 fn scratch_at(kind: FsKind, root: &Path) -> Scratch {
