@@ -260,10 +260,12 @@ impl Bench<'_> {
         let mut share = Attribution::default();
         for (index, part) in task.load.parts.iter().enumerate() {
             let src = self.source.open_file(part.file)?;
-            let made = if copies.len() > index {
-                None
-            } else {
-                Some(self.dst.create_file(&index.to_string())?)
+            let made = match (copies.get(index), self.destination) {
+                (Some(_), _) => None,
+                (None, Destination::Fresh) => Some(self.dst.create_file(&index.to_string())?),
+                (None, Destination::Overwritten) => {
+                    Some(self.dst.open_or_create(&index.to_string())?)
+                }
             };
             let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
             let taken = (&mut measured, &mut share);
@@ -320,8 +322,8 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// The files to be overwritten, with bytes that no source has; none where fresh ones are made
-    /// one by one.
+    /// Makes the files to be overwritten, with bytes that no source has. Few of them stay open; many, and fresh ones,
+    /// are opened one by one.
     fn destinations(&self, load: &Load) -> Result<Vec<OwnedFd>, Error> {
         if self.destination == Destination::Fresh {
             return Ok(Vec::new());
@@ -330,9 +332,9 @@ impl Bench<'_> {
             let name = index.to_string();
             let fd = self.dst.open_or_create(&name)?;
             self.dst.fill_zeros(&name, &fd, part.bytes)?;
-            Ok(fd)
+            Ok((load.parts.len() <= OPEN_COPIES_MAX).then_some(fd))
         };
-        load.parts.iter().enumerate().map(fill).collect()
+        load.parts.iter().enumerate().map(fill).filter_map(Result::transpose).collect()
     }
 
     /// Copies one file under the clock.

@@ -126,6 +126,16 @@ mod tests {
         assert!(measured.device_read_bytes.is_some_and(|bytes| bytes >= 3_000_000));
     }
 
+    /// More than the descriptors that a process may usually open.
+    #[test]
+    fn many_files_are_overwritten() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let mut trial = TestCell::new_in(&COPY, 100, scratch.path());
+        (trial.cell.files, trial.cell.shape) = (1100, Shape::Tree);
+        trial.cell.destination = Destination::Overwritten;
+        assert!(trial.run("read_write:64K").verified);
+    }
+
     #[test]
     fn a_refusal_has_a_reason_also_where_the_chain_does_not_ask_again() {
         let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
