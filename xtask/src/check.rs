@@ -24,15 +24,15 @@ const FIRST: &[&[&str]] = &[
 /// processor idle while it waits for storage, for a browser or for its last test. Without `--no-fail-fast` cargo
 /// stops after the first test program that fails.
 const LANES: [&[&[&str]]; 3] = [
+    &[&["test", "--workspace", "--no-fail-fast", "--test", "cp*"]],
     &[
-        &["test", "--workspace", "--no-fail-fast", "--test", "cp*"],
-        &["test", "--workspace", "--no-fail-fast", "--lib", "--bins"],
+        &["test", "--workspace", "--no-fail-fast", "--test", "[!cp-z]*", "--test", "c[!p]*"],
+        &["test", "--workspace", "--no-fail-fast", "--doc"],
     ],
-    &[&["test", "--workspace", "--no-fail-fast", "--test", "[!cp-z]*", "--test", "c[!p]*"]],
     &[
         &["test", "--workspace", "--no-fail-fast", "--test", "[p-z]*"],
-        &["test", "--workspace", "--no-fail-fast", "--doc"],
         &["xtask", "python"],
+        &["test", "--workspace", "--no-fail-fast", "--lib", "--bins"],
     ],
 ];
 
