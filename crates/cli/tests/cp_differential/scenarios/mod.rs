@@ -1,6 +1,6 @@
 //! Trees and command lines, written by hand: each line is run in each tree of its table.
 
-use super::run::Case;
+use super::run::{Case, Persona};
 
 mod attributes;
 mod bytes;
@@ -16,18 +16,14 @@ pub(crate) struct Table {
     pub(crate) lines: &'static [&'static str],
 }
 
-/// All of them.
-pub(crate) fn all() -> Vec<Case> {
-    let tables = [
-        usage::TABLES,
-        targets::TABLES,
-        existing::TABLES,
-        trees::TABLES,
-        attributes::TABLES,
-        bytes::TABLES,
-        names::TABLES,
-    ];
-    tables.into_iter().flatten().flat_map(Table::cases).collect()
+/// Those that `persona` runs.
+pub(crate) fn of(persona: Persona) -> Vec<Case> {
+    let tables =
+        [targets::TABLES, existing::TABLES, trees::TABLES, attributes::TABLES, bytes::TABLES];
+    // How words are read and names are written does not depend on the user.
+    let words = [usage::TABLES, names::TABLES];
+    let words = words.into_iter().filter(|_| persona == Persona::Oneself);
+    tables.into_iter().chain(words).flatten().flat_map(Table::cases).collect()
 }
 
 impl Table {
