@@ -24,7 +24,7 @@ pub(crate) enum UsageError {
     },
     /// Any other mistake, in words.
     Misuse(Vec<u8>),
-    /// The same, where the message of GNU cp does not refer to --help.
+    /// A mistake of which GNU cp tells without referring to --help, in words.
     Refused(&'static str),
 }
 
