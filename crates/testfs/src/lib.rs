@@ -21,9 +21,8 @@ pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
 pub use fuse_fs::{Costs, FuseFs, LengthChange, Lies, WrongSize};
 pub use offset::offset_in_page;
 pub use program::{
-    assert_documented, assert_refused, command, copy_program, documented_fields, ends_within,
-    fields_of, handles, json, json_lines, measuring, names_in, only, set_time_of, stderr, stdout,
-    wait_until,
+    assert_refused, command, copy_program, documented_fields, ends_within, fields_of, handles,
+    json, json_lines, measuring, names_in, only, set_time_of, stderr, stdout, wait_until,
 };
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs, small_fs_at};
 pub use served::ServedFs;

@@ -190,30 +190,6 @@ fn collect_fields(path: &str, value: &serde_json::Value, fields: &mut BTreeSet<S
     }
 }
 
-/// Fails the test unless every field of `written` is in the section of a document, by its own name or below one that
-/// is, and vice versa.
-///
-/// # Panics
-/// If there is one that is not.
-#[track_caller]
-pub fn assert_documented(section: &str, documented: &BTreeSet<String>, written: &BTreeSet<String>) {
-    let is_below = |field: &str, parent: &str| {
-        field
-            .strip_prefix(parent)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    };
-    for field in written {
-        // An empty list has only its own name.
-        let known = |known: &String| is_below(field, known) || is_below(known, field);
-        assert!(documented.iter().any(known), "{section}: {field} is new");
-    }
-    for field in documented {
-        let list = field.strip_suffix("[]");
-        let known = |own: &String| is_below(own, field) || list == Some(own);
-        assert!(written.iter().any(known), "{section}: no {field}");
-    }
-}
-
 /// The names in a directory, sorted.
 ///
 /// # Panics
