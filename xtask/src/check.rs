@@ -102,7 +102,7 @@ fn run_lane(
     cargo: impl Fn() -> Command,
 ) -> anyhow::Result<Vec<Step>> {
     let mut ended: Vec<Step> = Vec::new();
-    for args in steps.iter().map(|step| with_features(step, features)) {
+    for args in steps.iter().map(|step| of_workspace(step, features)) {
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
@@ -142,9 +142,10 @@ fn print_by_program(mut command: Command) -> io::Result<ExitStatus> {
     }
 }
 
-/// With `features` after `--workspace`. A step of its own for the package that has them would compile most crates again.
+/// The arguments `step` with `features` after `--workspace`. A step of its own for the package that has them would
+/// compile most crates again.
 /// The extension module has no tests in Rust: `cargo xtask python` compiles it, with the lints, for its interpreter.
-fn with_features<'a>(step: &[&'a str], features: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn of_workspace<'a>(step: &[&'a str], features: &[&'a str]) -> Vec<&'a str> {
     match step {
         [subcommand, "--workspace", rest @ ..] => {
             let others = [*subcommand, "--workspace", "--exclude", "haulage-python"];

@@ -9,8 +9,8 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 
 use crate::command::{self, root, step, succeed};
-use crate::mpi;
 use crate::skips::report_skip;
+use crate::{check, mpi};
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
 const TOOLS: &[&str] = &[
@@ -87,11 +87,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     // The hazards that every border is tried with are a test of the library for C.
     // With the features of `cargo xtask test`, cargo compiles nothing again.
+    let features: &[&str] = match mpi::find_tools() {
+        Ok(_) => &["--features", mpi::FEATURE],
+        Err(_) => &[],
+    };
     let mut borders = command::cargo();
-    borders.args(["test", "--workspace", "--exclude", "haulage-python", "--test", "borders"]);
-    if mpi::find_tools().is_ok() {
-        borders.args(["--features", mpi::FEATURE]);
-    }
+    borders.args(check::of_workspace(&["test", "--workspace", "--test", "borders"], features));
     step(borders.env("HAULAGE_PYTHON", &python).current_dir(root))
 }
 
