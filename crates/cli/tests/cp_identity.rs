@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::io::Errno;
-use testfs::{Costs, FuseFs, Lies, ServedFs, names_in, stderr, stdout};
+use testfs::{Costs, FuseFs, Lies, ServedFs, names_in, set_time_of, stderr, stdout};
 
 use crate::{check_content, check_failed, copy, cp, dir_with, fixture};
 
@@ -351,6 +351,34 @@ fn a_hard_link_of_the_source_with_another_number_is_not_written_to() {
 }
 
 /// While one worker copies a large file, another finds it by another spelling of its name.
+#[test]
+fn a_source_is_not_emptied_through_another_mount_of_it() {
+    let mounts =
+        FuseFs::mount(Costs::default()).and_then(|first| Some((first.mount_again()?, first)));
+    let Some((second, first)) = mounts else { return };
+    let at = |mount: &FuseFs, name: &str| mount.path().join(name);
+    let (a, b) = (at(&first, "a"), at(&second, "a"));
+    for options in ["", "-a", "-f", "-rT", "--attributes-only -p", "--engine=splice"] {
+        std::fs::write(&a, "content").expect("written");
+        let before = std::fs::metadata(&a).expect("stat");
+        let line = format!("{options} {} {}", a.display(), b.display());
+        check_failed(&cp(first.path(), &line), "are the same file", &line);
+        check_content(&a, "content", &line);
+        let after = std::fs::metadata(&a).expect("stat");
+        assert_eq!(
+            (before.mtime(), before.mtime_nsec()),
+            (after.mtime(), after.mtime_nsec()),
+            "{line}"
+        );
+    }
+    // Another file of the same length and time is overwritten.
+    fixture::add("other=CONTENT", second.path());
+    let other = at(&second, "other");
+    set_time_of(&other, &a);
+    copy(first.path(), &format!("-a {} {}", a.display(), other.display()));
+    check_content(&other, "content", "other");
+}
+
 #[test]
 fn workers_do_not_write_to_one_file_by_two_spellings() {
     let home = dir_with("src/");

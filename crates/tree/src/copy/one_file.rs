@@ -14,6 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, ftruncate, ope
 use rustix::io::{Errno, retry_on_intr};
 use sys::close;
 
+use super::alias::{is_alias, is_source};
 use super::context::Made;
 use crate::data::context::{DataContext, Files};
 use crate::data::copy::{copy_data, verify_copy};
@@ -110,7 +111,7 @@ fn open_existing(
         open_listed(fs_types, None, (dst.dir, dst.name), WRITE | OFlags::NOFOLLOW)?;
     let is_usual = fs_types.of(fd.as_fd(), FileId::of(&stat).dev).is_some_and(is_reliable)
         && FileId::of(&stat) == FileId::of(&looked_at)
-        && !are_one_file((src.fd.as_fd(), &src.stat), (fd.as_fd(), &stat));
+        && !is_source((src.fd.as_fd(), &src.stat), (fd.as_fd(), &stat));
     is_usual.then_some(Opened { fd, stat, new: false, atomic: None })
 }
 
@@ -196,6 +197,9 @@ fn try_copy(
     check(&files, moves_data)?;
     if cx.options.dry_run {
         return Ok(Made::default());
+    }
+    if is_regular(&dst_stat) && is_alias((src, &src_stat), (dst, &dst_stat)) {
+        return Err(Diagnostic::SameFile { src: src_place.path(), dst: dst_place.path() });
     }
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);

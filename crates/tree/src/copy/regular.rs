@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
 use rustix::io::Errno;
 use sys::close;
 
+use super::alias::is_source;
 use super::context::{CopyWorker, Made};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
@@ -26,8 +27,8 @@ use crate::destination::prepare::{DestinationState, NewFile, remove};
 use crate::entry::{ListedEntry, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
-    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, are_one_file, file_bytes, id_by_name,
-    is_regular, is_reliable, is_served, open_to_write,
+    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, file_bytes, id_by_name, is_regular,
+    is_reliable, is_served, open_to_write,
 };
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
@@ -64,8 +65,7 @@ pub(super) fn copy_file(
     // Both files are open and nothing is lost yet: descriptors of one file are recognised reliably.
     let old = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref());
     let replaced = old.map_or(&dst.stat, |old| &old.stat);
-    let is_written_to =
-        !dst.new && are_one_file((src.as_fd(), &src_now), (dst.fd.as_fd(), &dst.stat));
+    let is_written_to = !dst.new && is_source((src.as_fd(), &src_now), (dst.fd.as_fd(), &dst.stat));
     if is_written_to || FileId::of(&src_now) == FileId::of(replaced) {
         return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
