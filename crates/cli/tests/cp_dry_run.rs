@@ -313,6 +313,20 @@ fn a_dry_run_reports_a_copy_into_itself_by_a_mount() {
     check(&output, 1, "cp: cannot copy a directory, 'a', into itself, 'c/a'\n", script);
 }
 
+#[test]
+fn a_dry_run_copies_no_file_to_the_upper_layer_of_an_overlay() {
+    let dir = dir_with("");
+    let script = "unshare -m sh -c 'mount -t tmpfs none . && cd \"$PWD\" && \
+        mkdir lower upper work d && touch s lower/a && \
+        mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none d && \
+        \"$0\" cp --dry-run s d/a && ls upper && \"$0\" cp s d/a && ls upper' \"$0\"";
+    let output = shell(&dir, script).output().expect("a shell");
+    if ["unshare", "mount"].iter().any(|failed| stderr(&output).contains(failed)) {
+        return skip(&test_name(), "no overlay can be mounted here");
+    }
+    assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), ("'s' -> 'd/a'\na\n", ""));
+}
+
 /// The standard error of the real run, which is that of the dry run.
 fn said_by_both(dir: &TempDir, words: &str) -> String {
     let [dry, done] = ["--dry-run", "-v"].map(|option| run(dir, option, words));

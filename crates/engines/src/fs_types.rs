@@ -20,6 +20,9 @@ pub const VFAT: u64 = 0x4d44;
 /// The number of tmpfs.
 pub const TMPFS: u64 = 0x0102_1994;
 
+/// The number of overlayfs.
+pub const OVERLAY: u64 = 0x794c_7630;
+
 /// The number of NFS, of every version.
 pub const NFS: u64 = 0x6969;
 
@@ -61,7 +64,7 @@ const TYPES: &[Row] = {
         (0xca45_1a4e, Some("bcachefs"), Reliable),
         (0x8584_58f6, Some("ramfs"), Local),
         (0x2fc1_2fc1, Some("zfs"), Local),
-        (0x794c_7630, Some("overlay"), Local),
+        (OVERLAY, Some("overlay"), Local),
         (VFAT, Some("vfat"), Local),
         (0x2011_bab0, Some("exfat"), Local),
         (0x7366_746e, Some("ntfs3"), Local),

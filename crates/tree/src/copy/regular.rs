@@ -6,7 +6,8 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat};
+use engines::fs_types::{OVERLAY, fs_type_of};
+use rustix::fs::{Access, AtFlags, FlockOperation, Mode, Stat, accessat, flock, fstat};
 use rustix::io::Errno;
 use sys::close;
 
@@ -23,7 +24,7 @@ use crate::destination::found::Found;
 use crate::destination::open::{
     Opened, look_at_created, new_flags, open_destination, open_old, refuse_dangling,
 };
-use crate::destination::prepare::{DestinationState, NewFile, remove};
+use crate::destination::prepare::{DestinationState, NewFile, may_be_removed, remove};
 use crate::entry::{ListedEntry, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
@@ -316,7 +317,7 @@ pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
     }
     if let Some(found) = state.found.filter(|_| atomic.is_none()) {
         let opens = is_regular(found.effective());
-        if !opens || open_old(job, (&found, None))?.is_some() {
+        if !opens || may_open_old(job, &found)? {
             return Ok(Made::file(FileId::of(found.effective())));
         }
     }
@@ -325,4 +326,18 @@ pub(super) fn dry_run_file(job: Job<'_>, mut state: DestinationState) -> Result<
         .map_err(failed(Action::CreateRegular, &entry.dst))?;
     atomic.as_ref().map_or(Ok(()), AtomicFile::may_take_over)?;
     Ok(Made::file(dry_run.new_id()))
+}
+
+/// Whether [`open_old`] would open the existing destination.
+fn may_open_old(job: Job<'_>, found: &Found) -> Result<bool> {
+    let Job { cx, entry } = job;
+    // Overlayfs copies a file of a lower layer when it is opened for writing.
+    if fs_type_of(entry.dst.dir) != Some(OVERLAY) {
+        return Ok(open_old(job, (found, None))?.is_some());
+    }
+    match accessat(entry.dst.dir, entry.dst.name, Access::WRITE_OK, AtFlags::EACCESS) {
+        Ok(()) => Ok(true),
+        Err(errno) if cx.options.force && may_be_removed(errno) => remove(job).map(|()| false),
+        Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
+    }
 }

@@ -2,11 +2,10 @@
 
 use std::fs::read_to_string;
 
-use engines::fs_types::{CIFS, NFS, SMB2, Storage, storage_of};
+use engines::fs_types::{CIFS, NFS, OVERLAY, SMB2, Storage, storage_of};
 
 use super::{TMPFS, VFAT};
 
-const OVERLAY: u64 = 0x794c_7630;
 const EXFAT: u64 = 0x2011_bab0;
 const NTFS3: u64 = 0x7366_746e;
 const FUSE: u64 = 0x6573_5546;
