@@ -52,6 +52,8 @@ impl FuseFs {
             liar: Mutex::default(),
             writes: AtomicU64::new(0),
             served_bytes: AtomicU64::new(0),
+            travelling: AtomicU64::new(0),
+            most_travelling: AtomicU64::new(0),
         };
         FuseFs::mount_store(costs, Arc::new(store))
     }
@@ -139,6 +141,12 @@ impl FuseFs {
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.store.writes.load(Ordering::Relaxed)
+    }
+
+    /// The most requests that were on their way at the same time since this was asked last.
+    #[must_use]
+    pub fn most_travelling(&self) -> u64 {
+        self.store.most_travelling.swap(0, Ordering::Relaxed)
     }
 
     /// Bytes of served copy_file_range(2) calls so far.

@@ -49,7 +49,10 @@ impl Requests {
 
     /// Waits until a request has arrived.
     fn travel(&self) {
+        let count = self.store.travelling.fetch_add(1, Ordering::Relaxed) + 1;
+        self.store.most_travelling.fetch_max(count, Ordering::Relaxed);
         std::thread::sleep(self.costs.latency);
+        self.store.travelling.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn liar(&self) -> MutexGuard<'_, Liar> {

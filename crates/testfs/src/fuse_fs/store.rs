@@ -15,6 +15,9 @@ pub(super) struct Store {
     pub(super) liar: Mutex<Liar>,
     pub(super) writes: AtomicU64,
     pub(super) served_bytes: AtomicU64,
+    /// Requests that are on their way.
+    pub(super) travelling: AtomicU64,
+    pub(super) most_travelling: AtomicU64,
 }
 
 /// Reads without a reply. `None` after they were made to fail; later ones fail at once. While a
