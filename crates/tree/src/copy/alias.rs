@@ -18,7 +18,8 @@ pub(super) fn is_source(src: (BorrowedFd<'_>, &Stat), dst: (BorrowedFd<'_>, &Sta
 ///
 /// One file has one length and one time, in whole seconds where a protocol knows no others. If both have the same, the
 /// time of `dst` is set to another one for a moment, and that of `src` follows if they are one file. Only the owner and
-/// root may set a time: for another user `false`.
+/// root may set a time: for another user `false`. A client of SMB does not ask its server again while it has a lease on
+/// `src`: `false` too.
 pub(super) fn is_alias(src: (BorrowedFd<'_>, &Stat), dst: (BorrowedFd<'_>, &Stat)) -> bool {
     let alike = |stat: &Stat| (stat.st_size, mtime(stat).0);
     let may_be_one = FileId::of(src.1).dev != FileId::of(dst.1).dev
