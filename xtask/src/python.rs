@@ -10,7 +10,7 @@ use clap::Parser;
 
 use crate::command::{self, root, step, succeed};
 use crate::skips::report_skip;
-use crate::{check, mpi};
+use crate::{check, mpi, packages};
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
 const TOOLS: &[&str] = &[
@@ -109,13 +109,22 @@ fn environment(root: &Path, args: &Args) -> anyhow::Result<PathBuf> {
     if std::fs::read_to_string(&complete).is_ok_and(|has| has == wanted) {
         return Ok(environment);
     }
-    succeed(Command::new(&args.python).args(["-m", "venv", "--clear"]).arg(&environment))?;
-    let python = environment.join("bin/python");
-    // Most of what the tools bring is never imported: Python compiles what is.
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"];
-    succeed(Command::new(python).args(pip).args(TOOLS))?;
+    if environment.exists() {
+        std::fs::remove_dir_all(&environment)?;
+    }
+    let uv = packages::from_pypi("uv")?;
+    let make = ["venv", "--quiet", "--python"];
+    succeed(Command::new(&uv).args(make).args([&args.python, environment.as_os_str()]))?;
+    succeed(pip_install(&uv, &environment).args(TOOLS))?;
     std::fs::write(complete, wanted)?;
     Ok(environment)
+}
+
+/// A call of uv, to which packages are added. pip takes several times as long.
+fn pip_install(uv: &Path, environment: &Path) -> Command {
+    let mut command = Command::new(uv);
+    command.args(["pip", "install", "--quiet", "--python"]).arg(environment.join("bin/python"));
+    command
 }
 
 /// Builds the wheel, and installs it in place of an older one.
@@ -130,6 +139,6 @@ fn install(root: &Path, environment: &Path, profile: &str) -> anyhow::Result<()>
     // Libraries newer than those of the platform tags are no obstacle on this machine.
     succeed(build.args(["--compatibility", "linux", "--out"]).arg(&wheels).current_dir(root))?;
     let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??.path();
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"];
-    succeed(Command::new(python).args(pip).args(["--force-reinstall", "--no-deps"]).arg(wheel))
+    let mut pip = pip_install(&packages::from_pypi("uv")?, environment);
+    succeed(pip.args(["--no-index", "--reinstall", "--no-deps"]).arg(wheel))
 }
