@@ -3,7 +3,7 @@
 //! nothing may be copied unless the user asked to follow links.
 //!
 //! `HAULAGE_ATTACK_COPIES=10000` makes so many copies on every file system; without it there are
-//! some, on ext4. `HAULAGE_ATTACK_SEED=2` attacks other names at other times.
+//! some, on tmpfs. `HAULAGE_ATTACK_SEED=2` attacks other names at other times.
 //! `HAULAGE_ATTACKED_PROGRAM=cp` attacks another program, which is to fail. `cargo xtask sweep attack`
 //! sets all three.
 
@@ -197,7 +197,7 @@ fn arguments(dir: &Path, mode: &Mode) -> Vec<String> {
 fn extent() -> (&'static [FsKind], usize) {
     match number_from::<usize>("HAULAGE_ATTACK_COPIES") {
         Some(copies) => (&FsKind::ALL, copies.div_ceil(MODES.len())),
-        None => (&[FsKind::Ext4], COPIES_EACH),
+        None => (&[FsKind::Tmpfs], COPIES_EACH),
     }
 }
 

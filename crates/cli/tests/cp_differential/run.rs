@@ -80,9 +80,13 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// An empty one, open to everybody.
+    /// An empty one, open to everybody. In memory a case takes half the time, unless `TMPDIR` names another place.
     pub(crate) fn new() -> Ground {
-        let directory = TempDir::with_prefix("haulage-cp-").expect("a temporary directory");
+        let in_memory = Path::new("/dev/shm");
+        let is_named = std::env::var_os("TMPDIR").is_some() || !in_memory.is_dir();
+        let parent = if is_named { std::env::temp_dir() } else { in_memory.to_owned() };
+        let directory =
+            TempDir::with_prefix_in("haulage-cp-", parent).expect("a temporary directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))
             .expect("it was just made");
         Ground { directory }
