@@ -15,7 +15,7 @@ use crate::destination::prepare::{DestinationState, remove};
 use crate::destination::temporary::replace_by;
 use crate::fs::{
     EXT4, FileId, Handle, Place, Trust, cannot_be_linked, fs_type, fs_type_of, hold, is_one_file,
-    is_reliable, is_symlink, kind, may_have_any,
+    is_reliable, is_smb, is_symlink, kind, may_have_any,
 };
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
@@ -241,14 +241,21 @@ pub(super) fn link_or_claim<'r>(
     exists: bool,
 ) -> Result<Option<NotLinked<'r>>> {
     let Job { cx, entry } = job;
-    if !entry.may_have_links(cx.options, &entry.src_stat) {
+    let id = FileId::of(&entry.src_stat);
+    let may_be_first = entry.may_have_links(cx.options, &entry.src_stat);
+    // Without a cache of attributes, Linux 5.10 counts one name of a file of SMB that another worker has opened.
+    let may_be_other = || {
+        let is_on_smb = worker.data.fs_types.known_of(id.dev).is_some_and(is_smb);
+        is_on_smb && entry.keeps_links(cx.options, &entry.src_stat)
+    };
+    if !may_be_first && !may_be_other() {
         return Ok(Some(NotLinked::default()));
     }
     let (mut not_linked, mut lost) = (None, None);
     loop {
-        match cx.links.claim(FileId::of(&entry.src_stat), not_linked.as_ref()) {
+        match cx.links.claim(id, not_linked.as_ref()) {
             Claim::First(claimant) => {
-                return Ok(Some(NotLinked { claimant: Some(claimant), lost }));
+                return Ok(Some(NotLinked { claimant: may_be_first.then_some(claimant), lost }));
             }
             Claim::Copied(made) => {
                 worker.last_was_linked = true;

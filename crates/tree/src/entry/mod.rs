@@ -129,12 +129,15 @@ impl ListedEntry<'_> {
 
     /// Whether another entry of the run may be a hard link to the same file, and become one again.
     pub(crate) fn may_have_links(&self, options: &Options, src_stat: &Stat) -> bool {
-        let copies = matches!(options.make, Make::Copy | Make::AttributesOnly);
         // A symbolic link that is followed is another name of its file, which st_nlink omits.
         let several = src_stat.st_nlink > 1 || options.follow.follows(self.is_operand);
+        several && self.keeps_links(options, src_stat)
+    }
+
+    /// Whether an entry of a file that another entry names becomes a hard link again.
+    pub(crate) fn keeps_links(&self, options: &Options, src_stat: &Stat) -> bool {
         options.preserve.links
-            && copies
-            && several
+            && matches!(options.make, Make::Copy | Make::AttributesOnly)
             && self.dst_dir.is_some()
             // A number that the directory of the source has, too, is that of all files.
             && self.src.shown.dir().is_none_or(|dir_path| dir_path.id() != Some(FileId::of(src_stat)))
