@@ -198,7 +198,7 @@ fn try_copy(
     if cx.options.dry_run {
         return Ok(Made::default());
     }
-    if is_regular(&dst_stat) && is_alias((src, &src_stat), (dst, &dst_stat)) {
+    if is_regular(&dst_stat) && is_alias((src, &src_stat), (Handle::Open(dst), &dst_stat)) {
         return Err(Diagnostic::SameFile { src: src_place.path(), dst: dst_place.path() });
     }
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));

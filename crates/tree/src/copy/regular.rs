@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, FlockOperation, Mode, Stat, accessat, flock, f
 use rustix::io::Errno;
 use sys::close;
 
-use super::alias::is_source;
+use super::alias::{is_alias, is_source};
 use super::context::{CopyWorker, Made};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
@@ -57,6 +57,13 @@ pub(super) fn copy_file(
     let mut mode = new_mode(cx, entry, &src_now);
     let is_shared = may_share(job, &state, &src_now);
     let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };
+    let same_file = || Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() };
+    if let Some(found) = state.found.as_deref().filter(|_| state.replace) {
+        let name = Handle::Link(entry.dst.dir, entry.dst.name);
+        if is_alias((src.as_fd(), &src_now), (name, &found.link)) {
+            return Err(same_file());
+        }
+    }
     // In this order: the file is closed before the lock is released.
     let (_write_lock, mut dst) = open_or_create(job, worker, &mut state, new)?;
     if let Some(atomic) = &dst.atomic {
@@ -68,7 +75,7 @@ pub(super) fn copy_file(
     let replaced = old.map_or(&dst.stat, |old| &old.stat);
     let is_written_to = !dst.new && is_source((src.as_fd(), &src_now), (dst.fd.as_fd(), &dst.stat));
     if is_written_to || FileId::of(&src_now) == FileId::of(replaced) {
-        return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
+        return Err(same_file());
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
     let is_locked = lock_against_partners(job, &state, &mut dst)?;
