@@ -22,12 +22,8 @@ pub(super) fn is_source(src: (BorrowedFd<'_>, &Stat), dst: (BorrowedFd<'_>, &Sta
 /// root may set a time: for another user `false`. A client of SMB does not ask its server again while it has a lease on
 /// `src`: `false` too.
 pub(super) fn is_alias(src: (BorrowedFd<'_>, &Stat), dst: (Handle<'_>, &Stat)) -> bool {
-    let alike = |stat: &Stat| (stat.st_size, mtime(stat).0);
-    let may_be_one = FileId::of(src.1).dev != FileId::of(dst.1).dev
-        && alike(src.1) == alike(dst.1)
-        && src.1.st_size > 0;
     let (Handle::Open(fd) | Handle::Path(fd) | Handle::Link(fd, _)) = dst.0;
-    if !may_be_one || [src.0, fd].into_iter().all(is_on_reliable_fs) {
+    if !may_be_alias(src.1, dst.1) || [src.0, fd].into_iter().all(is_on_reliable_fs) {
         return false;
     }
     let (seconds, nanoseconds) = mtime(dst.1);
@@ -46,4 +42,10 @@ pub(super) fn is_alias(src: (BorrowedFd<'_>, &Stat), dst: (Handle<'_>, &Stat)) -
         let _ = set_times(Handle::Open(src.0), src.1);
     }
     followed
+}
+
+/// Whether two files may be one by what stat(2) tells of them.
+pub(super) fn may_be_alias(src: &Stat, dst: &Stat) -> bool {
+    let alike = |stat: &Stat| (stat.st_size, mtime(stat).0);
+    FileId::of(src).dev != FileId::of(dst).dev && alike(src) == alike(dst) && src.st_size > 0
 }

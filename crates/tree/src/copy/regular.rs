@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, FlockOperation, Mode, Stat, accessat, flock, f
 use rustix::io::Errno;
 use sys::close;
 
-use super::alias::{is_alias, is_source};
+use super::alias::{is_alias, is_source, may_be_alias};
 use super::context::{CopyWorker, Made};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
@@ -28,7 +28,7 @@ use crate::destination::prepare::{DestinationState, NewFile, may_be_removed, rem
 use crate::entry::{ListedEntry, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
-    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, file_bytes, id_by_name, is_regular,
+    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, file_bytes, hold, id_by_name, is_regular,
     is_reliable, is_served, open_to_write,
 };
 use crate::metadata::{
@@ -58,9 +58,15 @@ pub(super) fn copy_file(
     let is_shared = may_share(job, &state, &src_now);
     let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };
     let same_file = || Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() };
-    if let Some(found) = state.found.as_deref().filter(|_| state.replace) {
-        let name = Handle::Link(entry.dst.dir, entry.dst.name);
-        if is_alias((src.as_fd(), &src_now), (name, &found.link)) {
+    if let Some(found) = state.found.as_deref().filter(|_| state.replace)
+        && may_be_alias(&src_now, &found.link)
+    {
+        // Another file may have taken the name.
+        let held = hold(entry.dst.dir, entry.dst.name, false).ok();
+        if let Some(held) = held
+            && FileId::of_open(&held) == Ok(FileId::of(&found.link))
+            && is_alias((src.as_fd(), &src_now), (Handle::Path(held.as_fd()), &found.link))
+        {
             return Err(same_file());
         }
     }
