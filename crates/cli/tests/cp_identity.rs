@@ -350,7 +350,6 @@ fn a_hard_link_of_the_source_with_another_number_is_not_written_to() {
     }
 }
 
-/// While one worker copies a large file, another finds it by another spelling of its name.
 #[test]
 fn a_source_is_not_emptied_through_another_mount_of_it() {
     let mounts =
@@ -381,6 +380,7 @@ fn a_source_is_not_emptied_through_another_mount_of_it() {
     check_content(&other, "content", "other");
 }
 
+/// While one worker copies a large file, another finds it by another spelling of its name.
 #[test]
 fn workers_do_not_write_to_one_file_by_two_spellings() {
     let home = dir_with("src/");
