@@ -123,16 +123,14 @@ fn short_and_interrupted_calls_lose_nothing() {
     finds_nothing(32, &["short", "--fs", "tmpfs,ext4"]);
 }
 
-/// A copier that believes the first count, for which dd stands.
+/// A copier that believes the first count, for which dd stands. Each of its reads is short: the calls before it
+/// are not the same in each run, so its number is not known.
 #[test]
 fn a_planted_fault_is_found_by_short_calls() {
     let believes = "\"$HAULAGE\" \"$@\" || exit\n\
         dd if=top/src/small of=dst/small bs=5000 count=1 status=none";
-    finds(
-        believes,
-        "exit status 0: small: 5000 bytes, ",
-        &["short", "--cases", "60", "--fs", "tmpfs"],
-    );
+    let case = "tmpfs; -a --reflink=never; read; 1; all half";
+    finds(believes, "exit status 0: small: 5000 bytes, 2500", &["short", "--case", case]);
 }
 
 #[test]
