@@ -140,7 +140,7 @@ fn kept_by_git(repository: &Path, dir: &Path) -> BTreeSet<Vec<u8>> {
 /// The cases are the same everywhere, so that a failure is one everywhere.
 fn config() -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(1);
-    ProptestConfig { rng_seed, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: 128, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {

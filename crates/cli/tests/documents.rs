@@ -19,7 +19,7 @@ shift
 short=no
 case $command in
 race) short=1 ;;
-bench) short=3 ;;
+bench) short=2 ;;
 tune) short=2 ;;
 esac
 for arg; do

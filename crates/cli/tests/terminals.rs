@@ -61,17 +61,23 @@ fn every_line_fits_and_colours_obey() {
         assert!(!plain.contains('\x1b'), "{args:?}: {plain}");
         let piped = command(args, dir.path()).output().expect("haulage runs");
         assert!(!stdout(&piped).contains('\x1b'), "{args:?}");
-        // What the user says here comes before what is said everywhere.
-        let mut always = command(args, dir.path());
-        let always = always.arg("--color=always").env("NO_COLOR", "1").output();
-        assert!(stdout(&always.expect("haulage runs")).contains("\x1b["), "{args:?}");
-        let forced = command(args, dir.path()).env("CLICOLOR_FORCE", "1").output();
-        assert!(stdout(&forced.expect("haulage runs")).contains("\x1b["), "{args:?}");
-        let mut never = command(args, dir.path());
-        never.arg("--color=never").env("CLICOLOR_FORCE", "1");
-        assert!(!fitting(args, never, 80).contains('\x1b'), "{args:?}");
     }
     assert_eq!(names_in(dir.path()), Vec::<String>::new());
+}
+
+/// All commands ask the same function. What the user says here comes before what is said everywhere.
+#[test]
+fn an_option_comes_before_the_environment() {
+    let dir = tempfile::tempdir().expect("created");
+    let args = PRINTING[0];
+    let mut always = command(args, dir.path());
+    let always = always.arg("--color=always").env("NO_COLOR", "1").output();
+    assert!(stdout(&always.expect("haulage runs")).contains("\x1b["));
+    let forced = command(args, dir.path()).env("CLICOLOR_FORCE", "1").output();
+    assert!(stdout(&forced.expect("haulage runs")).contains("\x1b["));
+    let mut never = command(args, dir.path());
+    never.arg("--color=never").env("CLICOLOR_FORCE", "1");
+    assert!(!fitting(args, never, 80).contains('\x1b'));
 }
 
 #[test]

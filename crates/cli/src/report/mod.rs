@@ -24,8 +24,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn make(args: &Args, steps: &mut Steps) -> anyhow::Result<()> {
+    let page = page_file(args)?;
     if let Some(records) = tune_records(args)? {
-        return show(args, &Report::of_tuning(records), steps);
+        return show(args, page.as_deref(), &Report::of_tuning(records), steps);
     }
     let mut sources: Vec<Source> = Vec::new();
     for run in args.all_runs() {
@@ -37,7 +38,7 @@ fn make(args: &Args, steps: &mut Steps) -> anyhow::Result<()> {
         Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon),
         _ => Report::of(&sources, args.epsilon),
     };
-    show(args, &report, steps)
+    show(args, page.as_deref(), &report, steps)
 }
 
 /// The records in the files of `haulage tune --json`. `None` if the arguments are run directories.
@@ -59,20 +60,34 @@ fn tune_records(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
     Ok(Some(records))
 }
 
-fn show(args: &Args, report: &Report<'_>, steps: &mut Steps) -> anyhow::Result<()> {
+/// The directory of a file.
+fn home_of(file: &Path) -> &Path {
+    file.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The file that takes the page, unless what is read lies there.
+fn page_file(args: &Args) -> anyhow::Result<Option<PathBuf>> {
+    let Some(file) = args.page() else { return Ok(None) };
+    let is_data = file.file_name().is_some_and(|name| files::ALL.iter().any(|of| name == *of));
+    let is_read = |run: &PathBuf| {
+        output::is_same_file(&file, run) || (is_data && output::is_same_file(home_of(&file), run))
+    };
+    if args.all_runs().iter().any(is_read) {
+        bail!("'{}' is read and cannot take the page", file.display());
+    }
+    Ok(Some(file))
+}
+
+fn show(
+    args: &Args,
+    page: Option<&Path>,
+    report: &Report<'_>,
+    steps: &mut Steps,
+) -> anyhow::Result<()> {
     steps.clear();
-    if let Some(file) = args.page() {
-        let home = file.parent().filter(|home| !home.as_os_str().is_empty());
-        let home = home.unwrap_or(Path::new("."));
-        let is_data = file.file_name().is_some_and(|name| files::ALL.iter().any(|of| name == *of));
-        let is_read = |run: &PathBuf| {
-            output::is_same_file(&file, run) || (is_data && output::is_same_file(home, run))
-        };
-        if args.all_runs().iter().any(is_read) {
-            bail!("'{}' is read and cannot take the page", file.display());
-        }
-        let page = report::page::render(report, home);
-        output::write_file(&file, page.as_bytes())?;
+    if let Some(file) = page {
+        let page = report::page::render(report, home_of(file));
+        output::write_file(file, page.as_bytes())?;
         eprintln!("haulage report: wrote '{}'", file.display());
     }
     if args.svg.is_some() || args.png.is_some() {

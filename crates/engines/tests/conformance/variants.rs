@@ -20,35 +20,24 @@ pub(crate) fn plain() -> Vec<Variant> {
 /// The variants of the table, and for each engine: its defaults, each parameter at its minimum,
 /// each length odd, an odd offset, each flag on, and two workers if it takes positions.
 pub(crate) fn all() -> Vec<Variant> {
-    let mut variants = proposed();
-    variants.extend(derived());
-    variants
-}
-
-/// The variants that are tried on the file system `kind`: those of the table, and every fourth of the derived ones,
-/// so that each of these is tried on one file system.
-pub(crate) fn on(kind: FsKind) -> Vec<Variant> {
-    let turn = FsKind::ALL.iter().position(|&other| other == kind).expect("one of them");
-    let mut variants = proposed();
-    variants.extend(derived().into_iter().skip(turn).step_by(FsKind::ALL.len()));
-    variants
-}
-
-/// The variants of the table.
-fn proposed() -> Vec<Variant> {
-    let texts = copiers().flat_map(|engine| engine.lab_variants);
-    texts.map(|text| parsed(text)).collect()
-}
-
-/// The derived variants that are not in the table.
-fn derived() -> Vec<Variant> {
-    let proposed = proposed();
-    let mut variants: Vec<Variant> = Vec::new();
+    let table = copiers().flat_map(|engine| engine.lab_variants);
+    let mut variants: Vec<Variant> = table.map(|text| parsed(text)).collect();
     for variant in copiers().flat_map(texts).map(|text| parsed(&text)) {
-        if !proposed.contains(&variant) && !variants.contains(&variant) {
+        if !variants.contains(&variant) {
             variants.push(variant);
         }
     }
+    variants
+}
+
+/// The variants that are tried on the file system `kind`: each engine's defaults, and every fourth of the others, so
+/// that each of those is tried on one file system.
+pub(crate) fn on(kind: FsKind) -> Vec<Variant> {
+    let turn = FsKind::ALL.iter().position(|&other| other == kind).expect("one of them");
+    let mut variants = plain();
+    let mut others = all();
+    others.retain(|variant| !variants.contains(variant));
+    variants.extend(others.into_iter().skip(turn).step_by(FsKind::ALL.len()));
     variants
 }
 
