@@ -36,7 +36,18 @@ pub use tree::{Aspects, Tree, assert_equal_trees, tree_differences};
 /// shares their pages.
 #[must_use]
 pub fn random_bytes(len: usize, seed: u64) -> Vec<u8> {
+    const PAGE_BYTES: usize = 4096;
+    const FIRST_BYTES: usize = 64 << 10;
+    let mut stream = blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof();
     let mut bytes = vec![0; len];
-    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    let (first, rest) = bytes.split_at_mut(len.min(FIRST_BYTES));
+    stream.fill(first);
+    // A copy is faster than the stream: a later page is a part of the first bytes, from anywhere in them.
+    for page in rest.chunks_mut(PAGE_BYTES) {
+        let mut at = [0; 2];
+        stream.fill(&mut at);
+        let at = usize::from(u16::from_le_bytes(at)) % (FIRST_BYTES - PAGE_BYTES);
+        page.copy_from_slice(&first[at..at + page.len()]);
+    }
     bytes
 }

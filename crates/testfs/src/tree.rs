@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -58,7 +57,7 @@ struct Entry {
     identity: (u64, u64),
     bytes: u64,
     /// A hash per block of a regular file.
-    content: Vec<u64>,
+    content: Vec<blake3::Hash>,
     target: Vec<u8>,
     xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
@@ -246,7 +245,7 @@ fn open(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<
     rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
-fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<u64>> {
+fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<blake3::Hash>> {
     let mut buffer = vec![0; BLOCK_BYTES];
     let mut hashes = Vec::new();
     let mut at = 0;
@@ -261,9 +260,7 @@ fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<u64>> {
         if filled == 0 {
             return Ok(hashes);
         }
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&buffer[..filled]);
-        hashes.push(hasher.finish());
+        hashes.push(blake3::hash(&buffer[..filled]));
         at += filled as u64;
     }
 }
