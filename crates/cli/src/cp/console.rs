@@ -48,6 +48,9 @@ pub(super) struct Console {
 /// How long the last report waits for the lock: less than the time that it has in all.
 const REPORT_WITHOUT_LOCK_AFTER: Duration = Duration::from_millis(200);
 
+/// So many redraws are left out at most while SIGCONT may be on its way.
+const LEFT_OUT_MAX: u32 = 4;
+
 struct Out {
     writer: BufWriter<Stdout>,
     /// Something was written.
@@ -57,8 +60,8 @@ struct Out {
     screen: Screen,
     shown_files: ShownFiles,
     rate: RateEstimator,
-    /// A redraw was left out, because the process may have been stopped.
-    skipped_redraw: bool,
+    /// So many redraws in a row were left out, because the process may have been stopped.
+    left_out: u32,
     /// Nothing may be drawn at the moment: the user is being asked, or the copy was interrupted.
     paused: bool,
     /// The copy has ended. Nothing is drawn any more.
@@ -144,12 +147,16 @@ impl Console {
     fn draw(&self) -> bool {
         let stderr = std::io::stderr();
         let mut out = self.lock();
-        // After a pause in which the process may have been stopped, one redraw is left out: if it was
-        // stopped, SIGCONT arrives before the next, and another process may own the terminal. On a
-        // busy machine there is no SIGCONT, so only one is left out.
-        let skip = out.rate.tick(Instant::now()) && !out.skipped_redraw;
-        out.skipped_redraw = skip;
-        if skip && !out.ended {
+        // After a pause in which the process may have been stopped, some redraws are left out: if it was stopped,
+        // another process may own the terminal, and SIGCONT is handled meanwhile, which takes its time on a busy
+        // machine. There pauses are no stops, either, so that something is drawn between two of them.
+        let may_have_stopped = out.rate.tick(Instant::now());
+        out.left_out = match out.left_out {
+            0 if !may_have_stopped => 0,
+            LEFT_OUT_MAX => 0,
+            some => some + 1,
+        };
+        if out.left_out > 0 && !out.ended {
             return true;
         }
         if out.paused || !screen::is_in_foreground(&stderr) {
@@ -332,6 +339,7 @@ impl SignalActions for Console {
         let mut out = self.lock();
         if out.rate.resume(Instant::now(), self.tracker.progress()) {
             out.screen.forget();
+            out.left_out = 0;
         }
     }
 
@@ -468,7 +476,7 @@ impl Out {
             screen: Screen::default(),
             shown_files: ShownFiles::default(),
             rate: RateEstimator::new(Instant::now()),
-            skipped_redraw: false,
+            left_out: 0,
             paused: false,
             ended: false,
         }
