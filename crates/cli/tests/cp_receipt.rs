@@ -198,6 +198,17 @@ fn a_receipt_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
+fn lines_for_people_are_not_mixed_with_receipts() {
+    let dir = dir_with("a=text");
+    for option in ["-v", "--debug"] {
+        let output = cp(&dir, &format!("{option} --receipt=- a b"));
+        let words = "cp: --receipt=- cannot be combined with --verbose or --debug\n";
+        check_failed(&output, words, option);
+        assert!(output.stdout.is_empty() && !dir.path().join("b").exists(), "{option}");
+    }
+}
+
+#[test]
 fn lines_of_many_workers_are_whole() {
     let dir = dir_with("src/");
     for number in 0..3000 {

@@ -177,6 +177,8 @@ impl<'e> Builder<'e> {
     pub(crate) fn build(self, operands: Vec<OsString>) -> Result<CopyCommand, UsageError> {
         let dry_run = self.options.dry_run;
         let reports = self.reports.receipt.is_some() || self.reports.stats;
+        let prints_receipts = self.reports.receipt.as_ref().is_some_and(|file| file == "-");
+        let names_files = self.options.verbose || self.options.debug;
         let existing = if self.no_clobber { Existing::Skip } else { self.options.existing };
         let keeps_existing = matches!(existing, Existing::Skip | Existing::Fail);
         let (reflink, sparse) = (self.options.reflink, self.options.sparse);
@@ -184,6 +186,10 @@ impl<'e> Builder<'e> {
         let mistakes = [
             (self.hard_link && self.symbolic_link, "cannot make both hard and symbolic links"),
             (dry_run && reports, "--dry-run cannot be combined with --receipt or --stats"),
+            (
+                prints_receipts && names_files,
+                "--receipt=- cannot be combined with --verbose or --debug",
+            ),
             (
                 self.backup && keeps_existing,
                 "--backup is mutually exclusive with -n or --update=none-fail",
