@@ -1,4 +1,4 @@
-//! Regular files: lengths around the page and the mebibyte, holes, and spans at unaligned offsets.
+//! Regular files: lengths around the page and above most buffers, holes, and spans at unaligned offsets.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use crate::trial::Trial;
 use crate::variants;
 
 /// Lengths of sources in bytes.
-const SIZES: &[usize] = &[0, 1, 4095, 4096, 4097, (1 << 20) + 1];
+const SIZES: &[usize] = &[0, 1, 4095, 4096, 4097, (512 << 10) + 1];
 
 /// A length that two workers share: two stripes and a remainder.
 const SHARED_BYTES: usize = (16 << 20) + 4097;
