@@ -118,7 +118,8 @@ pub(crate) static FLAGS: &[Flag] = &[
         .details("FILE is opened and truncated before the copy starts. If FILE is among the \
                   sources, it is not copied, which is an error unless it is excluded. \
                   docs/receipt.md describes the lines. If they cannot be written, the exit status \
-                  is 1."),
+                  is 1. Standard output cannot take them beside the lines of \\fB--verbose\\fR or \
+                  \\fB--debug\\fR."),
     Flag::switch("--stats", |builder| builder.reports.stats = true)
         .help("print totals, engines and rates to standard error at the end")
         .details("The elapsed time includes the time that the process was stopped."),
