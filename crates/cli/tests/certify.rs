@@ -124,10 +124,11 @@ fn drift_changes_the_result_of_consecutive_runs_and_not_of_rounds() {
     let ratio = median(1) / median(0);
     assert!(ratio > 1.2, "the drift is seen as a difference: {ratio}");
 
+    // The starts of shells vary by more than the drift on a busy machine: the estimate may be off, its interval not.
     let cell = run("rounds", "shuffled", "12");
     let comparison = &cell["comparisons"][0];
-    let ratio = comparison["ratio"].as_f64().expect("a ratio");
-    assert!((0.85..1.15).contains(&ratio), "{comparison}");
+    let bound = |name: &str| comparison[name].as_f64().expect("a bound");
+    assert!(bound("low") < 1.0 && bound("high") > 1.0, "{comparison}");
 }
 
 const COLD_BYTES: u64 = 8 << 20;

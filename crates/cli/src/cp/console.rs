@@ -62,7 +62,7 @@ struct Out {
     rate: RateEstimator,
     /// So many redraws in a row were left out, because the process may have been stopped.
     left_out: u32,
-    /// Nothing may be drawn at the moment: the user is being asked, or the copy was interrupted.
+    /// Nothing may be drawn at the moment: the user is being asked.
     paused: bool,
     /// The copy has ended. Nothing is drawn any more.
     ended: bool,
@@ -362,8 +362,9 @@ impl SignalActions for Console {
         }
         match self.lock_within(REPORT_WITHOUT_LOCK_AFTER) {
             Some(mut out) => {
-                out.paused = true;
                 out.report(&lines);
+                // These are the last words: the lock is kept until the process ends, as a read may fail before that.
+                std::mem::forget(out);
             }
             None => sink::put(&lines),
         }
