@@ -15,7 +15,7 @@ use crate::{check_success, fixture, haulage_cp};
 type Paths = BTreeSet<Vec<u8>>;
 
 /// How many lists of rules are tried.
-const CASES: u32 = 40;
+const CASES: u32 = 25;
 
 /// A directory with some hundreds of names to copy in `src`, in directories three deep, if there is rsync to copy
 /// them.

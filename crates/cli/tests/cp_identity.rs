@@ -269,17 +269,23 @@ fn of_two_sources_whose_names_differ_in_case_none_is_lost_silently() {
         fixture::add(&format!("{name}={name}"), &home);
     }
     fixture::add("dots/Name.=one; dots/Name=two; dots/7/x=three; dots/7./x=four", &home);
-    for options in ["", "-a", "-au", "--atomic", "-a --resume", "-a --remove-destination", "-ab"] {
+    let options = ["", "-a", "-au", "--atomic", "-a --resume", "-a --remove-destination", "-ab"];
+    for (number, options) in options.into_iter().enumerate() {
         // Of each the first is the one that its directory lists first.
-        for (sources, lost) in [
+        for (place, (sources, lost)) in [
             ("File file", 1),
             ("File. File", 1),
             ("dots/.", 2),
             ("tree/.", 2),
             ("tree", 2),
             ("tree/Dir tree/dir", 1),
-        ] {
-            for (exists, spelled) in [(false, false), (false, true), (true, false), (true, true)] {
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            for exists in [false, true] {
+                // Each of the options and each of the sources has all four pairs of both.
+                let spelled = (number + place + usize::from(exists)) % 2 == 0;
                 let Some(served) = ignoring_case(spelled) else { return };
                 if exists {
                     fixture::add("FILE=old t=0; NAME=old t=0", served.path());

@@ -147,7 +147,7 @@ fn planted_faults_are_found_by_lies() {
 
 #[test]
 fn limits_end_a_copy_loudly() {
-    finds_nothing(16, &["limits", "--fs", "tmpfs,ext4"]);
+    finds_nothing(10, &["limits", "--fs", "tmpfs,ext4"]);
 }
 
 /// An error that is kept to itself.

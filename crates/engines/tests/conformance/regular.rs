@@ -72,7 +72,7 @@ impl Source {
 
     /// Holes at the start, in the middle and at the end, with bounds on and off page boundaries.
     fn sparse(dir: &Path) -> Source {
-        let mut bytes = vec![0; (512 << 10) + 77];
+        let mut bytes = vec![0; (256 << 10) + 77];
         let path = dir.join("sparse");
         let file = File::create(&path).unwrap();
         file.set_len(bytes.len() as u64).unwrap();

@@ -17,6 +17,9 @@ use haulage::options::{Destination, Options, Request};
 use haulage_mpi::rank;
 use haulage_mpi::transport::Transport;
 
+/// The bytes of the first range of a file of some hundred MiB.
+const FIRST_RANGE_BYTES: u64 = 64 << 20;
+
 /// What one rank has done.
 #[derive(Default)]
 struct Done {
@@ -28,6 +31,9 @@ struct Done {
     stops_after: Option<usize>,
     stops_after_bytes: Option<u64>,
     stops_at: Option<Instant>,
+    /// The bytes that the ranks have copied of the first range of a file. Each stops when these are all, and waits
+    /// for that with what it copies behind.
+    first_range: Option<Arc<AtomicU64>>,
     /// The time that each entry takes.
     entry_time: Duration,
     /// The entries of all ranks, and the number of this one.
@@ -59,8 +65,16 @@ impl Observer for Done {
         std::thread::sleep(self.entry_time);
     }
 
-    fn moved(&self, _: &engines::Variant, _: engines::Span, moved: engines::Moved) {
+    fn moved(&self, _: &engines::Variant, span: engines::Span, moved: engines::Moved) {
         self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
+        if let Some(copied) = &self.first_range {
+            match span.src {
+                engines::Pos::At(at) if at < FIRST_RANGE_BYTES => {
+                    copied.fetch_add(moved.bytes, Ordering::Relaxed);
+                }
+                _ => testfs::wait_until(|| is_first_range(copied)),
+            }
+        }
     }
 
     fn interrupted(&self) -> bool {
@@ -68,7 +82,12 @@ impl Observer for Done {
         self.stops_at.is_some_and(|at| Instant::now() >= at)
             || self.stops_after.is_some_and(|most| self.receipts().len() >= most)
             || self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
+            || self.first_range.as_deref().is_some_and(is_first_range)
     }
+}
+
+fn is_first_range(copied: &AtomicU64) -> bool {
+    copied.load(Ordering::Relaxed) >= FIRST_RANGE_BYTES
 }
 
 /// Keeps a rank from copying all before the thread of another one gets a processor.

@@ -73,9 +73,9 @@ fn the_coverage_of_intervals_of_costs_is_nominal() {
 #[test]
 fn a_break_is_found_where_there_is_one() {
     let mut rng = fastrand::Rng::with_seed(5);
-    let straight = segments(&measure(&mut rng, 8, 3, line)).expect("segments");
+    let straight = segments(&measure(&mut rng, 5, 3, line)).expect("segments");
     assert!(!straight.is_broken(), "{straight:?}");
-    let points = measure(&mut rng, 8, 3, broken);
+    let points = measure(&mut rng, 5, 3, broken);
     let bent = segments(&points).expect("segments");
     assert!(bent.is_broken() && holds(bent.break_bytes, BREAK_BYTES), "{bent:?}");
     assert!((bent.below.byte_ns.value / 0.15 - 1.0).abs() < 0.1, "{bent:?}");
