@@ -7,7 +7,7 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -31,9 +31,11 @@ struct Done {
     stops_after: Option<usize>,
     stops_after_bytes: Option<u64>,
     stops_at: Option<Instant>,
-    /// The bytes that the ranks have copied of the first range of a file. Each stops when these are all, and waits
-    /// for that with what it copies behind.
-    first_range: Option<Arc<AtomicU64>>,
+    /// Stops once there is a file of this name.
+    stops_with: Option<PathBuf>,
+    /// The rank that copied the first range of a file copies another, so that the first is known to be complete. Each
+    /// rank stops then; the others have waited for it.
+    is_past_first_range: Option<Arc<AtomicBool>>,
     /// The time that each entry takes.
     entry_time: Duration,
     /// The entries of all ranks, and the number of this one.
@@ -66,14 +68,12 @@ impl Observer for Done {
     }
 
     fn moved(&self, _: &engines::Variant, span: engines::Span, moved: engines::Moved) {
-        self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
-        if let Some(copied) = &self.first_range {
-            match span.src {
-                engines::Pos::At(at) if at < FIRST_RANGE_BYTES => {
-                    copied.fetch_add(moved.bytes, Ordering::Relaxed);
-                }
-                _ => testfs::wait_until(|| is_first_range(copied)),
-            }
+        let before = self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
+        let is_first = matches!(span.src, engines::Pos::At(at) if at < FIRST_RANGE_BYTES);
+        match &self.is_past_first_range {
+            Some(is_past) if before > 0 && !is_first => is_past.store(true, Ordering::Relaxed),
+            Some(is_past) if !is_first => testfs::wait_until(|| is_past.load(Ordering::Relaxed)),
+            _ => {}
         }
     }
 
@@ -82,12 +82,9 @@ impl Observer for Done {
         self.stops_at.is_some_and(|at| Instant::now() >= at)
             || self.stops_after.is_some_and(|most| self.receipts().len() >= most)
             || self.stops_after_bytes.is_some_and(|bytes| moved_bytes >= bytes)
-            || self.first_range.as_deref().is_some_and(is_first_range)
+            || self.stops_with.as_ref().is_some_and(|file| file.exists())
+            || self.is_past_first_range.as_ref().is_some_and(|is| is.load(Ordering::Relaxed))
     }
-}
-
-fn is_first_range(copied: &AtomicU64) -> bool {
-    copied.load(Ordering::Relaxed) >= FIRST_RANGE_BYTES
 }
 
 /// Keeps a rank from copying all before the thread of another one gets a processor.

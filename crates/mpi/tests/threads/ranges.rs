@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use haulage::events::Diagnostic;
@@ -255,8 +255,9 @@ fn an_interrupted_copy_goes_on_where_nothing_is_missing() {
     let bytes = 200 * MIB;
     make_dense(&src, bytes);
     let options = Options { atomic: true, resume: true, ..with_jobs(1) };
-    let copied = Arc::new(AtomicU64::new(0));
-    let done = [(); 3].map(|()| Arc::new(Done { first_range: Some(copied.clone()), ..quiet() }));
+    let is_past = Arc::new(AtomicBool::new(false));
+    let quiet = || Done { is_past_first_range: Some(is_past.clone()), ..quiet() };
+    let done = [(); 3].map(|()| Arc::new(quiet()));
     let status = run(&done, &request((&src, &dst)), &options);
     assert_eq!(
         (failures(&done), status),
