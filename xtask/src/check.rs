@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -48,7 +49,8 @@ type Step = (String, Duration, ExitStatus);
 pub(crate) fn everything() -> anyhow::Result<ExitCode> {
     let file_systems = file_systems::all_mounted()?;
     file_systems.announce();
-    let skips = NamedTempFile::new().context("a file for the reported skips")?;
+    let memory = file_systems.dir("tmpfs").map_or_else(|_| std::env::temp_dir(), Path::to_owned);
+    let skips = NamedTempFile::new_in(memory).context("a file for the reported skips")?;
     let mut features = Vec::new();
     match mpi::prepare() {
         Ok(()) => features.extend(["--features", mpi::FEATURE]),

@@ -160,6 +160,11 @@ pub fn mount_with_small(kinds: &[&str]) -> anyhow::Result<FileSystems> {
         // A container may allow the namespace and forbid mounts in it.
         return Ok(find(&format!("{error:#}")));
     }
+    // What tests make there goes with the namespace, also when they are killed.
+    let shared_memory = Path::new("/dev/shm");
+    if shared_memory.exists() {
+        mount_tmpfs(shared_memory, "mode=1777")?;
+    }
     let (mut found, mut small, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for image in IMAGES.iter().filter(|image| kinds.contains(&image.name)) {
         match mount_image(image.name, image, image.mkfs, IMAGE_BYTES) {
