@@ -105,7 +105,7 @@ fn programs_work_under_valgrind() {
     }
     let home = tempfile::tempdir().expect("created");
     // The program with its own handler jumps out of it, and maps what valgrind does not follow.
-    for name in ["interface", "copyfile"] {
+    for name in ["interface", "copyfile", "mac_program"] {
         if let Some(program) = compile(home.path(), name, "gcc", &["-std=c99"]) {
             let valgrind = [
                 "env",
