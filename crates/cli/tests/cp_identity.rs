@@ -363,9 +363,18 @@ fn a_source_is_not_emptied_through_another_mount_of_it() {
     let Some((second, first)) = mounts else { return };
     let at = |mount: &FuseFs, name: &str| mount.path().join(name);
     let (a, b) = (at(&first, "a"), at(&second, "a"));
-    for options in
-        ["", "-a", "-f", "-rT", "--attributes-only -p", "--engine=splice", "--remove-destination"]
-    {
+    for options in [
+        "",
+        "-a",
+        "-f",
+        "-rT",
+        "-sf",
+        "--attributes-only -p",
+        "--engine=splice",
+        "--remove-destination",
+        "--atomic",
+        "--atomic --remove-destination",
+    ] {
         std::fs::write(&a, "content").expect("written");
         let before = std::fs::metadata(&a).expect("stat");
         let line = format!("{options} {} {}", a.display(), b.display());

@@ -6,11 +6,9 @@
 //! | what a single file without attributes does not need | `one_file.rs` |
 //! | which large files partners help with | `range_owner.rs` |
 //! | when the attributes of a directory are set | `directory.rs` |
-//! | whether the destination is the source on another mount | `alias.rs` |
 //! | where `--parents` creates directories | `parents.rs` |
 //! | where a receipt is made | `entry.rs`; `context.rs` for skipped entries, `directory.rs` for directories |
 
-mod alias;
 pub(crate) mod context;
 pub(crate) mod directory;
 pub(crate) mod directory_pair;

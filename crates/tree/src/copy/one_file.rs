@@ -14,12 +14,12 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fstat, ftruncate, ope
 use rustix::io::{Errno, retry_on_intr};
 use sys::close;
 
-use super::alias::{is_alias, is_source};
 use super::context::Made;
 use crate::data::context::{DataContext, Files};
 use crate::data::copy::{copy_data, verify_copy};
 use crate::data::sync::sync_file;
 use crate::data::worker::DataWorker;
+use crate::destination::alias::{is_alias, is_source};
 use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{bytes_to_copy, elapsed_ns, open_regular};
 use crate::fs::{
@@ -198,7 +198,8 @@ fn try_copy(
     if cx.options.dry_run {
         return Ok(Made::default());
     }
-    if is_regular(&dst_stat) && is_alias((src, &src_stat), (Handle::Open(dst), &dst_stat)) {
+    let handles = ((Handle::Open(src), &src_stat), (Handle::Open(dst), &dst_stat));
+    if is_regular(&dst_stat) && is_alias(handles.0, handles.1) {
         return Err(Diagnostic::SameFile { src: src_place.path(), dst: dst_place.path() });
     }
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));

@@ -11,12 +11,12 @@ use rustix::fs::{Access, AtFlags, FlockOperation, Mode, Stat, accessat, flock, f
 use rustix::io::Errno;
 use sys::close;
 
-use super::alias::{is_alias, is_source, may_be_alias};
 use super::context::{CopyWorker, Made};
 use super::range_owner::{OwnedFile, may_share};
 use crate::data::context::{Files, Shared};
 use crate::data::copy::{copy_data, verify_copy};
 use crate::data::journal::Journal;
+use crate::destination::alias::is_source;
 use crate::destination::atomic::{AtomicFile, find_final_name, is_atomic, open_atomic};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::may_create;
@@ -28,7 +28,7 @@ use crate::destination::prepare::{DestinationState, NewFile, may_be_removed, rem
 use crate::entry::{ListedEntry, open_source};
 use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::{
-    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, file_bytes, hold, id_by_name, is_regular,
+    FileAt, FileId, FsTypes, Handle, OpenFile, Trust, file_bytes, id_by_name, is_regular,
     is_reliable, is_served, open_to_write,
 };
 use crate::metadata::{
@@ -57,19 +57,6 @@ pub(super) fn copy_file(
     let mut mode = new_mode(cx, entry, &src_now);
     let is_shared = may_share(job, &state, &src_now);
     let new = NewFile { src: &src_now, mode, is_named: is_shared, fs_type: None };
-    let same_file = || Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() };
-    if let Some(found) = state.found.as_deref().filter(|_| state.replace)
-        && may_be_alias(&src_now, &found.link)
-    {
-        // Another file may have taken the name.
-        let held = hold(entry.dst.dir, entry.dst.name, false).ok();
-        if let Some(held) = held
-            && FileId::of_open(&held) == Ok(FileId::of(&found.link))
-            && is_alias((src.as_fd(), &src_now), (Handle::Path(held.as_fd()), &found.link))
-        {
-            return Err(same_file());
-        }
-    }
     // In this order: the file is closed before the lock is released.
     let (_write_lock, mut dst) = open_or_create(job, worker, &mut state, new)?;
     if let Some(atomic) = &dst.atomic {
@@ -81,7 +68,7 @@ pub(super) fn copy_file(
     let replaced = old.map_or(&dst.stat, |old| &old.stat);
     let is_written_to = !dst.new && is_source((src.as_fd(), &src_now), (dst.fd.as_fd(), &dst.stat));
     if is_written_to || FileId::of(&src_now) == FileId::of(replaced) {
-        return Err(same_file());
+        return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
     let is_locked = lock_against_partners(job, &state, &mut dst)?;

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat
 use rustix::io::{self, Errno};
 
 use super::context::{CopyWorker, Made, keep, remember};
+use crate::destination::alias::refuse_to_remove_source;
 use crate::destination::context::Job;
 use crate::destination::dry_run::{may_create, may_remove};
 use crate::destination::prepare::{DestinationState, remove};
@@ -103,6 +104,9 @@ pub(super) fn link_to_name(job: Job<'_>, state: &DestinationState) -> Result<Mad
     let text = entry.src.path();
     if !text.has_root() && !is_working_directory(&entry.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: entry.dst.path() });
+    }
+    if let Some(found) = &state.found {
+        refuse_to_remove_source(job, found)?;
     }
     let make = |name: &CStr| symlinkat(text.as_os_str().as_bytes(), entry.dst.dir, name);
     create_or_replace(job, state, make).map_err(|errno| Diagnostic::SymbolicLink {

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::{self, Errno};
 
+use super::alias::refuse_to_remove_source;
 use super::atomic::AtomicFile;
 use super::context::Job;
 use super::found::{Found, is_found, refuse_untrusted_link};
@@ -82,7 +83,10 @@ pub(crate) fn open_old<'j>(
         Err(Errno::NXIO) if is_regular(found.effective()) => {
             return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
         }
-        Err(errno) if cx.options.force && may_be_removed(errno) => remove(job)?,
+        Err(errno) if cx.options.force && may_be_removed(errno) => {
+            refuse_to_remove_source(job, found)?;
+            remove(job)?;
+        }
         Err(errno) => return Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
     Ok(None)

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, statx};
 use rustix::io::Errno;
 
+use super::alias::refuse_to_remove_source;
 use super::backup::{self, BackedUp, BackupMethod};
 use super::context::Job;
 use super::decide::Decision;
@@ -76,6 +77,7 @@ pub(crate) fn prepare(job: Job<'_>, decision: Decision) -> Result<Option<Destina
         Decision::Enter(found) | Decision::Overwrite(found) => state.found = Some(found),
         Decision::Replace(found) => {
             state = read_source_first(job)?;
+            refuse_to_remove_source(job, &found)?;
             // A partner may have made it, as the copy of this source: then its name has to stay.
             let may_be_copy =
                 cx.partners.exist && entry.may_have_links(cx.options, &entry.src_stat);
