@@ -95,14 +95,14 @@ fn names_from_a_run_are_shown_and_never_obeyed() {
 const PAGE_BYTES_MAX: usize = 400_000;
 
 #[test]
-fn the_page_of_30_000_samples_stays_small_and_can_be_used_soon() {
+fn the_page_of_10_000_samples_stays_small_and_can_be_used_soon() {
     let home = tempfile::tempdir().expect("created");
     large::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
     let report = Report::of(&sources, EPSILON);
     assert_eq!(ids(&report), ["ratio", "size", "split", "drift"], "what such a run has figures of");
     let thinned = report.figures.iter().flat_map(|figure| &figure.notes);
-    let said = thinned.filter(|note| note.contains("of 30,000 runs are drawn")).count();
+    let said = thinned.filter(|note| note.contains("of 10,000 runs are drawn")).count();
     assert_eq!(said, 1, "what is left out is said once");
     let cases = json!(["no error, no request, and every figure draws", "it can be used soon"]);
     let bytes = check(&[("large", &report, cases)]);

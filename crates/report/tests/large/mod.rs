@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Samples of the large run.
-const SAMPLES: u32 = 30_000;
+const SAMPLES: u32 = 10_000;
 
 /// Makes a run directory like the committed one's part `methods`, with very many samples. Its answers
 /// are left for the reader to make from them.
