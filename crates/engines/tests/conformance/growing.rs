@@ -14,9 +14,6 @@ use crate::trial::{chained, empty_dst};
 use crate::variants;
 use crate::watchdog::watched;
 
-/// Copies of each variant: some of them reach the end while it moves.
-const ROUNDS: usize = 2;
-
 /// The bytes of each append, a multiple of no power of two, and the number of appends.
 const APPENDED_BYTES: usize = 70_001;
 const APPENDS: usize = 40;
@@ -27,24 +24,22 @@ fn concurrent_appends_do_no_harm() {
     each_fs(|kind, dir| {
         let all = variants::on(kind).into_iter();
         for variant in all.filter(|variant| variants::bytes_max(variant) == u64::MAX) {
-            // Enough for two workers to share.
+            // Enough for two workers to share. Some of all these copies reach the end while it moves.
             let begun_with = if variant.workers > 1 { 16 << 20 } else { 1 << 20 };
-            for _ in 0..ROUNDS {
-                let context = format!("{variant} on {kind}");
-                std::fs::write(dir.join("src"), &random[..begun_with]).unwrap();
-                let ended = AtomicBool::new(false);
-                let moved = std::thread::scope(|scope| {
-                    scope.spawn(|| append(&dir.join("src"), &random[begun_with..], &ended));
-                    let moved = watched(&context, || copy(&variant, dir, Span::TO_EOF));
-                    ended.store(true, Ordering::Relaxed);
-                    moved
-                });
-                assert_eq!(moved.stop, Stop::Eof, "{context}: {moved:?}");
-                let found = std::fs::read(dir.join("dst")).unwrap();
-                let count = usize::try_from(moved.bytes).unwrap();
-                assert_eq!(found.len(), count, "{context}: length after {moved:?}");
-                assert!(found == random[..count], "{context}: wrong bytes after {moved:?}");
-            }
+            let context = format!("{variant} on {kind}");
+            std::fs::write(dir.join("src"), &random[..begun_with]).unwrap();
+            let ended = AtomicBool::new(false);
+            let moved = std::thread::scope(|scope| {
+                scope.spawn(|| append(&dir.join("src"), &random[begun_with..], &ended));
+                let moved = watched(&context, || copy(&variant, dir, Span::TO_EOF));
+                ended.store(true, Ordering::Relaxed);
+                moved
+            });
+            assert_eq!(moved.stop, Stop::Eof, "{context}: {moved:?}");
+            let found = std::fs::read(dir.join("dst")).unwrap();
+            let count = usize::try_from(moved.bytes).unwrap();
+            assert_eq!(found.len(), count, "{context}: length after {moved:?}");
+            assert!(found == random[..count], "{context}: wrong bytes after {moved:?}");
         }
     });
 }
@@ -55,7 +50,7 @@ fn no_more_than_the_span_is_copied() {
     let random = random_bytes(4 << 20, 15);
     each_fs(|kind, dir| {
         for variant in variants::plain() {
-            for _ in 0..20 {
+            for _ in 0..10 {
                 std::fs::write(dir.join("src"), &random[..ASKED_BYTES]).unwrap();
                 let ended = AtomicBool::new(false);
                 std::thread::scope(|scope| {

@@ -13,14 +13,12 @@ pub(crate) const WORD_BYTES: u64 = 8;
 
 /// Fills `bytes`, which lie at `at` of the whole, a multiple of a word.
 pub(crate) fn fill(at: u64, bytes: &mut [u8]) {
-    let mut index = at / WORD_BYTES;
-    let mut words = bytes.chunks_exact_mut(8);
-    for place in &mut words {
-        place.copy_from_slice(&word(index).to_ne_bytes());
-        index += 1;
+    let (words, rest) = bytes.as_chunks_mut::<8>();
+    let last = at / WORD_BYTES + words.len() as u64;
+    for (place, index) in words.iter_mut().zip(at / WORD_BYTES..) {
+        *place = word(index).to_ne_bytes();
     }
-    let rest = words.into_remainder();
-    rest.copy_from_slice(&word(index).to_ne_bytes()[..rest.len()]);
+    rest.copy_from_slice(&word(last).to_ne_bytes()[..rest.len()]);
 }
 
 #[cfg(test)]

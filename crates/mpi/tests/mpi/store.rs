@@ -177,7 +177,7 @@ fn mounts_of_a_store(costs: Costs, count: usize) -> Option<(Vec<FuseFs>, tempfil
 fn ranks_with_mounts_of_their_own_copy_one_large_file() {
     let costs = Costs { caches_for: Duration::from_secs(1), ..Costs::default() };
     let Some((mounts, shared)) = mounts_of_a_store(costs, 3) else { return };
-    write(mounts[0].path().join("src"), random_bytes(200 << 20, 9)).expect("written");
+    write(mounts[0].path().join("src"), random_bytes(136 << 20, 9)).expect("written");
     let copies = [("-a", "dst1"), ("-a --atomic --verify", "dst2"), ("-a --resume", "dst3")];
     for (options, dst) in copies {
         let args = format!("cp {options} --jobs=1 src {dst}");
