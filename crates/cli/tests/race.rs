@@ -195,7 +195,7 @@ fn the_time_limit_holds_and_hopeless_variants_are_left_out() {
     let output = race(line, dir.path());
     assert!(output.status.success(), "{}", stderr(&output));
     // A busy machine is slow to start and to verify.
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     let report = json(&dir.path().join("out.json"));
     let naive = array(&report, "summary").iter().find(|row| row["variant"] == "read_write:1");
     assert_eq!(naive.expect("its line")["stage"], "eliminated");

@@ -144,5 +144,5 @@ fn a_signal_ends_the_job_in_order() {
     let begun = Instant::now();
     let output = child.wait_with_output().expect("mpirun ends");
     assert!(!output.status.success(), "{output:?}");
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
