@@ -395,6 +395,25 @@ fn a_source_is_not_emptied_through_another_mount_of_it() {
     check_content(&other, "content", "other");
 }
 
+/// bindfs shows a file with its number, and sets no time of modification alone, though it says so: as a client of SMB
+/// that does not ask its server, only the other side tells that both are one file.
+#[test]
+fn a_source_is_not_emptied_through_a_server_that_shows_its_number() {
+    let Some(served) = ServedFs::mount("bindfs", "STORE MOUNT") else { return };
+    let mut files = 0;
+    for options in ["", "-a", "-f", "-sf", "--remove-destination"] {
+        for [src, dst] in [[served.store(), served.path()], [served.path(), served.store()]] {
+            // The kernel knows nothing of a new name.
+            files += 1;
+            let kept = served.store().join(files.to_string());
+            std::fs::write(&kept, "content").expect("written");
+            let line = format!("{options} {}/{files} {}/{files}", src.display(), dst.display());
+            check_failed(&cp(served.store(), &line), "are the same file", &line);
+            check_content(&kept, "content", &line);
+        }
+    }
+}
+
 /// While one worker copies a large file, another finds it by another spelling of its name.
 #[test]
 fn workers_do_not_write_to_one_file_by_two_spellings() {
