@@ -1,5 +1,5 @@
-//! `haulage certify` as a user runs it, and what its protocol ensures: the order of runs has no effect,
-//! and a cold run is cold.
+//! `haulage certify` as a user runs it, and what its protocol ensures: each round has an order of its own, and a cold
+//! run is cold.
 
 use std::fs;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn experiment(workload: &str, variants: &[&str], size: &str, more: &str) -> Stri
     )
 }
 
-/// What that does to the answers on a machine that becomes slower, the tests of lab's study of the order show.
+/// The tests of lab's study of the order show what this does to the answers on a machine that becomes slower.
 #[test]
 fn each_round_has_each_variant_in_a_shuffled_order_and_consecutive_runs_one_after_the_other() {
     let home = tempfile::tempdir().expect("created");
