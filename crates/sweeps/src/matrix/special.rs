@@ -89,9 +89,7 @@ fn kills(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         for _ in 0..3 {
             let mut command = copy("haulage cp", options, &src, &at);
             process::run(&mut command, took.mul_f64(random.f64()))?;
-            if let Ok(copy) = Tree::read(&at) {
-                found.extend(torn(&source, &copy));
-            }
+            found.extend(Tree::read(&at).into_iter().flat_map(|copy| torn(&source, &copy)));
         }
         let ended = cp("haulage cp", options, &src, &at)?;
         copies.push(Copied { at, options, what: format!("{options} after kills"), ended, found });
@@ -131,8 +129,8 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where two names that differ in case, also of directories, or in a dot at the end, are one, no copy loses a file. Each
-/// case has a directory of its own: a server of SMB may keep a removed name for a while.
+/// Where two names that differ in case, also of directories, or in a dot at the end, are one, no copy loses a file; nor
+/// onto its own name on the server, which a client with a lease does not ask. Each case has a directory of its own: a server of SMB may keep a removed name for a while.
 fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let mut count = 0;
     let mut fresh = || {
@@ -140,9 +138,10 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
         let dir = ends.dst.join(format!("letter-case-{count}"));
         std::fs::create_dir_all(&dir).map(|()| dir)
     };
-    let names = |dir: PathBuf| -> std::io::Result<[PathBuf; 3]> {
+    let names = |dir: PathBuf| -> std::io::Result<[PathBuf; 4]> {
         let other = PathBuf::from(dir.to_string_lossy().replace("letter-case", "Letter-Case"));
-        let names = [dir.join("Name"), dir.join("name"), other.join("Name")];
+        let server = PathBuf::from(dir.to_string_lossy().replace(MOUNT, SERVER));
+        let names = [dir.join("Name"), dir.join("name"), other.join("Name"), server.join("Name")];
         std::fs::write(&names[0], "content").map(|()| names)
     };
     if !names(fresh()?)?[1].exists() {
@@ -150,17 +149,22 @@ fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     }
     let sets = "--remove-destination/-a/-f/-b/--backup=numbered/-l/-af --remove-destination";
     for options in sets.split('/') {
-        let [upper, lower, _] = names(fresh()?)?;
+        let [upper, lower, ..] = names(fresh()?)?;
         let gnu = cp("cp", options, &upper, &lower)?;
-        for (own, at) in [("", 1), (" --atomic", 1), (" --resume", 1), ("", 2)] {
+        for (own, at) in [("", 1), (" --atomic", 1), (" --resume", 1), ("", 2), ("", 3)] {
+            // With a backup the other name has the file, and this one its copy.
+            if at == 3 && (!cell.system.role.has_server() || options.contains('b')) {
+                continue;
+            }
             let ours = format!("{options}{own}");
             let names = names(fresh()?)?;
             let ended = cp("haulage cp", &ours, &names[0], &names[at])?;
-            let is_gone = std::fs::read(&names[0]).ok().as_deref() != Some(b"content");
+            let kept = &names[if at == 3 { 3 } else { 0 }];
+            let is_gone = std::fs::read(kept).ok().as_deref() != Some(b"content");
             let mut found = Vec::from_iter(is_gone.then(|| "the source is gone".to_owned()));
             let is_worse = gnu.code() != 0 && ended.code() == 0;
             found.extend(is_worse.then(|| format!("exit status 0, {} of GNU cp", gnu.code())));
-            let other = ["", "name", "DIR/Name"][at];
+            let other = ["", "name", "DIR/Name", "SERVER/Name"][at];
             cell.report(ends, &format!("{ours} Name {other}"), found);
         }
     }
@@ -202,12 +206,8 @@ fn full(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     for options in ["-a", "-a --atomic", "-a --resume"] {
         remove(&ours)?;
         let full = cp("haulage cp", options, &src, &ours)?;
-        let mut found = Vec::new();
-        if let Ok(copy) = Tree::read(&ours)
-            && (options != "-a" || full.code() == 0)
-        {
-            found.extend(torn(&source, &copy));
-        }
+        let copy = Tree::read(&ours).ok().filter(|_| options != "-a" || full.code() == 0);
+        let mut found = copy.map_or_else(Vec::new, |copy| torn(&source, &copy));
         let is_silent = full.code() != 0 && full.stderr.is_empty();
         found.extend(is_silent.then(|| "no message".to_owned()));
         cell.report(ends, &format!("{options} onto a full disk"), found);
