@@ -130,7 +130,8 @@ fn resumption(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
 }
 
 /// Where two names that differ in case, also of directories, or in a dot at the end, are one, no copy loses a file; nor
-/// onto its own name on the server, which a client with a lease does not ask. Each case has a directory of its own: a server of SMB may keep a removed name for a while.
+/// onto its own name on the server, which a client with a lease does not ask. Each case has a directory of its own: a
+/// server of SMB may keep a removed name for a while.
 fn letter_case(cell: &mut Cell, ends: &Ends) -> anyhow::Result<()> {
     let mut count = 0;
     let mut fresh = || {
