@@ -198,8 +198,9 @@ fn try_copy(
     if cx.options.dry_run {
         return Ok(Made::default());
     }
-    let handles = ((Handle::Open(src), &src_stat), (Handle::Open(dst), &dst_stat));
-    if is_regular(&dst_stat) && is_alias(handles.0, handles.1) {
+    if is_regular(&dst_stat)
+        && is_alias((Handle::Open(src), &src_stat), (Handle::Open(dst), &dst_stat))
+    {
         return Err(Diagnostic::SameFile { src: src_place.path(), dst: dst_place.path() });
     }
     worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
