@@ -17,7 +17,7 @@ use haulage::options::{Destination, Options, Request};
 use haulage_mpi::rank;
 use haulage_mpi::transport::Transport;
 
-/// The bytes of the first range of a file of some hundred MiB.
+/// The most bytes of the first range of a file of some hundred MiB.
 const FIRST_RANGE_BYTES: u64 = 64 << 20;
 
 /// What one rank has done.
@@ -36,6 +36,8 @@ struct Done {
     /// The rank that copied the first range of a file copies another, so that the first is known to be complete. Each
     /// rank stops then; the others have waited for it.
     is_past_first_range: Option<Arc<AtomicBool>>,
+    /// The rank has copied the first byte of the file.
+    has_first_range: AtomicBool,
     /// The time that each entry takes.
     entry_time: Duration,
     /// The entries of all ranks, and the number of this one.
@@ -68,12 +70,16 @@ impl Observer for Done {
     }
 
     fn moved(&self, _: &engines::Variant, span: engines::Span, moved: engines::Moved) {
-        let before = self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
-        let is_first = matches!(span.src, engines::Pos::At(at) if at < FIRST_RANGE_BYTES);
-        match &self.is_past_first_range {
-            Some(is_past) if before > 0 && !is_first => is_past.store(true, Ordering::Relaxed),
-            Some(is_past) if !is_first => testfs::wait_until(|| is_past.load(Ordering::Relaxed)),
-            _ => {}
+        self.moved_bytes.fetch_add(moved.bytes, Ordering::Relaxed);
+        let (Some(is_past), engines::Pos::At(at)) = (&self.is_past_first_range, span.src) else {
+            return;
+        };
+        // Several ranks may copy ranges below the limit.
+        let has_first = self.has_first_range.fetch_or(at == 0, Ordering::Relaxed) || at == 0;
+        match at >= FIRST_RANGE_BYTES {
+            true if has_first => is_past.store(true, Ordering::Relaxed),
+            true => testfs::wait_until(|| is_past.load(Ordering::Relaxed)),
+            false => {}
         }
     }
 
