@@ -69,13 +69,10 @@ pub enum Message<P: Payload> {
         /// The work.
         work: P::Work,
     },
-    /// The sender has a name of a file with several names. There is exactly one answer, `CopyFirst`
-    /// or `LinkTo`.
+    /// The sender has a name of a file with several names. There is exactly one answer, `FirstCopy`.
     AskLink(InodeId, Ticket),
-    /// The receiver copies the file, and sends `Copied`.
-    CopyFirst(InodeId, Ticket),
-    /// The receiver links its name to this copy.
-    LinkTo(Ticket, P::Name),
+    /// The receiver links its name to this copy. If there is none, it copies the file, and sends `Copied`.
+    FirstCopy(Ticket, Option<P::Name>),
     /// The file is copied to this name, or could not be copied.
     Copied(InodeId, Option<P::Name>),
     /// The sender takes part in the copy of a file of the receiver. It tells what became of its last

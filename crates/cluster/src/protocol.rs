@@ -13,7 +13,7 @@ use fastrand::Rng;
 use crate::ids::{RankId, ShareId};
 use crate::message::{Message, Payload, Request};
 use crate::neighbours::{neighbours, random_other};
-use crate::source_links::{Answer, Asker, InodeId, SourceLinks, Ticket};
+use crate::source_links::{Answers, Asker, InodeId, SourceLinks, Ticket};
 
 /// How many random ranks a rank without work asks before it waits for its neighbours.
 const TRIES: u32 = 2;
@@ -47,10 +47,9 @@ pub enum Command<P: Payload> {
         /// The work.
         work: P::Work,
     },
-    /// Copy the file whose name has this ticket, then call [`Protocol::copied`].
-    CopyFirst(InodeId, Ticket),
-    /// Make the name that has this ticket a hard link to the other.
-    LinkTo(Ticket, P::Name),
+    /// Make the name that has this ticket a hard link to the other. If there is none, copy the file, then call
+    /// [`Protocol::copied`].
+    FirstCopy(Ticket, Option<P::Name>),
     /// The rank asks for a range of a file of this rank. Call [`Protocol::grant`] with the ticket.
     Claimed(RankId, Ticket, P::Work),
     /// The answer to the [`Protocol::claim`] with this ticket.
@@ -252,14 +251,13 @@ impl<P: Payload> Protocol<P> {
         out.push(Command::Send(taken.from, back));
     }
 
-    /// The name with this ticket is one of several of a file. [`Command::CopyFirst`] or
-    /// [`Command::LinkTo`] says what to do with it.
+    /// The name with this ticket is one of several of a file. [`Command::FirstCopy`] says what to do with it.
     pub fn ask_link(&mut self, inode: InodeId, ticket: Ticket, out: &mut Commands<P>) {
         self.tickets += 1;
         self.send(inode.owner(self.ranks), Message::AskLink(inode, ticket), out);
     }
 
-    /// The file of a [`Command::CopyFirst`] is copied to `name`; `None` if it could not be copied.
+    /// The file, which had no first copy, is copied to `name`; `None` if it could not be copied.
     pub fn copied(&mut self, inode: InodeId, name: Option<P::Name>, out: &mut Commands<P>) {
         self.unknown += 1;
         self.send(inode.owner(self.ranks), Message::Copied(inode, name), out);
@@ -341,28 +339,21 @@ impl<P: Payload> Protocol<P> {
             }
             Message::TakesNone => self.has_left(from, out),
             Message::AskLink(inode, ticket) => {
-                let asker = Asker { rank: from, ticket };
-                if let Some(answer) = self.links.ask(inode, asker) {
-                    self.answer(inode, asker, answer, out);
-                }
+                let answers = self.links.ask(inode, Asker { rank: from, ticket });
+                self.answer(answers, out);
             }
             Message::Copied(inode, name) => {
-                for (asker, answer) in self.links.copied(inode, name) {
-                    self.answer(inode, asker, answer, out);
-                }
+                let answers = self.links.copied(inode, name);
+                self.answer(answers, out);
                 self.send(from, Message::Known, out);
             }
             Message::Known => {
                 self.unknown -= 1;
                 self.summarize_after_last_answer(out);
             }
-            Message::CopyFirst(inode, ticket) => {
+            Message::FirstCopy(ticket, name) => {
                 self.tickets -= 1;
-                out.push(Command::CopyFirst(inode, ticket));
-            }
-            Message::LinkTo(ticket, name) => {
-                self.tickets -= 1;
-                out.push(Command::LinkTo(ticket, name));
+                out.push(Command::FirstCopy(ticket, name));
             }
             Message::Claim(ticket, work) => out.push(Command::Claimed(from, ticket, work)),
             Message::Grant(ticket, work) => {
@@ -484,18 +475,10 @@ impl<P: Payload> Protocol<P> {
         self.given.remove(&id).expect("a share comes back once, to the rank that gave it")
     }
 
-    fn answer(
-        &mut self,
-        inode: InodeId,
-        asker: Asker,
-        answer: Answer<P::Name>,
-        out: &mut Commands<P>,
-    ) {
-        let message = match answer {
-            Answer::Copy => Message::CopyFirst(inode, asker.ticket),
-            Answer::LinkTo(name) => Message::LinkTo(asker.ticket, name),
-        };
-        self.send(asker.rank, message, out);
+    fn answer(&mut self, answers: Answers<P::Name>, out: &mut Commands<P>) {
+        for (Asker { rank, ticket }, name) in answers {
+            self.send(rank, Message::FirstCopy(ticket, name), out);
+        }
     }
 
     fn cancelled(&mut self, out: &mut Commands<P>) {
@@ -599,7 +582,7 @@ mod tests {
         rank.receive(0, Message::Share { request, home: 0, id: 7, work: () }, &mut out);
         let Some(Command::Take { taken, .. }) = out.drain(..).next() else { panic!("a share") };
         rank.ask_link(inode, 1, &mut out);
-        rank.receive(0, Message::CopyFirst(inode, 1), &mut out);
+        rank.receive(0, Message::FirstCopy(1, None), &mut out);
         rank.copied(inode, Some(()), &mut out);
         rank.done(taken, &mut out);
         rank.idle(&mut out);

@@ -41,12 +41,8 @@ pub(crate) struct Asker {
     pub(crate) ticket: Ticket,
 }
 
-/// What an asker has to do.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer<N> {
-    Copy,
-    LinkTo(N),
-}
+/// Askers, and the copy to which each links its name. An asker without one copies the file.
+pub(crate) type Answers<N> = Vec<(Asker, Option<N>)>;
 
 /// The files that one rank decides about.
 #[derive(Debug)]
@@ -64,18 +60,18 @@ impl<N: Clone> SourceLinks<N> {
         SourceLinks(BTreeMap::new())
     }
 
-    /// The answer for `asker`; `None` if it has to wait.
-    pub(crate) fn ask(&mut self, inode: InodeId, asker: Asker) -> Option<Answer<N>> {
+    /// The answer for `asker`, unless it has to wait.
+    pub(crate) fn ask(&mut self, inode: InodeId, asker: Asker) -> Answers<N> {
         match self.0.get_mut(&inode) {
             None => {
                 self.0.insert(inode, State::Copying(Vec::new()));
-                Some(Answer::Copy)
+                vec![(asker, None)]
             }
             Some(State::Copying(waiting)) => {
                 waiting.push(asker);
-                None
+                Vec::new()
             }
-            Some(State::Copied(name)) => Some(Answer::LinkTo(name.clone())),
+            Some(State::Copied(name)) => vec![(asker, Some(name.clone()))],
         }
     }
 
@@ -84,24 +80,15 @@ impl<N: Clone> SourceLinks<N> {
     ///
     /// # Panics
     /// If nobody was to copy the file.
-    pub(crate) fn copied(&mut self, inode: InodeId, name: Option<N>) -> Vec<(Asker, Answer<N>)> {
+    pub(crate) fn copied(&mut self, inode: InodeId, name: Option<N>) -> Answers<N> {
         let state = self.0.remove(&inode);
-        let Some(State::Copying(mut waiting)) = state else {
+        let Some(State::Copying(waiting)) = state else {
             panic!("{inode:?} was copied, and nobody was asked to copy it");
         };
         if let Some(name) = name {
-            self.0.insert(inode, State::Copied(name.clone()));
-            return waiting
-                .into_iter()
-                .map(|asker| (asker, Answer::LinkTo(name.clone())))
-                .collect();
+            self.0.insert(inode, State::Copied(name));
         }
-        if waiting.is_empty() {
-            return Vec::new();
-        }
-        let next = waiting.remove(0);
-        self.0.insert(inode, State::Copying(waiting));
-        vec![(next, Answer::Copy)]
+        waiting.into_iter().flat_map(|asker| self.ask(inode, asker)).collect()
     }
 }
 

@@ -37,23 +37,23 @@ fn seed() -> u64 {
     u64::from_ne_bytes(*bytes.first_chunk().expect("the process has sixteen random bytes"))
 }
 
-/// Workers that wait for answers, by the tickets of their questions.
+/// Workers that wait for answers, by the tickets of their questions: for the name of a first copy, or for a range.
 #[derive(Default)]
-pub(crate) struct Answers<T> {
-    workers: HashMap<Ticket, SyncSender<T>>,
+pub(crate) struct Answers {
+    workers: HashMap<Ticket, SyncSender<Option<Vec<u8>>>>,
     next: Ticket,
 }
 
-impl<T> Answers<T> {
+impl Answers {
     /// The ticket of a question that `worker` is about to ask.
-    pub(crate) fn expect(&mut self, worker: SyncSender<T>) -> Ticket {
+    pub(crate) fn expect(&mut self, worker: SyncSender<Option<Vec<u8>>>) -> Ticket {
         let ticket = self.next;
         self.next += 1;
         self.workers.insert(ticket, worker);
         ticket
     }
 
-    fn give(&mut self, ticket: Ticket, answer: T) {
+    fn give(&mut self, ticket: Ticket, answer: Option<Vec<u8>>) {
         give(self.workers.remove(&ticket), answer);
     }
 }
@@ -70,10 +70,7 @@ pub(crate) struct Driver {
     pub(crate) commands: Vec<Command<Bytes>>,
     /// For answers of workers.
     steps: Sender<Step>,
-    /// Workers that want to know whether a partner has copied a source.
-    pub(crate) links: Answers<Option<Vec<u8>>>,
-    /// Workers that want a range.
-    pub(crate) claims: Answers<Vec<u8>>,
+    pub(crate) answers: Answers,
     /// The copy waits for the start.
     starts: Option<SyncSender<bool>>,
     /// On rank 0: the copy waits for the end.
@@ -113,8 +110,7 @@ impl Driver {
             shared,
             commands: Vec::new(),
             steps,
-            links: Answers::default(),
-            claims: Answers::default(),
+            answers: Answers::default(),
             starts: None,
             finishes: None,
             taken: HashMap::new(),
@@ -373,8 +369,7 @@ impl Driver {
             Command::TakeBack { number, takes_none, work } => {
                 self.shared.inbox.push(Event::NotTaken { number, work, refused: !takes_none });
             }
-            Command::CopyFirst(_, ticket) => self.links.give(ticket, None),
-            Command::LinkTo(ticket, name) => self.links.give(ticket, Some(name)),
+            Command::FirstCopy(ticket, name) => self.answers.give(ticket, name),
             Command::Claimed(from, ticket, claim) => {
                 let steps = self.steps.clone();
                 let answer = move |grant| {
@@ -385,7 +380,7 @@ impl Driver {
                 };
                 self.shared.inbox.claim(from, &claim, Box::new(answer));
             }
-            Command::Granted(ticket, grant) => self.claims.give(ticket, grant),
+            Command::Granted(ticket, grant) => self.answers.give(ticket, Some(grant)),
             Command::Tell(_, lines) => self.shared.tell(&lines),
             Command::Cancel => self.shared.inbox.cancel(),
             Command::Summarize => self.summarize(transport),

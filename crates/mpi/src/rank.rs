@@ -131,7 +131,7 @@ impl Partners for Rank {
     fn first_copy(&self, inode: FileId) -> Option<Vec<u8>> {
         let inode = inode_id(inode);
         self.ask(move |driver, _, answer| {
-            let ticket = driver.links.expect(answer);
+            let ticket = driver.answers.expect(answer);
             driver.protocol.ask_link(inode, ticket, &mut driver.commands);
         })?
     }
@@ -147,10 +147,10 @@ impl Partners for Rank {
 
     fn claim(&self, owner: u32, claim: Vec<u8>) -> Vec<u8> {
         let granted = self.ask(move |driver, _, answer| {
-            let ticket = driver.claims.expect(answer);
+            let ticket = driver.answers.expect(answer);
             driver.protocol.claim(owner, ticket, claim, &mut driver.commands);
         });
-        granted.unwrap_or_default()
+        granted.flatten().unwrap_or_default()
     }
 
     fn lock(&self, file: BorrowedFd<'_>) -> io::Result<bool> {

@@ -9,7 +9,7 @@ use super::faults::Faults;
 use super::outcome::Outcome;
 use super::shape::{Dir, Shape};
 use super::store::{Frame, Names, Owner, Record, RecordId, Records};
-use cluster::{Command, InodeId, Payload, Protocol, RankId, Surplus, Ticket};
+use cluster::{Command, Payload, Protocol, RankId, Surplus, Ticket};
 
 /// Directories whose descriptors a rank keeps for later shares.
 const KEPT_OPEN: usize = 32;
@@ -65,7 +65,7 @@ enum Step {
 #[derive(Clone, Copy, Debug)]
 enum Job {
     Finish(RecordId),
-    CopyFirst(InodeId, Ticket),
+    CopyFirst(Ticket),
     Link(Ticket),
 }
 
@@ -168,8 +168,8 @@ impl Rank {
             Command::TakeBack { number, work: names, .. } => {
                 self.push_names(names, Owner::Record(number), true);
             }
-            Command::CopyFirst(inode, ticket) => self.jobs.push_back(Job::CopyFirst(inode, ticket)),
-            Command::LinkTo(ticket, (rank, first)) => {
+            Command::FirstCopy(ticket, None) => self.jobs.push_back(Job::CopyFirst(ticket)),
+            Command::FirstCopy(ticket, Some((rank, first))) => {
                 outcome.check_linked(rank, first);
                 self.jobs.push_back(Job::Link(ticket));
             }
@@ -227,7 +227,7 @@ impl Rank {
             self.protocol.resume(&mut self.out);
             let elapsed_ns = match job {
                 Job::Finish(record) => costs.finish_ns() * self.records.get(record).dirs,
-                Job::CopyFirst(_, ticket) => {
+                Job::CopyFirst(ticket) => {
                     costs.leaf_ns(self.setting.shape.range_bytes(&self.tickets[as_index(ticket)].1))
                 }
                 Job::Link(_) => costs.link_ns(),
@@ -355,8 +355,9 @@ impl Rank {
                 outcome.useful_ns += u128::from(self.setting.costs.finish_ns() * dirs);
                 self.finished(owner, outcome);
             }
-            Job::CopyFirst(inode, ticket) => {
+            Job::CopyFirst(ticket) => {
                 let (record, dir, at) = self.tickets[as_index(ticket)];
+                let inode = self.setting.faults.inode(&dir, at).expect("it has several names");
                 let is_copied = !self.cancelled && !self.setting.faults.fails(&dir, at);
                 if is_copied {
                     outcome.copied_first(self.id, ticket, inode);
