@@ -83,8 +83,7 @@ pub(crate) fn resume_or_create(beside: &Beside<'_>, src: &Stat) -> io::Result<Op
     let src = (id_of_source(beside.src, src), src);
     let is_source_name = |own: &CString| beside.is_source_name(own);
     if [&partial_name, &journal_name].into_iter().any(is_source_name)
-        || is_blocked(beside, (&partial_name, &journal_name))
-            .map_err(|left_over| left_over.errno)?
+        || is_blocked(beside, (&partial_name, &journal_name))?
     {
         return Ok(None);
     }
@@ -197,7 +196,7 @@ pub(crate) fn clear((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), LeftOver
     removed.and(clear_journal((dir, name)))
 }
 
-/// Removes the journal of `name`, whose partial file has been renamed.
+/// Removes the journal of `name`, whose partial file has been renamed, or the marker of a complete directory.
 pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), LeftOver> {
     names(name).map_or(Ok(()), |(_, journal)| remove_own(dir, &journal))
 }
@@ -210,7 +209,7 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
     let open = |flags, mode| open_to_write(fs_type_of(dir), (dir, name), flags, mode);
     let opened = open(FLAGS, Mode::empty());
     match &opened {
-        Ok(fd) if beside.is_own(&fstat(fd)?).map_err(|left_over| left_over.errno)? => {
+        Ok(fd) if beside.is_own(&fstat(fd)?)? => {
             return opened.map(|fd| Some((fd, false)));
         }
         // The lock is held until the file is closed, after it was removed. The last holder may have renamed the
@@ -238,56 +237,37 @@ fn open_own(beside: &Beside<'_>, name: &CStr) -> io::Result<Option<(OwnedFd, boo
     }
 }
 
-/// The marker of a directory whose copy is not complete. Without it a second run of the same
-/// command would copy into the directory.
-pub(crate) struct DirectoryMarker<'d> {
-    dir: BorrowedFd<'d>,
-    name: CString,
+// The marker of a directory whose copy is not complete. Without it a second run of the same
+// command would copy into the directory.
+
+/// Whether an earlier run left a marker for the source `src`. In a dry run its owner does not matter,
+/// since nothing may be created to find out.
+pub(crate) fn has_marker(
+    beside: &Beside<'_>,
+    src: &Stat,
+    is_dry_run: bool,
+) -> Result<bool, LeftOver> {
+    let Some((_, name)) = names(beside.name) else { return Ok(false) };
+    let found = stat_of_marker((beside.dir, &name), (beside.src, src));
+    let Some(stat) = found else { return Ok(false) };
+    let is_of_caller = stat.st_uid == beside.security.caller.euid;
+    Ok(is_dry_run || is_of_caller || beside.looks_as_new(&stat)?)
 }
 
-impl<'d> DirectoryMarker<'d> {
-    /// The marker that an earlier run left for the source `src`. In a dry run its owner does not matter,
-    /// since nothing may be created to find out.
-    pub(crate) fn find(
-        beside: &Beside<'d>,
-        src: &Stat,
-        is_dry_run: bool,
-    ) -> Result<Option<DirectoryMarker<'d>>, LeftOver> {
-        let (dir, Some((_, name))) = (beside.dir, names(beside.name)) else { return Ok(None) };
-        let Some(stat) = stat_of_marker((dir, &name), (beside.src, src)) else { return Ok(None) };
-        let own = is_dry_run
-            || stat.st_uid == beside.security.caller.euid
-            || beside.looks_as_new(&stat)?;
-        Ok(own.then_some(DirectoryMarker { dir, name }))
+/// Creates a marker for the source `src`. `false` if its name is not free.
+pub(crate) fn create_marker(beside: &Beside<'_>, src: &Stat) -> io::Result<bool> {
+    let Some((partial, name)) = names(beside.name) else { return Ok(false) };
+    if is_append_only(beside.dir) || is_blocked(beside, (&partial, &name))? {
+        return Ok(false);
     }
-
-    /// Creates one, if its name is free.
-    pub(crate) fn create(beside: &Beside<'d>, src: &Stat) -> io::Result<Option<Self>> {
-        let (dir, Some((partial, name))) = (beside.dir, names(beside.name)) else {
-            return Ok(None);
-        };
-        if is_append_only(dir)
-            || is_blocked(beside, (&partial, &name)).map_err(|left_over| left_over.errno)?
-        {
-            return Ok(None);
-        }
-        let Some((file, _)) = open_own(beside, &name)? else { return Ok(None) };
-        let written = ftruncate(&file, 0);
-        let text = marker_text(beside.src, src);
-        let written = written.and_then(|()| pwrite_all(file.as_fd(), &text, 0).1);
-        let marker = DirectoryMarker { dir, name };
-        if let Err(errno) = written {
-            // The directory is not created, and the error of the write is reported.
-            let _ = marker.remove();
-            return Err(errno);
-        }
-        Ok(Some(marker))
+    let Some((file, _)) = open_own(beside, &name)? else { return Ok(false) };
+    let text = marker_text(beside.src, src);
+    let written = ftruncate(&file, 0).and_then(|()| pwrite_all(file.as_fd(), &text, 0).1);
+    if written.is_err() {
+        // The directory is not created, and the error of the write is reported.
+        let _ = remove_own(beside.dir, &name);
     }
-
-    /// Removes the marker of a complete directory.
-    pub(crate) fn remove(self) -> Result<(), LeftOver> {
-        remove_own(self.dir, &self.name)
-    }
+    written.map(|()| true)
 }
 
 /// The attributes of the file `name` in `dir`, if it has the text of a marker of `src`. A file system that is mounted

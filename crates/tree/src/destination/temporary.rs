@@ -260,7 +260,7 @@ fn persists(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
 #[must_use = "the user must know what is left over"]
 pub(crate) struct LeftOver {
     name: CString,
-    pub(super) errno: Errno,
+    errno: Errno,
 }
 
 impl LeftOver {
@@ -268,6 +268,12 @@ impl LeftOver {
     pub(crate) fn report(&self, report: &Reporter<'_>, dst: &Path) {
         let path = dst.with_file_name(OsStr::from_bytes(self.name.to_bytes()));
         report.report(Diagnostic::LeftOver { path, errno: self.errno });
+    }
+}
+
+impl From<LeftOver> for Errno {
+    fn from(left_over: LeftOver) -> Errno {
+        left_over.errno
     }
 }
 

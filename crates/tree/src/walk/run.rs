@@ -15,7 +15,7 @@ use crate::copy::context::CopyWorker;
 use crate::copy::one_file::{copy_open_files, copy_plain, is_plain};
 use crate::data::worker::DataWorker;
 use crate::destination::context::CopyContext;
-use crate::destination::partial::{DirectoryMarker, remove_partial};
+use crate::destination::partial::{clear_journal, create_marker, has_marker, remove_partial};
 use crate::destination::temporary::{Beside, LeftOver};
 use crate::entry::source_name;
 use crate::fs::{DisplayPath, Place, Trust, c_name, is_directory, split};
@@ -121,31 +121,31 @@ pub(super) fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsS
     let (place, exists) = (operands.src_place(request), open_directory(last).is_ok());
     let beside = operands.beside(cx, &place);
     let marker = if !is_directory(&operands.src) || !cx.options.recursive || cx.options.parents {
-        Ok(None)
+        Ok(false)
     } else if exists || cx.options.dry_run {
-        let found = DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run);
-        Ok(unless_left_over(cx, last, found).flatten())
+        let found = has_marker(&beside, &operands.src, cx.options.dry_run);
+        Ok(unless_left_over(cx, last, found) == Some(true))
     } else {
         // The marker takes the name of a journal, without which a partial file is not recognised.
         unless_left_over(cx, last, remove_partial(&beside));
-        DirectoryMarker::create(&beside, &operands.src)
+        create_marker(&beside, &operands.src)
     };
     match marker {
         Err(errno) => {
             let action = Action::CreateDirectory;
             cx.report.report(Diagnostic::Failed { action, path: last.into(), errno });
         }
-        Ok(None) => {
+        Ok(false) => {
             copy_into(cx, request, last, false);
             if exists && is_complete(cx) {
                 unless_left_over(cx, last, remove_partial(&beside));
             }
         }
-        Ok(Some(marker)) => {
+        Ok(true) => {
             copy_to_name(cx, request, last);
             // What is in the way of the directory may give way to another one later.
             if is_complete(cx) || open_directory(last).is_err() {
-                unless_left_over(cx, last, marker.remove());
+                unless_left_over(cx, last, clear_journal((beside.dir, beside.name)));
             }
         }
     }
@@ -159,9 +159,11 @@ pub(super) fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, na
     {
         let place = operands.src_place(request);
         let beside = operands.beside(cx, &place);
-        let found = DirectoryMarker::find(&beside, &operands.src, cx.options.dry_run);
-        let found = unless_left_over(cx, name, found).flatten();
-        found.and_then(|marker| unless_left_over(cx, name, marker.remove()));
+        // A dry run is never complete.
+        let found = has_marker(&beside, &operands.src, false);
+        if unless_left_over(cx, name, found) == Some(true) {
+            unless_left_over(cx, name, clear_journal((beside.dir, beside.name)));
+        }
     }
 }
 
