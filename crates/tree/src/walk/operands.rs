@@ -201,7 +201,7 @@ fn backup_of_itself(cx: &CopyContext<'_>, dst: &OsStr) -> Option<(PathBuf, Optio
         return None;
     }
     let place = Place::new(CWD, &name, DisplayPath::Operand(Path::new(dst)), Trust::Operand);
-    let path = backup::next_path(cx, &place, backup, cx.options.dry_run).ok()?;
+    let path = backup::next_path(cx, &place, backup).ok()?;
     Some((path, Options { backup: None, ..cx.options.clone() }))
 }
 

@@ -8,9 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rustix::fs::{
-    AtFlags, OFlags, RenameFlags, fcntl_setfl, linkat, renameat, renameat_with, unlinkat,
-};
+use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, unlinkat};
 use rustix::io::{self, Errno};
 
 use self::numbers::{Highest, Seen, note, parse};
@@ -18,8 +16,8 @@ use super::context::{CopyContext, Job};
 use super::dry_run::may_remove;
 use super::temporary::{NAMES_TRIED, replace_by};
 use crate::fs::{
-    Buffer, FileId, Handle, Listing, Place, Trust, c_name, ctime, dir, is_renamed_instead, lstat,
-    mtime, rename_if_absent, split,
+    FileId, Handle, Place, Trust, c_name, ctime, each_name, is_renamed_instead, lstat, mtime,
+    open_above, rename_if_absent, split,
 };
 use crate::metadata::set_mtime;
 use crate::report::{Action, Diagnostic, Result, failed};
@@ -103,15 +101,13 @@ fn with_suffix(name: &[u8], suffix: &[u8]) -> Vec<u8> {
     if whole.len() - base <= BYTES_MAX || cut == name { whole } else { cut }
 }
 
-/// The path of the next backup of the operand at `dst`. With `quiet` listing the directory does not
-/// change its access time.
+/// The path of the next backup of the operand at `dst`.
 pub(crate) fn next_path(
     cx: &CopyContext<'_>,
     dst: &Place<'_>,
     backup: &Backup,
-    quiet: bool,
 ) -> io::Result<PathBuf> {
-    let highest = highest_number(cx, dst, backup.kind, quiet)?;
+    let highest = highest_number(cx, dst, backup.kind)?;
     let path = dst.path();
     let bytes = path.as_os_str().as_bytes();
     Ok(OsString::from_vec(match highest {
@@ -137,7 +133,7 @@ pub(crate) fn back_up(
     if method == BackupMethod::DryRun {
         may_remove(cx.security.caller, dst).map_err(failure())?;
     }
-    let highest = highest_number(cx, dst, backup.kind, method == BackupMethod::DryRun);
+    let highest = highest_number(cx, dst, backup.kind);
     let (highest, name) = (highest.map_err(failure())?, simple_name(dst.name.to_bytes(), backup));
     if highest.is_none() && cx.created.is_at(dst, &name) {
         let backup = backup_path(dst, &name);
@@ -223,19 +219,25 @@ fn highest_number(
     cx: &CopyContext<'_>,
     dst: &Place<'_>,
     kind: BackupKind,
-    quiet: bool,
 ) -> io::Result<Option<u128>> {
     if kind == BackupKind::Simple {
         return Ok(None);
     }
-    let (above, base) = split(dst.name);
+    let (_, base) = split(dst.name);
     let seen = directory_of(dst)?;
     let list = || {
-        let listed = c_name(above).and_then(|above| dir::open_operand(dst.dir, &above));
-        match listed.and_then(|dir| list_numbers(dir.as_fd(), quiet)) {
+        let mut highest = Highest::default();
+        let listed = open_above(dst).and_then(|(dir, _)| {
+            each_name(dir.as_fd(), |name, _kind| {
+                if let Some((base, number)) = parse(name.to_bytes()) {
+                    note(&mut highest, base, number);
+                }
+            })
+        });
+        match listed {
             // A directory that may not be listed shows no backups.
             Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
-            listed => listed,
+            listed => listed.map(|()| highest),
         }
     };
     let mut highest = cx.numbers.highest(seen, base, list)?;
@@ -246,22 +248,6 @@ fn highest_number(
         highest = Some(1);
     }
     Ok(if kind == BackupKind::Numbered { highest.or(Some(0)) } else { highest })
-}
-
-fn list_numbers(dir: BorrowedFd<'_>, quiet: bool) -> io::Result<Highest> {
-    if quiet {
-        // Only the owner and root may list it without changing the access time.
-        let _ = fcntl_setfl(dir, OFlags::NOATIME);
-    }
-    let mut listing = Listing::default();
-    let mut buffer = Buffer::default();
-    let mut highest = Highest::default();
-    while let Some((name, _)) = listing.next(dir, &mut buffer)? {
-        if let Some((base, number)) = parse(name.to_bytes()) {
-            note(&mut highest, base, number);
-        }
-    }
-    Ok(highest)
 }
 
 /// The directory of `dst`, and its current ctime.
@@ -293,7 +279,7 @@ pub(crate) fn note_created(cx: &CopyContext<'_>, dst: &Place<'_>) {
     let number = parse(name);
     if cx.dry_run.is_some() && number.is_some() {
         // A dry run creates no file, so that a later listing would not contain it.
-        let _ = highest_number(cx, dst, kind, true);
+        let _ = highest_number(cx, dst, kind);
     }
     cx.numbers.note_created(seen, number);
 }
