@@ -11,6 +11,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 10;
 const MESSAGE_BYTES_MIN: usize = 4 << 10;
 
 /// Lines that are not sent yet.
+#[derive(Default)]
 pub(crate) struct ReceiptLines {
     state: Mutex<State>,
     sent: Condvar,
@@ -31,7 +32,7 @@ impl ReceiptLines {
     pub(crate) fn new(ranks: u32) -> ReceiptLines {
         let each = ALL_RANKS_BYTES / ranks as usize;
         let message_bytes = each.clamp(MESSAGE_BYTES_MIN, MESSAGE_BYTES_MAX);
-        ReceiptLines { state: Mutex::default(), sent: Condvar::new(), message_bytes }
+        ReceiptLines { message_bytes, ..ReceiptLines::default() }
     }
 
     /// Adds a line. Waits while there is a whole message of them, which cannot be sent yet.

@@ -12,6 +12,7 @@ use crate::frame::RankProgress;
 use crate::receipt_lines::ReceiptLines;
 use crate::waiting_time::WaitingTime;
 
+#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) number: u32,
     pub(crate) ranks: u32,
@@ -47,16 +48,9 @@ impl Shared {
             ranks,
             host,
             boot_id,
-            inbox: Arc::default(),
-            waiting: AtomicUsize::new(0),
-            wants_answer: AtomicBool::new(false),
-            collector: Mutex::default(),
-            waiting_time: Mutex::default(),
             others: Mutex::new(vec![RankProgress::default(); ranks as usize]),
-            ended: Mutex::default(),
             receipt_lines: ReceiptLines::new(ranks),
-            summary: Mutex::default(),
-            observer: Mutex::default(),
+            ..Shared::default()
         }
     }
 
