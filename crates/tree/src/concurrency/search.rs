@@ -133,19 +133,22 @@ mod tests {
     use super::*;
 
     /// Searches with windows whose time `time` gives by round and number. Returns the number found
-    /// and how many windows that took.
-    fn search(current: usize, most: usize, time: impl Fn(usize, usize) -> f64) -> (usize, usize) {
-        let mut search = Search::new(current, current, most, false);
-        for windows in 0..100 {
-            match search.settle() {
-                Ok(number) => return (number, windows),
-                Err(number) => {
-                    let round = search.times.get(&number).map_or(0, Vec::len);
-                    search.record(number, time(round, number));
-                }
-            }
+    /// and those of the windows.
+    fn settle(mut search: Search, time: impl Fn(usize, usize) -> f64) -> (usize, Vec<usize>) {
+        let mut windows = Vec::new();
+        while let Err(number) = search.settle() {
+            assert!(windows.len() < 100, "it does not end");
+            let round = search.times.get(&number).map_or(0, Vec::len);
+            search.record(number, time(round, number));
+            windows.push(number);
         }
-        panic!("it does not end");
+        (search.settle().expect("it has settled"), windows)
+    }
+
+    /// Searches from the default number. Returns the number found and how many windows that took.
+    fn search(current: usize, most: usize, time: impl Fn(usize, usize) -> f64) -> (usize, usize) {
+        let (number, windows) = settle(Search::new(current, current, most, false), time);
+        (number, windows.len())
     }
 
     #[test]
@@ -166,39 +169,27 @@ mod tests {
 
     #[test]
     fn extra_workers_stop_when_they_do_not_help() {
-        let mut search = Search::new(16, 2, 16, false);
-        while let Err(number) = search.settle() {
-            search.record(number, if number < 2 { 2.0 } else { 1.0 });
-        }
-        assert_eq!(search.settle(), Ok(2));
+        let time = |_, number| if number < 2 { 2.0 } else { 1.0 };
+        assert_eq!(settle(Search::new(16, 2, 16, false), time).0, 2);
     }
 
     #[test]
     fn windows_of_two_numbers_take_turns() {
-        let mut search = Search::new(2, 2, 4, false);
-        let mut order = Vec::new();
-        while let Err(number) = search.settle() {
-            order.push(number);
-            search.record(number, 1.0 / number as f64);
-        }
-        assert_eq!(order, [2, 4, 2, 4, 2, 4]);
+        let (_, windows) = settle(Search::new(2, 2, 4, false), |_, number| 1.0 / number as f64);
+        assert_eq!(windows, [2, 4, 2, 4, 2, 4]);
     }
 
     #[test]
     fn a_second_worker_that_contends_stops_at_once() {
         let windows = |busy, share| {
-            let mut search = Search::new(1, 2, 16, busy);
-            let mut windows = 0;
-            while let Err(number) = search.settle() {
-                windows += 1;
-                search.record(number, if number == 1 { 1.0 } else { share });
-            }
-            (windows, search.settle())
+            let time = |_, number| if number == 1 { 1.0 } else { share };
+            let (number, windows) = settle(Search::new(1, 2, 16, busy), time);
+            (windows.len(), number)
         };
-        assert_eq!(windows(true, 1.2), (2, Ok(1)));
-        assert_eq!(windows(true, 0.9), (6, Ok(1)));
-        assert!(matches!(windows(true, 0.7), (6.., Ok(2))));
-        assert_eq!(windows(false, 1.2), (6, Ok(1)), "a medium may have been slow");
+        assert_eq!(windows(true, 1.2), (2, 1));
+        assert_eq!(windows(true, 0.9), (6, 1));
+        assert!(matches!(windows(true, 0.7), (6.., 2)));
+        assert_eq!(windows(false, 1.2), (6, 1), "a medium may have been slow");
     }
 
     #[test]
@@ -206,12 +197,8 @@ mod tests {
         // Windows of a cached tree on XFS, in microseconds for a unit: another program used a
         // processor at first.
         let windows = [[22.1, 34.1], [22.6, 26.6], [20.9, 9.5]];
-        let mut search = Search::for_fewer(2);
-        while let Err(number) = search.settle() {
-            let round = search.times.get(&number).map_or(0, Vec::len);
-            search.record(number, windows[round][number - 1]);
-        }
-        assert_eq!(search.settle(), Ok(2));
+        let time = |round: usize, number: usize| windows[round][number - 1];
+        assert_eq!(settle(Search::for_fewer(2), time).0, 2);
     }
 
     #[test]

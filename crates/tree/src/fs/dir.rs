@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::dir_path::DirPath;
 use super::place::c_name;
@@ -148,6 +148,12 @@ impl Dir {
 
     pub(crate) fn close(&mut self) {
         self.fd = None;
+    }
+
+    /// The open directory with a descriptor of its own.
+    pub(crate) fn duplicate(&self) -> io::Result<Dir> {
+        let fd = fcntl_dupfd_cloexec(self.fd(), 0)?;
+        Ok(Dir { fd: Some(fd), dir_path: self.dir_path.clone(), ..*self })
     }
 
     /// Opens this directory again as the parent of `child`.

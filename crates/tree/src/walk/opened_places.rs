@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::work_pool::{Incoming, WorkShare};
@@ -37,20 +37,11 @@ pub(super) struct OpenedPlaces(Mutex<VecDeque<Arc<OpenedPlace>>>);
 
 /// A directory that a partner entered, opened here.
 pub(super) struct OpenedPlace {
-    pub(super) directories: Directories,
-    src_stat: Stat,
-    dst_stat: Stat,
+    pub(super) src: Dir,
+    pub(super) dst: Dir,
     operand: Arc<Operand>,
     /// What it was opened by.
     message: DirectoryMessage,
-}
-
-/// Source and destination of a directory.
-pub(super) struct Directories {
-    pub(super) src: OwnedFd,
-    pub(super) dst: OwnedFd,
-    pub(super) src_path: DirPath,
-    pub(super) dst_path: DirPath,
 }
 
 /// How long an operand may be missing that a partner has open: a network file system may not
@@ -88,16 +79,15 @@ impl OpenedPlaces {
         names: &Names,
     ) -> Result<WorkShare, Refused> {
         let opened = self.open(cx, &names.place)?;
-        let Directories { src, dst, src_path, dst_path } = opened.directories.duplicate()?;
-        let OpenedPlace { src_stat, dst_stat, operand, message, .. } = &*opened;
-        let (facts, dst_id) = (message.facts, FileId::of(dst_stat));
-        let creation_lock = cx.creation_locks.of(dst.as_fd(), dst_id, facts.private);
+        let (src, dst) = (opened.src.duplicate()?, opened.dst.duplicate()?);
+        let facts = opened.message.facts;
+        let creation_lock = cx.creation_locks.of(dst.fd(), dst.id(), facts.private);
         // From here on it is not handed back any more.
         let Incoming { share, home, .. } = *incoming;
         let received = ReceivedShare { partners: cx.partners.others.clone(), share, home };
         let pair = Arc::new(DirectoryPair {
-            src: Dir::new(Some(src), src_stat, src_path, false),
-            dst: Dir::new(Some(dst), dst_stat, dst_path, false),
+            src,
+            dst,
             facts,
             // The process that entered the directory sets its attributes.
             mode: None,
@@ -105,7 +95,7 @@ impl OpenedPlaces {
             started: None,
             failures: Mutex::default(),
             creation_lock,
-            operand: operand.clone(),
+            operand: opened.operand.clone(),
             // It is told when the names are copied.
             received: Some(received),
             returned: AtomicBool::new(false),
@@ -155,11 +145,12 @@ fn open_place(
         into_itself: AtomicBool::new(false),
         shareable: AtomicBool::new(true),
     });
-    let opened = match &above {
-        Some(above) => above.directories.duplicate()?,
+    let duplicate =
+        |dir: &Dir| io::Result::Ok((fcntl_dupfd_cloexec(dir.fd(), 0)?, dir.dir_path.clone()));
+    let [(mut src, mut src_path), (mut dst, mut dst_path)] = match &above {
+        Some(above) => [duplicate(&above.src)?, duplicate(&above.dst)?],
         None => open_operand(cx, sender, &operand, described)?,
     };
-    let Directories { mut src, mut dst, mut src_path, mut dst_path } = opened;
     let known = above.map_or(0, |above| above.message.levels.len());
     for (index, (component, src_id, dst_id)) in levels.iter().enumerate().skip(known) {
         let name = component.name();
@@ -187,17 +178,18 @@ fn open_place(
     if !facts.new && cx.options.resume {
         cx.stale.scan(dst.as_fd());
     }
-    let directories = Directories { src, dst, src_path, dst_path };
-    Ok(OpenedPlace { directories, src_stat, dst_stat, operand, message: message.clone() })
+    let src = Dir::new(Some(src), &src_stat, src_path, false);
+    let dst = Dir::new(Some(dst), &dst_stat, dst_path, false);
+    Ok(OpenedPlace { src, dst, operand, message: message.clone() })
 }
 
-/// Opens what the operands name, with O_PATH.
+/// Opens what the operands name, source and destination, with O_PATH.
 fn open_operand(
     cx: &CopyContext<'_>,
     sender: Sender,
     operand: &Operand,
     described: &OperandMessage,
-) -> Result<Directories, Refused> {
+) -> Result<[(OwnedFd, DirPath); 2], Refused> {
     let partners = &cx.partners;
     let refused = |action, path: &Path| {
         let path = path.to_owned();
@@ -235,7 +227,7 @@ fn open_operand(
         errno if is_passing(errno) => Refused::ForNow,
         _ => Refused::Directory,
     })?;
-    Ok(Directories { src, dst, src_path, dst_path })
+    Ok([(src, src_path), (dst, dst_path)])
 }
 
 /// Whether a later attempt may succeed: another host has made the file a moment ago, or this process
@@ -248,14 +240,6 @@ fn is_passing(errno: Errno) -> bool {
 fn until_it_appears<T>(cx: &CopyContext<'_>, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let is_passing = |errno| is_passing(errno) && !cx.report.interrupted();
     retry_for(APPEARS_WITHIN, is_passing, open)
-}
-
-impl Directories {
-    fn duplicate(&self) -> io::Result<Directories> {
-        let again = |fd: &OwnedFd| fcntl_dupfd_cloexec(fd, 0);
-        let (src_path, dst_path) = (self.src_path.clone(), self.dst_path.clone());
-        Ok(Directories { src: again(&self.src)?, dst: again(&self.dst)?, src_path, dst_path })
-    }
 }
 
 impl OpenedPlace {

@@ -324,10 +324,7 @@ impl Target<'_> {
         let cx = self.cx;
         let is_short = alone_within(first_bounds(cx.options), worker);
         let mut rest = sources;
-        let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
-            && !cx.options.copies_in_order()
-            && !cx.options.parents
-            && !cx.options.dry_run;
+        let mut may_share = !cx.options.copies_in_order() && !cx.options.parents;
         while !rest.is_empty() && !cx.report.interrupted() {
             let is_long = !is_short(worker);
             if is_long {

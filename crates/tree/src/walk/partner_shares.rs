@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{CWD, OFlags};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
-use super::opened_places::{Directories, Refused};
+use super::opened_places::Refused;
 use super::stack::{Frame, Stack};
 use super::tree_walk::TreeWalk;
 use super::work_pool::{Incoming, ShareGuard, WorkPool, WorkShare};
@@ -285,10 +285,11 @@ impl TreeWalk<'_> {
             }
             FilePlace::Directory(message) => {
                 let place = self.places.open(self.cx, message)?;
-                let Directories { src, dst, src_path, dst_path } = &place.directories;
-                let shown = (src_path.join(&offer.src_name), dst_path.join(offer.dst_shown.name()));
-                let dst = fcntl_dupfd_cloexec(dst, 0)?;
-                let opened = open_both(fs_types, (src.as_fd(), false), dst, shown, offer);
+                let (src, dst) = (&place.src, &place.dst);
+                let dst_shown = dst.dir_path.join(offer.dst_shown.name());
+                let shown = (src.dir_path.join(&offer.src_name), dst_shown);
+                let dst = fcntl_dupfd_cloexec(dst.fd(), 0)?;
+                let opened = open_both(fs_types, (src.fd(), false), dst, shown, offer);
                 (opened, partners.sender(&message.operand.boot_id))
             }
             FilePlace::Operand { boot_id, dst_dir, dst_dir_id } => {

@@ -136,7 +136,7 @@ pub(super) fn walk_with_partners(
 
 /// Whether another worker may copy a large file.
 fn may_give_files(options: &Options) -> bool {
-    options.make == Make::Copy && !options.dry_run && !options.copies_in_order()
+    options.make == Make::Copy && !options.copies_in_order()
 }
 
 impl<'w> TreeWalk<'w> {
