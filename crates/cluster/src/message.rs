@@ -13,8 +13,6 @@ pub trait Payload {
     type Work: Debug;
     /// The name of a copied file, to which another rank makes a hard link.
     type Name: Clone + Debug;
-    /// What rank 0 tells the user: a diagnostic, a receipt.
-    type Report: Debug;
     /// What a rank has done, told at the end.
     type Summary: Debug;
 }
@@ -32,9 +30,8 @@ pub enum Request {
 /// they were sent; none is lost.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(bound(
-    serialize = "P::Work: Serialize, P::Name: Serialize, P::Report: Serialize, P::Summary: Serialize",
-    deserialize = "P::Work: Deserialize<'de>, P::Name: Deserialize<'de>, P::Report: Deserialize<'de>, \
-                   P::Summary: Deserialize<'de>"
+    serialize = "P::Work: Serialize, P::Name: Serialize, P::Summary: Serialize",
+    deserialize = "P::Work: Deserialize<'de>, P::Name: Deserialize<'de>, P::Summary: Deserialize<'de>"
 ))]
 pub enum Message<P: Payload> {
     /// The sender asks for work. There is exactly one answer, `Share` or `NoWork`.
@@ -80,8 +77,6 @@ pub enum Message<P: Payload> {
     Claim(Ticket, P::Work),
     /// The answer to a `Claim`: a range, or that there is none.
     Grant(Ticket, P::Work),
-    /// For rank 0.
-    Report(P::Report),
     /// The run is to end early. To rank 0 a request, from rank 0 an order.
     Cancel,
     /// Everything is copied.

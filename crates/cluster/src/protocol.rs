@@ -54,8 +54,6 @@ pub enum Command<P: Payload> {
     Claimed(RankId, Ticket, P::Work),
     /// The answer to the [`Protocol::claim`] with this ticket.
     Granted(Ticket, P::Work),
-    /// On rank 0: tell the user.
-    Tell(RankId, P::Report),
     /// Leave out all names that are not copied yet.
     Cancel,
     /// Call [`Protocol::farewell`].
@@ -275,11 +273,6 @@ impl<P: Payload> Protocol<P> {
         self.send(to, Message::Grant(ticket, work), out);
     }
 
-    /// Rank 0 tells the user.
-    pub fn report(&mut self, report: P::Report, out: &mut Commands<P>) {
-        self.send(0, Message::Report(report), out);
-    }
-
     /// The run is to end early. At its end that has no effect.
     pub fn cancel(&mut self, out: &mut Commands<P>) {
         if !self.cancelled && matches!(self.state, State::Busy | State::Idle) {
@@ -297,7 +290,7 @@ impl<P: Payload> Protocol<P> {
         self.end(out);
     }
 
-    /// Answers [`Command::Summarize`]. Nothing may be reported after it.
+    /// Answers [`Command::Summarize`]. Nothing may be sent to rank 0 after it.
     pub fn farewell(&mut self, summary: P::Summary, out: &mut Commands<P>) {
         assert_eq!(self.state, State::Finishing, "the run has ended");
         self.state = State::Gone;
@@ -360,7 +353,6 @@ impl<P: Payload> Protocol<P> {
                 self.tickets -= 1;
                 out.push(Command::Granted(ticket, work));
             }
-            Message::Report(report) => out.push(Command::Tell(from, report)),
             Message::Cancel => self.cancelled(out),
             Message::Finish => self.end(out),
             Message::Farewell(summary) => {
@@ -563,7 +555,6 @@ mod tests {
     impl Payload for Plain {
         type Work = ();
         type Name = ();
-        type Report = ();
         type Summary = ();
     }
 

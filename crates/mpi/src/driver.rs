@@ -329,6 +329,7 @@ impl Driver {
                 transport.send(vec![(from, Frame::ReceiptsWritten.encode())]);
             }
             Some(Frame::ReceiptsWritten) => self.shared.receipt_lines.arrived(),
+            Some(Frame::Messages(lines)) => self.shared.tell(&lines),
             None => {
                 self.shared.tell(&self.shared.named(b"cp: another rank is another program\n"));
                 transport.abort();
@@ -381,7 +382,6 @@ impl Driver {
                 self.shared.inbox.claim(from, &claim, Box::new(answer));
             }
             Command::Granted(ticket, grant) => self.answers.give(ticket, Some(grant)),
-            Command::Tell(_, lines) => self.shared.tell(&lines),
             Command::Cancel => self.shared.inbox.cancel(),
             Command::Summarize => self.summarize(transport),
             Command::Summary(0, _) => {}

@@ -13,7 +13,6 @@ pub struct Bytes;
 impl Payload for Bytes {
     type Work = Vec<u8>;
     type Name = Vec<u8>;
-    type Report = Vec<u8>;
     type Summary = Vec<u8>;
 }
 
@@ -31,6 +30,8 @@ pub enum Frame {
     Receipts(Vec<u8>),
     /// The answer to `Receipts`.
     ReceiptsWritten,
+    /// For rank 0: lines for the user.
+    Messages(Vec<u8>),
 }
 
 /// How far a rank is.

@@ -20,6 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{self, Errno};
 
 use crate::driver::{Driver, Step};
+use crate::frame::Frame;
 use crate::ranges::range_bytes;
 use crate::shared::{Shared, lock};
 use crate::transport::Transport;
@@ -188,7 +189,9 @@ impl Job for Rank {
         if self.is_first() {
             let _ = rustix::io::write(rustix::stdio::stderr(), &lines);
         } else {
-            self.send(move |driver, _| driver.protocol.report(lines, &mut driver.commands));
+            self.send(move |_, transport| {
+                transport.send(vec![(0, Frame::Messages(lines).encode())]);
+            });
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::costs::Costs;
 use super::faults::{Faults, mixed};
 use super::outcome::Outcome;
-use super::rank::{Rank, Setting, Simulated};
+use super::rank::{Rank, Simulated};
 use super::shape::Shape;
 use cluster::{Command, Message, RankId};
 
@@ -47,7 +47,7 @@ struct Inbox {
 }
 
 struct Run {
-    setting: Setting,
+    setting: Simulation,
     ranks: Vec<Rank>,
     inboxes: Vec<Inbox>,
     /// By time, and those of one time in the order in which they were scheduled.
@@ -71,12 +71,9 @@ impl Simulation {
     /// If the protocol is wrong: an entry is copied after the end, a rank ends with something left,
     /// a message is under way at the end, or nothing happens any more before the end.
     pub(crate) fn run(&self) -> Outcome {
-        let setting = Setting { shape: self.shape, costs: self.costs, faults: self.faults };
-        let ranks =
-            (0..self.ranks).map(|rank| Rank::new(rank, self.ranks, self.seed, setting)).collect();
         let mut run = Run {
-            setting,
-            ranks,
+            setting: *self,
+            ranks: (0..self.ranks).map(|rank| Rank::new(rank, *self)).collect(),
             inboxes: (0..self.ranks).map(|_| Inbox::default()).collect(),
             events: BTreeMap::new(),
             numbers: 0,

@@ -8,7 +8,7 @@ use cluster::{InodeId, RankId};
 pub(crate) struct Faults {
     /// Of a thousand shares, how many the receiver cannot open.
     pub(crate) hand_back_per_mille: u64,
-    /// Of a thousand entries, how many cannot be copied.
+    /// Of a thousand files with several names, how many cannot be copied under the first.
     pub(crate) failures_per_mille: u64,
     /// One file of so many has several names; 0 for none. They
     /// are names of 100 inodes.
@@ -29,11 +29,6 @@ impl Faults {
         let bits = mixed(seed ^ (u64::from(rank) << 20));
         let gives_up = rank != 0 && bits % 1000 < self.gives_up_per_mille;
         gives_up.then_some(bits / 1000 % 4)
-    }
-
-    /// How many of `count` entries have to be asked whether they fail.
-    pub(super) fn checked(&self, count: u64) -> u64 {
-        if self.failures_per_mille > 0 { count } else { 0 }
     }
 
     /// The inode of a file with several names.

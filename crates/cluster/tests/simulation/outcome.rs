@@ -24,10 +24,6 @@ pub(crate) struct Outcome {
     pub(crate) messages: u64,
     /// Directories and shares that one rank kept in mind at a time, at most.
     pub(crate) records_most: usize,
-    /// Failures that rank 0 told the user.
-    pub(crate) told: Vec<(u64, u64)>,
-    /// Entries that failed, where they failed.
-    pub(crate) failed: Vec<(u64, u64)>,
     /// How often each entry was copied, by its directory and number, if names are counted.
     pub(crate) names: BTreeMap<(u64, u64), u32>,
     pub(super) counts_names: bool,
@@ -59,8 +55,8 @@ impl Outcome {
     }
 
     /// A file with several names was copied under the first.
-    pub(super) fn copied_first(&mut self, rank: RankId, ticket: Ticket, inode: InodeId) {
-        let before = self.firsts.insert(inode, (rank, ticket));
+    pub(super) fn copied_first(&mut self, name: (RankId, Ticket), inode: InodeId) {
+        let before = self.firsts.insert(inode, name);
         assert!(before.is_none(), "{inode:?} is copied twice");
     }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 
-use super::costs::{Costs, LISTED_NAMES};
-use super::faults::Faults;
+use super::costs::LISTED_NAMES;
+use super::engine::Simulation;
 use super::outcome::Outcome;
 use super::shape::{Dir, Shape};
 use super::store::{Frame, Names, Owner, Record, RecordId, Records};
@@ -27,17 +27,7 @@ impl Payload for Simulated {
     type Work = Names;
     /// The rank that copied the file, and its number there.
     type Name = (RankId, Ticket);
-    /// The entry that failed.
-    type Report = (u64, u64);
     type Summary = u64;
-}
-
-/// What all ranks of a simulation have in common.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    pub(super) shape: Shape,
-    pub(super) costs: Costs,
-    pub(super) faults: Faults,
 }
 
 /// What the worker does until it wakes.
@@ -65,8 +55,11 @@ enum Step {
 #[derive(Clone, Copy, Debug)]
 enum Job {
     Finish(RecordId),
-    CopyFirst(Ticket),
-    Link(Ticket),
+    /// Copies a file under one of its names, or links the name to the copy.
+    Name {
+        ticket: Ticket,
+        is_first: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -81,7 +74,7 @@ pub(super) struct Rank {
     pub(super) scheduled: u64,
     pub(super) exited: bool,
     id: RankId,
-    setting: Setting,
+    setting: Simulation,
     frames: Vec<Frame>,
     pub(super) records: Records,
     jobs: VecDeque<Job>,
@@ -97,7 +90,8 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    pub(super) fn new(id: RankId, ranks: u32, seed: u64, setting: Setting) -> Rank {
+    pub(super) fn new(id: RankId, setting: Simulation) -> Rank {
+        let Simulation { ranks, seed, .. } = setting;
         Rank {
             protocol: Protocol::new(id, ranks, seed),
             out: Vec::new(),
@@ -168,15 +162,13 @@ impl Rank {
             Command::TakeBack { number, work: names, .. } => {
                 self.push_names(names, Owner::Record(number), true);
             }
-            Command::FirstCopy(ticket, None) => self.jobs.push_back(Job::CopyFirst(ticket)),
-            Command::FirstCopy(ticket, Some((rank, first))) => {
-                outcome.check_linked(rank, first);
-                self.jobs.push_back(Job::Link(ticket));
+            Command::FirstCopy(ticket, made) => {
+                made.into_iter().for_each(|(rank, first)| outcome.check_linked(rank, first));
+                self.jobs.push_back(Job::Name { ticket, is_first: made.is_none() });
             }
             Command::Claimed(..) | Command::Granted(..) => {
                 unreachable!("here a share has the ranges themselves")
             }
-            Command::Tell(_, entry) => outcome.told.push(entry),
             Command::Cancel => self.cancelled = true,
             Command::Summarize => {
                 assert!(self.is_done(), "rank {} ends with nothing left", self.id);
@@ -214,7 +206,7 @@ impl Rank {
 
     /// Chooses what to do next.
     fn proceed(&mut self, now: u64, outcome: &mut Outcome) {
-        let Setting { costs, .. } = self.setting;
+        let Simulation { costs, .. } = self.setting;
         if self.cancelled {
             self.drop_everything(outcome);
         }
@@ -227,10 +219,10 @@ impl Rank {
             self.protocol.resume(&mut self.out);
             let elapsed_ns = match job {
                 Job::Finish(record) => costs.finish_ns() * self.records.get(record).dirs,
-                Job::CopyFirst(ticket) => {
+                Job::Name { ticket, is_first: true } => {
                     costs.leaf_ns(self.setting.shape.range_bytes(&self.tickets[as_index(ticket)].1))
                 }
-                Job::Link(_) => costs.link_ns(),
+                Job::Name { is_first: false, .. } => costs.link_ns(),
             };
             return self.step(Step::Job(job), now, elapsed_ns);
         }
@@ -255,7 +247,7 @@ impl Rank {
 
     /// Enters the next name, a directory, or copies the files before the next directory.
     fn begin_names(&mut self, now: u64, outcome: &mut Outcome) {
-        let Setting { costs, .. } = self.setting;
+        let Simulation { costs, .. } = self.setting;
         let frame = self.frames.last().expect("a frame with names");
         if !frame.is_open {
             let elapsed_ns =
@@ -293,16 +285,10 @@ impl Rank {
         outcome.useful_ns += u128::from(each_ns * count);
         self.copied += count;
         outcome.add_copied(&dir, first, count);
-        for name in first..first + self.setting.faults.checked(count) {
-            if self.setting.faults.fails(&dir, name) {
-                outcome.failed.push((dir.seed, name));
-                self.protocol.report((dir.seed, name), &mut self.out);
-            }
-        }
     }
 
     fn stepped(&mut self, step: Step, outcome: &mut Outcome) {
-        let Setting { costs, .. } = self.setting;
+        let Simulation { costs, .. } = self.setting;
         match step {
             Step::List(record) => {
                 let frame = self.frame(record);
@@ -355,26 +341,17 @@ impl Rank {
                 outcome.useful_ns += u128::from(self.setting.costs.finish_ns() * dirs);
                 self.finished(owner, outcome);
             }
-            Job::CopyFirst(ticket) => {
+            Job::Name { ticket, is_first } => {
                 let (record, dir, at) = self.tickets[as_index(ticket)];
-                let inode = self.setting.faults.inode(&dir, at).expect("it has several names");
-                let is_copied = !self.cancelled && !self.setting.faults.fails(&dir, at);
-                if is_copied {
-                    outcome.copied_first(self.id, ticket, inode);
-                } else {
-                    outcome.failed.push((dir.seed, at));
-                    self.protocol.report((dir.seed, at), &mut self.out);
+                outcome.add_copied(&dir, at, 1);
+                self.copied += 1;
+                if is_first {
+                    let inode = self.setting.faults.inode(&dir, at).expect("it has several names");
+                    let is_copied = !self.cancelled && !self.setting.faults.fails(&dir, at);
+                    let name = is_copied.then_some((self.id, ticket));
+                    name.into_iter().for_each(|name| outcome.copied_first(name, inode));
+                    self.protocol.copied(inode, name, &mut self.out);
                 }
-                outcome.add_copied(&dir, at, 1);
-                self.copied += 1;
-                let name = is_copied.then_some((self.id, ticket));
-                self.protocol.copied(inode, name, &mut self.out);
-                self.settle(record, outcome);
-            }
-            Job::Link(ticket) => {
-                let (record, dir, at) = self.tickets[as_index(ticket)];
-                outcome.add_copied(&dir, at, 1);
-                self.copied += 1;
                 self.settle(record, outcome);
             }
         }
