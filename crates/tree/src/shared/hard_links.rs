@@ -72,7 +72,7 @@ impl HardLinks {
         if lost.is_some() {
             return Claim::First(claimant);
         }
-        let Some(copy) = self.partners.others.first_copy(self.partners.devices.common(id)) else {
+        let Some(copy) = self.partners.others.first_copy(self.partners.common(id)) else {
             claimant.is_for_all = true;
             return Claim::First(claimant);
         };
@@ -104,7 +104,7 @@ impl Claimant<'_> {
     fn tell(&mut self, name: &dyn Fn() -> Option<Vec<u8>>) {
         let partners = &self.links.partners;
         if std::mem::take(&mut self.is_for_all) {
-            partners.others.copied(partners.devices.common(self.id), name);
+            partners.others.copied(partners.common(self.id), name);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! and inode number of each directory. The receiver opens them one by one and compares.
 //!
 //! Device numbers differ between hosts. So each process has a number for each device that it sees,
-//! which is the same for all processes that know the device ([`Devices`]).
+//! which is the same for all processes that know the device ([`PartnerContext::common`]).
 
 use std::any::Any;
 use std::ffi::{CStr, CString, OsStr};
@@ -39,7 +39,8 @@ pub(crate) struct PartnerContext {
     pub(crate) number: u32,
     pub(crate) others: Arc<dyn Partners>,
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) devices: Devices,
+    /// The device numbers of this process, each with the one that all processes have in common: a handful at most.
+    devices: Mutex<Vec<(u64, u64)>>,
     pub(crate) boot_id: Vec<u8>,
     /// Whether other processes copy the same tree. The walk alone asks that.
     pub(crate) exist: bool,
@@ -74,7 +75,7 @@ impl PartnerContext {
             number,
             others: partners,
             inbox,
-            devices: Devices { number, known: Mutex::default() },
+            devices: Mutex::default(),
             boot_id,
             exist: true,
             tops: Mutex::default(),
@@ -155,7 +156,7 @@ impl PartnerContext {
             top: self.top_message(top)?,
             levels: below.iter().map(component).collect::<Option<_>>()?,
             name: Component::new(name),
-            id: self.devices.common(copy),
+            id: self.common(copy),
         }))
     }
 
@@ -167,7 +168,7 @@ impl PartnerContext {
         for level in levels {
             dir = dir.child(level.name(), None);
         }
-        Some(FirstCopy { dir, name: name.name().into(), id: self.devices.own(id)? })
+        Some(FirstCopy { dir, name: name.name().into(), id: self.own(id)? })
     }
 
     /// Where the process is that has this boot id.
@@ -180,19 +181,19 @@ impl PartnerContext {
     pub(crate) fn top_message(&self, top: &DirPath) -> Option<TopMessage> {
         let (held, inside) = match top.anchor()? {
             Anchor::Held(_) => (top, None),
-            Anchor::In(held, name) => (held, Some((name.clone(), self.devices.common(top.id()?)))),
+            Anchor::In(held, name) => (held, Some((name.clone(), self.common(top.id()?)))),
             // Which process trusts the link depends on what each has seen.
             Anchor::ThroughLink(..) => return None,
         };
         let Some(Anchor::Held(_)) = held.anchor() else { return None };
-        let held_id = self.devices.common(held.id()?);
+        let held_id = self.common(held.id()?);
         Some(TopMessage { held: held.name().into(), held_id, inside })
     }
 
     /// The file that was opened, if a partner calls it `wanted`.
     ///
     /// # Errors
-    /// As [`Devices::check`] and fstat(2).
+    /// As [`PartnerContext::check_id`] and fstat(2).
     pub(crate) fn check(
         &self,
         fd: BorrowedFd<'_>,
@@ -200,14 +201,14 @@ impl PartnerContext {
         sender: Sender,
     ) -> io::Result<FileId> {
         let found = FileId::of(&fstat(fd)?);
-        self.devices.check(found, wanted, sender, || is_on_fs_of_one_host(fd))?;
+        self.check_id(found, wanted, sender, || is_on_fs_of_one_host(fd))?;
         Ok(found)
     }
 
     /// The destination of an operand. The first time it is opened.
     ///
     /// # Errors
-    /// As [`Devices::check`] and openat(2).
+    /// As [`PartnerContext::check_id`] and openat(2).
     pub(crate) fn top_of_destination(
         &self,
         top: &TopMessage,
@@ -243,7 +244,7 @@ impl PartnerContext {
             let found = top.id().ok_or(Errno::STALE)?;
             // Its device has been learned.
             let is_local = || true;
-            return self.devices.check(found, wanted, sender, is_local).map(|()| top.clone());
+            return self.check_id(found, wanted, sender, is_local).map(|()| top.clone());
         }
         let (fd, anchor) = open()?;
         let found = self.check(fd.as_fd(), wanted, sender)?;
@@ -281,24 +282,18 @@ pub(crate) enum Sender {
     OtherHost,
 }
 
-/// [`Devices::check`] has found a file system of this host alone, and the sender is on another.
+/// [`PartnerContext::check_id`] has found a file system of this host alone, and the sender is on another.
 pub(crate) const LOCAL: Errno = Errno::REMOTE;
 
-/// The numbers of devices that all processes have in common. The process that is the first to see a device
-/// numbers it; another learns the number with the first directory on that device that it is
-/// told to open. Two processes that come to a file system by two mounts of it may give it two numbers:
-/// then they do not exchange work there, and link no names of one file.
-pub(crate) struct Devices {
-    /// Of this process.
-    number: u32,
-    /// The device number of this process and the common one: a handful at most.
-    known: Mutex<Vec<(u64, u64)>>,
-}
+// The numbers of devices that all processes have in common. The process that is the first to see a device
+// numbers it; another learns the number with the first directory on that device that it is
+// told to open. Two processes that come to a file system by two mounts of it may give it two numbers:
+// then they do not exchange work there, and link no names of one file.
 
-impl Devices {
+impl PartnerContext {
     /// `id` with the device number that all processes have in common.
     pub(crate) fn common(&self, id: FileId) -> FileId {
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.devices);
         let dev = known.iter().find(|(own, _)| *own == id.dev).map(|(_, common)| *common);
         let dev = dev.unwrap_or_else(|| {
             // Unique among all processes, for 2^32 devices of each.
@@ -311,7 +306,7 @@ impl Devices {
 
     /// `id` with this process's own device number; `None` if it has not seen the device.
     pub(crate) fn own(&self, id: FileId) -> Option<FileId> {
-        let known = lock(&self.known);
+        let known = lock(&self.devices);
         let own = known.iter().find(|(_, common)| *common == id.dev);
         own.map(|(dev, _)| FileId { dev: *dev, ino: id.ino })
     }
@@ -323,14 +318,14 @@ impl Devices {
     ///
     /// # Errors
     /// ESTALE if it is not, [`LOCAL`] if it cannot be.
-    pub(crate) fn check(
+    fn check_id(
         &self,
         found: FileId,
         wanted: FileId,
         sender: Sender,
         is_local: impl FnOnce() -> bool,
     ) -> io::Result<()> {
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.devices);
         let devices = (found.dev, wanted.dev);
         let is_new = |&(own, common): &(u64, u64)| own != devices.0 && common != devices.1;
         let are_new = known.iter().all(is_new);

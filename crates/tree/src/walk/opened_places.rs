@@ -172,7 +172,7 @@ fn open_place(
     if !facts.new && cx.options.may_write_through() {
         let links = links
             .as_ref()
-            .map(|links| links.iter().filter_map(|link| partners.devices.own(*link)).collect());
+            .map(|links| links.iter().filter_map(|link| partners.own(*link)).collect());
         cx.security.take_over(FileId::of(&dst_stat), links);
     }
     if !facts.new && cx.options.resume {

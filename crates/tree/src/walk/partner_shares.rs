@@ -156,7 +156,7 @@ pub(super) fn directory_message(
         return None;
     }
     let ((&src_top, src_below), (&dst_top, dst_below)) = (src.split_first()?, dst.split_first()?);
-    let common = |level: &DirPath| Some(partners.devices.common(level.id()?));
+    let common = |level: &DirPath| Some(partners.common(level.id()?));
     let level = |(src, dst): (&&DirPath, &&DirPath)| {
         let name = (src.name() == dst.name()).then(|| CString::new(src.name()).ok())??;
         Some((Component::new(name), common(src)?, common(dst)?))
@@ -164,8 +164,7 @@ pub(super) fn directory_message(
     // Links in a directory that existed before the run may be followed, if they are as old.
     let is_followed = !pair.facts.new && cx.options.may_write_through();
     let links = is_followed.then(|| cx.security.recorded(pair.dst.id())).flatten();
-    let links =
-        links.map(|links| links.into_iter().map(|link| partners.devices.common(link)).collect());
+    let links = links.map(|links| links.into_iter().map(|link| partners.common(link)).collect());
     Some(DirectoryMessage {
         operand: OperandMessage {
             boot_id: partners.boot_id.clone(),
@@ -209,7 +208,7 @@ pub(super) fn place_of_operand(
     let place = FilePlace::Operand {
         boot_id: partners.boot_id.clone(),
         dst_dir: split(&dst).0.into(),
-        dst_dir_id: partners.devices.common(FileId::of_open(dst_dir).ok()?),
+        dst_dir_id: partners.common(FileId::of_open(dst_dir).ok()?),
     };
     // The run waits for all parts at its end.
     Some((place, Arc::new(())))
