@@ -58,7 +58,7 @@ pub enum Command<P: Payload> {
     Cancel,
     /// Call [`Protocol::farewell`].
     Summarize,
-    /// On rank 0: what another rank has done.
+    /// On rank 0: what a rank has done.
     Summary(RankId, P::Summary),
     /// Nothing more arrives. The run is over.
     Exit,
@@ -105,7 +105,7 @@ pub struct Protocol<P: Payload> {
     /// Messages of this rank, `TakesNone` and `Copied`, that the receivers may not know yet.
     unknown: u64,
     cancelled: bool,
-    /// On rank 0: the ranks that have not said farewell.
+    /// On rank 0: the ranks that have not said farewell, itself included.
     farewells_missing: u32,
 }
 
@@ -165,7 +165,7 @@ impl<P: Payload> Protocol<P> {
             tickets: 0,
             unknown: 0,
             cancelled: false,
-            farewells_missing: ranks - 1,
+            farewells_missing: ranks,
         }
     }
 
@@ -294,12 +294,7 @@ impl<P: Payload> Protocol<P> {
     pub fn farewell(&mut self, summary: P::Summary, out: &mut Commands<P>) {
         assert_eq!(self.state, State::Finishing, "the run has ended");
         self.state = State::Gone;
-        if self.rank == 0 {
-            out.push(Command::Summary(0, summary));
-            self.exit_after_last(out);
-        } else {
-            self.send(0, Message::Farewell(summary), out);
-        }
+        self.send(0, Message::Farewell(summary), out);
     }
 
     /// Handles a message.
@@ -358,7 +353,10 @@ impl<P: Payload> Protocol<P> {
             Message::Farewell(summary) => {
                 self.farewells_missing -= 1;
                 out.push(Command::Summary(from, summary));
-                self.exit_after_last(out);
+                if self.farewells_missing == 0 {
+                    self.send_all(|| Message::Exit, out);
+                    out.push(Command::Exit);
+                }
             }
             Message::Exit => out.push(Command::Exit),
         }
@@ -520,13 +518,6 @@ impl<P: Payload> Protocol<P> {
         let is_answered = !self.is_asking && self.asked.is_empty() && self.unknown == 0;
         if self.state == State::Finishing && is_answered {
             out.push(Command::Summarize);
-        }
-    }
-
-    fn exit_after_last(&mut self, out: &mut Commands<P>) {
-        if self.state == State::Gone && self.farewells_missing == 0 {
-            self.send_all(|| Message::Exit, out);
-            out.push(Command::Exit);
         }
     }
 
