@@ -15,7 +15,7 @@ use super::context::{CopyWorker, note_made, skipped};
 use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_and_open};
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::DryRun;
-use crate::destination::found::{Found, is_found};
+use crate::destination::found::{Found, stat_found};
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
     Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, OpenFile, Place, Trust,
@@ -204,10 +204,7 @@ fn open_found(job: Job<'_>, found: &Found) -> Result<OpenDirectory> {
         enter_destination(dir, name)
     };
     let fd = fd.map_err(failed(Action::EnterDestination, &entry.dst))?;
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if !is_found(job, (fd.as_fd(), &stat), found) {
-        return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
-    }
+    let stat = stat_found(job, &fd, found)?;
     if cx.options.resume && !cx.options.dry_run {
         cx.stale.scan(fd.as_fd());
     }

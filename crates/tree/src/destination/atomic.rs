@@ -16,7 +16,7 @@ use sys::close;
 
 use super::context::Job;
 use super::dry_run::may_remove;
-use super::found::{Found, is_found, refuse_untrusted_link};
+use super::found::{Found, refuse_untrusted_link, stat_found};
 use super::partial::{self, resume_or_create};
 use super::prepare::{DestinationState, NewFile, is_gone, may_be_removed};
 use super::temporary::{Beside, LeftOver, lock_created, remove_own, try_lock};
@@ -148,10 +148,7 @@ fn find_old_file<'j>(job: Job<'j>, found: &Found) -> Result<AtomicFile<'j>> {
         (None, held.map_err(failed(Action::CreateRegular, &entry.dst))?)
     };
     let is_writable = check_writable(fd.as_fd());
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if !is_found(job, (fd.as_fd(), &stat), found) {
-        return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
-    }
+    let stat = stat_found(job, &fd, found)?;
     match is_writable {
         Ok(()) => {
             let mut atomic = AtomicFile::new(job, Some(&stat));

@@ -1,9 +1,9 @@
 //! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] tells
 //! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::Stat;
+use rustix::fs::{Stat, fstat};
 use rustix::io::Errno;
 
 use super::context::Job;
@@ -105,20 +105,20 @@ pub(crate) fn look_up(job: Job<'_>) -> Result<Option<Box<Found>>> {
     }
 }
 
-/// Whether the open destination `fd`, which `stat` describes, is the one that was `found`. If it has another number by
+/// The attributes of the open destination `fd`, which must be the one that was `found`. If it has another number by
 /// now, it must not be that of the source, which may have another one too.
-pub(crate) fn is_found(
-    Job { entry, .. }: Job<'_>,
-    (fd, stat): (BorrowedFd<'_>, &Stat),
-    found: &Found,
-) -> bool {
+pub(crate) fn stat_found(Job { entry, .. }: Job<'_>, fd: &OwnedFd, found: &Found) -> Result<Stat> {
+    let stat = fstat(fd).map_err(failed(Action::Fstat, &entry.dst))?;
     let is_source = || {
         let src = entry.src.stat(entry.src_through_link);
-        src.is_ok_and(|src| FileId::of(&src) == FileId::of(stat))
+        src.is_ok_and(|src| FileId::of(&src) == FileId::of(&stat))
     };
-    let is_same_number = FileId::of(stat) == FileId::of(found.effective());
+    let is_same_number = FileId::of(&stat) == FileId::of(found.effective());
     let look = || entry.dst.stat(found.through_link);
-    is_still(fd, stat, found.effective(), look) && (is_same_number || !is_source())
+    match is_still(fd, &stat, found.effective(), look) && (is_same_number || !is_source()) {
+        true => Ok(stat),
+        false => Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() }),
+    }
 }
 
 /// Refuses to write through a symbolic link in a directory unless it existed before the run and its

@@ -1,14 +1,14 @@
 //! Opens or creates the destination of a file.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{OFlags, Stat, fstat};
+use rustix::fs::{OFlags, Stat};
 use rustix::io::{self, Errno};
 
 use super::alias::refuse_to_remove_source;
 use super::atomic::AtomicFile;
 use super::context::Job;
-use super::found::{Found, is_found, refuse_untrusted_link};
+use super::found::{Found, refuse_untrusted_link, stat_found};
 use super::prepare::{NewFile, may_be_removed, remove};
 use crate::fs::{FileId, Place, Trust, is_regular, open_looked_at, open_to_write, stat_new};
 use crate::report::{Action, Diagnostic, Result, failed};
@@ -72,10 +72,7 @@ pub(crate) fn open_old<'j>(
     let Job { cx, entry } = job;
     match open_existing(job, (found, fs_type))? {
         Ok(fd) => {
-            let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-            if !is_found(job, (fd.as_fd(), &stat), found) {
-                return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
-            }
+            let stat = stat_found(job, &fd, found)?;
             return Ok(Some(Opened { fd, stat, new: false, atomic: None }));
         }
         Err(Errno::NOENT) => {}
