@@ -8,7 +8,7 @@
 
 pub use crate::ids::{RankId, ShareId};
 pub use crate::message::{Message, Payload, Request};
-pub use crate::protocol::{Command, Protocol, Taken};
+pub use crate::protocol::{Command, Protocol};
 pub use crate::source_links::{InodeId, Ticket};
 pub use crate::surplus::Surplus;
 

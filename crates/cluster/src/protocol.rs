@@ -29,8 +29,8 @@ pub enum Command<P: Payload> {
     /// Do this work, of a directory that the rank `home` reads, then call [`Protocol::done`] or
     /// [`Protocol::hand_back`].
     Take {
-        /// For the call.
-        taken: Taken,
+        /// The number of the share for the call.
+        share: u64,
         /// The rank.
         home: RankId,
         /// The work.
@@ -64,13 +64,6 @@ pub enum Command<P: Payload> {
     Exit,
 }
 
-/// A share that this rank took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Taken {
-    from: RankId,
-    id: ShareId,
-}
-
 /// One rank's part of the protocol.
 #[derive(Debug)]
 pub struct Protocol<P: Payload> {
@@ -98,7 +91,9 @@ pub struct Protocol<P: Payload> {
     /// Shares that other ranks have, with the caller's number.
     given: BTreeMap<ShareId, u64>,
     next_share: ShareId,
-    taken: u64,
+    /// Shares that this rank has from others, by numbers of its own.
+    taken: BTreeMap<u64, (RankId, ShareId)>,
+    next_taken: u64,
     links: SourceLinks<P::Name>,
     /// Names and claims of this rank that wait for an answer.
     tickets: u64,
@@ -160,7 +155,8 @@ impl<P: Payload> Protocol<P> {
             tries_left: 0,
             given: BTreeMap::new(),
             next_share: 0,
-            taken: 0,
+            taken: BTreeMap::new(),
+            next_taken: 0,
             links: SourceLinks::new(),
             tickets: 0,
             unknown: 0,
@@ -235,18 +231,17 @@ impl<P: Payload> Protocol<P> {
     }
 
     /// A share that was taken is done, with everything below it.
-    pub fn done(&mut self, taken: Taken, out: &mut Commands<P>) {
-        self.taken -= 1;
-        out.push(Command::Send(taken.from, Message::Done(taken.id)));
+    pub fn done(&mut self, share: u64, out: &mut Commands<P>) {
+        let (from, id) = self.give_back(share);
+        out.push(Command::Send(from, Message::Done(id)));
     }
 
     /// A share that was taken cannot be started here. That says nothing about the share if it is only
     /// so `for_now`, or if this rank takes none.
-    pub fn hand_back(&mut self, taken: Taken, work: P::Work, for_now: bool, out: &mut Commands<P>) {
-        self.taken -= 1;
+    pub fn hand_back(&mut self, share: u64, work: P::Work, for_now: bool, out: &mut Commands<P>) {
+        let (from, id) = self.give_back(share);
         let takes_none = for_now || self.takes_none;
-        let back = Message::HandBack { id: taken.id, takes_none, work };
-        out.push(Command::Send(taken.from, back));
+        out.push(Command::Send(from, Message::HandBack { id, takes_none, work }));
     }
 
     /// The name with this ticket is one of several of a file. [`Command::FirstCopy`] says what to do with it.
@@ -318,7 +313,10 @@ impl<P: Payload> Protocol<P> {
                     return out.push(Command::Send(from, back));
                 }
                 self.last_home = Some(home).filter(|&home| home != self.rank);
-                self.take(Taken { from, id }, home, work, out);
+                let share = self.next_taken;
+                self.next_taken += 1;
+                self.taken.insert(share, (from, id));
+                self.take(share, home, work, out);
             }
             Message::Done(id) => out.push(Command::Returned(self.returned(id))),
             Message::HandBack { id, takes_none, work } => {
@@ -448,17 +446,20 @@ impl<P: Payload> Protocol<P> {
         }
     }
 
-    fn take(&mut self, taken: Taken, home: RankId, work: P::Work, out: &mut Commands<P>) {
+    fn take(&mut self, share: u64, home: RankId, work: P::Work, out: &mut Commands<P>) {
         assert!(
             matches!(self.state, State::Busy | State::Idle),
             "shares are out, so the run goes on"
         );
-        self.taken += 1;
         if self.cancelled {
-            return self.done(taken, out);
+            return self.done(share, out);
         }
-        out.push(Command::Take { taken, home, work });
+        out.push(Command::Take { share, home, work });
         self.resume(out);
+    }
+
+    fn give_back(&mut self, share: u64) -> (RankId, ShareId) {
+        self.taken.remove(&share).expect("each share is returned once")
     }
 
     fn returned(&mut self, id: ShareId) -> u64 {
@@ -505,7 +506,7 @@ impl<P: Payload> Protocol<P> {
         assert!(
             matches!(self.state, State::Busy | State::Idle)
                 && self.given.is_empty()
-                && self.taken == 0
+                && self.taken.is_empty()
                 && self.tickets == 0,
             "the run ends when nothing is left on any rank"
         );
@@ -562,11 +563,11 @@ mod tests {
         let (mut rank, mut out) = (Protocol::<Plain>::new(1, 2, 0), Vec::new());
         let request = Request::Standing;
         rank.receive(0, Message::Share { request, home: 0, id: 7, work: () }, &mut out);
-        let Some(Command::Take { taken, .. }) = out.drain(..).next() else { panic!("a share") };
+        let Some(Command::Take { share, .. }) = out.drain(..).next() else { panic!("a share") };
         rank.ask_link(inode, 1, &mut out);
         rank.receive(0, Message::FirstCopy(1, None), &mut out);
         rank.copied(inode, Some(()), &mut out);
-        rank.done(taken, &mut out);
+        rank.done(share, &mut out);
         rank.idle(&mut out);
         out.clear();
         // Rank 0 has the share back, and not yet the message about the copy.
@@ -590,10 +591,10 @@ mod tests {
         giver.offer((), 0, 5, &mut given).expect("rank 1 waits");
         let Some(Command::Send(1, share)) = given.drain(..).next() else { panic!("a share") };
         taker.receive(0, share, &mut out);
-        let Some(Command::Take { taken, .. }) = out.drain(..).next() else { panic!("a share") };
+        let Some(Command::Take { share, .. }) = out.drain(..).next() else { panic!("a share") };
         taker.take_none(&mut out);
         assert_eq!(said(&mut out), "[]", "it may have names to give");
-        taker.hand_back(taken, (), false, &mut out);
+        taker.hand_back(share, (), false, &mut out);
         let Some(Command::Send(0, back)) = out.drain(..).next() else { panic!("it comes back") };
         giver.receive(1, back, &mut given);
         assert_eq!(said(&mut given), "[TakeBack { number: 5, takes_none: true, work: () }]");

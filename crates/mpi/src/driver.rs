@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, Instant};
 
-use cluster::{Command, Message, Protocol, RankId, Request, Taken, Ticket};
+use cluster::{Command, Message, Protocol, RankId, Request, Ticket};
 use haulage::partners::{Event, Load, ShareEnd};
 use haulage_cli::Ended;
 
@@ -75,9 +75,6 @@ pub(crate) struct Driver {
     starts: Option<SyncSender<bool>>,
     /// On rank 0: the copy waits for the end.
     finishes: Option<SyncSender<u64>>,
-    /// Shares of other ranks that the copy has.
-    taken: HashMap<u64, Taken>,
-    next_taken: u64,
     /// On rank 0: the ranks that are ready, and where they are.
     places: Vec<(RankId, Option<Place>)>,
     /// The copy of this rank is ready.
@@ -113,8 +110,6 @@ impl Driver {
             answers: Answers::default(),
             starts: None,
             finishes: None,
-            taken: HashMap::new(),
-            next_taken: 0,
             places: Vec::new(),
             is_ready: false,
             told_interrupt: false,
@@ -191,9 +186,8 @@ impl Driver {
 
     /// The copy is done with a share, or cannot open it.
     pub(crate) fn end_share(&mut self, share: u64, end: ShareEnd) {
-        let taken = self.taken.remove(&share).expect("each share is returned once");
         let (work, for_now) = match end {
-            ShareEnd::Copied => return self.protocol.done(taken, &mut self.commands),
+            ShareEnd::Copied => return self.protocol.done(share, &mut self.commands),
             ShareEnd::Refused(work) => (work, false),
             ShareEnd::RefusedForNow(work) => (work, true),
             ShareEnd::TakesNone(work) => {
@@ -202,7 +196,7 @@ impl Driver {
                 (work, false)
             }
         };
-        self.protocol.hand_back(taken, work, for_now, &mut self.commands);
+        self.protocol.hand_back(share, work, for_now, &mut self.commands);
     }
 
     /// The copy of this rank is ready, and wants to know whether it can start.
@@ -360,10 +354,7 @@ impl Driver {
         match command {
             Command::Send(..) => unreachable!("the caller sends"),
             Command::Demand(waiting) => self.shared.waiting.store(waiting, Ordering::Relaxed),
-            Command::Take { taken, home, work } => {
-                let share = self.next_taken;
-                self.next_taken += 1;
-                self.taken.insert(share, taken);
+            Command::Take { share, home, work } => {
                 self.shared.inbox.push(Event::Share { share, home, work });
             }
             Command::Returned(number) => self.shared.inbox.push(Event::Returned(number)),

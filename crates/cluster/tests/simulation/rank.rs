@@ -145,18 +145,17 @@ impl Rank {
             Command::Send(..) => unreachable!("the network sends"),
             Command::Demand(0) => return,
             Command::Demand(_) => return self.stop_after_this_file(now),
-            Command::Take { taken, work: names, .. } => {
+            Command::Take { share, work: names, .. } => {
                 match &mut self.shares_left {
                     Some(0) => {
                         self.protocol.take_none(&mut self.out);
-                        self.protocol.hand_back(taken, names, false, &mut self.out);
+                        self.protocol.hand_back(share, names, false, &mut self.out);
                         return self.proceed_if_idle(now, outcome);
                     }
                     Some(left) => *left -= 1,
                     None => {}
                 }
-                let owner = Owner::Share(taken);
-                self.push_names(names, owner, false);
+                self.push_names(names, Owner::Share(share), false);
             }
             Command::Returned(record) => self.settle(record, outcome),
             Command::TakeBack { number, work: names, .. } => {
@@ -319,12 +318,12 @@ impl Rank {
                 let untouched = self.records.get(record).pending == 0;
                 if refuses && untouched {
                     let frame = self.frames.remove(at);
-                    let Owner::Share(taken) = self.records.remove(record).owner else {
+                    let Owner::Share(share) = self.records.remove(record).owner else {
                         unreachable!("only shares are opened");
                     };
                     let Frame { dir, home, next, end, .. } = frame;
                     let names = Names { dir, home, start: next, end };
-                    return self.protocol.hand_back(taken, names, false, &mut self.out);
+                    return self.protocol.hand_back(share, names, false, &mut self.out);
                 }
                 self.frames[at].is_open = true;
                 let dir = self.frames[at].dir;
@@ -458,7 +457,7 @@ impl Rank {
                 self.protocol.finish(&mut self.out);
             }
             Owner::Record(above) => self.settle(above, outcome),
-            Owner::Share(taken) => self.protocol.done(taken, &mut self.out),
+            Owner::Share(share) => self.protocol.done(share, &mut self.out),
         }
     }
 

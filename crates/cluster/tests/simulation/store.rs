@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::shape::{Children, Dir};
-use cluster::{RankId, Taken};
+use cluster::RankId;
 
 /// Names in one directory, as a message carries them.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ pub(super) struct Record {
 pub(super) enum Owner {
     Operand,
     Record(RecordId),
-    Share(Taken),
+    Share(u64),
 }
 
 /// The records of one rank, by number.
