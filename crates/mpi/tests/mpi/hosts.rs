@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{assert_equal, make_tree, scratch};
-use crate::{messages, mpirun};
+use crate::{PROGRAM, messages, mpirun};
 
 /// The addresses of both.
 const NETWORK: &str = "10.98.76.0/24";
@@ -96,8 +96,7 @@ fn two_hosts_copy_one_tree() {
         let options: Vec<&str> = options.split(' ').collect();
         let copy = |src: &str| {
             let mut inner = mpirun(dir.path(), ranks, &options);
-            let program = env!("CARGO_BIN_EXE_haulage-mpi");
-            inner.arg(program).args(["cp", "-a", "--jobs=1", src, "dst"]);
+            inner.arg(PROGRAM).args(["cp", "-a", "--jobs=1", src, "dst"]);
             let mut command = Command::new("ip");
             command.args(["netns", "exec", &hosts.names[0]]);
             command.arg(inner.get_program()).args(inner.get_args()).current_dir(dir.path());

@@ -4,7 +4,7 @@ use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, write};
 use std::time::SystemTime;
 
 use crate::common::{assert_equal, make_tree, scratch};
-use crate::{messages, mpirun, run};
+use crate::{PROGRAM, messages, mpirun, run};
 use testfs::stderr;
 
 #[test]
@@ -57,7 +57,7 @@ fn ranks_in_different_directories_or_with_different_umasks_copy_nothing() {
     create_dir(&here).expect("created");
     create_dir(&there).expect("created");
     write(here.join("f"), "x").expect("written");
-    let copy = [env!("CARGO_BIN_EXE_haulage-mpi"), "cp", "-a", "f", "g"];
+    let copy = [PROGRAM, "cp", "-a", "f", "g"];
     let there = there.to_str().expect("text");
     let with_umask = format!("umask 027; exec {}", copy.join(" "));
     for (other, expected) in [
@@ -93,8 +93,7 @@ fn many_operands_need_no_more_descriptors_than_a_few() {
             hard_link(other, operand.join("link")).expect("linked");
         }
     }
-    let program = env!("CARGO_BIN_EXE_haulage-mpi");
-    let copy = format!("ulimit -n 64; exec {program} cp -a --jobs=1 --stats src/* dst");
+    let copy = format!("ulimit -n 64; exec {PROGRAM} cp -a --jobs=1 --stats src/* dst");
     let output =
         mpirun(dir.path(), 3, &[]).args(["sh", "-c", &copy]).output().expect("mpirun runs");
     assert!(output.status.success(), "{output:?}");
@@ -112,11 +111,10 @@ fn many_operands_need_no_more_descriptors_than_a_few() {
 fn ranks_of_one_host_look_for_no_network_unless_they_are_told_to() {
     let dir = scratch();
     write(dir.path().join("f"), "x").expect("written");
-    let program = env!("CARGO_BIN_EXE_haulage-mpi");
     for (options, looks) in [(&[][..], false), (&["--mca", "pml", "ob1,cm"], true)] {
         let mut command = mpirun(dir.path(), 2, options);
         command.env("OMPI_MCA_pml_base_verbose", "10");
-        let output = command.args([program, "cp", "-a", "f", "g"]).output().expect("mpirun runs");
+        let output = command.args([PROGRAM, "cp", "-a", "f", "g"]).output().expect("mpirun runs");
         assert!(output.status.success(), "{output:?}");
         let told = stderr(&output);
         assert!(told.contains("component ob1"), "{told}");

@@ -15,6 +15,8 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tempfile::TempDir;
 use testfs::stderr;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_haulage-mpi");
+
 thread_local! {
     /// Where the jobs of a test have their sessions. mpirun removes the directory that sessions share if its own is the
     /// last, while another job may be about to use it.
@@ -42,7 +44,7 @@ fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
 
 fn haulage(dir: &Path, ranks: usize, args: &[&str]) -> Command {
     let mut command = mpirun(dir, ranks, &[]);
-    command.arg(env!("CARGO_BIN_EXE_haulage-mpi")).args(args);
+    command.arg(PROGRAM).args(args);
     command
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::{assert_equal, scratch};
-use crate::{messages, mpirun, run};
+use crate::{PROGRAM, messages, mpirun, run};
 use testfs::{Costs, FuseFs, random_bytes};
 
 /// A tree of files, directories and hard links between them, which a store can have.
@@ -42,11 +42,10 @@ fn make_plain_tree(root: &Path) {
 /// mpirun of one rank for each of `mounts` of one store, which all call it `shared`. Each runs `before` there
 /// and then `haulage-mpi` with `args`.
 fn on_mounts(shared: &Path, mounts: &[FuseFs], before: &str, args: &str) -> Command {
-    let program = env!("CARGO_BIN_EXE_haulage-mpi");
     // Each rank enters a mount namespace in which the store has the same name.
     let rank = |mount: &FuseFs| {
         let script = format!(
-            "mount --bind '{}' '{}' && cd '{}' && {before}; exec '{program}' {args}",
+            "mount --bind '{}' '{}' && cd '{}' && {before}; exec '{PROGRAM}' {args}",
             mount.path().display(),
             shared.display(),
             shared.display(),

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, Stat, StatxFlags, statx};
 use super::context::Job;
 use super::found::Found;
 use crate::fs::fs_type::is_on_reliable_fs;
-use crate::fs::{FileId, Handle, Place, are_one_file, hold, is_regular, mtime};
+use crate::fs::{FileId, Handle, are_one_file, hold_found, is_regular, mtime};
 use crate::metadata::{set_mtime, set_times};
 use crate::report::{Diagnostic, Result};
 
@@ -22,14 +22,10 @@ pub(crate) fn refuse_to_remove_source(Job { cx, entry }: Job<'_>, found: &Found)
     if cx.options.dry_run || !is_regular(src) || !may_be_alias(src, dst) {
         return Ok(());
     }
-    let held = |place: &Place<'_>, follow, looked_at| {
-        let held = hold(place.dir, place.name, follow).ok()?;
-        // Another file may have taken the name.
-        (FileId::of_open(&held) == Ok(FileId::of(looked_at))).then_some(held)
-    };
-    let held = held(&entry.src, entry.src_through_link, src).zip(held(&entry.dst, false, dst));
+    let held =
+        hold_found(&entry.src, entry.src_through_link, src).zip(hold_found(&entry.dst, false, dst));
     let is_source = held.is_some_and(|(src_held, dst_held)| {
-        is_alias((Handle::Path(src_held.as_fd()), src), (Handle::Path(dst_held.as_fd()), dst))
+        is_alias((Handle::Path(src_held.fd.as_fd()), src), (Handle::Path(dst_held.fd.as_fd()), dst))
     });
     match is_source {
         true => Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() }),

@@ -4,7 +4,7 @@
 //! The resolution is not known beforehand: ext4 has one for each size of its inodes, a server that of its own
 //! file system. It is seen when the time of an existing copy is set back by a nanosecond.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 
 use rustix::fs::{Stat, fstat};
@@ -14,7 +14,9 @@ use crate::fs::fs_type::is_on_reliable_fs;
 use crate::fs::stat::{
     Nanoseconds, RESOLUTION_MAX, coarsest_resolution, elapsed_since, since_1970,
 };
-use crate::fs::{FileId, Handle, ctime, file_bytes, hold, is_regular, is_symlink, kind, mtime};
+use crate::fs::{
+    FileId, Handle, OpenFile, ctime, file_bytes, hold_found, is_regular, is_symlink, kind, mtime,
+};
 use crate::lock::lock;
 use crate::metadata::set_mtime;
 use crate::report::Result;
@@ -96,7 +98,7 @@ impl Older<'_> {
         // The inode of the copy was changed last when it got its times. Some file systems report the time of
         // modification instead. Then nothing tells when the copy was made.
         let is_known = ctime(dst) != mtime(dst)
-            || self.hold().is_some_and(|(held, _)| is_on_reliable_fs(held.as_fd()));
+            || self.hold().is_some_and(|held| is_on_reliable_fs(held.fd.as_fd()));
         match is_known {
             true => since_1970(changed) + TICK >= since_1970(ctime(dst)),
             false => elapsed_since(changed) < DOUBT,
@@ -106,7 +108,7 @@ impl Older<'_> {
     /// Sets the time of the destination back by a nanosecond, and then to what it was. If the process is killed
     /// between, the file seems older and is copied again.
     fn measure(&self) -> Option<Nanoseconds> {
-        let (held, before) = self.hold()?;
+        let OpenFile { fd: held, stat: before } = self.hold()?;
         let (seconds, nanoseconds) = mtime(&before);
         let back = match nanoseconds {
             0 => (seconds.checked_sub(1)?, 999_999_999),
@@ -121,10 +123,7 @@ impl Older<'_> {
     }
 
     /// The destination, open with O_PATH, with its attributes. `None` if it is not the file that was found.
-    fn hold(&self) -> Option<(OwnedFd, Stat)> {
-        let (dir, name) = (self.entry.dst.dir, self.entry.dst.name);
-        let held = hold(dir, name, self.through_link).ok()?;
-        let stat = fstat(&held).ok()?;
-        (FileId::of(&stat) == FileId::of(self.dst)).then_some((held, stat))
+    fn hold(&self) -> Option<OpenFile> {
+        hold_found(&self.entry.dst, self.through_link, self.dst)
     }
 }

@@ -20,9 +20,9 @@ pub(crate) use dir_path::{Anchor, DirPath, join};
 pub(crate) use engines::fs_types::{BTRFS, EXT4, TMPFS, VFAT, XFS, fs_type_of};
 pub(crate) use fs_type::{Endpoint, Endpoints, FsTypes, is_pseudo, is_reliable, is_served, is_smb};
 pub(crate) use open::{
-    FileAt, OpenFile, cannot_be_linked, give_name, hold, id_by_name, is_named, is_renamed_instead,
-    open_listed, open_looked_at, open_to_write, path_in, path_of, rename_if_absent, retry_for,
-    stat_new,
+    FileAt, OpenFile, cannot_be_linked, give_name, hold, hold_found, id_by_name, is_named,
+    is_renamed_instead, open_listed, open_looked_at, open_to_write, path_in, path_of,
+    rename_if_absent, retry_for, stat_new,
 };
 pub(crate) use place::{
     DisplayPath, Place, Trust, c_name, last_component, last_component_verbatim, split, trim_slashes,

@@ -178,6 +178,13 @@ pub(crate) fn hold(dir: BorrowedFd<'_>, name: &CStr, follow: bool) -> io::Result
     openat(dir, name, flags, Mode::empty())
 }
 
+/// Opens the entry at `place` with O_PATH, if it is the file that `found` describes: another one may have taken the name.
+pub(crate) fn hold_found(place: &Place<'_>, follow: bool, found: &Stat) -> Option<OpenFile> {
+    let fd = hold(place.dir, place.name, follow).ok()?;
+    let stat = fstat(&fd).ok()?;
+    (FileId::of(&stat) == FileId::of(found)).then_some(OpenFile { fd, stat })
+}
+
 /// `call`, again and again while it fails in a way that may pass, for this time at most.
 pub(crate) fn retry_for<T>(
     time: Duration,
