@@ -44,10 +44,10 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
-use cp_differential::{fixture, spawn_as_nobody};
+use cp_differential::spawn_as_nobody;
 use rustix::io::{FdFlags, fcntl_setfd};
 use tempfile::TempDir;
-use testfs::{is_root, skip, stderr, test_name};
+use testfs::{fixture, is_root, skip, stderr, test_name};
 
 const HAULAGE: &str = env!("CARGO_BIN_EXE_haulage");
 

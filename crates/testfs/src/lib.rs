@@ -1,10 +1,13 @@
-//! Real file systems for tests, FUSE file systems that inject faults, and comparison of trees.
+//! Real file systems for tests, FUSE file systems that inject faults, trees made of a line of text, and their
+//! comparison.
 //!
 //! `cargo xtask test` mounts the file systems and names them in the environment variable
 //! `HAULAGE_TEST_FS`, as `ext4=/dir:xfs=/dir:btrfs=/dir:tmpfs=/dir`. If one is missing, a test is
 //! skipped. The skip is reported on standard error, past the test harness's capture, and in the
 //! file that `HAULAGE_SKIPS` names. `HAULAGE_TEST_SMALL_FS` has the same form and names small file
 //! systems for tests of ENOSPC.
+
+pub mod fixture;
 
 mod disk;
 mod fuse_fs;
@@ -30,7 +33,7 @@ pub use skip::{is_root, skip, test_name};
 pub use terminal::{
     Screen, on_terminal, open_terminal, resize_terminal, without_control_sequences,
 };
-pub use tree::{Aspects, Tree, assert_equal_trees, tree_differences};
+pub use tree::{Aspects, Entry, Tree, assert_equal_trees, tree_differences};
 
 /// `len` pseudo-random bytes, the same for the same `seed`. No file system stores them as a hole or
 /// shares their pages.

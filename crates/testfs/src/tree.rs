@@ -1,6 +1,6 @@
 //! Reads a tree with every attribute that a copy may keep, and compares two trees.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
@@ -8,11 +8,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 
 /// The bytes of content of one hash.
 const BLOCK_BYTES: usize = 64 << 10;
+
+/// Levels of a tree that [`Tree::read_permitted`] reads.
+const LEVELS: usize = 64;
 
 /// What is compared, besides type, names, content, symlink targets and device numbers.
 #[derive(Clone, Copy, Debug)]
@@ -27,39 +30,69 @@ pub struct Aspects {
     pub hard_links: bool,
     /// Extended attributes, ACLs among them.
     pub xattrs: bool,
+    /// Times of the last access, numbers of links, and which ranges of files are data: what
+    /// [`Tree::read_permitted`] reads.
+    pub usage: bool,
+    /// Inodes, and times of the last change, which move with every other attribute.
+    pub inodes: bool,
 }
 
 impl Aspects {
-    /// All that `cp -a` keeps.
-    pub const ALL: Aspects =
-        Aspects { modes: true, owners: true, mtimes: true, hard_links: true, xattrs: true };
     /// Only what is always compared.
-    pub const CONTENT: Aspects =
-        Aspects { modes: false, owners: false, mtimes: false, hard_links: false, xattrs: false };
+    pub const CONTENT: Aspects = Aspects {
+        modes: false,
+        owners: false,
+        mtimes: false,
+        hard_links: false,
+        xattrs: false,
+        usage: false,
+        inodes: false,
+    };
+    /// All that `cp -a` keeps.
+    pub const ALL: Aspects = Aspects {
+        modes: true,
+        owners: true,
+        mtimes: true,
+        hard_links: true,
+        xattrs: true,
+        ..Aspects::CONTENT
+    };
 }
 
 /// A file or a tree at the time of reading.
 #[derive(Clone, Debug)]
 pub struct Tree {
     /// By path below the root; the root itself is the empty path.
-    entries: BTreeMap<PathBuf, Entry>,
+    pub entries: BTreeMap<PathBuf, Entry>,
 }
 
+/// What one name of a tree stands for.
 #[derive(Clone, Debug)]
-struct Entry {
-    kind: FileType,
-    mode: u32,
+pub struct Entry {
+    /// Its type.
+    pub kind: FileType,
+    /// Permission bits with setuid, setgid and sticky.
+    pub mode: u32,
     uid: u32,
     gid: u32,
-    mtime_ns: i128,
+    /// Modification time.
+    pub mtime_ns: i128,
+    /// Time of the last access before it was read.
+    pub atime_ns: i128,
+    ctime_ns: i128,
     rdev: u64,
     /// Device and inode, to recognise hard links.
-    identity: (u64, u64),
-    bytes: u64,
+    pub(crate) identity: (u64, u64),
+    links: i128,
+    /// Its length.
+    pub bytes: u64,
     /// A hash per block of a regular file.
     content: Vec<blake3::Hash>,
-    target: Vec<u8>,
-    xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The ranges of a regular file that are no holes, as [`Tree::read_permitted`] finds them.
+    pub data: Vec<(u64, u64)>,
+    pub(crate) target: Vec<u8>,
+    /// Extended attributes by name.
+    pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 /// The differences between the trees at `left` and `right`, one line each.
@@ -87,9 +120,16 @@ impl Tree {
     /// # Errors
     /// The first error of any call.
     pub fn read(root: &Path) -> io::Result<Tree> {
-        let mut tree = Tree { entries: BTreeMap::new() };
-        tree.add(rustix::fs::CWD, root.as_os_str(), PathBuf::new())?;
-        Ok(tree)
+        Reader::default().read(root)
+    }
+
+    /// Reads 64 levels of the tree at `root`, with which ranges of files are data. Contents and attributes
+    /// that the user may not read are left out.
+    ///
+    /// # Errors
+    /// The first error of any call, except that reading is not permitted.
+    pub fn read_permitted(root: &Path) -> io::Result<Tree> {
+        Reader { only_permitted: true, ..Reader::default() }.read(root)
     }
 
     /// The differences between this tree and `right`, one line each. Empty if they are equal.
@@ -147,33 +187,6 @@ impl Tree {
         found
     }
 
-    fn add(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: PathBuf) -> io::Result<()> {
-        let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let mut entry = Entry::new(&stat);
-        entry.xattrs = xattrs(dir, name)?;
-        match entry.kind {
-            FileType::RegularFile => {
-                entry.content = block_hashes(&open(dir, name, OFlags::empty())?)?;
-            }
-            FileType::Symlink => {
-                entry.target = rustix::fs::readlinkat(dir, name, Vec::new())?.into_bytes();
-            }
-            FileType::Directory => {
-                let opened = open(dir, name, OFlags::DIRECTORY)?;
-                for child in Dir::read_from(&opened)? {
-                    let child = child?;
-                    let name = OsStr::from_bytes(child.file_name().to_bytes());
-                    if name != "." && name != ".." {
-                        self.add(opened.as_fd(), name, path.join(name))?;
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.entries.insert(path, entry);
-        Ok(())
-    }
-
     /// For each name of a file other than a directory, the first name of the same file.
     fn first_links(&self) -> BTreeMap<&Path, &Path> {
         let mut first: BTreeMap<(u64, u64), &Path> = BTreeMap::new();
@@ -187,18 +200,128 @@ impl Tree {
     }
 }
 
+/// Reads one tree.
+#[derive(Default)]
+struct Reader {
+    /// Leaves out what the user may not read.
+    only_permitted: bool,
+    entries: BTreeMap<PathBuf, Entry>,
+    /// To read a file by its first name changes the time that it shows under the next.
+    atimes_ns: HashMap<(u64, u64), i128>,
+}
+
+impl Reader {
+    fn read(mut self, root: &Path) -> io::Result<Tree> {
+        self.add(rustix::fs::CWD, root.as_os_str(), PathBuf::new())?;
+        Ok(Tree { entries: self.entries })
+    }
+
+    fn add(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: PathBuf) -> io::Result<()> {
+        let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let mut entry = Entry::new(&stat);
+        entry.atime_ns = *self.atimes_ns.entry(entry.identity).or_insert(entry.atime_ns);
+        entry.xattrs = self.xattrs(dir, name)?;
+        match entry.kind {
+            FileType::RegularFile => {
+                if let Some(file) = self.open(dir, name, OFlags::empty())? {
+                    entry.content = block_hashes(&file)?;
+                    entry.data = if self.only_permitted { data_ranges(&file)? } else { Vec::new() };
+                }
+            }
+            FileType::Symlink => {
+                entry.target = rustix::fs::readlinkat(dir, name, Vec::new())?.into_bytes();
+            }
+            FileType::Directory if self.enters(&path) => {
+                if let Some(opened) = self.open(dir, name, OFlags::DIRECTORY)? {
+                    for child in Dir::read_from(&opened)? {
+                        let child = child?;
+                        let name = OsStr::from_bytes(child.file_name().to_bytes());
+                        if name != "." && name != ".." {
+                            self.add(opened.as_fd(), name, path.join(name))?;
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.entries.insert(path, entry);
+        Ok(())
+    }
+
+    /// A copy that comes upon itself goes on until names are too long.
+    fn enters(&self, path: &Path) -> bool {
+        !self.only_permitted || path.components().count() < LEVELS
+    }
+
+    /// `None` for what the user may not read, if that is left out.
+    fn open(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+        flags: OFlags,
+    ) -> rustix::io::Result<Option<OwnedFd>> {
+        let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(dir, name, flags, Mode::empty()) {
+            Err(Errno::ACCESS) if self.only_permitted => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    fn xattrs(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+        // No call takes a directory descriptor and a name. A path in /proc combines the two.
+        let path = if dir.as_raw_fd() == rustix::fs::CWD.as_raw_fd() {
+            PathBuf::from(name)
+        } else {
+            Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name)
+        };
+        let mut names = vec![0; 64 << 10];
+        let len = match rustix::fs::llistxattr(&path, &mut names) {
+            // EIO is the answer of rclone's mount to what it does not implement.
+            Err(Errno::OPNOTSUPP | Errno::IO) => 0,
+            len => len?,
+        };
+        let mut found = BTreeMap::new();
+        // NFS 4 restates owner and mode there.
+        let is_stored = |name: &&[u8]| !name.is_empty() && *name != b"system.nfs4_acl";
+        for name in names[..len].split(|&byte| byte == 0).filter(is_stored) {
+            let mut value = vec![0; 64 << 10];
+            let len = match rustix::fs::lgetxattr(&path, OsStr::from_bytes(name), &mut value) {
+                Err(Errno::ACCESS) if self.only_permitted => 0,
+                len => len?,
+            };
+            value.truncate(len);
+            found.insert(name.to_vec(), value);
+        }
+        Ok(found)
+    }
+}
+
 impl Entry {
+    /// Whether it has this content.
+    pub(crate) fn holds(&self, content: &[u8]) -> bool {
+        let hashes = content.chunks(BLOCK_BYTES).map(blake3::hash);
+        self.kind == FileType::RegularFile && self.content.iter().copied().eq(hashes)
+    }
+
     fn new(stat: &Stat) -> Entry {
         Entry {
             kind: FileType::from_raw_mode(stat.st_mode),
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+            mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+            atime_ns: nanoseconds(stat.st_atime, stat.st_atime_nsec),
+            ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
             rdev: stat.st_rdev,
             identity: (stat.st_dev, stat.st_ino),
+            links: stat.st_nlink.into(),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
             content: Vec::new(),
+            data: Vec::new(),
             target: Vec::new(),
             xattrs: BTreeMap::new(),
         }
@@ -237,12 +360,15 @@ impl Entry {
         if aspects.xattrs && self.xattrs != other.xattrs {
             found(format!("xattrs {}, {}", shown_xattrs(self), shown_xattrs(other)));
         }
+        let usage = |entry: &Entry| (entry.atime_ns, entry.links, entry.data.clone());
+        if aspects.usage && usage(self) != usage(other) {
+            found(format!("atime, links, data: {:?}, {:?}", usage(self), usage(other)));
+        }
+        let inode = |entry: &Entry| (entry.identity, entry.ctime_ns);
+        if aspects.inodes && inode(self) != inode(other) {
+            found(format!("inode, ctime: {:?}, {:?}", inode(self), inode(other)));
+        }
     }
-}
-
-fn open(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
 fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<blake3::Hash>> {
@@ -265,29 +391,22 @@ fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<blake3::Hash>> {
     }
 }
 
-fn xattrs(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
-    // No call takes a directory descriptor and a name. A path in /proc combines the two.
-    let path = if dir.as_raw_fd() == rustix::fs::CWD.as_raw_fd() {
-        PathBuf::from(name)
-    } else {
-        Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name)
-    };
-    let mut names = vec![0; 64 << 10];
-    let len = match rustix::fs::llistxattr(&path, &mut names) {
-        // EIO is the answer of rclone's mount to what it does not implement.
-        Err(Errno::OPNOTSUPP | Errno::IO) => 0,
-        len => len?,
-    };
-    let mut found = BTreeMap::new();
-    // NFS 4 restates owner and mode there.
-    let is_stored = |name: &&[u8]| !name.is_empty() && *name != b"system.nfs4_acl";
-    for name in names[..len].split(|&byte| byte == 0).filter(is_stored) {
-        let mut value = vec![0; 64 << 10];
-        let len = rustix::fs::lgetxattr(&path, OsStr::from_bytes(name), &mut value)?;
-        value.truncate(len);
-        found.insert(name.to_vec(), value);
+/// Where the data of a file is, by SEEK_DATA and SEEK_HOLE.
+fn data_ranges(file: &OwnedFd) -> rustix::io::Result<Vec<(u64, u64)>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    loop {
+        let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Err(Errno::NXIO) => return Ok(ranges),
+            start => start?,
+        };
+        at = rustix::fs::seek(file, SeekFrom::Hole(start))?;
+        ranges.push((start, at));
     }
-    Ok(found)
+}
+
+fn nanoseconds(seconds: i64, nanoseconds: impl Into<i128>) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + nanoseconds.into()
 }
 
 fn shown(path: &Path) -> String {

@@ -1,8 +1,8 @@
-//! The trees of a copy, and what lies outside it: made, looked at, searched.
+//! The trees of a copy, and what lies outside it: made and searched.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -34,30 +34,6 @@ pub(crate) fn make_tree(root: &Path, content: &str, special: bool) {
         );
     }
     fixture::add(if outside { "a/c/ mode=700" } else { "a/c/ mode=2751" }, root);
-}
-
-/// Looks at `root` and at everything in it: all about each file that a copy could change. The time of the last
-/// change moves with every change of attributes, extended ones among them.
-pub(crate) fn look(root: &Path) -> Vec<String> {
-    let mut seen = Vec::new();
-    each_below(root, &mut |path, m| {
-        let content = m.is_file().then(|| fs::read(path).expect("a file outside"));
-        let content = content.map(|bytes| bytes.escape_ascii().to_string());
-        let owner = (m.uid(), m.gid());
-        let times = (m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
-        let (path, mode) = (path.display(), m.mode());
-        let rest = (m.ino(), owner, m.nlink(), m.size(), times, content);
-        seen.push(format!("{path}: mode {mode:o}, {rest:?}"));
-    });
-    seen.sort();
-    seen
-}
-
-/// What is in one list only, of two that differ.
-pub(crate) fn differences(before: &[String], after: &[String]) -> String {
-    let lost = before.iter().filter(|seen| !after.contains(seen)).map(|seen| format!("- {seen}"));
-    let new = after.iter().filter(|seen| !before.contains(seen)).map(|seen| format!("+ {seen}"));
-    lost.chain(new).collect::<Vec<_>>().join("\n")
 }
 
 /// A file below `root` that holds what only files outside do, in its data or its attributes.

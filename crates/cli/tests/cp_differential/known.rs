@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use super::run::{Case, Outcome, Said};
-use super::snapshot::{Entry, Time, What};
+use rustix::fs::FileType;
+use testfs::Entry;
+
+use super::run::{Case, Outcome, RECENT_NS, Said};
 
 /// A release of GNU coreutils.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +49,8 @@ pub(crate) static KNOWN: &[Known] = &[
         concerns: |case, _, _| case.line.contains("--sparse=always"),
         amend: |gnu, ours| {
             amend_entries(gnu, ours, |gnu, ours| {
-                if ours.accessed == Time::Recent {
-                    gnu.accessed = Time::Recent;
+                if ours.atime_ns == RECENT_NS {
+                    gnu.atime_ns = RECENT_NS;
                 }
             });
         },
@@ -108,15 +110,15 @@ pub(crate) static KNOWN: &[Known] = &[
         reason: "-p leaves no set-ID bit on a file whose source has none, nor a directory's \
                  inherited one",
         until: Some(Version(9, 5)),
-        concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.mode & 0o6000 != 0),
+        concerns: |_, gnu, _| gnu.tree.entries.values().any(|entry| entry.mode & 0o6000 != 0),
         amend: |gnu, ours| {
             // A file that has one is called like its copy; of directories whose owner is lost it is
             // lost as well.
-            let with_bit = ours.tree.0.iter().filter(|(_, entry)| entry.mode & 0o6000 != 0);
+            let with_bit = ours.tree.entries.iter().filter(|(_, entry)| entry.mode & 0o6000 != 0);
             let sources: Vec<_> = with_bit.map(|(name, _)| name.file_name()).collect();
-            for (name, gnu) in &mut gnu.tree.0 {
-                let Some(ours) = ours.tree.0.get(name) else { continue };
-                let is_file = matches!(gnu.what, What::File(..));
+            for (name, gnu) in &mut gnu.tree.entries {
+                let Some(ours) = ours.tree.entries.get(name) else { continue };
+                let is_file = gnu.kind == FileType::RegularFile;
                 let source_has = is_file && sources.contains(&name.file_name());
                 if gnu.mode & 0o6000 != 0 && !source_has && gnu.mode & 0o1777 == ours.mode {
                     gnu.mode = ours.mode;
@@ -128,7 +130,7 @@ pub(crate) static KNOWN: &[Known] = &[
         reason: "a clone that fails leaves no empty file",
         until: Some(Version(9, 5)),
         concerns: |_, gnu, _| gnu.stderr_has("failed to clone 'c'"),
-        amend: |gnu, _| drop(gnu.tree.0.remove(Path::new("c"))),
+        amend: |gnu, _| drop(gnu.tree.entries.remove(Path::new("c"))),
     },
     Known {
         reason: "links are read to see where they lead, and holes to see whether they are",
@@ -136,8 +138,8 @@ pub(crate) static KNOWN: &[Known] = &[
         concerns: |case, _, _| case.tree.contains("->") || case.tree.contains('~'),
         amend: |gnu, ours| {
             amend_entries(gnu, ours, |gnu, ours| {
-                if ours.accessed == Time::Recent && (gnu.what.is_symlink() || gnu.what.is_hole()) {
-                    gnu.accessed = Time::Recent;
+                if ours.atime_ns == RECENT_NS && (gnu.kind == FileType::Symlink || is_hole(gnu)) {
+                    gnu.atime_ns = RECENT_NS;
                 }
             });
         },
@@ -186,11 +188,11 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "a link in the way, an empty file and an unchanged directory need not be read",
         until: None,
-        concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.what.may_stay_unread()),
+        concerns: |_, gnu, _| gnu.tree.entries.values().any(may_stay_unread),
         amend: |gnu, ours| {
             amend_entries(gnu, ours, |gnu, ours| {
-                if gnu.what.may_stay_unread() && gnu.accessed == Time::Recent {
-                    gnu.accessed = ours.accessed.clone();
+                if may_stay_unread(gnu) && gnu.atime_ns == RECENT_NS {
+                    gnu.atime_ns = ours.atime_ns;
                 }
             });
         },
@@ -272,12 +274,12 @@ pub(crate) static KNOWN: &[Known] = &[
         concerns: |case, _, _| case.line.contains("--parents"),
         amend: |gnu, ours| {
             amend_entries(gnu, ours, |gnu, ours| {
-                if gnu.what == What::Directory {
+                if gnu.kind == FileType::Directory {
                     if gnu.xattrs.is_empty() {
                         gnu.xattrs = ours.xattrs.clone();
                     }
-                    if gnu.modified == Time::Recent {
-                        gnu.modified = ours.modified.clone();
+                    if gnu.mtime_ns == RECENT_NS {
+                        gnu.mtime_ns = ours.mtime_ns;
                     }
                 }
             });
@@ -289,14 +291,14 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, _| case.tree.contains("=="),
         amend: |gnu, ours| {
-            amend_entries(gnu, ours, |gnu, ours| gnu.accessed = ours.accessed.clone());
+            amend_entries(gnu, ours, |gnu, ours| gnu.atime_ns = ours.atime_ns);
         },
     },
     Known {
         reason: "a simple backup of what is in another directory was put into the current one",
         until: Some(Version(9, 5)),
         concerns: |case, gnu, _| {
-            let stray = |name: &str| gnu.tree.0.contains_key(Path::new(name));
+            let stray = |name: &str| gnu.tree.entries.contains_key(Path::new(name));
             case.tree.ends_with("b->d") && (stray("a~") || stray("a.s"))
         },
         amend: |gnu, ours| gnu.tree = ours.tree.clone(),
@@ -307,7 +309,7 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, _| ["-p a acl", "--preserve=mode a acl"].contains(&&*case.line),
         amend: |gnu, _| {
-            if let Some(entry) = gnu.tree.0.get_mut(Path::new("acl")) {
+            if let Some(entry) = gnu.tree.entries.get_mut(Path::new("acl")) {
                 entry.xattrs.clear();
             }
         },
@@ -328,11 +330,24 @@ pub(crate) static KNOWN: &[Known] = &[
 
 /// Amends each of GNU's entries by what we have at its name, if we have something there.
 fn amend_entries(gnu: &mut Outcome, ours: &Outcome, amend: impl Fn(&mut Entry, &Entry)) {
-    for (name, gnu) in &mut gnu.tree.0 {
-        if let Some(ours) = ours.tree.0.get(name) {
+    for (name, gnu) in &mut gnu.tree.entries {
+        if let Some(ours) = ours.tree.entries.get(name) {
             amend(gnu, ours);
         }
     }
+}
+
+/// A symbolic link, an empty file or a directory.
+fn may_stay_unread(entry: &Entry) -> bool {
+    match entry.kind {
+        FileType::RegularFile => entry.bytes == 0,
+        kind => matches!(kind, FileType::Symlink | FileType::Directory),
+    }
+}
+
+/// A file that is all hole.
+fn is_hole(entry: &Entry) -> bool {
+    entry.kind == FileType::RegularFile && entry.data.is_empty()
 }
 
 /// Whether what stands at the destination is removed or renamed before a copy is made.

@@ -13,16 +13,15 @@ use newer::Expected;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 pub(crate) use run::spawn_as_nobody;
 use run::{Case, Ground, Outcome, Persona, Program};
+use testfs::Aspects;
 
 use crate::OPEN_HAULAGE;
 
-pub(crate) mod fixture;
 mod generated;
 mod known;
 mod newer;
 mod run;
 mod scenarios;
-mod snapshot;
 
 /// GNU's cp and its release, or `None`, aloud, where there is none.
 pub(crate) fn gnu() -> Option<(Program, Version)> {
@@ -76,7 +75,8 @@ fn differences(case: &Case, version: Version, mut gnu: Outcome, mut ours: Outcom
             lines.push(format!("status {:?} / {:?}", gnu.status, ours.status));
         }
     }
-    lines.extend(gnu.tree.differences(&ours.tree));
+    let aspects = Aspects { usage: true, ..Aspects::ALL };
+    lines.extend(gnu.tree.differences(&ours.tree, aspects));
     if lines.len() == explained { Vec::new() } else { lines }
 }
 

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use super::fixture;
+use testfs::fixture;
+
 use super::run::{Case, Outcome};
 
 /// Seen with GNU cp 9.10.

@@ -11,12 +11,14 @@
 //! | `b==a` | another hard link of `a` |
 //! | `p\|` | a fifo |
 //! | `n%1:3` | a character device (only root can make one) |
-//! | `h~1M@64K,512K` | a file of 1 MiB, all hole but for 4 KiB of data at each offset |
+//! | `s%socket` | a socket |
+//! | `h~1M@64K,512K` | a file of 1 MiB, all hole but for 4 KiB of random bytes at each offset |
 //! | `r#5M:1` | a file of 5 MiB of random bytes with the seed 1 |
 //!
 //! After an item stand its attributes: `mode=640`, `t=5` (modification time in seconds, with
 //! nanoseconds that tell it from a rounded one), `own=1:2`, `acl` (a list that lets user 1 write),
-//! `default-acl` (one that a directory gives to what is made in it), `user.k=v` (an extended attribute). [`word`] tells the escapes.
+//! `default-acl` (one that a directory gives to what is made in it), `default-acl=750` (one with no more than a
+//! mode), `user.k=v` (an extended attribute). [`word`] tells the escapes.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -26,19 +28,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
 
-use super::snapshot::{Snapshot, Time, What};
+use crate::{Tree, random_bytes};
 
 /// Modification time of what has no `t=`.
 const USUAL_SECONDS: i64 = 1_000_000_000;
 
 /// Nanoseconds of every time set here.
-pub(crate) const NANOSECONDS: i64 = 123_456_789;
-
-/// What is appended to a sparse file's holes.
-const DATA: [u8; 4096] = [b'x'; 4096];
+const NANOSECONDS: i64 = 123_456_789;
 
 /// Makes the tree `text` in the empty directory `root`; `owner` owns all that names no other.
-pub(crate) fn build(text: &str, root: &Path, owner: Option<u32>) {
+///
+/// # Panics
+/// If that fails.
+pub fn build(text: &str, root: &Path, owner: Option<u32>) {
     let items = made(text, root);
     if let Some(owner) = owner {
         own_all(root, owner);
@@ -49,7 +51,10 @@ pub(crate) fn build(text: &str, root: &Path, owner: Option<u32>) {
 }
 
 /// Adds the items of `text` to `root`. What has no `t=` has been modified now.
-pub(crate) fn add(text: &str, root: impl AsRef<Path>) {
+///
+/// # Panics
+/// If that fails.
+pub fn add(text: &str, root: impl AsRef<Path>) {
     set_attributes(&made(text, root.as_ref()), root.as_ref());
 }
 
@@ -78,7 +83,11 @@ fn set_attributes(items: &[Item<'_>], root: &Path) {
 
 /// One word: `\s` is a blank, `\n`, `\t` and `\r` are as in C, `\xff` is a byte, `\e` is nothing (so that
 /// a word can be empty), and `{}` is the directory `root`.
-pub(crate) fn word(text: &str, root: &Path) -> OsString {
+///
+/// # Panics
+/// If there is another escape.
+#[must_use]
+pub fn word(text: &str, root: &Path) -> OsString {
     let text = text.replace("{}", root.to_str().expect("temporary directories have plain names"));
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -111,36 +120,38 @@ pub(crate) fn word(text: &str, root: &Path) -> OsString {
 
 /// The items of `text` that `tree` does not have as they are written: kind, content and the
 /// attributes `mode=` and `t=`. `!a` says that there is no `a`.
-pub(crate) fn unmet(text: &str, tree: &Snapshot, root: &Path) -> Vec<String> {
+///
+/// # Panics
+/// If other attributes are written.
+#[must_use]
+pub fn unmet(text: &str, tree: &Tree, root: &Path) -> Vec<String> {
     let items = text.split(';').map(str::trim).filter(|item| !item.is_empty());
     items.filter(|item| !is_met(item, tree, root)).map(|item| format!("not so: {item}")).collect()
 }
 
-fn is_met(text: &str, tree: &Snapshot, root: &Path) -> bool {
-    let entry = |name| tree.0.get(Path::new(&word(name, root)));
+fn is_met(text: &str, tree: &Tree, root: &Path) -> bool {
+    let entry = |name| tree.entries.get(Path::new(&word(name, root)));
     if let Some(name) = text.strip_prefix('!') {
         return entry(name).is_none();
     }
     let item = Item::new(text);
     let Some(found) = entry(item.name) else { return false };
-    let is_kind = match (&item.kind, &found.what) {
-        (Kind::File(expected), What::File(Some(bytes), _)) => {
-            word(expected, root).as_bytes() == bytes
+    let is_kind = match item.kind {
+        Kind::File(expected) => found.holds(word(expected, root).as_bytes()),
+        Kind::Directory => found.kind == FileType::Directory,
+        Kind::Fifo => found.kind == FileType::Fifo,
+        Kind::Symlink(expected) => {
+            found.kind == FileType::Symlink && word(expected, root).as_bytes() == found.target
         }
-        (Kind::Directory, What::Directory) | (Kind::Fifo, What::Fifo) => true,
-        (Kind::Symlink(expected), What::Symlink(target)) => {
-            word(expected, root) == target.as_os_str()
-        }
-        (Kind::HardLink(other), _) => {
-            entry(other).is_some_and(|other| other.same_as == found.same_as)
-        }
-        _ => false,
+        Kind::HardLink(other) => entry(other).is_some_and(|it| it.identity == found.identity),
+        Kind::Device(_) | Kind::Sparse { .. } | Kind::Random { .. } => false,
     };
     is_kind
         && item.attributes.iter().all(|attribute| match attribute.split_once('=') {
             Some(("mode", mode)) => format!("{:o}", found.mode) == mode,
             Some(("t", seconds)) => {
-                found.modified == Time::Old(seconds.parse().expect("seconds"), NANOSECONDS)
+                let seconds: i128 = seconds.parse().expect("seconds");
+                found.mtime_ns == seconds * 1_000_000_000 + i128::from(NANOSECONDS)
             }
             _ => panic!("no fact that is looked at: {attribute}"),
         })
@@ -207,6 +218,7 @@ impl<'t> Item<'t> {
             Kind::Symlink(target) => symlink(word(target, root), &path),
             Kind::HardLink(other) => fs::hard_link(root.join(word(other, root)), &path),
             Kind::Fifo => make_node(&path, FileType::Fifo, 0),
+            Kind::Device("socket") => make_node(&path, FileType::Socket, 0),
             Kind::Device(numbers) => {
                 let (major, minor) = numbers.split_once(':').expect("major:minor");
                 let number = |text: &str| text.parse().expect("a device number");
@@ -216,7 +228,7 @@ impl<'t> Item<'t> {
             Kind::Sparse { len, data } => make_sparse(&path, *len, data),
             Kind::Random { len, seed } => {
                 let len = usize::try_from(*len).expect("it fits into memory");
-                fs::write(&path, testfs::random_bytes(len, *seed))
+                fs::write(&path, random_bytes(len, *seed))
             }
         };
         made.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -234,6 +246,8 @@ impl<'t> Item<'t> {
                 set_xattr(&path, name, value.as_bytes());
             } else if *attribute == "acl" {
                 set_xattr(&path, "system.posix_acl_access", &ACL);
+            } else if let Some(mode) = attribute.strip_prefix("default-acl=") {
+                set_xattr(&path, "system.posix_acl_default", &plain_acl(mode));
             } else if *attribute == "default-acl" {
                 set_xattr(&path, "system.posix_acl_default", &DEFAULT_ACL);
             }
@@ -264,6 +278,15 @@ const fn acl([owner, user_1, group, mask, other]: [u8; 5]) -> [u8; 44] {
     ]
 }
 
+/// A list in the kernel's form of the three entries that an octal mode has.
+fn plain_acl(mode: &str) -> Vec<u8> {
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, digit) in [1, 4, 0x20].into_iter().zip(mode.bytes()) {
+        list.extend([tag, 0, digit - b'0', 0, 0xff, 0xff, 0xff, 0xff]);
+    }
+    list
+}
+
 fn set_xattr(path: &Path, name: &str, value: &[u8]) {
     rustix::fs::lsetxattr(path, name, value, XattrFlags::empty())
         .unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));
@@ -276,7 +299,7 @@ fn make_node(path: &Path, kind: FileType, device: u64) -> std::io::Result<()> {
 fn make_sparse(path: &Path, len: u64, data: &[u64]) -> std::io::Result<()> {
     let file = fs::File::create(path)?;
     file.set_len(len)?;
-    data.iter().try_for_each(|&at| file.write_all_at(&DATA, at))
+    data.iter().try_for_each(|&at| file.write_all_at(&random_bytes(4096, at), at))
 }
 
 fn bytes(text: &str) -> u64 {
