@@ -3,14 +3,14 @@
 //! A finding is where haulage is worse than GNU cp with the same options, or than its `-a` if the options are of
 //! haulage alone; and exit status 0 though content is lost.
 
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use testfs::{Aspects, Tree, random_bytes};
+use testfs::{Aspects, Tree, fixture};
 
 use super::systems::{Role, SCRIPT, System};
 use crate::sweep::copies::{each_below, remove};
@@ -327,15 +327,12 @@ const LATEST_TIME_NS: i128 = 1_000_010_000 * 1_000_000_000;
 
 /// A tree that every file system can hold, but for the precision of its times.
 pub(super) fn create_plain(root: &Path, seed: u64) -> anyhow::Result<()> {
-    std::fs::create_dir_all(root.join("dir/empty"))?;
-    let files =
-        [("small", 5000), ("middle", 300_000), ("large", LARGE_BYTES), ("none", 0), ("dir/x", 1)];
-    for (name, bytes) in files {
-        std::fs::write(root.join(name), random_bytes(bytes, seed))?;
-    }
-    let sparse = std::fs::File::create(root.join("sparse"))?;
-    sparse.set_len(1 << 20)?;
-    sparse.write_all_at(&random_bytes(8192, seed), 1 << 19)?;
+    let data_at = (1 << 19) + seed * 8192;
+    let entries = format!(
+        "small#5000:{seed}; middle#300000:{seed}; large#{LARGE_BYTES}:{seed}; none=; \
+         dir/x#1:{seed}; dir/empty/; sparse~1M@{data_at}"
+    );
+    fixture::add(&entries, root);
     // Trees of two seeds have no time in common, not even where only even seconds are kept.
     let mut second = 1_000_000_000 + 1000 * i64::try_from(seed)?;
     each_below(root, &mut |path| {

@@ -2,19 +2,18 @@
 //! `cp`, and what the destination has to be afterwards.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, ensure};
-use rustix::fs::{CWD, FileType, Mode, XattrFlags, mkfifoat, mknodat, setxattr};
-use testfs::{Aspects, Tree, random_bytes};
+use anyhow::Context;
+use rustix::fs::CWD;
+use testfs::{Aspects, Tree, fixture};
 
 /// Options of `cp`, and how the destination begins.
 #[derive(Debug)]
@@ -59,9 +58,6 @@ const DESTINATION: &str = "dst";
 /// Files that are there before, if an option set says so.
 const EXISTING: &[&str] = &["small", "middle", "large", "d/inner1"];
 const OLD_CONTENT: &[u8] = b"what was there before";
-
-/// The least size that one worker leaves to another.
-const LARGE_BYTES: usize = 9 << 20;
 
 /// In every name of ours that is not to stay.
 const OWN_NAME: &[u8] = b".haulage-";
@@ -233,53 +229,20 @@ fn is_backup_line(line: &str) -> bool {
 
 /// Creates a source with an entry of every kind and every attribute.
 pub(crate) fn create_source(root: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(root.join("d/closed"))?;
-    std::fs::create_dir(root.join("d/empty-dir"))?;
-    std::fs::write(root.join("empty"), "")?;
-    for (number, (name, len)) in [
-        ("small", 5000),
-        ("middle", 300_000),
-        ("large", LARGE_BYTES),
-        ("d/inner1", 1),
-        ("d/inner2", 4096),
-        ("d/inner3", 70_000),
-        ("d/closed/inner", 100),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        std::fs::write(root.join(name), random_bytes(len, number as u64))?;
-    }
-    std::fs::write(root.join(OsStr::from_bytes(b"no\xffutf8")), "odd name")?;
-    let sparse = File::create(root.join("sparse"))?;
-    sparse.set_len(3 << 20)?;
-    sparse.write_all_at(&random_bytes(8192, 99), 1 << 20)?;
-    symlink("small", root.join("link"))?;
-    symlink("nothing", root.join("d/dangling"))?;
-    std::fs::hard_link(root.join("middle"), root.join("d/hard"))?;
-    mkfifoat(CWD, root.join("fifo"), Mode::from(0o640))?;
-    // What a file system or an ordinary user cannot have is left out, and so not demanded.
-    let device = mknodat(
-        CWD,
-        root.join("null"),
-        FileType::CharacterDevice,
-        Mode::from(0o666),
-        rustix::fs::makedev(1, 3),
+    // An ordinary user can have neither.
+    let [device, owner] = match testfs::is_root() {
+        true => ["null%1:3", "own=1234:1235"],
+        false => [""; 2],
+    };
+    // One worker leaves files of 9 MiB, and not of less, to another.
+    let entries = format!(
+        "empty=; small#5000:0 mode=640; middle#300000:1 mode=4755 user.sweep=value; large#9M:2; \
+         d/inner1#1:3 acl; d/inner2#4K:4 {owner}; d/inner3#70000:5 mode=400; \
+         d/closed/inner#100:6; d/closed/ mode=555; d/empty-dir/; d/ mode=2750; \
+         no\\xffutf8=odd\\sname; sparse~3M@1M,1028K; link->small; d/dangling->nothing; \
+         d/hard==middle; fifo| mode=640; {device}"
     );
-    let attribute = setxattr(root.join("middle"), "user.sweep", b"value", XattrFlags::empty());
-    let owner = chown(root.join("d/inner2"), Some(1234), Some(1235));
-    let acl = Command::new("setfacl").args(["-m", "u:1234:r"]).arg(root.join("d/inner1")).output();
-    if testfs::is_root() {
-        device.context("a device")?;
-        owner.context("an owner")?;
-        attribute.context("an extended attribute")?;
-        let acl = acl.context("setfacl")?;
-        ensure!(acl.status.success(), "setfacl: {}", testfs::stderr(&acl));
-    }
-    for (name, mode) in [("small", 0o640), ("middle", 0o4755), ("d/inner3", 0o400), ("d", 0o2750)] {
-        std::fs::set_permissions(root.join(name), Permissions::from_mode(mode))?;
-    }
-    std::fs::set_permissions(root.join("d/closed"), Permissions::from_mode(0o555))?;
+    fixture::add(&entries, root);
     let mut second = 1_000_000_000;
     each_below(root, &mut |path| {
         second += 1;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use rustix::fs::{Mode, OFlags};
-use testfs::{Aspects, tree_differences};
+use testfs::{Aspects, fixture, tree_differences};
 
 use super::copies::{self, Copies, OptionSet};
 use super::counts::Verdict;
@@ -252,12 +252,9 @@ fn start_mib(run: &Run) -> anyhow::Result<u64> {
 /// As an ordinary user, since root has no such limit.
 fn few_processes(cell: &mut Cell<'_>, set: &OptionSet<'_>, value: u64) -> anyhow::Result<Verdict> {
     let home = fresh(cell, "user")?;
-    std::fs::create_dir_all(home.join("src/d"))?;
+    fixture::add(&format!("src/large1#9M:{value}; src/large2#9M:{value}"), &home);
     for number in 0..200 {
-        std::fs::write(home.join(format!("src/d/{number}")), number.to_string())?;
-    }
-    for name in ["src/large1", "src/large2"] {
-        std::fs::write(home.join(name), testfs::random_bytes(9 << 20, value))?;
+        fixture::add(&format!("src/d/{number}={number}"), &home);
     }
     // Where the program lies the user may not go.
     let program = home.join("haulage");
