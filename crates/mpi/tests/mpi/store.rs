@@ -2,7 +2,7 @@
 
 use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -115,14 +115,8 @@ fn timed(store: &FuseFs, ranks: usize, args: &[&str]) -> f64 {
 fn copy_on_the_store(store: &FuseFs, ranks: usize) -> f64 {
     let dst = format!("dst{ranks}");
     let seconds = timed(store, ranks, &["cp", "-r", "--jobs=1", "src", &dst]);
-    let contents = store.contents();
-    let below = |top: &str| -> Vec<_> {
-        let inside = |(path, data): (&PathBuf, &Option<Vec<u8>>)| {
-            Some((path.strip_prefix(top).ok()?.to_owned(), data.clone()))
-        };
-        contents.iter().filter_map(inside).collect()
-    };
-    assert!(below("src").len() > STORE_FILES && below("src") == below(&dst), "{ranks} ranks");
+    let [src, copied] = ["src", &dst].map(|name| store.contents_below(name));
+    assert!(src.len() > STORE_FILES && src == copied, "{ranks} ranks");
     seconds
 }
 

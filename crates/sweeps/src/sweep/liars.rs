@@ -175,11 +175,11 @@ fn attempt(cell: &mut Cell<'_>, point: &str) -> anyhow::Result<()> {
     served.lie(Lies::default());
     let copied = match case.side {
         Source => read_tree(&dst)?,
-        Destination => below(&served.contents(), "dst"),
+        Destination => served.contents_below("dst"),
     };
     // What was truncated or grown while it was copied may be copied as it was or as it is.
     let after = match case.side {
-        Source => below(&served.contents(), "src"),
+        Source => served.contents_below("src"),
         Destination => before.clone(),
     };
     let verdict = judge(&case, &ended, (&before, &after), &copied);
@@ -273,12 +273,4 @@ fn read_tree(root: &Path) -> anyhow::Result<Contents> {
         Ok(())
     })?;
     Ok(found)
-}
-
-/// The part of `contents` at the directory `name`, by the paths below it.
-fn below(contents: &Contents, name: &str) -> Contents {
-    let of_dir = contents.iter().filter_map(|(path, content)| {
-        Some((path.strip_prefix(name).ok()?.to_owned(), content.clone()))
-    });
-    of_dir.collect()
 }

@@ -131,6 +131,15 @@ impl FuseFs {
         lock(&self.store.nodes).contents()
     }
 
+    /// The part of [`FuseFs::contents`] at the directory `name`, by the paths below it.
+    #[must_use]
+    pub fn contents_below(&self, name: &str) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let of_dir = |(path, content): (PathBuf, Option<Vec<u8>>)| {
+            Some((path.strip_prefix(name).ok()?.to_owned(), content))
+        };
+        self.contents().into_iter().filter_map(of_dir).collect()
+    }
+
     /// Number of inodes, with those that have no name and that a kernel still knows.
     #[must_use]
     pub fn inodes(&self) -> usize {
