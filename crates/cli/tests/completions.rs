@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use testfs::{skip, test_name};
+use testfs::{fixture, skip, test_name};
 
 /// Runs the shell on a script, in `dir`. `None` after a skip where there is no such shell.
 fn run(shell: &[&str], dir: &Path, script: &str) -> Option<String> {
@@ -27,17 +27,14 @@ const BIN: &str = ".bin";
 /// A directory with some files, and the script for `shell` in it.
 fn directory(called: &str, shell: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("created");
-    for name in ["some file", "something", "patterns"] {
-        std::fs::write(dir.path().join(name), "").expect("written");
-    }
+    // Two run directories, and a directory that is none.
+    fixture::add(
+        "some\\sfile=; something=; patterns=; somewhere/; runs/first/samples.csv=; \
+         kept/samples.csv=; runs/no/x=",
+        &dir,
+    );
     let own = "name = \"own\"\n[[part]]\nname = \"first\"\n[[part]]\nname = \"second\"\n";
     std::fs::write(dir.path().join("own.toml"), own).expect("written");
-    std::fs::create_dir(dir.path().join("somewhere")).expect("created");
-    // Two run directories, and a directory that is none.
-    for (name, file) in [("runs/first", "samples.csv"), ("kept", "samples.csv"), ("runs/no", "x")] {
-        std::fs::create_dir_all(dir.path().join(name)).expect("created");
-        std::fs::write(dir.path().join(name).join(file), "").expect("written");
-    }
     std::fs::create_dir(dir.path().join(BIN)).expect("created");
     for name in CALLED {
         symlink(env!("CARGO_BIN_EXE_haulage"), dir.path().join(BIN).join(name)).expect("linked");

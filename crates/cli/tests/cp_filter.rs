@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use testfs::{skip, test_name};
+use rustix::fs::FileType;
+use testfs::{Entry, Tree, skip, test_name};
 
 use crate::{check, copy, cp, dir_with, haulage_cp};
 
@@ -20,21 +21,14 @@ fn text(bytes: &[u8]) -> String {
 
 /// All paths below `dir`, directories with a slash at the end.
 pub(crate) fn paths(dir: &Path) -> BTreeSet<Vec<u8>> {
-    let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
-    while let Some(below) = open.pop() {
-        // Nothing was copied where there is none.
-        for entry in std::fs::read_dir(dir.join(&below)).into_iter().flatten() {
-            let entry = entry.expect("an entry");
-            let path = below.join(entry.file_name());
-            let mut name = path.as_os_str().as_bytes().to_vec();
-            if entry.file_type().expect("its type").is_dir() {
-                name.push(b'/');
-                open.push(path);
-            }
-            found.insert(name);
-        }
+    // Nothing was copied where there is none.
+    if !dir.exists() {
+        return BTreeSet::new();
     }
-    found
+    let tree = Tree::read(dir).expect("a tree");
+    let below = tree.entries.iter().filter(|(path, _)| !path.as_os_str().is_empty());
+    let slash = |entry: &Entry| if entry.kind == FileType::Directory { &b"/"[..] } else { b"" };
+    below.map(|(path, entry)| [path.as_os_str().as_bytes(), slash(entry)].concat()).collect()
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Copies by the crate's interface: what they leave, what they report, and how they are stopped.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use haulage::{
     copy_descriptors, copy_descriptors_with, copy_file, copy_file_with,
 };
 use tempfile::TempDir;
-use testfs::{Aspects, assert_equal_trees, random_bytes};
+use testfs::{Aspects, assert_equal_trees, fixture, random_bytes};
 
 fn home() -> TempDir {
     tempfile::tempdir().expect("created")
@@ -22,16 +22,11 @@ fn home() -> TempDir {
 
 /// A tree of 300 files in 3 directories, with a symbolic and a hard link.
 fn make_tree(at: &Path) {
-    for dir in 0..3 {
-        let dir = at.join(format!("dir{dir}"));
-        fs::create_dir_all(&dir).expect("created");
-        for file in 0..100 {
-            fs::write(dir.join(format!("file{file}")), random_bytes(file * 40, 1))
-                .expect("written");
-        }
+    for file in 0..300 {
+        let (dir, file) = (file / 100, file % 100);
+        fixture::add(&format!("dir{dir}/file{file}#{}:1", file * 40), at);
     }
-    symlink("dir0/file1", at.join("link")).expect("a symbolic link");
-    fs::hard_link(at.join("dir0/file2"), at.join("dir1/same")).expect("a hard link");
+    fixture::add("link->dir0/file1; dir1/same==dir0/file2", at);
 }
 
 /// A directory, and the names of a source and a destination in it.
@@ -111,9 +106,7 @@ fn symbolic_links_are_followed_as_asked() {
 fn an_error_has_path_operation_and_errno() {
     let home = home();
     let at = |name: &str| home.path().join(name);
-    fs::create_dir(at("dir")).expect("created");
-    fs::write(at("file"), "1").expect("written");
-    symlink("nowhere", at("dangling")).expect("linked");
+    fixture::add("dir/; file=1; dangling->nowhere", home.path());
     let check = |src: &str, dst: &str, operation, path: &str, errno, words: &str| {
         let error = copy_file(at(src), at(dst)).expect_err(words);
         assert_eq!(error.operation(), operation, "{words}");
@@ -207,12 +200,7 @@ fn callbacks_run_on_the_thread_of_the_caller() {
 #[test]
 fn a_directory_is_told_before_and_after_its_entries() {
     let (_home, src, dst) = places();
-    fs::create_dir_all(src.join("dir")).expect("created");
-    fs::create_dir(src.join("left")).expect("created");
-    for file in ["file", "dir/file", "left/file"] {
-        fs::write(src.join(file), "bytes").expect("written");
-    }
-    fs::set_permissions(src.join("dir"), Permissions::from_mode(0o510)).expect("mode set");
+    fixture::add("file=bytes; dir/file=bytes; left/file=bytes; dir/ mode=510", &src);
     let mode = |path: &Path| path.metadata().expect("looked at").permissions().mode() & 0o777;
     let mut stages = Vec::new();
     let report = Copy::new(&src, &dst)

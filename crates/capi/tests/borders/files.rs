@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use testfs::{FsKind, FuseFs, Lies, WrongSize, random_bytes, small_fs};
+use testfs::{FsKind, FuseFs, Lies, WrongSize, fixture, random_bytes, small_fs};
 
 use crate::border::{Border, NO_ERRNO, What};
 
@@ -108,11 +108,10 @@ fn the_same_file_is_refused_by_each_of_its_names() {
     let at = |name: &str| home.path().join(name);
     for (border, what) in calls() {
         for name in ["file", "./file", "other", "link", "dir/../file"] {
-            let _ = fs::create_dir(at("dir"));
-            let _ = fs::remove_file(at("other"));
-            fs::write(at("file"), "contents").expect("written");
-            fs::hard_link(at("file"), at("other")).expect("a hard link");
-            let _ = symlink("file", at("link"));
+            for made in ["other", "link"] {
+                let _ = fs::remove_file(at(made));
+            }
+            fixture::add("dir/; file=contents; other==file; link->file", home.path());
             let errno = border.copy(what, &at("file"), &at(name));
             let expected = if border == Border::Python { NO_ERRNO } else { libc::EINVAL };
             assert_eq!(errno, expected, "{border:?}, {what:?}, {name}");
@@ -125,8 +124,7 @@ fn the_same_file_is_refused_by_each_of_its_names() {
 fn names_that_cannot_be_used_are_errors() {
     let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::write(at("file"), "1").expect("written");
-    symlink("loop", at("loop")).expect("linked");
+    fixture::add("file=1; loop->loop", home.path());
     let long = "n".repeat(300);
     for border in Border::all() {
         for (src, dst, errno) in [

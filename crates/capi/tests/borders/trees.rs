@@ -3,14 +3,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
-use testfs::{Aspects, FsKind, assert_equal_trees, is_root, small_fs};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use testfs::{Aspects, FsKind, assert_equal_trees, fixture, is_root, small_fs};
 
 use crate::border::{Border, What};
 
@@ -79,10 +78,7 @@ fn names_that_are_no_text_are_copied() {
 fn one_failure_is_reported_and_stops_no_other_entry() {
     let home = tempfile::tempdir().expect("created");
     let at = |name: String| home.path().join(name);
-    fs::create_dir_all(at("src/dir".into())).expect("created");
-    for name in ["src/a", "src/blocked", "src/dir/b", "src/z"] {
-        fs::write(at(name.into()), name).expect("written");
-    }
+    fixture::add("src/a=a; src/blocked=x; src/dir/b=dir/b; src/z=z", home.path());
     for border in Border::all() {
         let dst = |name: &str| at(format!("{border:?}{name}"));
         // A directory is where the file goes.
@@ -95,7 +91,7 @@ fn one_failure_is_reported_and_stops_no_other_entry() {
         }
         for name in ["a", "dir/b", "z"] {
             let found = fs::read_to_string(dst("/").join(name)).expect("read");
-            assert_eq!(found, format!("src/{name}"), "{border:?}");
+            assert_eq!(found, name, "{border:?}");
         }
     }
 }
@@ -131,8 +127,7 @@ fn a_directory_is_not_copied_into_itself_without_end() {
     let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
     for border in Border::all() {
-        fs::create_dir_all(at("src/dir")).expect("created");
-        fs::write(at("src/dir/file"), "1").expect("written");
+        fixture::add("src/dir/file=1", home.path());
         let errno = border.copy(What::Tree, &at("src"), &at("src/dir/inside"));
         // shutil lists a directory before it creates the copy in it, and so ends.
         assert!(errno == libc::EINVAL || border == Border::Python, "{border:?}: {errno}");
@@ -146,16 +141,10 @@ fn a_directory_is_not_copied_into_itself_without_end() {
 fn special_files_are_created_anew_and_never_waited_for() {
     let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::create_dir_all(at("src")).expect("created");
-    let node = |path: &Path, kind, device| {
-        mknodat(CWD, path, kind, Mode::RUSR | Mode::WUSR, device).expect("created");
-    };
-    node(&at("src/fifo"), FileType::Fifo, 0);
-    node(&at("src/socket"), FileType::Socket, 0);
+    fixture::add("src/fifo|; src/socket%socket; src/file=1", home.path());
     if is_root() {
-        node(&at("src/device"), FileType::CharacterDevice, rustix::fs::makedev(1, 3));
+        fixture::add("src/device%1:3", home.path());
     }
-    fs::write(at("src/file"), "1").expect("written");
     for border in Border::all() {
         let dst = at(&format!("{border:?}"));
         let errno = within_seconds(60, || border.copy(What::Tree, &at("src"), &dst));
@@ -185,8 +174,7 @@ fn special_files_are_created_anew_and_never_waited_for() {
 fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
     let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::write(at("file"), "1").expect("written");
-    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("created");
+    fixture::add("file=1; fifo|", home.path());
     // copyfile(3) copies no fifo, and shutil refuses it on both sides. cp(1) reads and writes fifos that
     // are named, so haulage.h and the crate do too, and wait for the other end.
     for border in Border::all() {
@@ -228,13 +216,7 @@ fn a_tree_deeper_than_any_path_is_copied() {
 fn directories_get_their_modes_after_their_entries_and_no_file_is_open_to_others_before() {
     let home = tempfile::tempdir().expect("created");
     let at = |name: &str| home.path().join(name);
-    fs::create_dir_all(at("src/closed")).expect("created");
-    fs::write(at("src/closed/private"), "1").expect("written");
-    let set = |name: &str, mode| {
-        fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).expect("mode set");
-    };
-    set("src/closed/private", 0o600);
-    set("src/closed", 0o555);
+    fixture::add("src/closed/private=1 mode=600; src/closed/ mode=555", home.path());
     for border in Border::all() {
         let dst = at(&format!("{border:?}"));
         assert_eq!(border.copy(What::Tree, &at("src"), &dst), 0, "{border:?}");
@@ -244,10 +226,9 @@ fn directories_get_their_modes_after_their_entries_and_no_file_is_open_to_others
         if border != Border::Copyfile {
             assert_eq!(mode("closed") & 0o222, 0, "{border:?}");
         }
-        fs::set_permissions(dst.join("closed"), fs::Permissions::from_mode(0o700))
-            .expect("mode set");
+        fixture::add("closed/ mode=700", &dst);
     }
-    set("src/closed", 0o700);
+    fixture::add("src/closed/ mode=700", home.path());
 }
 
 /// What `call` returns, on a thread of its own.

@@ -1,41 +1,31 @@
 //! A store that is slow, and that each host sees through a mount of its own.
 
-use std::fs::{File, FileTimes, create_dir, create_dir_all, hard_link, set_permissions, write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{create_dir_all, write};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::common::{assert_equal, scratch};
 use crate::{PROGRAM, messages, mpirun, run};
-use testfs::{Costs, FuseFs, random_bytes};
+use testfs::{Costs, FuseFs, fixture, random_bytes};
 
 /// A tree of files, directories and hard links between them, which a store can have.
 fn make_plain_tree(root: &Path) {
-    create_dir(root).expect("created");
-    for number in 0..24_u64 {
-        let dir = root.join(format!("d{number}/below"));
-        create_dir_all(&dir).expect("directories");
+    for number in 0..24 {
+        let dir = format!("d{number}/below");
         for file in 0..8 {
-            write(dir.join(file.to_string()), random_bytes(3000, number * 100 + file))
-                .expect("written");
+            fixture::add(&format!("{dir}/{file}#3000:{}", number * 100 + file), root);
         }
         // Of the directory before it, so that different ranks come to the names.
-        if number > 0 {
-            for file in 0..4 {
-                let other = root.join(format!("d{}/below/{file}", number - 1));
-                hard_link(other, dir.join(format!("link {file}"))).expect("linked");
-            }
+        for file in (0..4).filter(|_| number > 0) {
+            let other = format!("d{}/below/{file}", number - 1);
+            fixture::add(&format!("{dir}/link\\s{file}=={other}"), root);
         }
     }
     for number in 0..24 {
-        let top = root.join(format!("d{number}"));
-        for (dir, seconds) in [(top.join("below"), 1_000_000_000), (top, 1_100_000_000)] {
-            set_permissions(&dir, PermissionsExt::from_mode(0o750)).expect("mode set");
-            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds + number);
-            let times = FileTimes::new().set_modified(time).set_accessed(time);
-            File::open(&dir).and_then(|dir| dir.set_times(times)).expect("times");
-        }
+        let [below, top] = [1_000_000_000, 1_100_000_000].map(|seconds| seconds + number);
+        let dirs = format!("d{number}/below/ mode=750 t={below}; d{number}/ mode=750 t={top}");
+        fixture::add(&dirs, root);
     }
 }
 

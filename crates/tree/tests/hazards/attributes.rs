@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{XattrFlags, getxattr, lsetxattr, setxattr};
-use testfs::{Aspects, assert_equal_trees, each_fs, each_pair, random_bytes};
+use testfs::{Aspects, assert_equal_trees, each_fs, each_pair, fixture, random_bytes};
 use tree::Options;
 
 use crate::recorder::{Recorder, copy_ok, home, make_files, with_other_thread};
@@ -138,8 +138,7 @@ fn a_list_that_is_removed_grants_no_access_before() {
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
         make_files(&src, &["d/f"], random_bytes(100_000, 5));
-        create_dir_all(&to).expect("created");
-        set_default_list(&to);
+        fixture::add("to/ default-acl", dir);
         let preserve = tree::Preserve { mode: tree::ModeRule::Fresh, ..<_>::default() };
         let options = Options { preserve, recursive: true, ..Options::default() };
         // A file without an inherited list shows the umask.
@@ -183,23 +182,6 @@ fn attributes_of_symbolic_links_are_kept() {
             }
         }
     });
-}
-
-/// Gives a directory a default list with one named user, in the form of the kernel.
-fn set_default_list(dir: &Path) {
-    const NO_ID: u32 = u32::MAX;
-    let mut list = 2_u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in [
-        (0x01_u16, 6_u16, NO_ID),
-        (0x02, 6, 7),
-        (0x04, 4, NO_ID),
-        (0x10, 6, NO_ID),
-        (0x20, 4, NO_ID),
-    ] {
-        list.extend([tag, permissions].map(u16::to_le_bytes).as_flattened());
-        list.extend(id.to_le_bytes());
-    }
-    setxattr(dir, "system.posix_acl_default", &list, XattrFlags::empty()).expect("a default list");
 }
 
 #[test]

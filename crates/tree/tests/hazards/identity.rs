@@ -1,8 +1,9 @@
 //! One file with two names: never truncated, never copied twice.
 
-use std::fs::{create_dir, create_dir_all, hard_link, metadata, read, write};
+use std::fs::{create_dir, metadata, read};
 use std::os::unix::fs::MetadataExt;
 
+use testfs::fixture;
 use tree::{Backup, BackupKind, Diagnostic, Options};
 
 use crate::recorder::{Recorder, copy_exactly, copy_into, home, make_files};
@@ -35,9 +36,7 @@ fn a_backup_replaces_no_file_of_this_run() {
     let kinds = [BackupKind::Simple, BackupKind::Existing, BackupKind::Numbered];
     for (kind, order) in kinds.iter().flat_map(|kind| [(kind, ["f~", "f"]), (kind, ["f", "f~"])]) {
         let (_dir, at) = home();
-        for (name, content) in [("s/f", "f"), ("s/f~", "f~"), ("t/f", "old"), ("t/f~", "older")] {
-            make_files(&at(""), &[name], content);
-        }
+        fixture::add("s/f=f; s/f~=f~; t/f=old; t/f~=older", at(""));
         let backup = Some(Backup { kind: *kind, suffix: "~".into() });
         let recorder = Recorder::default();
         let options = Options { backup, ..Options::default() };
@@ -88,16 +87,9 @@ fn a_hard_link_whose_first_copy_was_renamed_is_copied() {
     ] {
         let what = format!("{backup:?}, atomic {atomic}, stands {stands}");
         let (_dir, at) = home();
-        for name in ["c", "to"] {
-            create_dir(at(name)).expect("created");
-        }
-        make_files(&at("a"), &["x"], "one");
-        make_files(&at("b"), &["x"], "two");
-        for name in ["c/y", "c/z"] {
-            hard_link(at("a/x"), at(name)).expect("linked");
-        }
+        fixture::add("a/x=one; b/x=two; c/y==a/x; c/z==a/x; to/", at(""));
         if stands {
-            write(at("to/y"), "old").expect("written");
+            fixture::add("to/y=old", at(""));
         }
         let options = Options { backup, atomic, ..Options::archive() };
         let sources = ["a/.", "b/.", "c/."].map(&at);
@@ -121,11 +113,7 @@ fn a_copy_is_not_removed_to_be_linked_to_itself() {
     {
         let what = format!("remove {remove_destination}, atomic {atomic}");
         let (_dir, at) = home();
-        for name in ["a/d", "to"] {
-            create_dir_all(at(name)).expect("created");
-        }
-        make_files(&at("a"), &["x"], "content");
-        hard_link(at("a/x"), at("a/d/y")).expect("linked");
+        fixture::add("a/x=content; a/d/y==a/x; to/", at(""));
         let sources = ["a/d/y", "a/.", "a/d/.", "a/x"].map(&at);
         let options = Options { remove_destination, atomic, ..Options::archive() };
         let outcome = copy_into(&sources, &at("to"), &options, &<_>::default());

@@ -1,89 +1,55 @@
 //! The copy of one file without attributes takes a shorter way (copy/one_file.rs). It must end as the general
 //! way does, which an observer that keeps receipts gets.
 
-use std::fs::{File, create_dir, hard_link, metadata, set_permissions, symlink_metadata, write};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
+use std::fs::{create_dir, metadata, symlink_metadata, write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{XattrFlags, setxattr};
-use testfs::{Aspects, FsKind, FuseFs, Lies, WrongSize, assert_equal_trees, each_fs, random_bytes};
+use testfs::{
+    Aspects, FsKind, FuseFs, Lies, WrongSize, assert_equal_trees, each_fs, fixture, random_bytes,
+};
 use tree::{Existing, Follow, ModeRule, Options, Preserve, Reflink, Sparse};
 
 use crate::recorder::{Recorder, copy_exactly, home};
 
-/// What is at a name before the copy. Each makes the same in two directories.
-type Make = fn(&Path);
-
-const SOURCES: &[(&str, Make)] = &[
-    ("missing", |_| {}),
-    ("empty", |at| write(at, "").expect("written")),
-    ("1 KiB", |at| write(at, random_bytes(1024, 1)).expect("written")),
-    ("a page", |at| write(at, random_bytes(4096, 2)).expect("written")),
-    ("a page and a byte", |at| write(at, random_bytes(4097, 3)).expect("written")),
-    ("200 KiB", |at| write(at, random_bytes(200 << 10, 4)).expect("written")),
-    ("sparse", |at| {
-        let file = File::create(at).expect("created");
-        file.set_len(3 << 20).expect("a hole");
-        file.write_all_at(&random_bytes(5000, 5), 1 << 20).expect("data");
-    }),
-    ("set-user-ID", |at| make_short(at, 0o6751)),
-    ("not readable", |at| make_short(at, 0o000)),
-    ("directory", |at| create_dir(at).expect("created")),
-    ("link to a file", |at| {
-        write(at.with_file_name("target"), "linked").expect("written");
-        symlink("target", at).expect("linked");
-    }),
-    ("dangling link", |at| symlink("nowhere", at).expect("linked")),
-    ("loop of links", |at| symlink("src", at).expect("linked")),
-    ("socket", |at| drop(UnixListener::bind(at).expect("a socket"))),
-    ("link to a variable of the kernel", |at| symlink("/proc/version", at).expect("linked")),
-    ("link to memory that cannot be read", |at| symlink("/proc/self/mem", at).expect("linked")),
-    ("link to a device", |at| symlink("/dev/null", at).expect("linked")),
+/// What is at the name of the source before the copy, in the language of [`fixture`].
+const SOURCES: &[(&str, &str)] = &[
+    ("missing", ""),
+    ("empty", "src="),
+    ("1 KiB", "src#1K:1"),
+    ("a page", "src#4K:2"),
+    ("a page and a byte", "src#4097:3"),
+    ("200 KiB", "src#200K:4"),
+    ("sparse", "src~3M@1M,1028K"),
+    ("set-user-ID", "src=old mode=6751"),
+    ("not readable", "src=old mode=0"),
+    ("directory", "src/"),
+    ("link to a file", "target=linked; src->target"),
+    ("dangling link", "src->nowhere"),
+    ("loop of links", "src->src"),
+    ("socket", "src%socket"),
+    ("link to a variable of the kernel", "src->/proc/version"),
+    ("link to memory that cannot be read", "src->/proc/self/mem"),
+    ("link to a device", "src->/dev/null"),
 ];
 
-const DESTINATIONS: &[(&str, Make)] = &[
-    ("absent", |_| {}),
-    ("a longer file", |at| write(at, random_bytes(300 << 10, 6)).expect("written")),
-    ("a shorter file", |at| make_short(at, 0o604)),
-    ("not writable", |at| make_short(at, 0o400)),
-    ("a file with two names", |at| {
-        write(at, "old").expect("written");
-        hard_link(at, at.with_file_name("other")).expect("linked");
-    }),
-    ("directory", |at| create_dir(at).expect("created")),
-    ("link to a file", |at| {
-        write(at.with_file_name("old"), "old").expect("written");
-        symlink("old", at).expect("linked");
-    }),
-    ("link to the source", |at| symlink("src", at).expect("linked")),
-    ("link to a directory", |at| symlink(".", at).expect("linked")),
-    ("dangling link", |at| symlink("nowhere", at).expect("linked")),
-    ("the source", |at| {
-        // Fails where there is none, or where it is a directory.
-        let _ = hard_link(at.with_file_name("src"), at);
-    }),
-    ("socket", |at| drop(UnixListener::bind(at).expect("a socket"))),
-    ("link to a full device", |at| symlink("/dev/full", at).expect("linked")),
-    ("a directory that gives its files an access list", |at| {
-        let dir = at.parent().expect("it has one");
-        // Version 2; the owner may all, the group read and search, others nothing.
-        let list = [
-            &[2, 0, 0, 0][..],
-            &[1, 0, 7, 0, 255, 255, 255, 255],
-            &[4, 0, 5, 0, 255, 255, 255, 255],
-            &[32, 0, 0, 0, 255, 255, 255, 255],
-        ];
-        let list = list.concat();
-        let _ = setxattr(dir, "system.posix_acl_default", &list, XattrFlags::empty());
-        set_permissions(dir, PermissionsExt::from_mode(0o2755)).expect("its mode");
-    }),
+/// What is at the name of the destination.
+const DESTINATIONS: &[(&str, &str)] = &[
+    ("absent", ""),
+    ("a longer file", "dst#300K:6"),
+    ("a shorter file", "dst=old mode=604"),
+    ("not writable", "dst=old mode=400"),
+    ("a file with two names", "dst=old; other==dst"),
+    ("directory", "dst/"),
+    ("link to a file", "old=old; dst->old"),
+    ("link to the source", "dst->src"),
+    ("link to a directory", "dst->."),
+    ("dangling link", "dst->nowhere"),
+    ("the source", "dst==src"),
+    ("socket", "dst%socket"),
+    ("link to a full device", "dst->/dev/full"),
+    ("a directory that gives its files an access list", "./ mode=2755 default-acl=750"),
 ];
-
-fn make_short(at: &Path, mode: u32) {
-    write(at, "old").expect("written");
-    set_permissions(at, PermissionsExt::from_mode(mode)).expect("its mode");
-}
 
 /// Which names the copy is given, in the directory.
 const NAMES: &[(&str, &str)] = &[
@@ -128,14 +94,18 @@ fn options() -> Vec<(&'static str, Options)> {
 /// Makes a case and copies. Returns what was reported, with the same names for both ways.
 fn run(
     dir: &Path,
-    (make_src, make_dst): (Make, Make),
+    (at_src, at_dst): (&str, &str),
     (src, dst): (&str, &str),
     options: &Options,
     without_receipts: bool,
 ) -> String {
     create_dir(dir).expect("created");
-    make_src(&dir.join("src"));
-    make_dst(&dir.join("dst"));
+    fixture::add(at_src, dir);
+    // Where there is no source it has no other name, nor where it is a directory.
+    let can_be_linked = symlink_metadata(dir.join("src")).is_ok_and(|src| !src.is_dir());
+    if at_dst != "dst==src" || can_be_linked {
+        fixture::add(at_dst, dir);
+    }
     // Names are joined as bytes: `Path::join` would drop a slash at the end.
     let at = |name: &str| PathBuf::from(format!("{}/{name}", dir.display()));
     let recorder = Recorder { without_receipts, ..Recorder::default() };
@@ -151,7 +121,7 @@ fn blocks(path: &Path) -> Option<u64> {
 #[test]
 fn the_short_way_ends_as_the_general_one() {
     let aspects = Aspects { mtimes: false, ..Aspects::ALL };
-    let compare = |root: &Path, what: &str, case: (Make, Make), names, options: &Options| {
+    let compare = |root: &Path, what: &str, case, names, options: &Options| {
         let [short, general] = ["short", "general"].map(|name| root.join(name));
         let by_short = run(&short, case, names, options, true);
         let by_general = run(&general, case, names, options, false);
@@ -169,11 +139,11 @@ fn the_short_way_ends_as_the_general_one() {
         let names = if is_fast { NAMES } else { &NAMES[..1] };
         let mut options = options();
         options.truncate(if is_fast { options.len() } else { 1 });
-        for (row, (src, make_src)) in SOURCES.iter().enumerate() {
-            for (column, (dst, make_dst)) in DESTINATIONS.iter().enumerate() {
+        for (row, (src, at_src)) in SOURCES.iter().enumerate() {
+            for (column, (dst, at_dst)) in DESTINATIONS.iter().enumerate() {
                 let check = |names, (with, options): &(&str, Options)| {
                     let what = format!("{}: {src} to {dst}, {with}, {names:?}", fs.name());
-                    compare(root, &what, (*make_src, *make_dst), names, options);
+                    compare(root, &what, (*at_src, *at_dst), names, options);
                 };
                 check(NAMES[0], &options[0]);
                 // Each of the others meets every source and every destination, but only each eighth pair.

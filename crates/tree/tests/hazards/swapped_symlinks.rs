@@ -1,13 +1,13 @@
 //! Another process exchanges directories and files of the destination or the source for symbolic
 //! links while the copy runs.
 
-use std::fs::{create_dir, create_dir_all, read, remove_dir_all, rename};
+use std::fs::{create_dir, read, remove_dir_all, rename};
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::Path;
 use std::sync::Once;
 
 use rustix::fs::{CWD, FileType, RenameFlags, mknodat, renameat_with};
-use testfs::{Aspects, Tree};
+use testfs::{Aspects, Tree, fixture};
 use tree::{Diagnostic, Follow, Options};
 
 use crate::recorder::{
@@ -70,14 +70,9 @@ fn nothing_is_read_through_a_link_in_the_place_of_a_listed_source() {
 #[test]
 fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
     let (_dir, at) = home();
-    for tree in ["src", "dst"] {
-        make_files(&at(tree), &["one", "two"], tree);
-    }
+    fixture::add("src/one=src; src/two=src; dst/one=dst; dst/two=dst", at(""));
     let before = make_outside(&at("outside"));
-    create_dir(at("traps")).expect("created");
-    for name in ["one", "two"] {
-        symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
-    }
+    fixture::add("traps/one->{}/outside/victim; traps/two->{}/outside/victim", at(""));
     let swap = Once::new();
     // Both files are links before the second one is copied.
     let recorder = Recorder::with_meanwhile(|| {
@@ -97,11 +92,7 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
 #[test]
 fn a_link_that_the_run_itself_made_is_not_written_through() {
     let (_dir, at) = home();
-    make_files(&at("two"), &["name"], "from the source");
-    make_files(&at(""), &["victim"], "untouched");
-    create_dir(at("one")).expect("created");
-    create_dir(at("dst")).expect("created");
-    symlink("../victim", at("one/name")).expect("linked");
+    fixture::add("two/name=source; victim=untouched; one/name->../victim; dst/", at(""));
     // Repeated, because coarse timestamps may hide the change.
     for _ in 0..20 {
         let recorder = Recorder::default();
@@ -122,13 +113,11 @@ fn old_links_that_are_moved_during_the_run_are_not_written_through() {
     testfs::each_fs(|kind, dir| {
         for exchanged in ["file", "dir"] {
             let at = |name: &str| dir.join(exchanged).join(name);
-            make_files(&at("src"), &["dir/file", "file", "first"], "from the source");
-            make_files(&at("dst"), &["dir/file", "file"], "old");
-            make_files(&at(""), &["victim"], "untouched");
-            create_dir_all(at("traps/dir")).expect("created");
-            for name in ["dir/file", "file"] {
-                symlink(at("victim"), at("traps").join(name)).expect("a trap");
-            }
+            fixture::add(
+                "src/dir/file=new; src/file=new; src/first=new; dst/dir/file=old; dst/file=old; \
+                 victim=untouched; traps/dir/file->{}/victim; traps/file->{}/victim",
+                at(""),
+            );
             let_clock_tick();
             let swap = Once::new();
             let recorder = Recorder::with_meanwhile(|| {
@@ -152,14 +141,11 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     }
     let (_dir, at) = home();
     let before = make_outside(&at("outside"));
-    make_files(&at("src"), &["file", "dir/victim", "dir/new"], "from the source");
-    create_dir(at("dst")).expect("created");
-    for (link, middle, end) in
-        [("file", "middle-file", "outside/victim"), ("dir", "middle-dir", "outside")]
-    {
-        symlink(middle, at("dst").join(link)).expect("linked");
-        symlink(at(end), at("dst").join(middle)).expect("linked");
-    }
+    fixture::add(
+        "src/file=source; src/dir/victim=source; src/dir/new=source; dst/file->middle-file; \
+         dst/middle-file->{}/outside/victim; dst/dir->middle-dir; dst/middle-dir->{}/outside",
+        at(""),
+    );
     let options = Options { keep_directory_symlink: true, ..Options::archive() };
     let options = Options { follow: Follow::Always, ..options };
     let copy_with_links_of = |owner| {
@@ -178,21 +164,15 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     // Links of the user are followed.
     assert_eq!(copy_with_links_of(0), []);
     for name in ["new", "victim"] {
-        assert_eq!(read(at("outside").join(name)).expect("read"), b"from the source");
+        assert_eq!(read(at("outside").join(name)).expect("read"), b"source");
     }
 }
 
 #[test]
 fn a_link_with_a_new_target_is_not_used_for_hard_links() {
     let (_dir, at) = home();
-    for name in ["y", "to/y", "out"] {
-        create_dir_all(at(name)).expect("created");
-    }
-    make_files(&at("x"), &["first"], "from the source");
-    make_files(&at("elsewhere"), &["first"], "a secret");
-    std::fs::hard_link(at("x/first"), at("y/second")).expect("linked");
-    symlink("../out", at("to/x")).expect("linked");
-    symlink("../elsewhere", at("trap")).expect("linked");
+    fixture::add("x/first=source; y/second==x/first; to/y/; out/; to/x->../out", at(""));
+    fixture::add("elsewhere/first=secret; trap->../elsewhere", at(""));
     let_clock_tick();
     let swap = Once::new();
     // When the first name is about to be made in the directory that was entered.
@@ -203,7 +183,7 @@ fn a_link_with_a_new_target_is_not_used_for_hard_links() {
     let (src, dst) = (at("to/x/first"), at("to/y/second"));
     let errno = rustix::io::Errno::STALE;
     assert_eq!(recorder.reported(), [Diagnostic::HardLink { src, dst, errno }]);
-    assert_eq!(read(at("out/first")).expect("read"), b"from the source");
+    assert_eq!(read(at("out/first")).expect("read"), b"source");
     assert!(!at("to/y/second").exists());
     assert_eq!(at("elsewhere/first").metadata().expect("looked at").nlink(), 1);
 }
@@ -215,13 +195,9 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
     }
     let (_dir, at) = home();
     let names = ["p0", "p1", "p2"];
-    create_dir(at("src")).expect("created");
-    create_dir(at("traps")).expect("created");
-    make_fifo(&at("victim"));
+    fixture::add("victim|", at(""));
     for name in names {
-        make_fifo(&at("src").join(name));
-        lchown(at("src").join(name), Some(65_534), Some(65_534)).expect("another owner");
-        std::fs::hard_link(at("victim"), at("traps").join(name)).expect("another name");
+        fixture::add(&format!("src/{name}| own=65534:65534; traps/{name}==victim"), at(""));
     }
     let attack = || {
         for name in names.iter().flat_map(|name| [name, name]) {
