@@ -134,11 +134,17 @@ impl PendingSyncs {
             // A directory may be open for search only, and then names no file system.
             let is_file = |&&index: &&usize| !self.files[index].is_directory;
             let first = *members.iter().find(is_file).unwrap_or(&members[0]);
-            match self.files[first].sync_file_system() {
-                Synced::Yes => members.into_iter().for_each(|index| is_fs_synced[index] = true),
-                Synced::No => (),
-                Synced::FirstFailed(errno) => fs_errors.push((vec![first], errno)),
-                Synced::Failed(errno) => fs_errors.push((members, errno)),
+            let first_file = &self.files[first];
+            match first_file.sync_file_system() {
+                // An open file is told of the errors of its file system since it was opened. The fsync(2)
+                // finds nothing to write; it fails where the file system has become read-only because of an
+                // error, of which syncfs(2) says nothing.
+                Ok(true) => match first_file.sync(false) {
+                    Ok(()) => members.into_iter().for_each(|index| is_fs_synced[index] = true),
+                    Err(errno) => fs_errors.push((vec![first], errno)),
+                },
+                Ok(false) => {}
+                Err(errno) => fs_errors.push((members, errno)),
             }
         }
         let mut results: Vec<io::Result<()>> = self
@@ -169,18 +175,6 @@ impl PendingSyncs {
     }
 }
 
-/// Whether a file system was synced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Synced {
-    Yes,
-    /// The sync could not be tried.
-    No,
-    /// Why the file could not be synced after it.
-    FirstFailed(Errno),
-    /// Why not.
-    Failed(Errno),
-}
-
 impl Written {
     /// An empty file.
     pub(super) fn new(fd: OwnedFd, path: PathBuf, local: Option<LocalFs>) -> Written {
@@ -197,19 +191,13 @@ impl Written {
         }
     }
 
-    /// Syncs its file system. An open file is told of the errors of its file system since it was
-    /// opened, so the first of a group is asked. The fsync(2) after that finds nothing to write; it
-    /// fails where the file system has become read-only because of an error, of which syncfs(2) says
-    /// nothing.
-    fn sync_file_system(&self) -> Synced {
+    /// Syncs its file system. Returns whether that could be tried.
+    fn sync_file_system(&self) -> io::Result<bool> {
         // A directory may be open with O_PATH.
         let opened = self.is_directory.then(|| open_operand(self.fd.as_fd(), c".")).transpose();
-        let Ok(opened) = opened else { return Synced::No };
+        let Ok(opened) = opened else { return Ok(false) };
         let fd = opened.as_ref().unwrap_or(&self.fd).as_fd();
-        if let Err(errno) = retry_on_intr(|| syncfs(fd)) {
-            return Synced::Failed(errno);
-        }
-        self.sync(false).map_or_else(Synced::FirstFailed, |()| Synced::Yes)
+        retry_on_intr(|| syncfs(fd)).map(|()| true)
     }
 
     /// Syncs it; if its file system was synced, only asks for its errors.
