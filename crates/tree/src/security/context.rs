@@ -20,24 +20,6 @@ pub(crate) struct Security {
     directories: Mutex<HashMap<FileId, Directory>>,
 }
 
-impl Security {
-    /// For a run that starts now.
-    pub(crate) fn new() -> Security {
-        let start = StartTime::now();
-        Security { caller: Caller::of_process(), start, directories: Mutex::default() }
-    }
-
-    /// Whether the inode was created, changed or renamed after the start of the run.
-    pub(crate) fn changed_during_run(&self, stat: &Stat) -> bool {
-        self.start.is_before(ctime(stat))
-    }
-
-    /// Whether a symbolic link belongs to root or to the caller. Others are not followed.
-    pub(crate) fn is_owner_trusted(&self, stat: &Stat) -> bool {
-        stat.st_uid == 0 || self.caller.owns(stat)
-    }
-}
-
 /// What is known of a directory of the destination.
 #[derive(Default)]
 struct Directory {
@@ -54,6 +36,22 @@ impl Directory {
 }
 
 impl Security {
+    /// For a run that starts now.
+    pub(crate) fn new() -> Security {
+        let start = StartTime::now();
+        Security { caller: Caller::of_process(), start, directories: Mutex::default() }
+    }
+
+    /// Whether the inode was created, changed or renamed after the start of the run.
+    pub(crate) fn changed_during_run(&self, stat: &Stat) -> bool {
+        self.start.is_before(ctime(stat))
+    }
+
+    /// Whether a symbolic link belongs to root or to the caller. Others are not followed.
+    pub(crate) fn is_owner_trusted(&self, stat: &Stat) -> bool {
+        stat.st_uid == 0 || self.caller.owns(stat)
+    }
+
     /// Records the links in the directory `dir`, which was found in `above` unless the user named
     /// it. A directory that was moved there during the run is in a directory that changed. The
     /// links of a directory that cannot be read are not trusted.
