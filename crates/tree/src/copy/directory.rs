@@ -16,11 +16,11 @@ use super::directory_pair::{DirectoryPair, OTHERS_WRITE, OpenDirectory, create_a
 use crate::destination::context::{CopyContext, Job};
 use crate::destination::dry_run::DryRun;
 use crate::destination::found::{Found, stat_found};
-use crate::entry::{Entry, elapsed_ns};
+use crate::entry::{Entry, check_source, elapsed_ns};
 use crate::fs::{
     Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, OpenFile, Place, Trust,
-    dir, enter, enter_destination, fs_type, is_directory, is_still, is_symlink, join, kind, lstat,
-    open_destination, open_operand, split, trim_slashes,
+    dir, enter, enter_destination, fs_type, is_symlink, join, kind, lstat, open_destination,
+    open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept, may_have_default_acl};
@@ -272,13 +272,7 @@ fn open_source(entry: &Entry<'_>) -> Result<OpenFile> {
     } else {
         enter(dir, name)
     };
-    let fd = opened.map_err(failed(Action::EnterDirectory, &entry.src))?;
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    let look = || entry.src.stat(entry.src_through_link);
-    if !is_still(&fd, &stat, &entry.src_stat, look) || !is_directory(&stat) {
-        return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
-    }
-    Ok(OpenFile { fd, stat })
+    check_source(entry, opened.map_err(failed(Action::EnterDirectory, &entry.src))?)
 }
 
 /// The path by which the destination is opened again, for hard links to a file in it.

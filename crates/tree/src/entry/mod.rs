@@ -260,15 +260,23 @@ fn read_flags(follow: bool) -> OFlags {
 pub(crate) fn open_source(fs_type: Option<u64>, entry: &Entry<'_>) -> Result<OpenFile> {
     let (dir, name) = (entry.src.dir, entry.src.name);
     let flags = read_flags(entry.src_through_link);
-    let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
     let opened = open_looked_at(fs_type, dir, name, flags, &entry.src_stat);
     let fd = opened.map_err(|errno| match errno {
-        Errno::LOOP if !entry.src_through_link => replaced(),
+        Errno::LOOP if !entry.src_through_link => source_replaced(entry),
         errno => failed(Action::OpenForReading, &entry.src)(errno),
     })?;
+    check_source(entry, fd)
+}
+
+/// The open source `fd`, which must still be the file that `entry.src_stat` describes.
+pub(crate) fn check_source(entry: &Entry<'_>, fd: OwnedFd) -> Result<OpenFile> {
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
     if !is_still(&fd, &stat, &entry.src_stat, || entry.src.stat(entry.src_through_link)) {
-        return Err(replaced());
+        return Err(source_replaced(entry));
     }
     Ok(OpenFile { fd, stat })
+}
+
+fn source_replaced(entry: &Entry<'_>) -> Diagnostic {
+    Diagnostic::SourceReplaced { src: entry.src.path() }
 }
