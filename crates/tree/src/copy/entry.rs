@@ -160,7 +160,9 @@ fn prepare_destination(job: Job<'_>, worker: &mut CopyWorker) -> Result<Option<D
             if !through_link {
                 restore_attributes(job)?;
             }
-            link_up_to_date(job, worker, (*through_link, *verified))?;
+            if !link_up_to_date(job, worker)? {
+                keep(job, &mut worker.data, (*through_link, *verified))?;
+            }
             remove_stale(job, *through_link);
         }
         _ => {}

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, mknodat, statat, symlinkat};
 use rustix::io::{self, Errno};
 
-use super::context::{CopyWorker, Made, keep, remember};
+use super::context::{CopyWorker, Made, remember};
 use crate::destination::alias::refuse_to_remove_source;
 use crate::destination::context::Job;
 use crate::destination::dry_run::{may_create, may_remove};
@@ -22,7 +22,7 @@ use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
     sets_attributes_later,
 };
-use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, Verified, failed};
+use crate::report::{Action, Announcement, Diagnostic, Loss, Method, Result, failed};
 use crate::request::{Context, Keep, Options};
 use crate::shared::hard_links::link_known;
 use crate::shared::{Claim, Claimant, FirstCopy};
@@ -353,25 +353,20 @@ fn replace_by_link(
     Ok(replaced)
 }
 
-/// Keeps a destination that is up to date, but links it if its source has other names that were
-/// copied.
-pub(super) fn link_up_to_date(
-    job: Job<'_>,
-    worker: &mut CopyWorker,
-    (through_link, verified): (bool, Option<Verified>),
-) -> Result<()> {
+/// Links a destination that is up to date, if its source has other names that were copied. Returns whether it did.
+pub(super) fn link_up_to_date(job: Job<'_>, worker: &mut CopyWorker) -> Result<bool> {
     let entry = job.entry;
     if entry.src_stat.st_nlink < 2 {
-        return keep(job, &mut worker.data, (through_link, verified));
+        return Ok(false);
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
     let Some(NotLinked { claimant, .. }) = link_or_claim(job, worker, true)? else {
-        return Ok(());
+        return Ok(true);
     };
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)
         && !is_symlink(&existing)
     {
         claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
     }
-    keep(job, &mut worker.data, (through_link, verified))
+    Ok(false)
 }
