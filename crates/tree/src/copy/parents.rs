@@ -157,17 +157,15 @@ fn enter_or_create(
     });
     let src = src.map_err(failed_at(action, shown))?;
     let existing = existing.map_err(failed(Action::CreateParent, &place))?;
-    let (new, dst, dst_stat, named, mode) = match existing {
-        Some((OpenFile { fd, stat }, named)) => (false, fd, stat, named, None),
-        None => {
-            let OpenDirectory { fd, stat, mode } =
-                create(cx, &place, above_is_new, src_path, &src.stat)?;
-            (true, fd, stat, FileId::of(&stat), mode)
-        }
+    let new = existing.is_none();
+    let (opened, named) = match existing {
+        Some((opened, named)) => (opened, Some(named)),
+        None => (create(cx, &place, above_is_new, src_path, &src.stat)?, None),
     };
-    let dst = Arc::new(dst);
+    let (dst, id) = (Arc::new(opened.fd), FileId::of(&opened.stat));
+    let named = named.unwrap_or(id);
     // The directory can be opened again by its name, unless that is a symbolic link or `..`.
-    let anchor = match named == FileId::of(&dst_stat) && name.to_bytes() != b".." {
+    let anchor = match named == id && name.to_bytes() != b".." {
         true => Anchor::In(above.dir_path.clone(), name.into()),
         false => Anchor::Held(dst.clone()),
     };
@@ -176,11 +174,11 @@ fn enter_or_create(
         src,
         dir_path: DirPath::top(&dst_path, Some(anchor), None),
         dst,
-        dst_stat,
+        dst_stat: opened.stat,
         named,
         new,
         reused: false,
-        mode,
+        mode: opened.mode,
         inherits_acl,
     })
 }
@@ -232,7 +230,11 @@ fn create(
 }
 
 /// Opens an existing directory, or the target of a symbolic link to one.
-fn enter_existing(cx: &CopyContext<'_>, place: &Place<'_>, existing: &Stat) -> Result<OpenFile> {
+fn enter_existing(
+    cx: &CopyContext<'_>,
+    place: &Place<'_>,
+    existing: &Stat,
+) -> Result<OpenDirectory> {
     let opened = if is_symlink(existing) {
         let opened = open_through_symlink(&cx.security, place.dir, place.name, SEARCH, None);
         unless_untrusted(opened, place)?
@@ -252,7 +254,7 @@ fn enter_existing(cx: &CopyContext<'_>, place: &Place<'_>, existing: &Stat) -> R
     }
     let above = (!is_symlink(existing)).then_some(place.dir);
     cx.security.record_directory(fd.as_fd(), above);
-    Ok(OpenFile { fd, stat })
+    Ok(OpenDirectory { fd, stat, mode: None })
 }
 
 /// Sets the attributes of the directories, from the innermost to the outermost. If this run created
