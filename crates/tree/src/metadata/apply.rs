@@ -134,7 +134,6 @@ pub(crate) fn has_xattrs_of(options: &Options, src: Handle<'_>, dst: Handle<'_>)
 /// Returns the mode of the target afterwards, if that is known.
 fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
     let (options, target) = (losses.cx.options, losses.target);
-    let preserve = &options.preserve;
     let keeps_acl = keeps_acl(options, kind(source.stat));
     let mut names = Vec::new();
     if reads_xattrs(options, kind(source.stat))
@@ -176,10 +175,7 @@ fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
         let Err(errno) = copied else { continue };
         match Class::of(name) {
             Class::Acl => losses.report(Action::Permissions, Loss::Permissions(errno)),
-            Class::Context if preserve.context == Keep::Required => {
-                losses.report(Action::Context, Loss::Context(errno));
-            }
-            Class::Context => losses.list.push(Loss::Context(errno)),
+            Class::Context => lose_context(losses, errno),
             Class::Plain | Class::Private => lose_xattr(losses, name.to_bytes(), errno),
         }
     }
@@ -253,10 +249,16 @@ fn lose_all_xattrs(losses: &mut Losses<'_>, errno: Errno) {
     if preserve.xattr != Keep::No {
         lose_xattr(losses, b"", errno);
     }
-    match preserve.context {
-        Keep::No => {}
-        Keep::IfPossible => losses.list.push(Loss::Context(errno)),
+    if preserve.context != Keep::No {
+        lose_context(losses, errno);
+    }
+}
+
+/// Records a security context that could not be kept, which is reported if it is required.
+fn lose_context(losses: &mut Losses<'_>, errno: Errno) {
+    match losses.cx.options.preserve.context {
         Keep::Required => losses.report(Action::Context, Loss::Context(errno)),
+        _ => losses.list.push(Loss::Context(errno)),
     }
 }
 
