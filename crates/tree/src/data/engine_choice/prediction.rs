@@ -11,15 +11,8 @@ use crate::request::Options;
 /// Predicts by the same functions that a copy uses: the user's profile and the rule.
 #[derive(Debug)]
 pub struct Predictor {
-    cached: Half,
-    no_cache: Half,
-}
-
-/// For copies with or without `--no-cache`.
-#[derive(Debug)]
-struct Half {
-    between: Between,
-    lines: ProfileLines,
+    /// Without and with `--no-cache`.
+    by_no_cache: [(Between, ProfileLines); 2],
 }
 
 /// The properties of a file by which its variant is chosen.
@@ -40,20 +33,19 @@ impl Predictor {
         // A copy reports what has changed since; it decides nothing.
         let fitting = own.iter().filter(|pair| pair.fits(found));
         let own: Vec<_> = fitting.map(|pair| (pair, Vec::new())).collect();
-        let half = |no_cache| {
+        let by_no_cache = [false, true].map(|no_cache| {
             // As `haulage cp` copies.
             let options = Options { no_cache, sigbus_handler: true, ..Options::default() };
             let between = Between::new(&options, found.src.number(), found.dst.number());
-            Half { between, lines: ProfileLines::new(&options, &own, found) }
-        };
-        Predictor { cached: half(false), no_cache: half(true) }
+            (between, ProfileLines::new(&options, &own, found))
+        });
+        Predictor { by_no_cache }
     }
 
     /// The variants that are tried with such a file, in order, if blocks are not shared.
     #[must_use]
     pub fn variants(&self, planned: &PlannedFile) -> Vec<Variant> {
-        let half = if planned.situation.no_cache { &self.no_cache } else { &self.cached };
-        let Half { between, lines } = half;
+        let (between, lines) = &self.by_no_cache[usize::from(planned.situation.no_cache)];
         let jobs = || planned.jobs;
         let others_busy = planned.situation.in_flight == InFlight::Several;
         let load = WorkerLoad { others_busy, jobs: &jobs };
@@ -102,25 +94,6 @@ mod tests {
 
     fn texts(variants: &[Variant]) -> String {
         variants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn the_rule_decides_where_nothing_was_measured() {
-        use InFlight::{One, Several};
-        let rw = "read_write:256K";
-        for (src, dst, bytes, in_flight, no_cache, expected) in [
-            ("nfs", "nfs", 1 << 30, One, false, format!("copy_file_range {rw}")),
-            ("f2fs", "f2fs", 1 << 30, One, false, format!("read_write:512K@2 {rw}")),
-            ("f2fs", "f2fs", 1 << 30, Several, false, format!("splice:512K,pipe=512K {rw}")),
-            ("f2fs", "f2fs", 1 << 30, One, true, format!("dontcache@2 direct@2 {rw}@2 {rw}")),
-        ] {
-            let predictor = Predictor::between(&found(src, dst), &[]);
-            let planned = planned(bytes, Residency::Resident, in_flight, no_cache);
-            assert_eq!(texts(&predictor.variants(&planned)), expected, "{src} {dst} {bytes}");
-        }
-        let predictor = Predictor::between(&found("f2fs", "f2fs"), &[]);
-        let cold = planned(1 << 30, Residency::Absent, One, false);
-        assert_eq!(texts(&predictor.variants(&cold)), format!("direct_read:2M,depth=4 {rw}"));
     }
 
     #[test]

@@ -170,12 +170,12 @@ impl Between {
         load: WorkerLoad<'_>,
         is_absent: &dyn Fn() -> bool,
     ) -> RowChoice {
-        let is_shared = self.may_share(bytes) && !load.others_busy && workers((load.jobs)()) > 1;
-        let case = Case { between: self, bytes, is_shared, is_absent };
+        let may_share = self.may_share(bytes) && !load.others_busy;
+        let idle_workers = if may_share { workers((load.jobs)()) } else { 1 };
+        let case = Case { between: self, bytes, is_shared: idle_workers > 1, is_absent };
         let index = RULE.iter().position(|row| (row.applies)(&case));
         let index = index.expect("the last row applies to every file");
-        let workers = if RULE[index].is_shared { workers((load.jobs)()) } else { 1 };
-        RowChoice { index, workers }
+        RowChoice { index, workers: if RULE[index].is_shared { idle_workers } else { 1 } }
     }
 
     /// The variants of a row, or of `--engine`, in the order in which they are tried.
