@@ -239,28 +239,15 @@ impl Console {
     /// Ends the receipts, and reports errors and statistics by `put`. Returns whether every receipt
     /// was written.
     fn close_recorder(&self, failures: u64, has_ended: bool, put: impl Fn(&[u8])) -> bool {
-        let recorder = self.recorder.as_ref();
+        let Some(recorder) = &self.recorder else { return true };
         let job = self.job.as_ref();
         // Those that rank 0 counts for the others are in their summaries.
         let failures = job.map_or(failures, |_| self.failures.load(Ordering::Relaxed));
         // Other ranks may be on other hosts.
-        let counts = recorder.is_some() && job.is_none();
-        let unwritten_bytes = counts.then(|| self.tracker.progress().unwritten_bytes);
+        let unwritten_bytes = job.is_none().then(|| self.tracker.progress().unwritten_bytes);
         let signal = self.interrupts.name();
         let end = Ending { failures, signal, has_ended, unwritten_bytes };
-        let closing = recorder.and_then(|recorder| recorder.close(end));
-        let Some(closing) = closing else { return true };
-        closing.error_line.iter().for_each(|line| put(line));
-        match (&closing.stats, job) {
-            (Some(text), None) => put(text.as_bytes()),
-            // Not as a message of rank 0, which names it.
-            (Some(text), Some(_)) => put_stderr(text.as_bytes()),
-            (None, _) => {}
-        }
-        if let (Some(job), Some(summary)) = (job, closing.summary) {
-            job.summarize(summary);
-        }
-        closing.is_complete
+        recorder.close(end, job, put)
     }
 
     /// Lines with the files that are not complete, for the last words of a thread that may hold any

@@ -356,7 +356,7 @@ fn failure(diagnostic: &Diagnostic) -> Value {
 
 /// The line of a run.
 fn summary(run: &JobSummary, began: SystemTime, unwritten_bytes: Option<u64>) -> Value {
-    let JobSummary { totals, failures, signal, cost, .. } = run;
+    let JobSummary { totals, failures, signal, .. } = run;
     let argv: Vec<OsString> = std::env::args_os().collect();
     let entries = totals.entries.iter().map(|((kind, outcome), count)| {
         let outcome = match outcome {
@@ -391,9 +391,9 @@ fn summary(run: &JobSummary, began: SystemTime, unwritten_bytes: Option<u64>) ->
         "left_over": totals.left_over,
         "unwritten_bytes": unwritten_bytes,
         "began_unix_ns": nanoseconds(began.duration_since(UNIX_EPOCH).unwrap_or_default()),
-        "elapsed_ns": nanoseconds(cost.elapsed),
-        "user_ns": nanoseconds(cost.user),
-        "system_ns": nanoseconds(cost.system),
+        "elapsed_ns": nanoseconds(run.elapsed),
+        "user_ns": nanoseconds(run.user),
+        "system_ns": nanoseconds(run.system),
     })
 }
 

@@ -33,21 +33,15 @@ impl RankSummary {
     }
 }
 
-/// The time that a run took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
-    pub(crate) elapsed: Duration,
-    pub(crate) user: Duration,
-    pub(crate) system: Duration,
-}
-
 /// What all ranks have done; without a job, this process.
 #[derive(Debug)]
 pub(crate) struct JobSummary {
     pub(crate) totals: RunTotals,
     pub(crate) failures: u64,
     pub(crate) signal: Option<String>,
-    pub(crate) cost: Cost,
+    pub(crate) elapsed: Duration,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
     pub(crate) hosts: BTreeMap<String, HostTotals>,
     /// The rank that waited longest.
     pub(crate) longest_wait: LongestWait,
@@ -79,7 +73,9 @@ impl JobSummary {
             totals: RunTotals::default(),
             failures: 0,
             signal: None,
-            cost: Cost { elapsed, user: Duration::ZERO, system: Duration::ZERO },
+            elapsed,
+            user: Duration::ZERO,
+            system: Duration::ZERO,
             hosts: BTreeMap::new(),
             longest_wait: LongestWait { rank: 0, host: own.host.clone(), waited: own.waited },
         };
@@ -110,8 +106,8 @@ impl JobSummary {
         }
         self.failures += failures;
         self.signal = self.signal.take().or(signal);
-        self.cost.user += user;
-        self.cost.system += system;
+        self.user += user;
+        self.system += system;
         add_totals(&mut self.totals, totals);
     }
 }
@@ -179,7 +175,7 @@ mod tests {
         assert_eq!(sums.totals.count(Kind::File, Outcome::Copied), 10);
         assert_eq!(sums.totals.variants["read_write:64K"], EngineTotals { files: 10, bytes: 1000 });
         assert_eq!((sums.totals.chosen["rule"], sums.totals.data_bytes), (10, 1000));
-        assert_eq!((sums.cost.user.as_millis(), sums.cost.system.as_millis()), (60, 90));
+        assert_eq!((sums.user.as_millis(), sums.system.as_millis()), (60, 90));
         let host = |ranks, entries, data_bytes, waited| HostTotals {
             ranks,
             entries,

@@ -16,6 +16,7 @@ use crate::cp::messages::sink;
 use crate::cp::receipt::json::Receipts;
 use crate::cp::receipt::rank_summary::{JobSummary, RankSummary};
 use crate::cp::receipt::stats;
+use crate::terminal::live_lines::put_stderr;
 
 /// The totals, and the receipts that go to a file.
 pub(crate) struct Recorder {
@@ -26,8 +27,6 @@ pub(crate) struct Recorder {
     /// The processor time that the process had used by then.
     used_before: Usage,
     closed: AtomicBool,
-    /// The job of which this process is a rank.
-    job: Option<Arc<dyn Job>>,
 }
 
 /// How a run ended.
@@ -40,19 +39,6 @@ pub(crate) struct Ending {
     pub(crate) has_ended: bool,
     /// What is not on the medium yet; `None` on a rank of a job.
     pub(crate) unwritten_bytes: Option<u64>,
-}
-
-/// What the end of a run reports.
-#[derive(Debug, Default)]
-pub(crate) struct Closing {
-    /// The error line, if the receipts could not be written and no line said so before.
-    pub(crate) error_line: Option<Vec<u8>>,
-    /// The text of `--stats`, if it was asked for.
-    pub(crate) stats: Option<String>,
-    /// Every receipt was written.
-    pub(crate) is_complete: bool,
-    /// What rank 0 has to know, if it is another rank.
-    pub(crate) summary: Option<Vec<u8>>,
 }
 
 impl Recorder {
@@ -93,7 +79,6 @@ impl Recorder {
             begun: Instant::now(),
             used_before: used(),
             closed: AtomicBool::new(false),
-            job: job.cloned(),
         }))
     }
 
@@ -116,16 +101,21 @@ impl Recorder {
         self.totals().left_over += 1;
     }
 
-    /// Writes the summary of a run that ended or was interrupted. Returns `None` if it was written
-    /// before: an interrupted copy may still reach its end.
-    pub(crate) fn close(&self, ending: Ending) -> Option<Closing> {
+    /// Writes the summary of a run that ended or was interrupted, and reports errors and statistics by
+    /// `put`. A rank of `job` other than 0 sends its summary to rank 0. Returns whether every receipt
+    /// was written. The second call does nothing: an interrupted copy may still reach its end.
+    pub(crate) fn close(
+        &self,
+        ending: Ending,
+        job: Option<&Arc<dyn Job>>,
+        put: impl Fn(&[u8]),
+    ) -> bool {
         if self.closed.swap(true, Ordering::SeqCst) {
-            return None;
+            return true;
         }
         let elapsed = self.begun.elapsed();
         let Usage { user_ns, system_ns, .. } = used().since(self.used_before);
         let Ending { failures, signal, unwritten_bytes, has_ended } = ending;
-        let job = self.job.as_ref();
         let own = RankSummary {
             host: job.map(|job| job.host()).unwrap_or_default(),
             totals: self.totals().clone(),
@@ -135,24 +125,27 @@ impl Recorder {
             system: Duration::from_nanos(system_ns),
             waited: job.map(|job| job.waited()).unwrap_or_default(),
         };
-        if job.is_some_and(|job| !job.is_first()) {
-            let summary = Some(own.encode());
-            return Some(Closing { summary, is_complete: true, ..Closing::default() });
-        }
-        let others = job.map(|job| job.ended()).unwrap_or_default();
-        let run = JobSummary::of(own, elapsed, &others);
-        let stats = || match job {
-            Some(_) => stats::text_of_job(&run),
-            None => stats::text(&run.totals, &run.cost, unwritten_bytes.unwrap_or(0)),
+        let others = match job {
+            None => Vec::new(),
+            Some(job) if job.is_first() => job.ended(),
+            Some(job) => {
+                job.summarize(own.encode());
+                return true;
+            }
         };
+        let run = JobSummary::of(own, elapsed, &others);
         let receipts = self.receipts.as_ref();
         let finished = receipts.map(|receipts| receipts.finish(&run, unwritten_bytes, has_ended));
-        Some(Closing {
-            error_line: finished.and_then(Result::err),
-            stats: self.stats.then(stats),
-            is_complete: receipts.is_none_or(Receipts::is_complete),
-            summary: None,
-        })
+        if let Some(Err(line)) = finished {
+            put(&line);
+        }
+        match job {
+            _ if !self.stats => {}
+            None => put(stats::text(&run, unwritten_bytes.unwrap_or(0)).as_bytes()),
+            // Not as a message of rank 0, which names it.
+            Some(_) => put_stderr(stats::text_of_job(&run).as_bytes()),
+        }
+        receipts.is_none_or(Receipts::is_complete)
     }
 
     /// A panic while the lock was held leaves totals that lack at most one entry.

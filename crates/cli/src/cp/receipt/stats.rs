@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use haulage::{EngineTotals, Kind, Outcome, RunTotals};
 
-use crate::cp::receipt::rank_summary::{Cost, HostTotals, JobSummary};
+use crate::cp::receipt::rank_summary::{HostTotals, JobSummary};
 use crate::cp::units::{bytes, count, rate, seconds};
 
 /// The totals of a run, in lines of at most 60 columns.
-pub(crate) fn text(totals: &RunTotals, cost: &Cost, unwritten_bytes: u64) -> String {
+pub(crate) fn text(run: &JobSummary, unwritten_bytes: u64) -> String {
+    let totals = &run.totals;
     let mut text = table_of_entries(totals);
     text.push('\n');
     let RunTotals { data_bytes, shared_bytes, hole_bytes, .. } = *totals;
@@ -18,15 +19,15 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost, unwritten_bytes: u64) -> Str
     if unwritten_bytes > 0 {
         text.push_str(&format!("{:<16}{:>11}\n", "not written yet", bytes(unwritten_bytes)));
     }
-    for (name, entries) in [("changed", totals.changed), ("attributes lost", totals.with_losses)] {
-        if entries > 0 {
-            let noun = if entries == 1 { "entry" } else { "entries" };
-            text.push_str(&format!("{name:<16}{:>11} {noun}\n", count(entries)));
+    for (name, number, one, several) in [
+        ("changed", totals.changed, "entry", "entries"),
+        ("attributes lost", totals.with_losses, "entry", "entries"),
+        ("left over", totals.left_over, "file", "files"),
+    ] {
+        if number > 0 {
+            let noun = if number == 1 { one } else { several };
+            text.push_str(&format!("{name:<16}{:>11} {noun}\n", count(number)));
         }
-    }
-    if totals.left_over > 0 {
-        let noun = if totals.left_over == 1 { "file" } else { "files" };
-        text.push_str(&format!("{:<16}{:>11} {noun}\n", "left over", count(totals.left_over)));
     }
     let moved = totals.variants.values().map(|moved| moved.bytes).sum();
     let rest = data_bytes.saturating_sub(moved);
@@ -34,8 +35,7 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost, unwritten_bytes: u64) -> Str
         text.push_str("\nmoved by\n");
     }
     for (variant, EngineTotals { files, bytes: moved }) in &totals.variants {
-        let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
-        text.push_str(&format!("  {variant:<28} {:>11} {files:>17}\n", bytes(*moved)));
+        text.push_str(&format!("  {variant:<28} {:>11} {:>17}\n", bytes(*moved), files_of(*files)));
     }
     if rest > 0 {
         // Blocks that were compared with zeros, and zeros written for holes, belong to no engine.
@@ -45,19 +45,23 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost, unwritten_bytes: u64) -> Str
         text.push_str("\nchosen by\n");
     }
     for (by, files) in &totals.chosen {
-        let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
-        text.push_str(&format!("  {by:<28} {:>11} {files:>17}\n", ""));
+        text.push_str(&format!("  {by:<28} {:>11} {:>17}\n", "", files_of(*files)));
     }
-    let elapsed = cost.elapsed.as_secs_f64();
+    let elapsed = run.elapsed.as_secs_f64();
     let speed = data_bytes as f64 / elapsed.max(1e-9);
     text.push_str(&format!(
         "\nelapsed {}, {}; user {}, system {}\n",
-        seconds(cost.elapsed),
+        seconds(run.elapsed),
         rate(speed),
-        seconds(cost.user),
-        seconds(cost.system)
+        seconds(run.user),
+        seconds(run.system)
     ));
     text
+}
+
+fn files_of(number: u64) -> String {
+    let noun = if number == 1 { "file" } else { "files" };
+    format!("{} {noun}", count(number))
 }
 
 /// The columns of a host's name in the table of hosts.
@@ -66,8 +70,8 @@ const HOST_COLUMNS: usize = 20;
 /// The totals of all ranks of a job, and what each host did and how long its ranks had nothing to do, in lines
 /// of less than 80 columns if no name of a host is longer.
 pub(crate) fn text_of_job(job: &JobSummary) -> String {
-    let mut text = text(&job.totals, &job.cost, 0);
-    let elapsed = job.cost.elapsed.as_secs_f64().max(1e-9);
+    let mut text = text(job, 0);
+    let elapsed = job.elapsed.as_secs_f64().max(1e-9);
     let shortens = may_shorten(job.hosts.keys());
     let shown = |host| if shortens { without_domain(host) } else { host };
     text.push_str("\nhost                  ranks        entries       data        rate  waited\n");
@@ -95,7 +99,7 @@ pub(crate) fn text_of_job(job: &JobSummary) -> String {
     text.push_str(&format!(
         "{name}{between}waited longest, {} of {}\n",
         seconds(wait.waited),
-        seconds(job.cost.elapsed)
+        seconds(job.elapsed)
     ));
     text
 }
@@ -225,11 +229,9 @@ rank 2 on beta waited longest, 9.50 s of 10.00 s
         }
         totals.chosen.insert("profile".into(), 1_234_000);
         totals.chosen.insert("rule".into(), 1);
-        let cost = Cost {
-            elapsed: Duration::from_millis(2560),
-            user: Duration::from_millis(120),
-            system: Duration::from_millis(3000),
-        };
+        let [user, system] = [120, 3000].map(Duration::from_millis);
+        let own = RankSummary { totals, user, system, ..RankSummary::default() };
+        let run = JobSummary::of(own, Duration::from_millis(2560), &[]);
         let expected = "                     copied     linked    skipped     failed
 regular files     1,234,567          0          0          1
 directories              36          0          0          0
@@ -254,7 +256,7 @@ chosen by
 
 elapsed 2.56 s, 1.95 GiB/s; user 0.12 s, system 3.00 s
 ";
-        let text = text(&totals, &cost, 58 << 20);
+        let text = text(&run, 58 << 20);
         assert_eq!(text, expected);
         assert!(text.lines().all(|line| line.len() <= 60));
     }
