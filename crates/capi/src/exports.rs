@@ -262,7 +262,7 @@ fn copy_tree((src, dst): (&Path, &Path), state: Option<&State>) -> Result<(), c_
     let own = State::default();
     let state = state.unwrap_or(&own);
     let _running = state.begin()?;
-    let copy = lock(&state.setup).copy(src.into(), dst.into(), true);
+    let copy = lock(&state.setup).copy(src, dst, true);
     state.record(copy.cancel(&state.cancel).run())
 }
 
@@ -271,7 +271,7 @@ fn copy_file((src, dst): (&Path, &Path), state: Option<&State>) -> Result<(), c_
         state,
         |options, cancel| haulage::copy_file_with(src, dst, options, cancel),
         |setup| {
-            let copy = setup.copy(src.into(), dst.into(), false);
+            let copy = setup.copy(src, dst, false);
             copy.with(|options| options.recursive = false)
         },
     )

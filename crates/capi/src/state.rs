@@ -3,12 +3,12 @@
 use std::ffi::{CString, OsString, c_int, c_void};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haulage::events::words_of_error;
-use haulage::options::{Destination, Existing, Follow, Options, Reflink, Request};
+use haulage::options::{Existing, Follow, Options, Reflink};
 use haulage::{CancelToken, Control, Copied, Copy, CopyFailed, Error, Report};
 
 use crate::border::c_text;
@@ -156,9 +156,8 @@ impl Setup {
     }
 
     /// The copy of `src` to the name `dst`.
-    pub(crate) fn copy<'c>(&self, src: OsString, dst: OsString, recursive: bool) -> Copy<'c> {
-        let request = Request { sources: vec![src], destination: Destination::Exact(dst) };
-        let mut copy = Copy::of(request, self.options.clone());
+    pub(crate) fn copy<'c>(&self, src: &Path, dst: &Path, recursive: bool) -> Copy<'c> {
+        let mut copy = Copy::new(src, dst).with(|options| *options = self.options.clone());
         if recursive {
             copy = copy.recursive();
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haulage::events::{Diagnostic, DirectoryStage, FileType, Method, Receipt};
-use haulage::options::{Destination, Make, Options, Request};
+use haulage::options::{Make, Options};
 use haulage::{Control, Copy, CopyFailed, Error, Operation, Progress, Report};
 
 use super::ends::Ends;
@@ -99,11 +99,7 @@ fn run(
     options: Options,
     is_tree: bool,
 ) -> Result<bool, Ends> {
-    let request = Request {
-        sources: vec![from.into()],
-        destination: Destination::Exact(to.as_os_str().to_owned()),
-    };
-    let copy = Copy::of(request, options);
+    let copy = Copy::new(from, to).with(|all| *all = options);
     if is_tree {
         return run_tree(copy, &Names { from, to }, (state, flags), &Answer::default());
     }
