@@ -12,7 +12,7 @@ use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 use cluster::InodeId;
-use haulage::events::{FileId, Observer, Outcome};
+use haulage::events::{FileId, Outcome};
 use haulage::options::{Options, Request};
 use haulage::partners::{Event, Load, Partners, Partnership, RangeBytes, ShareEnd, Surplus};
 use haulage_cli::{Collector, Ended, Job, OtherRanks};
@@ -199,12 +199,10 @@ impl Job for Rank {
         &self,
         request: Request,
         mut options: Options,
-        observer: &Arc<dyn Observer + Send>,
         collector: &Arc<dyn Collector>,
     ) -> Outcome {
         let shared = &self.shared;
         *lock(&shared.collector) = Some(collector.clone());
-        *lock(&shared.observer) = Some(observer.clone());
         if let Some(bytes) = options.limit_rate {
             let each = bytes.get() / u64::from(shared.ranks);
             options.limit_rate = Some(each.try_into().unwrap_or(NonZeroU64::MIN));
@@ -216,9 +214,8 @@ impl Job for Rank {
             boot_id: shared.boot_id.clone(),
         };
         let copy = haulage::Copy::of(request, options);
-        let outcome = copy.run_with_partners(&**observer, partnership);
+        let outcome = copy.run_with_partners(&**collector, partnership);
         *lock(&shared.collector) = None;
-        *lock(&shared.observer) = None;
         outcome
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use haulage::events::{Observer, Progress};
+use haulage::events::Progress;
 use haulage::partners::Inbox;
 use haulage_cli::{Collector, Ended};
 
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) waiting: AtomicUsize,
     /// One of them wants to know soon if there is none.
     pub(crate) wants_answer: AtomicBool,
-    /// Once the copy has a terminal to write to.
+    /// While the copy runs.
     pub(crate) collector: Mutex<Option<Arc<dyn Collector>>>,
     pub(crate) waiting_time: Mutex<WaitingTime>,
     /// On rank 0: how far each of the others is.
@@ -33,8 +33,6 @@ pub(crate) struct Shared {
     pub(crate) receipt_lines: ReceiptLines,
     /// What this rank tells at the end.
     pub(crate) summary: Mutex<Vec<u8>>,
-    /// While the copy runs.
-    pub(crate) observer: Mutex<Option<Arc<dyn Observer + Send>>>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -56,7 +54,7 @@ impl Shared {
 
     /// Whether the user has interrupted this rank.
     pub(crate) fn is_interrupted(&self) -> bool {
-        lock(&self.observer).as_ref().is_some_and(|observer| observer.interrupted())
+        lock(&self.collector).as_ref().is_some_and(|observer| observer.interrupted())
     }
 
     /// Writes messages of a rank to standard error. On rank 0.
@@ -82,7 +80,7 @@ impl Shared {
 
     /// How far this rank is. While its copy runs.
     pub(crate) fn progress(&self) -> Option<RankProgress> {
-        let observer = lock(&self.observer);
+        let observer = lock(&self.collector);
         // What other hosts have not written yet says nothing about this one.
         let progress = Progress { unwritten_bytes: 0, ..observer.as_ref()?.progress()?.progress() };
         Some(RankProgress { progress, is_waiting: lock(&self.waiting_time).is_waiting() })

@@ -8,8 +8,8 @@ use haulage::options::{Follow, Options, Request};
 
 use crate::cp::command_line::CopyCommand;
 
-/// What rank 0 does with what the other ranks send.
-pub trait Collector: Send + Sync {
+/// The observer of a rank's copy, and on rank 0 what it does with what the other ranks send.
+pub trait Collector: Observer + Send {
     /// Writes messages to the terminal.
     fn tell(&self, lines: &[u8]);
 
@@ -51,14 +51,8 @@ pub trait Job: Send + Sync {
     /// Takes messages for the user: whole lines.
     fn put(&self, lines: &[u8]);
 
-    /// Copies together with the other ranks. What they send goes to `collector`.
-    fn copy(
-        &self,
-        request: Request,
-        options: Options,
-        observer: &Arc<dyn Observer + Send>,
-        collector: &Arc<dyn Collector>,
-    ) -> Outcome;
+    /// Copies together with the other ranks. What they send goes to `collector`, which observes the copy.
+    fn copy(&self, request: Request, options: Options, collector: &Arc<dyn Collector>) -> Outcome;
 
     /// The name of this host.
     fn host(&self) -> String;

@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use haulage::events::{Observer, words_of_error};
+use haulage::events::words_of_error;
 use haulage::options::{Destination, Filter, IgnoreFile};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
@@ -158,13 +158,11 @@ fn copy(mut command: CopyCommand, job: Option<&Arc<dyn Job>>) -> ExitCode {
         console::keep_showing(&console, shown);
     }
     raise_open_file_limit();
-    let observed = console.clone();
     let outcome = match job {
         None => haulage::Copy::of(request, options).run_observed(&*console),
         Some(job) => {
             let collector: Arc<dyn Collector> = console.clone();
-            let observer: Arc<dyn Observer + Send> = observed;
-            job.copy(request, options, &observer, &collector)
+            job.copy(request, options, &collector)
         }
     };
     let reported = console.finish(outcome.failures);
