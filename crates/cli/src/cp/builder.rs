@@ -15,9 +15,11 @@ use crate::cp::messages::usage_error::{CONTEXT_IGNORED, UsageError};
 use crate::cp::values::{Attribute, choose};
 
 /// The options read so far. A row of the flag table changes it; [`Builder::build`] ends it.
-pub(crate) struct Builder<'e> {
-    environment: &'e Environment,
-    warn: &'e mut dyn FnMut(&'static str),
+#[derive(Default)]
+pub(crate) struct Builder {
+    environment: Environment,
+    /// The line of a warning that is not printed yet.
+    pub(crate) warning: Option<&'static str>,
     /// Set by an option that asks for something other than a copy, such as `--help`. No further
     /// argument is read.
     pub(crate) command: Option<Command>,
@@ -52,87 +54,48 @@ pub(crate) struct Builder<'e> {
     pub(crate) reports: Reports,
 }
 
-impl<'e> Builder<'e> {
+impl Builder {
     /// The defaults of `environment`.
-    pub(crate) fn new(
-        environment: &'e Environment,
-        warn: &'e mut dyn FnMut(&'static str),
-    ) -> Builder<'e> {
+    pub(crate) fn new(environment: &Environment) -> Builder {
         let options = Options {
             sigbus_handler: true,
             profile: environment.profile.clone(),
             through_dangling_symlink: environment.posixly_correct,
             ..Options::default()
         };
-        Builder {
-            environment,
-            warn,
-            command: None,
-            options,
-            follow: None,
-            attributes_only: false,
-            hard_link: false,
-            symbolic_link: false,
-            no_clobber: false,
-            backup: false,
-            backup_control: None,
-            suffix: environment.simple_backup_suffix.clone(),
-            target_directory: None,
-            no_target_directory: false,
-            rules: Vec::new(),
-            ignore_files: Vec::new(),
-            reports: Reports::default(),
-        }
+        let suffix = environment.simple_backup_suffix.clone();
+        Builder { environment: environment.clone(), options, suffix, ..Builder::default() }
     }
 
     /// `-a`.
     pub(crate) fn archive(&mut self) {
         self.options.recursive = true;
         self.follow = Some(Follow::Never);
-        self.preserve(Attribute::All);
+        self.preserve_all();
         self.options.preserve.quiet = true;
     }
 
     /// `-p`.
     pub(crate) fn preserve_default(&mut self) {
-        self.preserve(Attribute::Mode);
-        self.preserve(Attribute::Ownership);
-        self.preserve(Attribute::Timestamps);
+        let preserve = &mut self.options.preserve;
+        preserve.mode = ModeRule::Preserve;
+        (preserve.ownership, preserve.timestamps) = (true, true);
     }
 
-    /// A word of `--preserve`.
-    pub(crate) fn preserve(&mut self, attribute: Attribute) {
+    /// A word of `--preserve`, or of `--no-preserve` if it is not `kept`.
+    pub(crate) fn preserve(&mut self, attribute: Attribute, kept: bool) {
         let preserve = &mut self.options.preserve;
+        let keep = if kept { Keep::Required } else { Keep::No };
         match attribute {
-            Attribute::Mode => preserve.mode = ModeRule::Preserve,
-            Attribute::Timestamps => preserve.timestamps = true,
-            Attribute::Ownership => preserve.ownership = true,
-            Attribute::Links => preserve.links = true,
-            Attribute::Context => preserve.context = Keep::Required,
-            Attribute::Xattr => preserve.xattr = Keep::Required,
-            Attribute::All => {
-                self.preserve_default();
-                let preserve = &mut self.options.preserve;
-                preserve.links = true;
-                // An attribute that was required by name stays required.
-                preserve.xattr = preserve.xattr.max(Keep::IfPossible);
-                if self.environment.selinux {
-                    preserve.context = preserve.context.max(Keep::IfPossible);
-                }
+            Attribute::Mode => {
+                preserve.mode = if kept { ModeRule::Preserve } else { ModeRule::Fresh };
             }
-        }
-    }
-
-    /// A word of `--no-preserve`.
-    pub(crate) fn no_preserve(&mut self, attribute: Attribute) {
-        let preserve = &mut self.options.preserve;
-        match attribute {
-            Attribute::Mode => preserve.mode = ModeRule::Fresh,
-            Attribute::Timestamps => preserve.timestamps = false,
-            Attribute::Ownership => preserve.ownership = false,
-            Attribute::Links => preserve.links = false,
-            Attribute::Context => preserve.context = Keep::No,
-            Attribute::Xattr => preserve.xattr = Keep::No,
+            Attribute::Timestamps => preserve.timestamps = kept,
+            Attribute::Ownership => preserve.ownership = kept,
+            Attribute::Links => preserve.links = kept,
+            Attribute::Context => preserve.context = keep,
+            Attribute::Xattr => preserve.xattr = keep,
+            Attribute::All if kept => self.preserve_all(),
             Attribute::All => {
                 *preserve = Preserve {
                     mode: ModeRule::Fresh,
@@ -145,6 +108,17 @@ impl<'e> Builder<'e> {
                     ..Preserve::default()
                 };
             }
+        }
+    }
+
+    fn preserve_all(&mut self) {
+        self.preserve_default();
+        let preserve = &mut self.options.preserve;
+        preserve.links = true;
+        // An attribute that was required by name stays required.
+        preserve.xattr = preserve.xattr.max(Keep::IfPossible);
+        if self.environment.selinux {
+            preserve.context = preserve.context.max(Keep::IfPossible);
         }
     }
 
@@ -163,7 +137,7 @@ impl<'e> Builder<'e> {
     pub(crate) fn set_context(&mut self, context: Option<OsString>) {
         match (context, self.environment.selinux) {
             (None, false) => (),
-            (Some(_), false) => (self.warn)(CONTEXT_IGNORED),
+            (Some(_), false) => self.warning = Some(CONTEXT_IGNORED),
             (None, true) => self.options.context = Context::Default,
             (Some(context), true) => self.options.context = Context::Named(context),
         }

@@ -21,7 +21,7 @@ pub(crate) fn parse(
     warn: &mut dyn FnMut(&'static str),
 ) -> Result<Command, UsageError> {
     let mut words: VecDeque<OsString> = words.into_iter().collect();
-    let mut builder = Builder::new(environment, warn);
+    let mut builder = Builder::new(environment);
     let mut operands = Vec::new();
     while let Some(word) = words.pop_front() {
         match word.as_bytes() {
@@ -37,6 +37,9 @@ pub(crate) fn parse(
                 }
             }
         }
+        if let Some(warning) = builder.warning.take() {
+            warn(warning);
+        }
         if let Some(command) = builder.command.take() {
             return Ok(command);
         }
@@ -48,7 +51,7 @@ pub(crate) fn parse(
 fn long_option(
     option: &[u8],
     words: &mut VecDeque<OsString>,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Result<(), UsageError> {
     let (name, value) = match option.iter().position(|&byte| byte == b'=') {
         Some(at) => (&option[..at], Some(OsStr::from_bytes(&option[at + 1..]).to_owned())),
@@ -71,7 +74,7 @@ fn long_option(
 fn short_options(
     mut cluster: &[u8],
     words: &mut VecDeque<OsString>,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Result<(), UsageError> {
     while let Some((&letter, rest)) = cluster.split_first() {
         let refused = |words: &str| {

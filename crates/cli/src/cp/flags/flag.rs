@@ -22,10 +22,10 @@ pub(crate) struct Flag {
 type Values = fn() -> Vec<Vec<&'static str>>;
 
 /// What an option without an argument sets.
-type Switch = fn(&mut Builder<'_>);
+type Switch = fn(&mut Builder);
 
 /// What an option sets to its argument.
-type Set<T> = fn(&mut Builder<'_>, T) -> Result<(), UsageError>;
+type Set<T> = fn(&mut Builder, T) -> Result<(), UsageError>;
 
 /// The argument of an option, with its name in `--help`, and what the option sets.
 pub(crate) enum Takes {

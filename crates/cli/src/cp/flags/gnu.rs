@@ -82,7 +82,7 @@ pub(crate) static FLAGS: &[Flag] = &[
         .details("This is the default with \\fB-R\\fR."),
     Flag::required("--no-preserve", "LIST", |builder, list| {
         let attributes = choose_each(&list, "--no-preserve")?;
-        attributes.into_iter().for_each(|attribute| builder.no_preserve(attribute));
+        attributes.into_iter().for_each(|attribute| builder.preserve(attribute, false));
         Ok(())
     })
     .help("do not preserve these attributes")
@@ -109,7 +109,7 @@ pub(crate) static FLAGS: &[Flag] = &[
             None => builder.preserve_default(),
             Some(list) => choose_each(&list, "--preserve")?
                 .into_iter()
-                .for_each(|attribute| builder.preserve(attribute)),
+                .for_each(|attribute| builder.preserve(attribute, true)),
         }
         Ok(())
     })
