@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use engines::{Moved, Span, Variant};
 use tree::{Destination, Diagnostic, Observer, Options, Request, Severity};
@@ -99,12 +99,11 @@ fn observed(
     copy: impl FnOnce(&Watcher<'_>) -> tree::Outcome,
 ) -> Result<Copied, Error> {
     Error::unless_allowed(options)?;
-    let watcher = Watcher { seen: Mutex::default(), cancel };
+    let watcher = Watcher { engines: Mutex::default(), failure: OnceLock::new(), cancel };
     let _ = copy(&watcher);
-    let Watcher { seen, .. } = watcher;
-    let Seen { engines, failure } = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let copied = Copied::by(&engines);
-    match failure {
+    let Watcher { engines, failure, .. } = watcher;
+    let copied = Copied::by(&engines.into_inner().unwrap_or_else(PoisonError::into_inner));
+    match failure.into_inner() {
         Some(diagnostic) => Err(Error::of_file(diagnostic, copied)),
         None => Ok(copied),
     }
@@ -112,33 +111,24 @@ fn observed(
 
 /// The observer of the copy of one file.
 struct Watcher<'c> {
-    seen: Mutex<Seen>,
-    cancel: Option<&'c CancelToken>,
-}
-
-#[derive(Default)]
-struct Seen {
     /// Bytes, by the name of the engine that has moved them.
-    engines: BTreeMap<&'static str, u64>,
-    failure: Option<Diagnostic>,
-}
-
-impl Watcher<'_> {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    engines: Mutex<BTreeMap<&'static str, u64>>,
+    /// The first failure.
+    failure: OnceLock<Diagnostic>,
+    cancel: Option<&'c CancelToken>,
 }
 
 impl Observer for Watcher<'_> {
     fn diagnose(&self, diagnostic: Diagnostic) {
         if diagnostic.severity() == Severity::Failure {
-            self.seen().failure.get_or_insert(diagnostic);
+            let _ = self.failure.set(diagnostic);
         }
     }
 
     fn moved(&self, variant: &Variant, _: Span, moved: Moved) {
         if moved.bytes > 0 {
-            *self.seen().engines.entry(variant.engine.name).or_default() += moved.bytes;
+            let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            *engines.entry(variant.engine.name).or_default() += moved.bytes;
         }
     }
 
