@@ -38,7 +38,7 @@ pub(super) struct Interrupts {
     /// Set once the thread that waits for signals was started, or could not be.
     watched: Arc<OnceLock<()>>,
     /// SIGUSR1 is blocked, and was not when this process began.
-    blocked_usr1: Arc<AtomicBool>,
+    blocked_usr1: bool,
     /// The signal's number; 0 before one arrives.
     caught: Arc<AtomicI32>,
     /// The user is being asked a question, so no file is incomplete.
@@ -49,9 +49,7 @@ impl Interrupts {
     /// For a process that is starting. Blocks SIGUSR1, which asks for the status and would end the
     /// process by default, until a thread can answer it.
     pub(super) fn of_process() -> Interrupts {
-        let interrupts = Interrupts::default();
-        interrupts.blocked_usr1.store(block_signal(SIGUSR1), Ordering::Relaxed);
-        interrupts
+        Interrupts { blocked_usr1: block_signal(SIGUSR1), ..Interrupts::default() }
     }
 
     /// Starts a thread that waits for signals. Before that, and if the thread cannot be started, a
@@ -82,7 +80,7 @@ impl Interrupts {
     /// Blocks `signals` in this thread and in the threads that it starts. Returns those that were
     /// not blocked when the process began.
     fn block(&self, signals: &[i32]) -> Vec<i32> {
-        let before = self.blocked_usr1.load(Ordering::Relaxed).then_some(SIGUSR1);
+        let before = self.blocked_usr1.then_some(SIGUSR1);
         let now = signals.iter().copied().filter(|signal| block_signal(*signal));
         now.chain(before).collect()
     }
