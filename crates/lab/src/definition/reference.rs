@@ -4,7 +4,6 @@
 use std::sync::OnceLock;
 
 use engines::Bytes;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::median;
@@ -19,7 +18,8 @@ pub struct Data {
     /// How its series are named, for an error message.
     pub names: &'static str,
     text: &'static str,
-    read: fn(&str) -> Vec<Row>,
+    /// Adds to a figure of the text what all of them have in common.
+    complete: fn(Figure) -> Figure,
     rows: OnceLock<Vec<Row>>,
 }
 
@@ -30,7 +30,7 @@ pub static DATA: [Data; 2] = [
         title: "\"Copying disk bytes in C\", 2025, computed from its raw measurements",
         names: "SERIES or SERIES@BUFFER, as size:sendfile or bufsiz:posix_buffered@4096",
         text: include_str!("../../experiments/reference/copying-disk-bytes.csv"),
-        read: quantiles,
+        complete: of_the_article,
         rows: OnceLock::new(),
     },
     Data {
@@ -38,13 +38,14 @@ pub static DATA: [Data; 2] = [
         title: "figures published in {years}",
         names: "SOURCE/METHOD, where that is not enough with / and the experiment, system or state",
         text: include_str!("../../experiments/reference/earlier-measurements.csv"),
-        read: measurements,
+        complete: std::convert::identity,
         rows: OnceLock::new(),
     },
 ];
 
 /// What was published of one method at one size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Figure {
     /// Bytes of the file.
     pub file_bytes: u64,
@@ -92,13 +93,28 @@ impl Data {
     /// The figures of a series, one a size and in ascending order; none when there is no such
     /// series.
     pub fn figures(&self, series: &str) -> Vec<Figure> {
-        let rows = self.rows.get_or_init(|| (self.read)(self.text));
+        let rows = self.rows.get_or_init(|| self.read());
         let mut found: Vec<&Figure> =
             rows.iter().filter(|row| row.is_called(series)).map(|row| &row.figure).collect();
         found.sort_by_key(|figure| figure.file_bytes);
         found.chunk_by(|a, b| a.file_bytes == b.file_bytes).map(Figure::together).collect()
     }
+
+    /// The rows of the text: the first column is the name, the others are fields of a figure.
+    fn read(&self) -> Vec<Row> {
+        let mut lines = csv::Reader::from_reader(self.text.as_bytes());
+        let heads = lines.headers().expect(BUILT_IN).clone();
+        let row = |line: csv::Result<csv::StringRecord>| {
+            let line = line.expect(BUILT_IN);
+            let figure = line.deserialize(Some(&heads)).expect(BUILT_IN);
+            Row { name: line[0].to_owned(), figure: (self.complete)(figure) }
+        };
+        lines.records().map(row).collect()
+    }
 }
+
+/// Why a text can be read.
+const BUILT_IN: &str = "the file comes with the program";
 
 impl Row {
     fn is_called(&self, series: &str) -> bool {
@@ -140,81 +156,12 @@ impl Figure {
     }
 }
 
-/// Where the article of 2025 measured.
-const ARTICLE_SYSTEM: &str =
-    "Linux 6.12.38, Ryzen 3600X, 500 GB SSD, ext4 on LVM on LUKS2, gcc 15.2, glibc 2.41";
-
-/// A line of the article's figures.
-#[derive(Deserialize)]
-struct Quantiles {
-    series: String,
-    file_bytes: u64,
-    buffer_bytes: Option<u64>,
-    runs: Option<u64>,
-    p05_us: Option<f64>,
-    p50_us: f64,
-    p95_us: Option<f64>,
-}
-
-fn quantiles(text: &str) -> Vec<Row> {
-    rows(text, |line: Quantiles| Row {
-        figure: Figure {
-            file_bytes: line.file_bytes,
-            buffer_bytes: line.buffer_bytes,
-            runs: line.runs,
-            elapsed_ns: line.p50_us * 1e3,
-            elapsed_ns_p05: line.p05_us.map(|us| us * 1e3),
-            elapsed_ns_p95: line.p95_us.map(|us| us * 1e3),
-            experiment: "copy a file".to_owned(),
-            system: ARTICLE_SYSTEM.to_owned(),
-            state: if line.series == "call_read" { "cold" } else { "warm" }.to_owned(),
-            year: 2025,
-            ..Figure::default()
-        },
-        name: line.series,
-    })
-}
-
-/// A line of the earlier figures.
-#[derive(Deserialize)]
-struct Measured {
-    source: String,
-    year: u32,
-    experiment: String,
-    system: String,
-    method: String,
-    file_bytes: u64,
-    state: String,
-    elapsed_s: f64,
-    user_s: Option<f64>,
-    sys_s: Option<f64>,
-    major_faults: Option<u64>,
-    note: String,
-}
-
-fn measurements(text: &str) -> Vec<Row> {
-    rows(text, |line: Measured| Row {
-        name: format!("{}/{}", line.source, line.method),
-        figure: Figure {
-            file_bytes: line.file_bytes,
-            runs: Some(1),
-            elapsed_ns: line.elapsed_s * 1e9,
-            user_ns: line.user_s.map(|s| s * 1e9),
-            system_ns: line.sys_s.map(|s| s * 1e9),
-            major_faults: line.major_faults,
-            experiment: line.experiment,
-            system: line.system,
-            state: line.state,
-            note: line.note,
-            year: line.year,
-            ..Figure::default()
-        },
-    })
-}
-
-fn rows<T: DeserializeOwned>(text: &str, row: impl Fn(T) -> Row) -> Vec<Row> {
-    let lines = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
-    lines.map(|line| row(line.expect("the file comes with the program"))).collect()
+/// What the figures of the article of 2025 have in common.
+fn of_the_article(figure: Figure) -> Figure {
+    let system =
+        "Linux 6.12.38, Ryzen 3600X, 500 GB SSD, ext4 on LVM on LUKS2, gcc 15.2, glibc 2.41";
+    let (experiment, system) = ("copy a file".to_owned(), system.to_owned());
+    Figure { experiment, system, year: 2025, ..figure }
 }
 
 #[cfg(test)]
@@ -228,7 +175,7 @@ mod tests {
     #[test]
     fn every_row_has_a_size_and_a_time() {
         for (data, expected) in DATA.iter().zip([575, 30]) {
-            let rows = (data.read)(data.text);
+            let rows = data.read();
             assert_eq!(rows.len(), expected, "{}", data.name);
             for Row { name, figure } in rows {
                 assert!(figure.file_bytes > 0 && figure.elapsed_ns > 0.0, "{name}: {figure:?}");
