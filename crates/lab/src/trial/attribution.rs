@@ -1,6 +1,6 @@
 //! Which bytes of a copy the variant itself moved, and which the last resort behind it.
 
-use engines::{Moved, Stop, Variant};
+use engines::{Moved, Stop};
 use rustix::io::Errno;
 
 use crate::sample::measurement::Measurement;
@@ -11,44 +11,30 @@ pub(crate) struct Attribution {
     /// Bytes that the variant moved.
     pub(crate) own_bytes: u64,
     last_resort_bytes: u64,
+    /// What the variant moved of the present span, and how its last attempt at it ended.
+    own: Option<Moved>,
     refusals: Vec<String>,
 }
 
-/// The attempts at one span: cheap enough to be noted inside the timed part.
-#[derive(Debug)]
-pub(crate) struct Attempts<'v> {
-    variants: &'v [Variant],
-    own: Option<Moved>,
-    last_resort_bytes: u64,
-}
-
-impl<'v> Attempts<'v> {
-    /// Attempts of `variants`, one after another. Every other variant is the last resort.
-    pub(crate) fn of(variants: &'v [Variant]) -> Attempts<'v> {
-        Attempts { variants, own: None, last_resort_bytes: 0 }
-    }
-
-    /// For the chain's observer.
-    pub(crate) fn note(&mut self, tried: &Variant, moved: Moved) {
-        if self.variants.contains(tried) {
+impl Attribution {
+    /// Notes an attempt at a span by the variant or by the last resort: cheap enough for the timed part.
+    pub(crate) fn note(&mut self, is_own: bool, moved: Moved) {
+        if is_own {
             let before = self.own.map_or(0, |before| before.bytes);
             self.own = Some(Moved { bytes: before + moved.bytes, stop: moved.stop });
         } else {
             self.last_resort_bytes += moved.bytes;
         }
     }
-}
 
-impl Attribution {
-    pub(crate) fn add(&mut self, attempts: &Attempts<'_>) {
-        if let Some(own) = attempts.own {
-            self.own_bytes += own.bytes;
-            match own.stop {
-                Stop::Refused(errno) | Stop::Failed { errno, .. } => self.refused(own, errno),
-                Stop::Done | Stop::Eof => {}
-            }
+    /// Ends a span.
+    pub(crate) fn end_span(&mut self) {
+        let Some(own) = self.own.take() else { return };
+        self.own_bytes += own.bytes;
+        match own.stop {
+            Stop::Refused(errno) | Stop::Failed { errno, .. } => self.refused(own, errno),
+            Stop::Done | Stop::Eof => {}
         }
-        self.last_resort_bytes += attempts.last_resort_bytes;
     }
 
     /// Reports each kind of refusal once.

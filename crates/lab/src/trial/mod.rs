@@ -23,7 +23,7 @@ use crate::page_cache::state::State;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::source::{Load, Part, Source};
-use attribution::{Attempts, Attribution};
+use attribution::Attribution;
 use digest::Digests;
 
 /// What stays the same from run to run.
@@ -175,13 +175,13 @@ impl Copier {
         (measured, share): (&mut Measurement, &mut Attribution),
     ) -> Result<Moved, Error> {
         let mut file = self.chain.file(pair);
-        let mut attempts = Attempts::of(&self.tried);
+        let tried = &self.tried;
         let moved = clock.time(measured, || {
             first()?;
-            let moved = file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved));
+            let moved = file.copy(span, &mut |by, _, moved| share.note(tried.contains(by), moved));
             last().map(|()| moved)
         })?;
-        share.add(&attempts);
+        share.end_span();
         Ok(moved)
     }
 }
