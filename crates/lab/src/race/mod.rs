@@ -14,7 +14,6 @@ pub mod summary;
 
 use report::Report;
 
-use crate::clock::Clock;
 use crate::definition::cell::Destination;
 use crate::environment;
 use crate::error::Error;
@@ -60,7 +59,6 @@ pub fn run<'r>(
         destination: Destination::Fresh,
         stays: false,
         durable: false,
-        clock: Clock::default(),
     };
     let mut race = Race::new(config.clone(), vec![vec![bench]], candidates, watch);
 

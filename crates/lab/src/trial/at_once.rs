@@ -18,7 +18,7 @@ pub(crate) fn run(
 ) -> Result<Measurement, NotRun> {
     let mut runners = benches.iter().map(|_| start()).collect::<Result<Vec<_>, _>>()?;
     let runs = match (benches, tasks, runners.as_mut_slice()) {
-        ([bench], [task], [runner]) => vec![bench.run(runner, task)],
+        ([bench], [task], [runner]) => vec![bench.run(runner, task, Clock::default())],
         _ => {
             // All sources before any copy: a bench that still reads its source would disturb the others.
             for (bench, task) in benches.iter().zip(tasks) {
@@ -53,13 +53,10 @@ fn together(
             .zip(runners)
             .map(|((bench, task), runner)| {
                 let all = &all;
-                // A clock may belong to one thread.
-                let Bench { source, dst, prover, state, destination, stays, durable, .. } = *bench;
                 scope.spawn(move || {
                     let gate = Gate { all, passed: Cell::new(0) };
                     let clock = Clock { barrier: Some(&gate), ..Clock::default() };
-                    Bench { source, dst, prover, state, destination, stays, durable, clock }
-                        .run(runner, task)
+                    bench.run(runner, task, clock)
                 })
             })
             .collect();

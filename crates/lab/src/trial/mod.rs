@@ -43,8 +43,6 @@ pub struct Bench<'b> {
     pub stays: bool,
     /// Whether the time until the copy is on the medium is wanted too.
     pub durable: bool,
-    /// What times it.
-    pub clock: Clock<'b>,
 }
 
 /// The bytes that a run copies, and what its copy must be.
@@ -202,18 +200,23 @@ fn check_stop(
 }
 
 impl Bench<'_> {
-    /// Runs a started variant on `task`.
+    /// Runs a started variant on `task`, timed by `clock`.
     ///
     /// # Errors
     /// When the variant refuses to move a single byte here, the source cannot be read or has
     /// changed, the destination cannot be written, the copy failed, or is not equal to the source:
     /// none of these is a sample.
-    pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Measurement, NotRun> {
+    pub fn run(
+        &self,
+        runner: &mut Runner,
+        task: &Task,
+        clock: Clock<'_>,
+    ) -> Result<Measurement, NotRun> {
         match &mut runner.kind {
-            RunnerKind::Copier(copier) => self.copy(&runner.variant, copier, task),
+            RunnerKind::Copier(copier) => self.copy(&runner.variant, copier, task, clock),
             RunnerKind::Floor(floor) => {
                 let mut measured = Measurement::without_source();
-                let result = self.clock.time(&mut measured, || floor.run(task.load.bytes));
+                let result = clock.time(&mut measured, || floor.run(task.load.bytes));
                 result.map_err(|error| words_of_error(&error))?;
                 Ok(measured)
             }
@@ -244,6 +247,7 @@ impl Bench<'_> {
         variant: &Variant,
         copier: &mut Copier,
         task: &Task,
+        clock: Clock<'_>,
     ) -> Result<Measurement, NotRun> {
         if self.stays {
             self.dst.remove_files()?;
@@ -269,12 +273,12 @@ impl Bench<'_> {
             };
             let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
             let taken = (&mut measured, &mut share);
-            self.copy_part(variant, copier, *part, (&src, dst), taken)?;
+            self.copy_part(variant, copier, *part, (&src, dst), clock, taken)?;
             // The page cache keeps what is closed; the descriptors would run out.
             copies.extend(made.filter(|_| task.load.parts.len() <= OPEN_COPIES_MAX));
         }
         counters.fill_since(&mut measured);
-        if let Some(barrier) = self.clock.barrier {
+        if let Some(barrier) = clock.barrier {
             barrier.wait_behind();
         }
         let alone = variant.workers == 1 && !variant.engine.facts.delegates;
@@ -344,6 +348,7 @@ impl Bench<'_> {
         copier: &mut Copier,
         part: Part,
         (src, dst): (&OwnedFd, &OwnedFd),
+        clock: Clock<'_>,
         (measured, share): (&mut Measurement, &mut Attribution),
     ) -> Result<(), Error> {
         if copier.asks_again {
@@ -352,8 +357,7 @@ impl Bench<'_> {
         let (pair, span) = (Pair::new(src.as_fd(), dst.as_fd()), Span::whole(part.bytes));
         let is_served = self.is_served();
         let last = || if is_served { self.flush(dst) } else { Ok(()) };
-        let moved =
-            copier.copy(pair, span, (|| Ok(()), last), &self.clock, (&mut *measured, share))?;
+        let moved = copier.copy(pair, span, (|| Ok(()), last), &clock, (&mut *measured, share))?;
         if self.durable {
             // The clock continues.
             rustix::fs::fsync(dst)

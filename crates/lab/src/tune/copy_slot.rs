@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use engines::profile::Residency;
 
 use super::case::Case;
-use crate::clock::Clock;
 use crate::definition::cell::Destination;
 use crate::error::Error;
 use crate::page_cache::prover::{Prover, read_anew};
@@ -87,7 +86,6 @@ impl CopySlot {
             stays: self.dsts.len() > 1,
             // Pages leave the cache once they are written out, and not before.
             durable: case.situation.no_cache,
-            clock: Clock::default(),
         };
         self.dsts.iter().map(bench).collect()
     }
@@ -122,6 +120,7 @@ mod tests {
     use engines::profile::{InFlight, Situation, SizeClass};
 
     use super::*;
+    use crate::clock::Clock;
     use crate::trial::digest::Digests;
     use crate::trial::{Runner, Task};
 
@@ -150,7 +149,9 @@ mod tests {
         };
         for run in 1..=10 {
             let mut runner = Runner::start(&variant).expect("it starts");
-            benches[run % benches.len()].run(&mut runner, &task).expect("it copies");
+            benches[run % benches.len()]
+                .run(&mut runner, &task, Clock::default())
+                .expect("it copies");
             assert_eq!(files(), run.min(8) * case.files as usize);
         }
         slot.remove().expect("removed");

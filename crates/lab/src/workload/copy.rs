@@ -57,7 +57,7 @@ fn start(setting: &Setting<'_>, text: &str) -> StartResult {
 }
 
 impl Files {
-    fn bench<'c>(&'c self, clock: Clock<'c>) -> Bench<'c> {
+    fn bench(&self) -> Bench<'_> {
         Bench {
             source: &self.source,
             dst: &self.dst,
@@ -66,18 +66,17 @@ impl Files {
             destination: self.cell.destination,
             stays: false,
             durable: self.cell.durable,
-            clock,
         }
     }
 }
 
 impl ReadyVariant for Copy {
     fn run(&mut self, clock: Clock<'_>) -> Result<Measurement, NotRun> {
-        self.files.bench(clock).run(&mut self.runner, &self.files.task)
+        self.files.bench().run(&mut self.runner, &self.files.task, clock)
     }
 
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {
-        self.files.bench(Clock::default()).count_calls(&mut self.runner, &self.files.task)
+        self.files.bench().count_calls(&mut self.runner, &self.files.task)
     }
 }
 
