@@ -77,7 +77,7 @@ fn fits_are_those_of_the_answers() {
     let report = Report::of(&*SMALL, EPSILON);
     let findings = SMALL[0].verdict.parts.iter().flat_map(|part| &part.analyses);
     let lines = findings.filter_map(|finding| match finding {
-        Finding::SizeFit(of) => Some(&of.lines),
+        Finding::SizeFit { lines } => Some(lines),
         _ => None,
     });
     let lines: Vec<_> = lines.flatten().collect();

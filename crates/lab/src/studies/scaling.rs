@@ -9,13 +9,6 @@ use crate::page_cache::state::State;
 use crate::stats::{Estimated, median, unpaired};
 use crate::words;
 
-/// How the rate grows with the number of workers, or of runs at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scaling {
-    /// Each variant with each number.
-    pub steps: Vec<Step>,
-}
-
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,7 +43,7 @@ pub struct Step {
     pub speed_up: Option<Estimated>,
 }
 
-pub(crate) fn of(view: &View<'_>) -> Option<Scaling> {
+pub(crate) fn of(view: &View<'_>) -> Option<Vec<Step>> {
     let mut steps: Vec<Step> =
         view.cells.iter().flat_map(|cell| with_workers(view, cell)).collect();
     let alike = |cell: &Cell| (cell.file_bytes, cell.files, cell.state, cell.destination);
@@ -62,7 +55,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<Scaling> {
             }
         }
     }
-    (!steps.is_empty()).then_some(Scaling { steps })
+    (!steps.is_empty()).then_some(steps)
 }
 
 /// Variants that differ in their workers, which ran in the same rounds.
@@ -128,55 +121,52 @@ fn total_bytes(cell: &Cell) -> f64 {
     cell.run_bytes() as f64 * f64::from(cell.at_once)
 }
 
-impl Scaling {
-    pub(crate) fn sheet(&self) -> Sheet {
-        let with = |step: &&Step| match (step.of, step.count) {
-            (Of::AtOnce, count) => format!("{count} at once"),
-            (Of::Workers, 1) => "1 worker".to_owned(),
-            (Of::Workers, count) => format!("{count} workers"),
-        };
-        let digits = words::three_digits;
-        let speed_up =
-            |step: &&Step| step.speed_up.map_or("1".to_owned(), |it| it.in_words(digits));
-        let mut sheet = Sheet::of(
-            "How the rate grows",
-            4,
-            &self.steps,
-            &[
-                ("variant", &|step| step.variant.clone()),
-                ("file", &|step| size(step.file_bytes)),
-                ("state", &|step| step.state.name().to_owned()),
-                ("with", &with),
-                ("time", &|step| words::nanoseconds(step.elapsed_ns)),
-                ("each", &|step| words::nanoseconds(step.each_ns)),
-                ("together", &|step| rate(1e9 / step.bytes_per_second)),
-                ("times as fast", &speed_up),
-            ],
-        );
-        sheet.drop_if(self.steps.iter().all(|step| step.of == Of::Workers), "each");
-        if let Some(said) = self.headline() {
-            sheet.say(format!("{said}."));
-        }
-        sheet.drop_if_uniform("state");
-        sheet
+pub(crate) fn sheet(steps: &[Step]) -> Sheet {
+    let with = |step: &&Step| match (step.of, step.count) {
+        (Of::AtOnce, count) => format!("{count} at once"),
+        (Of::Workers, 1) => "1 worker".to_owned(),
+        (Of::Workers, count) => format!("{count} workers"),
+    };
+    let digits = words::three_digits;
+    let speed_up = |step: &&Step| step.speed_up.map_or("1".to_owned(), |it| it.in_words(digits));
+    let mut sheet = Sheet::of(
+        "How the rate grows",
+        4,
+        steps,
+        &[
+            ("variant", &|step| step.variant.clone()),
+            ("file", &|step| size(step.file_bytes)),
+            ("state", &|step| step.state.name().to_owned()),
+            ("with", &with),
+            ("time", &|step| words::nanoseconds(step.elapsed_ns)),
+            ("each", &|step| words::nanoseconds(step.each_ns)),
+            ("together", &|step| rate(1e9 / step.bytes_per_second)),
+            ("times as fast", &speed_up),
+        ],
+    );
+    sheet.drop_if(steps.iter().all(|step| step.of == Of::Workers), "each");
+    if let Some(said) = headline(steps) {
+        sheet.say(format!("{said}."));
     }
+    sheet.drop_if_uniform("state");
+    sheet
+}
 
-    /// The number with which the most is gained.
-    pub(crate) fn headline(&self) -> Option<String> {
-        let low = |step: &Step| step.speed_up.map_or(1.0, |s| s.low.unwrap_or(s.value));
-        let steps = self.steps.iter().filter(|step| step.speed_up.is_some());
-        let best = steps.max_by(|a, b| low(a).total_cmp(&low(b)))?;
-        let (Step { of, variant, count, state, .. }, speed_up) = (best, best.speed_up?);
-        if speed_up.low.is_none_or(|low| low <= 1.0) {
-            return Some("no number is shown to give a higher rate than the least does".to_owned());
-        }
-        let with = if *of == Of::Workers { "workers in one file" } else { "runs at once" };
-        Some(format!(
-            "the most is gained by {variant}, {}, with {count} {with}: {} times the rate",
-            state.name(),
-            speed_up.in_words(words::three_digits)
-        ))
+/// The number with which the most is gained.
+pub(crate) fn headline(steps: &[Step]) -> Option<String> {
+    let low = |step: &Step| step.speed_up.map_or(1.0, |s| s.low.unwrap_or(s.value));
+    let with_speed_up = steps.iter().filter(|step| step.speed_up.is_some());
+    let best = with_speed_up.max_by(|a, b| low(a).total_cmp(&low(b)))?;
+    let (Step { of, variant, count, state, .. }, speed_up) = (best, best.speed_up?);
+    if speed_up.low.is_none_or(|low| low <= 1.0) {
+        return Some("no number is shown to give a higher rate than the least does".to_owned());
     }
+    let with = if *of == Of::Workers { "workers in one file" } else { "runs at once" };
+    Some(format!(
+        "the most is gained by {variant}, {}, with {count} {with}: {} times the rate",
+        state.name(),
+        speed_up.in_words(words::three_digits)
+    ))
 }
 
 #[cfg(test)]
@@ -189,9 +179,9 @@ mod tests {
         let mut made =
             Synthetic::new("copy", &["sendfile@1", "read_write:64K", "read_write:64K@2"], &["8M"]);
         made.measure(6, 2, |_, variant| if variant.ends_with("@2") { 4e6 } else { 6e6 });
-        let scaling = of(&made.view()).expect("steps");
-        assert_eq!(scaling.steps.len(), 2, "{scaling:?}");
-        let two = &scaling.steps[1];
+        let steps = of(&made.view()).expect("steps");
+        assert_eq!(steps.len(), 2, "{steps:?}");
+        let two = &steps[1];
         assert_eq!((two.of, two.variant.as_str(), two.count), (Of::Workers, "read_write:64K", 2));
         let speed_up = two.speed_up.expect("sessions");
         assert!(speed_up.low < Some(1.5) && speed_up.high > Some(1.5), "{speed_up:?}");
@@ -205,8 +195,8 @@ mod tests {
             record.measured.each_ns = vec![7_000_000; cell.at_once as usize];
             if cell.at_once == 4 { 8e6 } else { 4e6 }
         });
-        let scaling = of(&made.view()).expect("steps");
-        let four = &scaling.steps[1];
+        let steps = of(&made.view()).expect("steps");
+        let four = &steps[1];
         assert_eq!((four.of, four.count, four.each_ns), (Of::AtOnce, 4, 7e6));
         // Four times the bytes in twice the time.
         let speed_up = four.speed_up.expect("sessions");

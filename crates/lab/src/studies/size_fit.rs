@@ -11,14 +11,6 @@ use crate::stats::Estimated;
 use crate::stats::models::{CostLine, Point, cost_line, segments};
 use crate::words;
 
-/// The lines of all variants. States and numbers at once have lines of their own: cold and warm are
-/// never mixed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SizeFit {
-    /// Each variant in each state.
-    pub lines: Vec<FittedLine>,
-}
-
 /// What a file and a byte of it cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedLine {
@@ -51,7 +43,7 @@ pub struct FittedLine {
 }
 
 /// The lines of a part with at least three sizes.
-pub(crate) fn of(view: &View<'_>) -> Option<SizeFit> {
+pub(crate) fn of(view: &View<'_>) -> Option<Vec<FittedLine>> {
     let mut lines = Vec::new();
     let alike = |cell: &Cell| (cell.state, cell.destination, cell.at_once);
     for cells in view.groups(alike) {
@@ -65,7 +57,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<SizeFit> {
             lines.extend(line(variant, first, &points));
         }
     }
-    (!lines.is_empty()).then_some(SizeFit { lines })
+    (!lines.is_empty()).then_some(lines)
 }
 
 fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
@@ -94,42 +86,40 @@ fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
 /// Larger deviations from the line are reported.
 const MISFIT_REPORTED_MIN: f64 = 0.1;
 
-impl SizeFit {
-    pub(crate) fn sheet(&self) -> Sheet {
-        let off_by = |line: &&FittedLine| {
-            format!("{} at {}", percent(line.misfit_largest), size(line.misfit_at_bytes))
-        };
-        let none = || "none".to_owned();
-        let mut sheet = Sheet::of(
-            "Time as a fixed cost and a cost for each byte, t = c + f n",
-            2,
-            &self.lines,
-            &[
-                ("variant", &|line| line.variant.clone()),
-                ("state", &|line| written_to(line.destination, line.state, line.at_once)),
-                ("fixed c", &|line| line.fixed_ns.in_words(cost)),
-                ("per byte f", &|line| cost(line.byte_ns.value)),
-                ("as a rate", &|line| rate(line.byte_ns.value)),
-                ("break", &|line| {
-                    line.break_bytes.map_or_else(none, |at| words::about_bytes(at.value))
-                }),
-                ("beyond it", &|line| line.above_byte_ns.map_or_else(none, |it| rate(it.value))),
-                ("off by", &off_by),
-            ],
-        );
-        let off = |line: &&FittedLine| line.misfit_largest.abs() > MISFIT_REPORTED_MIN;
-        let bad = self.lines.iter().filter(off).count();
-        if bad > 0 {
-            sheet.say(format!(
-                "{bad} of {} lines miss the median by more than {:.0} % at some size. There, use the \
-                 times of the cells, not the fitted costs.",
-                self.lines.len(),
-                MISFIT_REPORTED_MIN * 100.0
-            ));
-        }
-        sheet.drop_if_uniform("state");
-        sheet
+pub(crate) fn sheet(lines: &[FittedLine]) -> Sheet {
+    let off_by = |line: &&FittedLine| {
+        format!("{} at {}", percent(line.misfit_largest), size(line.misfit_at_bytes))
+    };
+    let none = || "none".to_owned();
+    let mut sheet = Sheet::of(
+        "Time as a fixed cost and a cost for each byte, t = c + f n",
+        2,
+        lines,
+        &[
+            ("variant", &|line| line.variant.clone()),
+            ("state", &|line| written_to(line.destination, line.state, line.at_once)),
+            ("fixed c", &|line| line.fixed_ns.in_words(cost)),
+            ("per byte f", &|line| cost(line.byte_ns.value)),
+            ("as a rate", &|line| rate(line.byte_ns.value)),
+            ("break", &|line| {
+                line.break_bytes.map_or_else(none, |at| words::about_bytes(at.value))
+            }),
+            ("beyond it", &|line| line.above_byte_ns.map_or_else(none, |it| rate(it.value))),
+            ("off by", &off_by),
+        ],
+    );
+    let off = |line: &&FittedLine| line.misfit_largest.abs() > MISFIT_REPORTED_MIN;
+    let bad = lines.iter().filter(off).count();
+    if bad > 0 {
+        sheet.say(format!(
+            "{bad} of {} lines miss the median by more than {:.0} % at some size. There, use the \
+             times of the cells, not the fitted costs.",
+            lines.len(),
+            MISFIT_REPORTED_MIN * 100.0
+        ));
     }
+    sheet.drop_if_uniform("state");
+    sheet
 }
 
 #[cfg(test)]
@@ -147,14 +137,14 @@ mod tests {
             let slow = if cell.state == State::Cold { 10.0 } else { 1.0 };
             5_000.0 + 0.25 * slow * cell.file_bytes as f64
         });
-        let fit = of(&made.view()).expect("lines");
-        assert_eq!(fit.lines.len(), 2);
-        for (line, byte_ns) in fit.lines.iter().zip([0.25, 2.5]) {
+        let lines = of(&made.view()).expect("lines");
+        assert_eq!(lines.len(), 2);
+        for (line, byte_ns) in lines.iter().zip([0.25, 2.5]) {
             assert!((line.byte_ns.value / byte_ns - 1.0).abs() < 0.05, "{line:?}");
             assert!((line.fixed_ns.value / 5_000.0 - 1.0).abs() < 0.1, "{line:?}");
             assert_eq!((line.break_bytes, line.sizes), (None, 8), "{line:?}");
         }
-        let sheet = fit.sheet();
+        let sheet = sheet(&lines);
         let rate = &sheet.table.rows[0][4];
         assert!(rate.starts_with("4.") || rate.starts_with("3.9"), "{sheet:?}");
         assert!(sheet.sentences.is_empty(), "{sheet:?}");
@@ -167,8 +157,8 @@ mod tests {
             let bytes = cell.file_bytes as f64;
             2_000.0 + 0.1 * bytes.min(131_072.0) + 0.5 * (bytes - 131_072.0).max(0.0)
         });
-        let fit = of(&made.view()).expect("lines");
-        let at = fit.lines[0].break_bytes.expect("a break").value;
+        let lines = of(&made.view()).expect("lines");
+        let at = lines[0].break_bytes.expect("a break").value;
         assert!((60_000.0..250_000.0).contains(&at), "{at}");
     }
 }

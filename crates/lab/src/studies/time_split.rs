@@ -10,14 +10,7 @@ use crate::sample::measurement::Measurement;
 use crate::sample::record::Sample;
 use crate::words;
 
-/// The parts of every variant's time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Split {
-    /// Each variant in each cell: medians of its runs.
-    pub parts: Vec<Parts>,
-}
-
-/// One variant in one cell.
+/// The parts of the time of one variant in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// The cell's short name.
@@ -56,13 +49,13 @@ pub struct Parts {
     pub calls: Option<f64>,
 }
 
-pub(crate) fn of(view: &View<'_>) -> Option<Split> {
+pub(crate) fn of(view: &View<'_>) -> Option<Vec<Parts>> {
     let of_cell = |cell: &CellView<'_>| -> Vec<Parts> {
         let variants = view.part.variants.iter().zip(&cell.counted);
         variants.filter_map(|(variant, counted)| Parts::of(&cell.cell, variant, counted)).collect()
     };
     let parts: Vec<Parts> = view.cells.iter().flat_map(of_cell).collect();
-    (!parts.is_empty()).then_some(Split { parts })
+    (!parts.is_empty()).then_some(parts)
 }
 
 impl Parts {
@@ -104,46 +97,44 @@ impl Parts {
     }
 }
 
-impl Split {
-    /// The largest size only: of short runs the kernel cannot tell user from system time.
-    pub(crate) fn sheet(&self) -> Sheet {
-        let largest = self.parts.iter().map(|parts| parts.file_bytes).max().unwrap_or(0);
-        let of_largest = || self.parts.iter().filter(|parts| parts.file_bytes == largest);
-        // What stands behind the part's name: the size, and of several files how many.
-        let files = of_largest().find_map(|parts| parts.cell.split('/').nth(1)).unwrap_or("");
-        let title = format!("Where the time goes, at {files}");
-        let none = || "-".to_owned();
-        let mut sheet = Sheet::of(
-            &title,
-            2,
-            of_largest(),
-            &[
-                ("variant", &|parts| parts.variant.clone()),
-                ("state", &|parts| written_to(parts.destination, parts.state, parts.at_once)),
-                ("elapsed", &|parts| words::nanoseconds(parts.elapsed_ns)),
-                ("user", &|parts| words::nanoseconds(parts.user_ns)),
-                ("system", &|parts| words::nanoseconds(parts.system_ns)),
-                ("waiting", &|parts| words::nanoseconds(parts.waiting_ns)),
-                ("for a cpu", &|it| it.processor_wait_ns.map_or_else(none, words::nanoseconds)),
-                ("faults", &|parts| words::grouped(&format!("{:.0}", parts.minor_faults))),
-                ("major", &|parts| words::grouped(&format!("{:.0}", parts.major_faults))),
-            ],
-        );
-        let waiting = "Waiting is the time of all workers and runs at once that no processor was at work on \
-                       them";
-        let waits_known = of_largest().any(|parts| parts.processor_wait_ns.is_some());
-        sheet.say(match waits_known {
-            true => format!(
-                "{waiting}; for a cpu, the part of it in which other programs had it. These are medians, \
-                 which do not add up exactly."
-            ),
-            false => format!("{waiting}. These are medians, which do not add up exactly."),
-        });
-        sheet.drop_if(!waits_known, "for a cpu");
-        sheet.drop_if(of_largest().all(|parts| parts.major_faults == 0.0), "major");
-        sheet.drop_if_uniform("state");
-        sheet
-    }
+/// The largest size only: of short runs the kernel cannot tell user from system time.
+pub(crate) fn sheet(parts: &[Parts]) -> Sheet {
+    let largest = parts.iter().map(|parts| parts.file_bytes).max().unwrap_or(0);
+    let of_largest = || parts.iter().filter(|parts| parts.file_bytes == largest);
+    // What stands behind the part's name: the size, and of several files how many.
+    let files = of_largest().find_map(|parts| parts.cell.split('/').nth(1)).unwrap_or("");
+    let title = format!("Where the time goes, at {files}");
+    let none = || "-".to_owned();
+    let mut sheet = Sheet::of(
+        &title,
+        2,
+        of_largest(),
+        &[
+            ("variant", &|parts| parts.variant.clone()),
+            ("state", &|parts| written_to(parts.destination, parts.state, parts.at_once)),
+            ("elapsed", &|parts| words::nanoseconds(parts.elapsed_ns)),
+            ("user", &|parts| words::nanoseconds(parts.user_ns)),
+            ("system", &|parts| words::nanoseconds(parts.system_ns)),
+            ("waiting", &|parts| words::nanoseconds(parts.waiting_ns)),
+            ("for a cpu", &|it| it.processor_wait_ns.map_or_else(none, words::nanoseconds)),
+            ("faults", &|parts| words::grouped(&format!("{:.0}", parts.minor_faults))),
+            ("major", &|parts| words::grouped(&format!("{:.0}", parts.major_faults))),
+        ],
+    );
+    let waiting = "Waiting is the time of all workers and runs at once that no processor was at work on \
+                   them";
+    let waits_known = of_largest().any(|parts| parts.processor_wait_ns.is_some());
+    sheet.say(match waits_known {
+        true => format!(
+            "{waiting}; for a cpu, the part of it in which other programs had it. These are medians, \
+             which do not add up exactly."
+        ),
+        false => format!("{waiting}. These are medians, which do not add up exactly."),
+    });
+    sheet.drop_if(!waits_known, "for a cpu");
+    sheet.drop_if(of_largest().all(|parts| parts.major_faults == 0.0), "major");
+    sheet.drop_if_uniform("state");
+    sheet
 }
 
 #[cfg(test)]
@@ -161,13 +152,13 @@ mod tests {
             record.measured.major_faults = u64::from(variant == "sendfile") * 7;
             2_000_000.0
         });
-        let split = of(&made.view()).expect("parts");
-        assert_eq!(split.parts.len(), 4);
+        let parts = of(&made.view()).expect("parts");
+        assert_eq!(parts.len(), 4);
         let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.05;
-        assert!(near(split.parts[0].waiting_ns, 1_500_000.0), "{:?}", split.parts[0]);
+        assert!(near(parts[0].waiting_ns, 1_500_000.0), "{:?}", parts[0]);
         // Two workers could have used twice the time.
-        assert!(near(split.parts[1].waiting_ns, 3_500_000.0), "{:?}", split.parts[1]);
-        let sheet = split.sheet();
+        assert!(near(parts[1].waiting_ns, 3_500_000.0), "{:?}", parts[1]);
+        let sheet = sheet(&parts);
         let majors: Vec<_> = sheet.table.rows.iter().filter_map(|row| row.last()).collect();
         assert_eq!(majors, ["7", "0"]);
         assert!(sheet.table.title.ends_with("at 1M"));
@@ -185,9 +176,9 @@ mod tests {
             (record.measured.user_ns, record.measured.system_ns) = (user, system);
             4_000_000.0
         });
-        let split = of(&made.view()).expect("parts");
-        assert_eq!((split.parts[0].user_ns, split.parts[0].system_ns), (3_500_000.0, 500_000.0));
-        let sheet = split.sheet();
+        let parts = of(&made.view()).expect("parts");
+        assert_eq!((parts[0].user_ns, parts[0].system_ns), (3_500_000.0, 500_000.0));
+        let sheet = sheet(&parts);
         assert_eq!(sheet.table.title, "Where the time goes, at 1Mx20-tree");
         let heads = ["variant", "elapsed", "user", "system", "waiting", "faults"];
         assert_eq!(sheet.table.columns, heads, "nothing is known of waits for a processor");

@@ -2,7 +2,7 @@
 
 use lab::in_order::{distinct, gathered};
 use lab::studies::Finding;
-use lab::studies::scaling::{Of, Scaling, Step};
+use lab::studies::scaling::{Of, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
 use super::content;
@@ -24,18 +24,18 @@ const ABOUT: About = About {
 /// The figure. `None` if no part has an analysis of scaling.
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     content::of_findings(&ABOUT, summaries, |figure, summary, part, finding| {
-        let Finding::Scaling(scaling) = finding else { return };
-        for (title, steps) in kinds(scaling) {
+        let Finding::Scaling { steps: all } = finding else { return };
+        for (title, steps) in kinds(all) {
             let title = summary.titled(&format!("{}: {title}", part.name));
             figure.groups.push(group(summary, &title, &steps));
         }
-        figure.tables.push(table(&summary.titled(&part.name), scaling));
+        figure.tables.push(table(&summary.titled(&part.name), all));
     })
 }
 
 /// Steps that differ in the variant and the number only.
-fn kinds(scaling: &Scaling) -> Vec<(String, Vec<&Step>)> {
-    gathered(&scaling.steps, |step| {
+fn kinds(steps: &[Step]) -> Vec<(String, Vec<&Step>)> {
+    gathered(steps, |step| {
         format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), step.state.name())
     })
 }
@@ -96,10 +96,10 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     Group { title: title.to_owned(), panels, height: Height::Plot }
 }
 
-fn table(title: &str, scaling: &Scaling) -> Table {
+fn table(title: &str, steps: &[Step]) -> Table {
     Table::of(
         &format!("{title}: several at once"),
-        &scaling.steps,
+        steps,
         &[
             ("what", &|step| Entry::words(of(step.of))),
             ("variant", &|step| Entry::words(&step.variant)),

@@ -24,7 +24,7 @@ pub(super) fn of<'s>(
 ) -> Vec<&'s FittedLine> {
     let Some(first) = cells.first().map(|cell| &cell.cell) else { return Vec::new() };
     let lines = summary.findings().filter_map(|(of, finding)| match finding {
-        Finding::SizeFit(fit) if of.name == part.name => Some(&fit.lines),
+        Finding::SizeFit { lines } if of.name == part.name => Some(lines),
         _ => None,
     });
     let through = |line: &&FittedLine| {
