@@ -115,13 +115,8 @@ impl Race<'_> {
             }
         }
         summaries.sort_by(|a, b| {
-            let place = |summary: &Summary| match summary.stage {
-                VariantStage::Raced if !summary.shares_extents => 0,
-                VariantStage::Raced => 1,
-                VariantStage::Eliminated => 2,
-                VariantStage::Floor => 3,
-                VariantStage::Refused => 4,
-            };
+            let place =
+                |it: &Summary| (it.stage, it.stage == VariantStage::Raced && it.shares_extents);
             let ratio = |summary: &Summary| summary.ratio_to_best.unwrap_or(f64::INFINITY);
             let rate = |summary: &Summary| summary.megabytes_per_second.unwrap_or(0.0);
             place(a)

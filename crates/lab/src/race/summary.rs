@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::sample::RaceSample;
 use crate::stats::{SlowMode, median, median_interval};
 
-/// How far a variant came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How far a variant came, in the order of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VariantStage {
     /// The variant took part in the final.
