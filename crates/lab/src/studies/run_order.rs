@@ -315,28 +315,21 @@ impl OrderOfRuns {
 
 impl Unproved {
     pub(crate) fn in_words(&self) -> String {
-        let mut said = format!(
+        let mut said = vec![format!(
             "{} with an unproved page cache state took {} at {}",
             self.variant,
             words::nanoseconds(self.median_ns),
             self.cell
-        );
-        if let Some(share) = self.resident_share {
-            said.push_str(&format!("; {:.0} % of the source was there", share * 100.0));
-        }
-        let proved = |name: &str, ns: Option<f64>| {
-            ns.map(|ns| format!("proved to be {name} it takes {}", words::nanoseconds(ns)))
+        )];
+        let share = self.resident_share;
+        said.extend(share.map(|it| format!("{:.0} % of the source was there", it * 100.0)));
+        let proved = |(name, ns): (&str, Option<f64>)| {
+            Some(format!("proved to be {name} it takes {}", words::nanoseconds(ns?)))
         };
-        let proved: Vec<String> =
-            [proved("warm", self.warm_median_ns), proved("cold", self.cold_median_ns)]
-                .into_iter()
-                .flatten()
-                .collect();
-        if !proved.is_empty() {
-            said.push_str(&format!("; {}", words::listed(&proved)));
-        }
-        said.push('.');
-        said
+        let states = [("warm", self.warm_median_ns), ("cold", self.cold_median_ns)];
+        let proved: Vec<String> = states.into_iter().filter_map(proved).collect();
+        said.extend((!proved.is_empty()).then(|| words::listed(&proved)));
+        said.join("; ") + "."
     }
 }
 

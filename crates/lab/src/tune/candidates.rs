@@ -102,9 +102,9 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
 /// is as good. A choice has to gain something over the default.
 pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
     let best = best(candidates)?;
-    let expected = |index: usize| {
-        let ratio = || winner::expected(&candidates[index].finals_ns, &candidates[best].finals_ns);
-        if index == best { Some(1.0) } else { ratio() }
+    let expected = |index: usize| match index == best {
+        true => Some(1.0),
+        false => winner::expected(&candidates[index].finals_ns, &candidates[best].finals_ns),
     };
     let as_good = |index: usize| {
         let ratio = candidates[index].ratio(&candidates[best]);
