@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, openat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::context::{CopyWorker, note_made, skipped};
