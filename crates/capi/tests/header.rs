@@ -13,7 +13,7 @@ fn the_header_is_that_of_the_sources() {
     if std::env::var_os("HAULAGE_WRITE_HEADER").is_some() {
         std::fs::write(&file, &made).expect("written");
     }
-    let found = std::fs::read_to_string(&file).expect("the header");
+    let found = std::fs::read_to_string(&file).expect("read");
     let made = String::from_utf8(made).expect("text");
     assert!(made == found, "HAULAGE_WRITE_HEADER=1 writes it:\n{made}");
 }

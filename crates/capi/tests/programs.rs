@@ -43,7 +43,7 @@ fn compile(home: &Path, name: &str, compiler: &str, flags: &[&str]) -> Option<Pa
         .arg(&dir)
         .args(["-lhaulage_capi", "-lpthread", &rpath])
         .output()
-        .expect("the compiler runs");
+        .expect("the compiler ran");
     assert!(output.status.success(), "{compiler} {flags:?}: {}", testfs::stderr(&output));
     Some(program)
 }
@@ -56,7 +56,7 @@ fn run(command: &[&str], program: &Path) -> Output {
     let mut run = Command::new(&words[0]);
     // cargo puts target/debug first, which has the library as cargo build has left it.
     run.args(&words[1..]).env("LD_LIBRARY_PATH", library_dir());
-    run.output().expect("it runs")
+    run.output().expect("ran")
 }
 
 fn assert_passed(what: &str, output: &Output) {

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 
 /// The only block of C in the README.
 fn program() -> String {
-    let text = fs::read_to_string(root().join("README.md")).expect("the README");
+    let text = fs::read_to_string(root().join("README.md")).expect("read");
     let (_, after) = text.split_once("```c\n").expect("it has a program in C");
     let (program, rest) = after.split_once("```").expect("the block ends");
     assert!(!rest.contains("```c\n"), "there is one");
@@ -29,7 +29,7 @@ fn check(flags: &[String], library_path: &Path) {
         .args([at("copy"), at("copy.c")])
         .args(flags)
         .output()
-        .expect("the compiler runs");
+        .expect("the compiler ran");
     assert!(compiled.status.success(), "{}", testfs::stderr(&compiled));
     fs::create_dir_all(at("src/dir")).expect("created");
     fs::write(at("src/dir/file"), testfs::random_bytes(3_000_000, 1)).expect("written");
@@ -37,7 +37,7 @@ fn check(flags: &[String], library_path: &Path) {
         .args([at("src"), at("dst")])
         .env("LD_LIBRARY_PATH", library_path)
         .output()
-        .expect("it runs");
+        .expect("ran");
     assert!(copied.status.success(), "{}", testfs::stderr(&copied));
     assert!(testfs::stderr(&copied).ends_with("\r3.0 MB"), "{}", testfs::stderr(&copied));
     assert_equal_trees(&at("src"), &at("dst"), Aspects::CONTENT, "");
@@ -76,7 +76,7 @@ fn the_installed_library_has_all_that_the_readme_says() {
         .arg(place.path())
         .current_dir(root())
         .output()
-        .expect("cargo runs");
+        .expect("cargo ran");
     assert!(installed.status.success(), "{}", testfs::stderr(&installed));
     let usr = place.path().join("usr");
     for file in [
@@ -97,7 +97,7 @@ fn the_installed_library_has_all_that_the_readme_says() {
         .env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1")
         .env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1")
         .output()
-        .expect("pkg-config runs");
+        .expect("pkg-config ran");
     assert!(found.status.success(), "{}", testfs::stderr(&found));
     let flags: Vec<_> = testfs::stdout(&found).split_whitespace().map(str::to_owned).collect();
     check(&flags, &usr.join("lib"));

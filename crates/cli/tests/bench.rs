@@ -108,7 +108,7 @@ fn command(dir: &Path, args: &[&str]) -> Command {
 }
 
 fn bench(dir: &Path, args: &[&str]) -> Output {
-    command(dir, args).output().expect("haulage runs")
+    command(dir, args).output().expect("haulage ran")
 }
 
 fn only_run(dir: &Path) -> PathBuf {
@@ -137,7 +137,7 @@ fn check_fields(section: &str, value: &Value) {
 
 fn check_columns(run: &Path, file: &str) {
     let text = std::fs::read_to_string(run.join(file)).expect(file);
-    let header = text.lines().next().expect("a header");
+    let header = text.lines().next().expect("found");
     let columns: BTreeSet<String> = header.split(',').map(str::to_owned).collect();
     assert_eq!(columns, documented_fields(DOCUMENT)[file], "{file}");
     assert!(text.lines().count() > 1, "{file} has lines");
@@ -180,7 +180,7 @@ fn a_run_directory_is_as_documented() {
     assert_eq!(analyses.len(), 9, "{:?}", analyses.keys());
     for (name, mut all) in analyses {
         // It depends on the part which lists are empty.
-        let last = all.pop().expect("one");
+        let last = all.pop().expect("found");
         let joined = all.into_iter().fold(last, |mut joined, other| {
             for (field, value) in other.as_object().expect("an object") {
                 if joined[field].as_array().is_some_and(Vec::is_empty) {
@@ -234,7 +234,7 @@ fn an_interrupted_run_leaves_no_scratch_files_and_names_the_command_that_resumes
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
-        .expect("haulage runs");
+        .expect("haulage started");
     // The parent of the run directory exists before it.
     let has_run = || dir.join("runs").exists() && !names_in(&dir.join("runs")).is_empty();
     let lines = || match has_run() {
@@ -242,8 +242,8 @@ fn an_interrupted_run_leaves_no_scratch_files_and_names_the_command_that_resumes
         false => String::new(),
     };
     testfs::wait_until(|| lines().lines().count() >= 6);
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it is running");
-    let output = child.wait_with_output().expect("it ends");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("signalled");
+    let output = child.wait_with_output().expect("ended");
     assert_eq!(output.status.signal(), Some(2), "{output:?}");
     let said = stderr(&output);
     let run = only_run(dir);
@@ -391,7 +391,7 @@ fn a_full_disk_loses_no_sample() {
     assert!(said.contains("No space left on device"), "{said}");
     assert!(said.contains("its samples are kept; continue with: haulage bench --resume"), "{said}");
     assert_eq!(names_in(Path::new(on)), ["hog"], "no scratch is left");
-    let samples = std::fs::read_to_string(only_run(dir).join("samples.csv")).expect("samples");
+    let samples = std::fs::read_to_string(only_run(dir).join("samples.csv")).expect("read");
     assert!(samples.lines().count() > 3, "{samples}");
 
     std::fs::remove_file(Path::new(on).join("hog")).expect("removed");
@@ -399,6 +399,6 @@ fn a_full_disk_loses_no_sample() {
     let run = only_run(dir);
     let output = bench(dir, &["--resume", run.to_str().expect("text")]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let after = std::fs::read_to_string(run.join("samples.csv")).expect("samples");
+    let after = std::fs::read_to_string(run.join("samples.csv")).expect("read");
     assert!(after.starts_with(&samples) && after.len() > samples.len(), "{after}");
 }

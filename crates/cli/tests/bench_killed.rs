@@ -130,14 +130,14 @@ fn a_killed_run_is_resumed_where_it_was() {
             None => bench(dir, &begin),
         };
         let mut child =
-            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("haulage runs");
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("haulage started");
         // The first run has to create its run directory.
         testfs::wait_until(|| dir.join("runs").exists() && !rows(&text(&samples(dir))).is_empty());
         let sleeps = || processes(dir).iter().any(|process| process.contains("sleep 1000"));
         testfs::wait_until(|| !in_command || sleeps());
         std::thread::sleep(Duration::from_millis(rng.u64(5..400)));
-        child.kill().expect("it runs");
-        child.wait().expect("it ends");
+        child.kill().expect("signalled");
+        child.wait().expect("ended");
         // The time limit is much less than the 1000 s of the command.
         testfs::wait_until(|| processes(dir).is_empty());
         let now = text(&samples(dir));
@@ -147,7 +147,7 @@ fn a_killed_run_is_resumed_where_it_was() {
 
     fs::remove_file(dir.join("copy.sh.long")).expect("removed");
     let run = only(&dir.join("runs"));
-    let output = bench(dir, &["--resume", run.to_str().expect("text")]).output().expect("it runs");
+    let output = bench(dir, &["--resume", run.to_str().expect("text")]).output().expect("ran");
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output).matches("left behind").count(), 0, "{}", stderr(&output));
     assert_eq!(names_in(dir), ["copy.sh", "copy.sh.runs", "killed.toml", "runs"]);
@@ -173,7 +173,7 @@ fn a_killed_run_is_resumed_where_it_was() {
     let text_of_calls = text(&run.join("calls.csv"));
     for row in rows(&text_of_calls) {
         let of = (key(&row), row["op"].to_owned());
-        *calls.entry(of).or_default() += row["calls"].parse::<u64>().expect("a number");
+        *calls.entry(of).or_default() += row["calls"].parse::<u64>().expect("parsed");
     }
     let timed: Vec<_> = rows_of_samples.iter().filter(|row| row["cell"] == "calls/1M").collect();
     for row in &timed {

@@ -10,7 +10,7 @@ use testfs::{FsKind, json, names_in, only, stderr, stdout};
 
 fn haulage(args: &[&str], dir: &Path) -> Output {
     let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), args, dir);
-    command.output().expect("haulage runs")
+    command.output().expect("haulage ran")
 }
 
 const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size", "1M"];
@@ -19,7 +19,7 @@ const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size"
 fn a_certificate_that_cannot_be_kept_is_not_measured() {
     let home = tempfile::tempdir().expect("created");
     let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), &["certify"], home.path());
-    let output = command.env("XDG_STATE_HOME", "/dev/null").output().expect("haulage runs");
+    let output = command.env("XDG_STATE_HOME", "/dev/null").output().expect("haulage ran");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let expected = "haulage certify: cannot keep a certificate in '/dev/null/haulage/certificates': Not a \
                     directory; XDG_STATE_HOME=DIR names another directory\n";
@@ -108,7 +108,7 @@ fn each_round_has_each_variant_in_a_shuffled_order_and_consecutive_runs_one_afte
         let samples = csv::Reader::from_path(only(&dir.join(order)).join("samples.csv"));
         let mut samples = samples.expect("opened");
         let names = samples.headers().expect("names").clone();
-        let at = |name: &str| names.iter().position(|it| it == name).expect("a column");
+        let at = |name: &str| names.iter().position(|it| it == name).expect("found");
         let rows = samples.records().map(|row| row.expect("a row"));
         // A round that was disturbed is run again.
         let first = rows.filter(|row| &row[at("repeat")] == "0");

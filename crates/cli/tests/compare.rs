@@ -9,7 +9,7 @@ use testfs::{only, stderr, stdout};
 
 fn haulage(args: &[&str], dir: &Path) -> Output {
     let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), args, dir);
-    command.output().expect("haulage runs")
+    command.output().expect("haulage ran")
 }
 
 /// Runs an experiment of two variants with `slowed` as the last line of its part, and returns its run
@@ -49,9 +49,9 @@ fn reports_what_is_slower_and_what_else_differs() {
 
     let compare = |args: &[&str]| haulage(&[&["compare"], args].concat(), dir);
     let sendfile = |output: &Output| {
-        let mut change: Value = serde_json::from_str(&stdout(output)).expect("JSON");
+        let mut change: Value = serde_json::from_str(&stdout(output)).expect("parsed");
         let cells = change["cells"].as_array_mut().expect("cells");
-        cells.iter_mut().find(|cell| cell["variant"] == "sendfile").expect("it is there").take()
+        cells.iter_mut().find(|cell| cell["variant"] == "sendfile").expect("found").take()
     };
     let failing = ["--json", "--delta", "20", "--fail-on", "slower"];
     let output = compare(&[&[before, after], &failing[..]].concat());

@@ -47,7 +47,7 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
     let output = command.output();
     let output = output.expect("haulage runs");
     assert!(output.status.success());
-    std::fs::write(dir.path().join("script"), output.stdout).expect("the script");
+    std::fs::write(dir.path().join("script"), output.stdout).expect("written");
     dir
 }
 

@@ -52,13 +52,13 @@ use testfs::{fixture, is_root, skip, stderr, test_name};
 const HAULAGE: &str = env!("CARGO_BIN_EXE_haulage");
 
 fn haulage(args: &[&str]) -> Output {
-    testfs::command(HAULAGE).args(args).output().expect("haulage runs")
+    testfs::command(HAULAGE).args(args).output().expect("haulage ran")
 }
 
 /// The program, open, and its path by that descriptor, which children inherit. An ordinary user can execute it even
 /// if its directory is closed to others.
 static OPEN_HAULAGE: LazyLock<(File, String)> = LazyLock::new(|| {
-    let file = File::open(HAULAGE).expect("the program is there");
+    let file = File::open(HAULAGE).expect("opened");
     fcntl_setfd(&file, FdFlags::empty()).expect("the descriptor is kept");
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     (file, path)
@@ -85,12 +85,12 @@ fn shell(dir: impl AsRef<Path>, script: &str) -> Command {
 
 /// Starts [`haulage_cp`], whose messages its parent can read.
 fn begin(dir: impl AsRef<Path>, line: &str) -> Child {
-    haulage_cp(dir, line).stderr(Stdio::piped()).spawn().expect("haulage runs")
+    haulage_cp(dir, line).stderr(Stdio::piped()).spawn().expect("haulage started")
 }
 
 /// Runs [`haulage_cp`] to its end.
 fn cp(dir: impl AsRef<Path>, line: &str) -> Output {
-    haulage_cp(dir, line).output().expect("haulage runs")
+    haulage_cp(dir, line).output().expect("haulage ran")
 }
 
 /// Runs [`cp`], and fails the test unless it succeeds.

@@ -77,7 +77,7 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
                 let option = if way == "atomic" { "--atomic" } else { "" };
                 let output = cp(&dir, &format!("{option} {line}"));
                 assert_eq!(leftovers(&dir), [""; 0], "{kind} {line}");
-                (output, Tree::read(&dir).expect("a tree"))
+                (output, Tree::read(&dir).expect("read"))
             });
             let [(plain, plain_tree), (atomic, atomic_tree)] = made;
             assert_eq!(plain.status, atomic.status, "{kind} {line}: {}", stderr(&atomic));
@@ -93,7 +93,7 @@ fn what_is_made_is_what_a_copy_in_place_makes() {
 fn what_cannot_or_may_not_be_replaced_is_refused() {
     let dir = dir_with("a=new; dangling->nowhere; held=; there/");
     let dir = dir.path();
-    let held = std::fs::File::open(dir.join("held")).expect("it is there");
+    let held = std::fs::File::open(dir.join("held")).expect("opened");
     let number = std::os::fd::AsRawFd::as_raw_fd(&held);
     let process = std::process::id();
     symlink(format!("/proc/{process}/fd/{number}"), dir.join("open")).expect("linked");
@@ -106,7 +106,7 @@ fn what_cannot_or_may_not_be_replaced_is_refused() {
         ("/dev/null", ""),
     ] {
         let mut command = haulage_cp(dir, &format!("--atomic a {dst}"));
-        let output = command.env("POSIXLY_CORRECT", "1").output().expect("haulage runs");
+        let output = command.env("POSIXLY_CORRECT", "1").output().expect("haulage ran");
         check(&output, i32::from(!words.is_empty()), words, dst);
     }
 }
@@ -153,12 +153,12 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
     let dir = dir_with("old=old; other=other; fifo|");
     let at = |name: &str| dir.path().join(name);
     let child = begin(&dir, "--atomic fifo old");
-    let mut fifo = std::fs::File::options().write(true).open(at("fifo")).expect("it is read");
+    let mut fifo = std::fs::File::options().write(true).open(at("fifo")).expect("opened");
     // More than a pipe holds: the copy has begun when all is written.
-    fifo.write_all(&random_bytes(1 << 20, 1)).expect("it is read");
+    fifo.write_all(&random_bytes(1 << 20, 1)).expect("written");
     rename(at("other"), at("old")).expect("renamed");
     drop(fifo);
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("ended");
     let due = "cp: not writing to 'old', as it was replaced while being copied\n";
     check(&output, 1, due, "");
     check_content(at("old"), "other", "");
@@ -168,7 +168,7 @@ fn a_file_that_took_the_name_during_the_copy_stays() {
 /// The calls of the main thread, each with how many of its name came up to it.
 fn calls_of(trace: &Path) -> Vec<(String, usize)> {
     let trace = std::fs::read_to_string(trace).expect("strace's output");
-    let main = trace.split(' ').next().expect("a process").to_owned();
+    let main = trace.split(' ').next().expect("found").to_owned();
     let mut counts = std::collections::HashMap::new();
     let mut calls = Vec::new();
     for line in trace.lines() {
@@ -211,7 +211,7 @@ fn kill_at_every_call(options: &str, dir: &Path, home: &Path) {
     check_success(&output, options);
     assert_eq!(leftovers(&dst), [""; 0]);
     let calls = calls_of(&dir.join("trace"));
-    let first = calls.iter().position(|(name, _)| name == "memfd_create").expect("its first call");
+    let first = calls.iter().position(|(name, _)| name == "memfd_create").expect("found");
     let (mut ended, mut left) = ([0, 0], 0);
     for (name, number) in &calls[first..] {
         if CHANGES_NOTHING.split(' ').any(|other| other == name) {

@@ -44,7 +44,7 @@ fn buffer_of_call(line: &str) -> Option<(usize, usize)> {
 fn files_are_copied_through_whole_pages() {
     // The large ones are a multiple of every buffer, so that no read begins inside of one.
     let dir = dir_with("a#4M:1; hole~4M; s/1#1:2; s/2#100:2; s/3#4096:2; s/4#9000:2; s/5#60000:2");
-    let dir = dir.path().canonicalize().expect("a path");
+    let dir = dir.path().canonicalize().expect("resolved");
     let small: Vec<String> =
         (1..=5).flat_map(|number| [format!("s/{number}"), format!("b/{number}")]).collect();
     for (line, files, expected) in [

@@ -40,7 +40,7 @@ fn check_second_copy(what: &str, root: &Path) {
         let dst = root.join("dst");
         write(src.join("now"), "content").expect("written");
         assert!(copied(options, &src, &dst).contains("old"), "{what}");
-        let old = || metadata(dst.join("d/old")).expect("looked at").modified().expect("a time");
+        let old = || metadata(dst.join("d/old")).expect("looked at").modified().expect("time read");
         let before = old();
         let dry = copied(&format!("{options} --dry-run"), &src, &dst);
         assert_eq!(dry, "", "{what}");
@@ -65,7 +65,7 @@ fn check_change_at_once(what: &str, (root, resolution): (&Path, Duration)) {
     let dir = tempfile::tempdir().expect("created");
     let (src, dst) = (dir.path().join("src"), root.join("changed"));
     let interval = || {
-        let changed = metadata(&src).expect("looked at").modified().expect("a time");
+        let changed = metadata(&src).expect("looked at").modified().expect("time read");
         let since = changed.duration_since(SystemTime::UNIX_EPOCH).expect("later");
         since.as_nanos() / resolution.as_nanos()
     };
@@ -137,9 +137,9 @@ fn a_round_time_of_a_copy_hides_no_later_change() {
             fixture::add("src=content", &dir);
             let src_file = File::open(&src).expect("opened");
             let round = SystemTime::UNIX_EPOCH + Duration::from_secs(1_583_204_584);
-            src_file.set_modified(round).expect("its time");
+            src_file.set_modified(round).expect("time set");
             copied(options, &src, &dst);
-            src_file.set_modified(round + SECOND / 2).expect("its time");
+            src_file.set_modified(round + SECOND / 2).expect("time set");
             assert_ne!(copied(options, &src, &dst), "", "{root:?} {options}");
             assert_eq!(metadata(&dst).expect("looked at").mtime_nsec(), 500_000_000);
             std::fs::remove_file(&dst).expect("removed");

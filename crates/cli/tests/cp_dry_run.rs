@@ -25,7 +25,7 @@ const TREE: &str = "a=1 t=1001; b=2 t=1002; old=3 t=1003; newer=4; s/x=5 t=1005;
                     v=20 t=1020; l2/link=21 t=1021";
 
 fn names(dir: &Path) -> Vec<PathBuf> {
-    Tree::read(dir).expect("a tree").paths().map(|path| dir.join(path)).collect()
+    Tree::read(dir).expect("read").paths().map(|path| dir.join(path)).collect()
 }
 
 /// All attributes of each inode. The access time of a symbolic link is left out: following the link
@@ -53,7 +53,7 @@ fn reset_access_times(names: &[PathBuf]) {
 
 fn run(dir: &TempDir, option: &str, words: &str) -> Output {
     let mut command = haulage_cp(dir, &format!("{option} {words}"));
-    command.stdin(std::process::Stdio::null()).output().expect("haulage runs")
+    command.stdin(std::process::Stdio::null()).output().expect("haulage ran")
 }
 
 /// Standard output, standard error and exit status.
@@ -298,7 +298,7 @@ fn a_dry_run_reports_names_that_cannot_be_replaced() {
 fn a_dry_run_knows_the_resolution_of_times() {
     let dir = dir_with("s=1; d=2");
     let script = "touch -d @1000.5 s; touch -d @1000 d; exec \"$0\" cp -upv --dry-run s d";
-    let output = shell(&dir, script).output().expect("a shell");
+    let output = shell(&dir, script).output().expect("ran");
     assert_eq!(stdout(&output), "'s' -> 'd'\n");
 }
 
@@ -306,7 +306,7 @@ fn a_dry_run_knows_the_resolution_of_times() {
 fn a_dry_run_reports_a_copy_into_itself_by_a_mount() {
     let dir = dir_with("a/b/f=1; c/");
     let script = "unshare -m sh -c 'mount --bind a/b c && exec \"$0\" cp -r --dry-run a c' \"$0\"";
-    let output = shell(&dir, script).output().expect("a shell");
+    let output = shell(&dir, script).output().expect("ran");
     if ["unshare", "mount"].iter().any(|failed| stderr(&output).contains(failed)) {
         return skip(&test_name(), "no mount can be made here");
     }
@@ -320,7 +320,7 @@ fn a_dry_run_copies_no_file_to_the_upper_layer_of_an_overlay() {
         mkdir lower upper work d && touch s lower/a && \
         mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none d && \
         \"$0\" cp --dry-run s d/a && ls upper && \"$0\" cp s d/a && ls upper' \"$0\"";
-    let output = shell(&dir, script).output().expect("a shell");
+    let output = shell(&dir, script).output().expect("ran");
     if ["unshare", "mount"].iter().any(|failed| stderr(&output).contains(failed)) {
         return skip(&test_name(), "no overlay can be mounted here");
     }
@@ -340,7 +340,7 @@ fn a_dry_run_does_not_open_a_fifo() {
     for words in ["s/fifo b", "-b s/fifo b", "--remove-destination s/fifo b", "--atomic s/fifo b"] {
         // A dry run that waits for a writer of the fifo would never end.
         let script = format!("exec timeout 60 \"$0\" cp --dry-run {words}");
-        let dry = shell(&dir, &script).output().expect("a shell");
+        let dry = shell(&dir, &script).output().expect("ran");
         check(&dry, 0, "", words);
     }
 }

@@ -112,8 +112,8 @@ fn the_name_of_a_new_directory_is_synced_if_it_ends_in_a_slash() {
     let dir = dir_with("src/a=data");
     let Some(output) = strace(&dir, "-y -e trace=fsync", "-r --durable src new/") else { return };
     check_success(&output, "new/");
-    let trace = std::fs::read_to_string(dir.path().join("trace")).expect("a trace");
-    let parent = dir.path().canonicalize().expect("there");
+    let trace = std::fs::read_to_string(dir.path().join("trace")).expect("read");
+    let parent = dir.path().canonicalize().expect("resolved");
     let synced = lines_with(&trace, &format!("<{}>)", parent.display()));
     assert!(
         synced.iter().any(|&at| trace.lines().nth(at).is_some_and(|line| line.ends_with("= 0")))
@@ -134,7 +134,7 @@ fn each_naming(dir: &Path, options: &str, check: impl Fn(&str, usize, &str)) {
         let _ = std::fs::remove_file(dir.join("new"));
         let Some(output) = strace(dir, "", &format!("{options} a {dst}")) else { return };
         check_success(&output, dst);
-        let trace = std::fs::read_to_string(dir.join("trace")).expect("a trace");
+        let trace = std::fs::read_to_string(dir.join("trace")).expect("read");
         let named = format!("\"{dst}\"");
         let gives_name = |line: &str| {
             line.contains(&named) && (line.contains("rename") || line.contains("linkat("))
@@ -189,7 +189,7 @@ fn a_file_that_cannot_be_synced_under_its_name_is_named_in_message_and_receipt()
         let Some(output) = with_faults(scratch.path(), fault, line) else { return };
         check(&output, 1, "cp: error syncing 'b': Input/output error\n", kind);
         check_content(scratch.join("b"), "new", kind);
-        let receipt = std::fs::read_to_string(scratch.join("r")).expect("a receipt");
+        let receipt = std::fs::read_to_string(scratch.join("r")).expect("read");
         assert!(receipt.contains("error syncing"), "{kind}: {receipt}");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn paths(dir: &Path) -> BTreeSet<Vec<u8>> {
     if !dir.exists() {
         return BTreeSet::new();
     }
-    let tree = Tree::read(dir).expect("a tree");
+    let tree = Tree::read(dir).expect("read");
     let below = tree.entries.iter().filter(|(path, _)| !path.as_os_str().is_empty());
     let slash = |entry: &Entry| if entry.kind == FileType::Directory { &b"/"[..] } else { b"" };
     below.map(|(path, entry)| [path.as_os_str().as_bytes(), slash(entry)].concat()).collect()
@@ -125,7 +125,7 @@ fn kept_by_git(repository: &Path, dir: &Path) -> BTreeSet<Vec<u8>> {
     command.arg("--git-dir").arg(repository);
     command.args(["--work-tree=src", "ls-files", "-z", "--others"]);
     command.args(["--exclude-from=patterns", "--exclude-from=later"]).current_dir(dir);
-    let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git runs");
+    let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git ran");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let names = output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     names.map(|name| name.strip_prefix(b"src/").unwrap_or(name).to_vec()).collect()

@@ -113,7 +113,7 @@ fn numbers_that_change_at_each_look_lose_no_file() {
             copy(&home, &format!("{options} -T src {}", dst.display()));
             check_contents(&format!("{options} {run}"), &dst);
             for name in ["a", "sub/b", "c", "d"] {
-                let names = std::fs::metadata(dst.join(name)).expect("the file").nlink();
+                let names = std::fs::metadata(dst.join(name)).expect("looked at").nlink();
                 // The test has looked at no file that another process could have exchanged.
                 let due = if options == "-r" { 1 } else { 2 };
                 assert_eq!(names, due, "{options} {run}: {name}");
@@ -153,7 +153,7 @@ fn a_copy_is_completed_whose_source_has_got_another_number() {
     let line = format!("-r --resume {} dst", src.display());
     check_failed(&cp(&home, &line), "Input/output error", "");
     served.lie(Lies { opened_inodes: true, ..Lies::default() });
-    std::fs::read_dir(src).expect("it was opened");
+    std::fs::read_dir(src).expect("listed");
     copy(&home, &line);
     check_contents("", &home.path().join("dst"));
     assert_eq!(names_in(home.path()), ["dst"]);
@@ -376,11 +376,11 @@ fn a_source_is_not_emptied_through_another_mount_of_it() {
         "--atomic --remove-destination",
     ] {
         std::fs::write(&a, "content").expect("written");
-        let before = std::fs::metadata(&a).expect("stat");
+        let before = std::fs::metadata(&a).expect("looked at");
         let line = format!("{options} {} {}", a.display(), b.display());
         check_failed(&cp(first.path(), &line), "are the same file", &line);
         check_content(&a, "content", &line);
-        let after = std::fs::metadata(&a).expect("stat");
+        let after = std::fs::metadata(&a).expect("looked at");
         assert_eq!(
             (before.mtime(), before.mtime_nsec()),
             (after.mtime(), after.mtime_nsec()),

@@ -12,7 +12,7 @@ use testfs::{FuseFs, Lies, stderr};
 use crate::{HAULAGE, begin, check_content, check_success, dir_with, fixture, haulage_cp, shell};
 
 fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).expect("it is running");
+    kill_process(Pid::from_child(child), signal).expect("signalled");
 }
 
 fn len(path: &Path) -> u64 {
@@ -23,18 +23,18 @@ fn len(path: &Path) -> u64 {
 fn interrupt(child: Child, by: Signal, ready: impl Fn() -> bool) -> (ExitStatus, String) {
     testfs::wait_until(ready);
     signal(&child, by);
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("ended");
     (output.status, stderr(&output))
 }
 
 /// A copy in `dir` that writes its messages to the file `said` there.
 fn start_to_file(dir: &Path, line: &str) -> Child {
     let said = std::fs::File::create(dir.join("said")).expect("created");
-    haulage_cp(dir, line).stderr(said).spawn().expect("haulage runs")
+    haulage_cp(dir, line).stderr(said).spawn().expect("haulage started")
 }
 
 fn said(dir: &Path) -> String {
-    std::fs::read_to_string(dir.join("said")).expect("words")
+    std::fs::read_to_string(dir.join("said")).expect("read")
 }
 
 /// Sends a signal, and waits until there are `count` lines.
@@ -57,9 +57,9 @@ fn names_the_partial_file_and_gives_directories_their_attributes_and_the_run_a_s
     assert!(words.contains(&format!(" {copied} bytes written")), "{words}: {copied}");
     assert!(words.contains("\nelapsed "), "{words}");
     let lines = testfs::json_lines(&dir.path().join("r"));
-    let entry = lines.iter().find(|line| line["src"] == "src/big").expect("an entry");
+    let entry = lines.iter().find(|line| line["src"] == "src/big").expect("found");
     assert_eq!((&entry["method"], &entry["data_bytes"]), (&"failed".into(), &copied.into()));
-    let summary = lines.last().expect("a summary");
+    let summary = lines.last().expect("found");
     assert_eq!((&summary["signal"], &summary["complete"]), (&"SIGTERM".into(), &false.into()));
     let mode = std::fs::metadata(dir.path().join("dst")).expect("looked at").permissions().mode();
     assert_eq!(mode & 0o7777, 0o555);
@@ -113,7 +113,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
         signal_and_wait(&child, *by, dir.path(), count);
     }
     drop(faulty);
-    let status = child.wait().expect("it ends");
+    let status = child.wait().expect("ended");
     let words = said(dir.path());
     assert_eq!(status.signal(), Some(2), "{words}");
     Some(words)
@@ -123,7 +123,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
 fn an_ignored_signal_stays_ignored() {
     let dir = dir_with("big~32M");
     let script = format!("trap '' HUP; exec {HAULAGE} cp --sparse=never --limit-rate=64M big copy");
-    let child = shell(&dir, &script).stderr(Stdio::piped()).spawn().expect("a shell");
+    let child = shell(&dir, &script).stderr(Stdio::piped()).spawn().expect("started");
     let copy = dir.path().join("copy");
     let (status, words) = interrupt(child, Signal::HUP, || copy.exists());
     assert!(status.success(), "{status}: {words}");
@@ -136,13 +136,13 @@ fn the_status_signal_does_not_end_a_copy_that_is_starting() {
     let dir = dir_with("a=new; b=old");
     let mut command = haulage_cp(&dir, "-i a b");
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("haulage runs");
+    let mut child = command.spawn().expect("haulage started");
     // The question is there before anything makes it worth watching for signals.
     let mut question = [0; 13];
-    child.stderr.as_mut().expect("piped").read_exact(&mut question).expect("a question");
+    child.stderr.as_mut().expect("piped").read_exact(&mut question).expect("read");
     signal(&child, Signal::USR1);
-    child.stdin.take().expect("piped").write_all(b"y\n").expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
+    child.stdin.take().expect("piped").write_all(b"y\n").expect("written");
+    let output = child.wait_with_output().expect("ended");
     check_success(&output, "");
     check_content(dir.path().join("b"), "new", "");
 }
@@ -155,7 +155,7 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
     testfs::wait_until(|| len(&dir.path().join("b")) > 0);
     signal_and_wait(&child, Signal::USR1, dir.path(), 1);
     signal(&child, Signal::INT);
-    let status = child.wait().expect("it ends");
+    let status = child.wait().expect("ended");
     let words = said(dir.path());
     assert_eq!(status.signal(), Some(2), "{words}");
     let lines: Vec<&str> = words.lines().collect();
@@ -174,7 +174,7 @@ fn a_copy_that_failed_after_a_backup_leaves_the_old_file() {
     assert_eq!(words, "cp: interrupted: 'b' is as it was before\n");
     check_content(dir.path().join("b"), "old", "an interrupted copy");
     let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" cp -b a b";
-    let output = shell(&dir, script).output().expect("a shell");
+    let output = shell(&dir, script).output().expect("ran");
     crate::check(&output, 1, "cp: error writing 'b': File too large\n", script);
     check_content(dir.path().join("b"), "old", "a copy that was too large");
 }
@@ -199,16 +199,16 @@ fn the_status_line_knows_nothing_of_a_stop() {
     signal_and_wait(&child, Signal::USR1, dir.path(), 1);
     let seconds = (begun.elapsed() - stopped).as_secs_f64();
     signal(&child, Signal::INT);
-    child.wait().expect("it ends");
+    child.wait().expect("ended");
     let words = said(dir.path());
     // cp: 600 KiB, 0 files, 1020 KiB/s: 'b'
     let mib = |figure: &str| {
         let (number, unit) = figure.split_once(' ').expect("a number and its unit");
-        let number = number.parse::<f64>().expect("a number");
+        let number = number.parse::<f64>().expect("parsed");
         if unit.starts_with('K') { number / 1024.0 } else { number }
     };
     let mut figures = words.strip_prefix("cp: ").unwrap_or_else(|| panic!("{words}")).split(", ");
-    let copied = mib(figures.next().expect("bytes"));
+    let copied = mib(figures.next().expect("found"));
     let rate = mib(figures.nth(1).unwrap_or_else(|| panic!("no rate: {words}")));
     // However slow the machine is, the copy took no more time than this. The first piece waits for nothing.
     let least = 0.6 * copied / seconds;
@@ -230,12 +230,12 @@ fn many_files_in_order_can_be_asked_for_like_a_long_one() {
     for _ in 0..10 {
         let mut command = haulage_cp(&dir, &format!("-v --reflink=never {names} dst"));
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let child = command.spawn().expect("haulage runs");
+        let child = command.spawn().expect("haulage started");
         // They have taken tens of milliseconds by then.
         testfs::wait_until(|| copied() > FILES / 4);
         signal(&child, Signal::USR1);
         let in_time = copied() < FILES * 3 / 4;
-        let output = child.wait_with_output().expect("it ends");
+        let output = child.wait_with_output().expect("ended");
         check_success(&output, "");
         let words = stderr(&output);
         assert_eq!(copied(), FILES);

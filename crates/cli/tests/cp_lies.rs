@@ -11,7 +11,7 @@ use crate::{check_content, check_failed, check_success, dir_with, haulage_cp};
 const LEN: usize = 300_000;
 
 fn cp(options: &str, src: &Path, dst: &Path) -> Output {
-    haulage_cp(".", options).args([src, dst]).output().expect("haulage runs")
+    haulage_cp(".", options).args([src, dst]).output().expect("haulage ran")
 }
 
 /// The result that a copy must have.

@@ -80,12 +80,12 @@ fn a_large_file_that_has_become_a_directory_is_entered() {
     // The first call looks at it. The second one is to copy it, and waits.
     let script = "for i in {1..999}; do grep -qs openat trace && sleep .5 && rm s/large && \
                   mkdir s/large && echo -n x >s/large/inner && break; sleep .01; done";
-    let mut other = shell(&dir, script).spawn().expect("a shell");
+    let mut other = shell(&dir, script).spawn().expect("started");
     // By its name in a directory, or by its path.
     let traced = format!("-P large -P {} -e trace=openat", large.display());
     let options = format!("{traced} -e inject=openat:delay_enter=3000000:when=2");
     let output = strace(&dir, &options, "-rT --jobs=2 s t");
-    other.wait().expect("it ends");
+    other.wait().expect("ended");
     let Some(output) = output else { return };
     if !large.is_dir() {
         return skip(&test_name(), "strace does not follow the file");

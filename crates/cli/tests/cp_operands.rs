@@ -48,7 +48,7 @@ fn run(program: &str, options: &str, dir: &Path) -> Output {
     make(dir);
     let mut command = testfs::command(program);
     command.arg0("cp").args(options.split_whitespace()).args(operands()).arg("t");
-    command.current_dir(dir).env("LC_ALL", "C").output().expect("it starts")
+    command.current_dir(dir).env("LC_ALL", "C").output().expect("ran")
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn failures_during_the_copy_are_reported_in_operand_order() {
     fixture::add("f0#3M:1; new/", &dir);
     // Nobody may write more than 1024 bytes to a file.
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" cp --jobs=8 f{0..199} new";
-    let output = shell(&dir, script).output().expect("it starts");
+    let output = shell(&dir, script).output().expect("ran");
     let said = stderr(&output);
     let number = |line: &str| {
         let name = line.split_once("'new/f").map(|(_, rest)| rest.split('\'').next())??;

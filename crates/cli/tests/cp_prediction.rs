@@ -31,7 +31,7 @@ fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> [String; 2]
     let line = format!("--jobs={JOBS} --receipt={} src", receipt.display());
     let mut command = haulage_cp(from, if no_cache { "--no-cache" } else { "" });
     command.args(line.split(' ')).arg(to.join("dst")).env("HAULAGE_PROFILE", profile);
-    check_success(&command.output().expect("haulage runs"), line);
+    check_success(&command.output().expect("haulage ran"), line);
     remove_file(to.join("dst")).expect("removed");
     let entry = testfs::json_lines(&receipt).swap_remove(0);
     let [_, chosen, moved] = way(&entry).map(str::to_owned);

@@ -9,7 +9,7 @@ use crate::cp_differential::gnu;
 use crate::{HAULAGE, check, check_content, check_success, dir_with, shell};
 
 fn run(command: &mut Command) -> Output {
-    command.output().expect("it can be run")
+    command.output().expect("ran")
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::{check_content, check_success, dir_with, fixture, haulage_cp};
 
 /// Runs in `dir`, with the variable HAULAGE_PROFILE naming `profile`.
 fn cp(dir: impl AsRef<Path>, profile: &Path, line: &str) -> Output {
-    haulage_cp(dir, line).env("HAULAGE_PROFILE", profile).output().expect("haulage runs")
+    haulage_cp(dir, line).env("HAULAGE_PROFILE", profile).output().expect("haulage ran")
 }
 
 /// Copies `src` to `copy` with `options`. Returns its line of the receipt, and standard error.
@@ -27,7 +27,7 @@ fn copy(dir: impl AsRef<Path>, profile: &Path, options: &str, src: &str) -> (Val
     let line = format!("--reflink=never --receipt=receipt {options} {src} copy");
     let output = cp(dir, profile, &line);
     check_success(&output, &line);
-    check_content(dir.join("copy"), read(dir.join(src)).expect("a source"), &line);
+    check_content(dir.join("copy"), read(dir.join(src)).expect("read"), &line);
     remove_file(dir.join("copy")).expect("removed");
     (json_lines(&dir.join("receipt")).swap_remove(0), stderr(&output))
 }
@@ -61,7 +61,7 @@ fn profile_of(choices: &[&str]) -> String {
 
 fn profile_in(dir: impl AsRef<Path>, choices: &[&str]) -> PathBuf {
     let path = dir.as_ref().join("profile.toml");
-    write(&path, profile_of(choices)).expect("a profile");
+    write(&path, profile_of(choices)).expect("written");
     path
 }
 
@@ -85,7 +85,7 @@ fn a_line_is_used_wherever_it_fits() {
         let (entry, _) = copy(dir, &profile, "--engine=read_write:8K", "a");
         assert_eq!(way(&entry), ["forced", "read_write:8K", "read_write:8K"], "{kind}");
         let other = dir.join("other.toml");
-        write(&other, profile_of(&["variant = \"read_write:32K\""])).expect("a profile");
+        write(&other, profile_of(&["variant = \"read_write:32K\""])).expect("written");
         let (entry, _) = copy(dir, &profile, "--profile=other.toml", "a");
         assert_eq!(way(&entry), ["profile", "read_write:32K", "read_write:32K"], "{kind}");
         let (entry, _) = copy(dir, &profile, "--no-cache", "a");
@@ -124,7 +124,7 @@ fn a_line_applies_to_its_file_systems_only() {
         ] {
             let line = format!("--reflink=never --debug {} {}", from.display(), to.display());
             let said = stdout(&cp(dir.path(), &path, &line));
-            let line = said.lines().last().expect("a line");
+            let line = said.lines().last().expect("found");
             assert!(line.contains(&expected), "{expected} in {line}");
         }
     });
@@ -241,10 +241,10 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
     let moved_by = |src: &str, variables: &[(&str, &Path)]| {
         let mut command = haulage_cp(&dir, &format!("--reflink=never --receipt=- {src} copy"));
         command.env_remove("HAULAGE_PROFILE").env_remove("XDG_CONFIG_HOME").env_remove("HOME");
-        let output = command.envs(variables.iter().copied()).output().expect("haulage runs");
+        let output = command.envs(variables.iter().copied()).output().expect("haulage ran");
         assert_eq!(stderr(&output), "");
         let entry: Value =
-            serde_json::from_str(stdout(&output).lines().next().expect("a line")).unwrap();
+            serde_json::from_str(stdout(&output).lines().next().expect("found")).unwrap();
         (!is_by_rule(&entry)).then(|| way(&entry)[2].to_owned())
     };
     let config = dir.path().join("config");
@@ -338,7 +338,7 @@ fn lines_match_by_files_in_flight() {
         let line = format!("{jobs} {options} {}", names.join(" "));
         check_success(&cp(&dir, &profile, &line), jobs);
         remove_dir_all(dir.path().join("to")).expect("removed");
-        let summary = json_lines(&dir.path().join("r")).pop().expect("a summary");
+        let summary = json_lines(&dir.path().join("r")).pop().expect("found");
         let variants = summary["variants"].as_array().expect("a list").clone();
         variants.into_iter().map(|row| row["variant"].as_str().unwrap().to_owned()).collect()
     };
@@ -363,7 +363,7 @@ fn a_refusal_is_reported_and_the_next_variant_continues() {
         assert!(line.contains("; mmap:8M,dst was refused"), "{line}");
     }
     for name in ["a", "b"] {
-        let content = read(dir.path().join(name)).expect("a source");
+        let content = read(dir.path().join(name)).expect("read");
         check_content(dir.path().join("to").join(name), content, name);
     }
 }
@@ -382,7 +382,7 @@ fn stats_count_what_chose_the_variant() {
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(rows, ["profile 1 file", "rule 1 file"], "{words}");
-    let summary = json_lines(&dir.path().join("r")).pop().expect("a summary");
+    let summary = json_lines(&dir.path().join("r")).pop().expect("found");
     let expected = serde_json::json!([{"by": "profile", "files": 1}, {"by": "rule", "files": 1}]);
     assert_eq!(summary["chosen"], expected);
 }

@@ -30,7 +30,7 @@ impl Watched {
         let others = terminal.try_clone().expect("a descriptor");
         let mut command = haulage_cp(dir, &format!("--progress {line}"));
         command.env("LC_ALL", "C.UTF-8").stderr(terminal);
-        let child = command.spawn().expect("haulage runs");
+        let child = command.spawn().expect("haulage started");
         let screen = Screen::of(&master);
         Watched { child, terminal: others.into(), begun: Instant::now(), screen }
     }
@@ -61,12 +61,12 @@ impl Watched {
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+        kill_process(Pid::from_child(&self.child), signal).expect("signalled");
     }
 
     /// Whether it succeeded, how long it took, and all that the terminal got.
     fn wait(mut self) -> (bool, Duration, String) {
-        let succeeded = self.child.wait().expect("it ends").success();
+        let succeeded = self.child.wait().expect("ended").success();
         let elapsed = self.begun.elapsed();
         drop(self.terminal);
         (succeeded, elapsed, self.screen.end())
@@ -89,7 +89,7 @@ fn rows_at_end(text: &str) -> Vec<String> {
                 }
             }
             '\x1b' => {
-                let end = rest.find(|c: char| c.is_ascii_alphabetic()).expect("a whole sequence");
+                let end = rest.find(|c: char| c.is_ascii_alphabetic()).expect("found");
                 let (sequence, after) = rest.split_at(end + 1);
                 rest = after;
                 match sequence {
@@ -270,7 +270,7 @@ fn the_end_says_what_is_not_on_the_medium() {
             let line = format!("--stats --reflink=never --receipt=receipt {option} src copy");
             let said = stderr(&copy(dir, &line));
             std::fs::remove_file(dir.join("copy")).expect("removed");
-            let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("a summary");
+            let summary = testfs::json_lines(&dir.join("receipt")).pop().expect("found");
             let unwritten = summary["unwritten_bytes"].as_u64().expect("a number");
             assert!(unwritten <= 32 << 20, "{unwritten}");
             assert_eq!(said.contains("not written yet"), unwritten > 0, "{said}");

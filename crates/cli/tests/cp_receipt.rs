@@ -82,7 +82,7 @@ fn every_entry_has_a_receipt() {
     let lines = json_lines(&dir.path().join("r"));
     assert_eq!(lines.len(), 9, "{lines:#?}");
     let (summary, entries) = lines.split_last().expect("lines");
-    assert_eq!(entries.last().expect("an entry")["src"], "src", "a directory comes last");
+    assert_eq!(entries.last().expect("found")["src"], "src", "a directory comes last");
     for (src, kind, data_bytes, hole_bytes) in [
         ("src", "directory", 0, 0),
         ("src/sub/empty", "file", 0, 0),
@@ -129,7 +129,7 @@ fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
     let [entry, summary] = &lines[..] else { panic!("{lines:#?}") };
     assert_eq!((&entry["method"], &entry["data_bytes"]), (&"failed".into(), &65_536.into()));
     let attempts = entry["attempts"].as_array().expect("a list");
-    let last = attempts.last().expect("an attempt");
+    let last = attempts.last().expect("found");
     assert_eq!((&last["stop"], &last["side"]), (&"failed".into(), &"src".into()), "{last}");
     assert_eq!(last["errno"], serde_json::json!({"name": "EIO", "number": 5}));
     let said: Vec<_> = stderr(&output).lines().map(Value::from).collect();
@@ -182,14 +182,14 @@ fn a_receipt_that_cannot_be_written_is_a_failure() {
     assert!(dir.path().join("dst/sub/a").exists(), "the copy was made all the same");
     assert!(!dir.path().join("other").exists(), "nothing is copied without the receipt");
     check_content(dir.path().join("src/sub/a"), "text", "");
-    let output = shell(&dir, "\"$0\" cp --receipt=- a b >&-").output().expect("a shell");
+    let output = shell(&dir, "\"$0\" cp --receipt=- a b >&-").output().expect("ran");
     check(&output, 1, "cp: cannot open '-' for writing: Bad file descriptor\n", ">&-");
     // A server may refuse at the end what it took before.
     for (file, line) in [("out", "--receipt=- a b"), ("r", "--receipt=r a b"), ("out", "-v a b")] {
         let script = format!(
             "strace -f -o trace -e trace=close -e inject=close:error=EDQUOT -P $PWD/{file} \"$0\" cp {line} >out"
         );
-        let output = shell(&dir, &script).output().expect("a shell");
+        let output = shell(&dir, &script).output().expect("ran");
         if !dir.path().join("trace").exists() {
             return skip(&test_name(), "strace cannot be run here");
         }

@@ -30,7 +30,7 @@ fn make_tree(dir: &Path) {
         fixture::add(&format!("src/d/{number}#20000:{number}"), dir);
     }
     fixture::add("src/again==src/d/7", dir);
-    let sparse = File::options().write(true).open(dir.join("src/sparse")).expect("it was made");
+    let sparse = File::options().write(true).open(dir.join("src/sparse")).expect("opened");
     let bytes = random_bytes(1 << 20, 9);
     for mib in [0, 14, 30] {
         sparse.write_all_at(&bytes, mib << 20).expect("written");
@@ -57,12 +57,12 @@ fn run_for(dir: &Path, line: &str, bytes: u64) -> (u64, bool) {
         // It must not end before it is killed, even if this process is delayed.
         command.arg("--limit-rate=60M");
     }
-    let mut child = command.spawn().expect("haulage runs");
+    let mut child = command.spawn().expect("haulage started");
     let deadline = Instant::now() + Duration::from_secs(60);
     while !has_ended(&child, WaitIdOptions::NOHANG) {
         let hangs = Instant::now() > deadline;
         if hangs || written(child.id()).is_some_and(|seen| seen >= bytes) {
-            child.kill().expect("a signal");
+            child.kill().expect("signalled");
             assert!(!hangs, "it hangs");
             break;
         }
@@ -70,7 +70,7 @@ fn run_for(dir: &Path, line: &str, bytes: u64) -> (u64, bool) {
     }
     assert!(has_ended(&child, WaitIdOptions::empty()));
     let seen = written(child.id()).expect("its counts");
-    let status = child.wait().expect("it has ended");
+    let status = child.wait().expect("ended");
     assert!(status.success() || status.signal() == Some(9), "{status}");
     (seen, status.success())
 }
@@ -187,7 +187,7 @@ fn stale_hard_links_at_temporary_names_are_removed() {
             }
             copy(dir, "-a --resume -T src dst");
             assert_eq!(leftovers(dir), [""; 0], "{kind} {first}");
-            let inode = |name: &str| metadata(dir.join("dst").join(name)).expect("there").ino();
+            let inode = |name: &str| metadata(dir.join("dst").join(name)).expect("looked at").ino();
             assert!(names.iter().all(|name| inode(name) == inode("a")), "{kind} {first}");
         }
     });
@@ -304,11 +304,11 @@ fn a_complete_file_gets_the_attributes_that_it_does_not_have() {
     // What an option keeps, and a file of another time, stays as it is.
     for (option, seconds) in [("-n", 0), ("-u", 60)] {
         set_permissions(&f, PermissionsExt::from_mode(0o666)).expect("mode set");
-        let time = now.modified().expect("a time") + Duration::from_secs(seconds);
+        let time = now.modified().expect("time read") + Duration::from_secs(seconds);
         File::open(&f).and_then(|file| file.set_modified(time)).expect("its time");
         copy(&dir, &format!("{option} {line}"));
         let found = metadata(&f).expect("looked at");
-        assert_eq!(found.modified().expect("a time"), time, "{option}");
+        assert_eq!(found.modified().expect("time read"), time, "{option}");
         assert_eq!(found.mode() & 0o777, 0o666, "{option}");
     }
 }

@@ -47,7 +47,7 @@ const RESUME_A_B: &str = "--resume --reflink=never a b";
 /// Kills a copy with these arguments, of which the whole would take a second, when its journal in `dst`
 /// has records.
 fn kill_when_recorded(dir: &Path, line: &str, dst: &Path) {
-    let mut child = haulage_cp(dir, line).arg("--limit-rate=24M").spawn().expect("haulage runs");
+    let mut child = haulage_cp(dir, line).arg("--limit-rate=24M").spawn().expect("haulage started");
     let journal_bytes = || {
         let name = leftovers(dst).into_iter().find(|name| name.ends_with("journal"))?;
         Some(metadata(dst.join(name)).ok()?.len())
@@ -56,14 +56,14 @@ fn kill_when_recorded(dir: &Path, line: &str, dst: &Path) {
         assert!(child.try_wait().expect("a child").is_none(), "it was too quick");
         std::thread::sleep(Duration::from_millis(5));
     }
-    child.kill().expect("a signal");
-    child.wait().expect("it has ended");
+    child.kill().expect("signalled");
+    child.wait().expect("ended");
 }
 
 static LEFT: LazyLock<Left> = LazyLock::new(|| {
     let dir = dir_with(A);
     kill_a_copy(dir.path());
-    let read = |path| read(path).expect("it was left");
+    let read = |path| read(path).expect("read");
     Left { part: read(part(dir.path())), journal: read(journal(dir.path())) }
 });
 
@@ -145,7 +145,7 @@ fn what_a_killed_run_left_beside_the_target_of_a_link_is_removed() {
                 std::thread::sleep(Duration::from_millis(20));
                 copy(dir, &format!("-r --resume -p --reflink=never {operands}"));
                 assert!(dir.join("dst/b").is_symlink(), "{what}");
-                let content = read(dir.join("src/b")).expect("the source");
+                let content = read(dir.join("src/b")).expect("read");
                 check_content(dir.join("target/b"), content, &what);
                 assert_eq!(leftovers(dir.join("target")), [""; 0], "{what}");
                 remove_all(dir, &["src", "dst", "target"]);
@@ -218,7 +218,7 @@ fn partial_files_in_use_or_of_others_stay() {
     }
     let held = std::cell::OnceCell::new();
     let lock = || {
-        let file = held.get_or_init(|| File::open(part(dir)).expect("the partial file"));
+        let file = held.get_or_init(|| File::open(part(dir)).expect("opened"));
         Ok(flock(file, FlockOperation::LockExclusive)?)
     };
     check("another run is at it", &lock, resume, both);
@@ -249,12 +249,12 @@ fn a_partial_file_that_is_not_private_is_not_continued() {
             }
             kill_a_copy(dir);
             set_permissions(part(dir), PermissionsExt::from_mode(mode)).expect("mode set");
-            std::os::unix::fs::chown(part(dir), uid, None).expect("an owner");
+            std::os::unix::fs::chown(part(dir), uid, None).expect("owner set");
             // Open, so that no other file gets its number.
-            let partial = File::open(part(dir)).expect("the partial file");
+            let partial = File::open(part(dir)).expect("opened");
             copy(dir, RESUME_A_B);
             let made = metadata(dir.join("b")).expect("looked at");
-            let was_continued = made.ino() == partial.metadata().expect("its state").ino();
+            let was_continued = made.ino() == partial.metadata().expect("looked at").ino();
             assert_eq!(was_continued, is_continued, "{kind} {mode:o} {uid:?}");
             assert_eq!(leftovers(dir), [""; 0], "{kind} {mode:o} {uid:?}");
             remove_file(dir.join("b")).expect("removed");
@@ -265,7 +265,7 @@ fn a_partial_file_that_is_not_private_is_not_continued() {
 /// Runs haulage where no file may be longer than so many KiB.
 fn run_limited(dir: &Path, kib: u32, line: &str) -> Output {
     let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" cp {line}");
-    shell(dir, &script).output().expect("a shell")
+    shell(dir, &script).output().expect("ran")
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn the_bytes_of_an_incomplete_copy_are_those_that_it_has() {
                 let what = format!("{kind} {what} {sparse}");
                 let line = format!("--sparse={sparse} --reflink=never --receipt=receipt a b");
                 let output = run_limited(dir, 9000, &line);
-                let bytes = metadata(dir.join("b")).expect("a part").len();
+                let bytes = metadata(dir.join("b")).expect("looked at").len();
                 let due = format!("'b' is incomplete: {bytes} of 5368709120 bytes");
                 check_failed(&output, &due, &what);
                 let entry = &testfs::json_lines(&dir.join("receipt"))[0];
@@ -348,12 +348,12 @@ fn a_partial_file_that_another_run_is_about_to_rename_stays_and_the_copy_is_made
     each_fs(|kind, dir| {
         fixture::add(A, dir);
         LEFT.put(dir, 0o644);
-        let held = File::open(part(dir)).expect("the partial file");
+        let held = File::open(part(dir)).expect("opened");
         flock(&held, FlockOperation::LockExclusive).expect("a lock");
         copy(dir, RESUME_A_B);
         check_content(dir.join("b"), random_bytes(LARGE, 1), kind);
         let named = metadata(part(dir)).expect("the partial file is there");
-        assert_eq!(named.ino(), held.metadata().expect("its state").ino(), "{kind}");
+        assert_eq!(named.ino(), held.metadata().expect("looked at").ino(), "{kind}");
         check_content(part(dir), &LEFT.part, kind);
         check_content(journal(dir), &LEFT.journal, kind);
     });
@@ -433,8 +433,7 @@ fn a_killed_copy_of_a_file_with_a_long_name_is_continued_and_leaves_nothing() {
         let dst = dir.join("dst");
         kill_when_recorded(dir, line, &dst);
         // As a run with `--atomic` leaves it that is killed at its rename.
-        let part =
-            leftovers(&dst).into_iter().find(|name| name.ends_with("part")).expect("it is left");
+        let part = leftovers(&dst).into_iter().find(|name| name.ends_with("part")).expect("found");
         write(dst.join(part.replace("haulage-part", "haulage-new")), "new").expect("written");
         // In a file system without locks the temporary has to be older than the run.
         std::thread::sleep(Duration::from_millis(20));
@@ -508,7 +507,7 @@ fn a_file_that_only_has_the_name_of_a_temporary_stays() {
     }
     let dir = dir_with("x/a=new; d/a=old; d/.a.haulage-new=mine");
     check_failed(&cp(&dir, "--atomic x/a d/.a.haulage-new d"), "are the same file", "an operand");
-    assert_eq!(read(dir.path().join("d/.a.haulage-new")).expect("it stays"), b"mine");
+    assert_eq!(read(dir.path().join("d/.a.haulage-new")).expect("read"), b"mine");
     let parts = [".a.haulage-part", ".a.haulage-journal"];
     for part in parts {
         let dir = dir_with(&format!("{part}#5M:1"));

@@ -66,7 +66,7 @@ fn a_name_that_is_stored_as_another_gets_a_whole_file_and_an_error() {
             let name = OsStr::from_bytes(name);
             let run = |options: &str| {
                 let mut command = haulage_cp(served.path(), &format!("-a {options} {src}"));
-                command.arg(name).output().expect("haulage runs")
+                command.arg(name).output().expect("haulage ran")
             };
             check(&run(&format!("--dry-run {options}")), 0, "", options);
             check(&run(options), 1, &due, options);
@@ -84,7 +84,7 @@ fn a_lock_that_outlives_its_run_is_waited_for() {
         let left = served.path().join(".new.haulage-new");
         write(&left, "").expect("the file of a killed run");
         let locked = File::open(&left).expect("the file of a killed run");
-        locked.lock().expect("its lock");
+        locked.lock().expect("locked");
         let child = begin(served.path(), &format!("{option} {src} new"));
         let opened = PathBuf::from(format!("/proc/{}/fd", child.id()));
         testfs::wait_until(|| {
@@ -92,7 +92,7 @@ fn a_lock_that_outlives_its_run_is_waited_for() {
             files.map(|file| file.path()).any(|file| read_link(file).is_ok_and(|it| it == left))
         });
         drop(locked);
-        let output = child.wait_with_output().expect("it ends");
+        let output = child.wait_with_output().expect("ended");
         check(&output, 0, "", option);
         assert_eq!(names_in(served.path()), ["new"], "{option}");
     }
@@ -111,7 +111,7 @@ fn atomic_replaces_no_file_that_appears_during_the_copy() {
         let child = begin(root, &format!("--atomic --limit-rate=300K {src} new"));
         testfs::wait_until(|| has_begun(root));
         write(root.join("new"), "another's").expect("written");
-        let output = child.wait_with_output().expect("it ends");
+        let output = child.wait_with_output().expect("ended");
         check(&output, 1, "cp: cannot create regular file 'new': File exists\n", what);
         check_content(root.join("new"), "another's", what);
         assert_eq!(names_in(root), ["new"], "{what}");
@@ -178,7 +178,7 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
                 let line = format!("{options} -p {keeps} {src} {name}");
                 check(&cp(root, &line), 0, "", format_args!("{what}: {line}"));
                 let copied = metadata(root.join(&name)).expect("looked at");
-                assert_eq!(copied.modified().expect("a time"), time, "{what}: {line}");
+                assert_eq!(copied.modified().expect("time read"), time, "{what}: {line}");
                 assert_eq!(copied.nlink(), 1, "{what}: {line}");
             }
         }
@@ -190,7 +190,7 @@ fn the_time_is_kept_whichever_way_the_name_is_given_and_the_file_synced() {
             old.set_modified(time).expect("time set");
             let output = cp(root, &format!("--atomic {options} {src} {name}"));
             check(&output, 0, "", format_args!("{what}: {options}"));
-            let kept = metadata(root.join(backup)).expect("the backup").modified();
+            let kept = metadata(root.join(backup)).expect("looked at").modified();
             assert_eq!(kept.expect("a time"), time, "{what}: {options}");
         }
     });
@@ -284,7 +284,7 @@ fn a_file_that_only_its_creator_may_read_is_verified() {
                 let line = format!("--verify {option} {src} f");
                 if wrong_byte_at.is_none() {
                     copy(root, &line);
-                    remove_file(root.join("f")).expect("it was made");
+                    remove_file(root.join("f")).expect("removed");
                 } else {
                     check_failed(&cp(root, &line), "differs", format_args!("{what} {option}"));
                     assert!(!root.join("f").exists(), "{what} {option}");
@@ -322,7 +322,7 @@ fn atomic_ends_where_inode_numbers_change_at_each_look() {
         served.lie(Lies { changing_inodes: true, ..Lies::default() });
         // Without an end of its own.
         let script = format!("exec timeout -s KILL 60 \"$0\" cp --atomic {src} new");
-        let output = shell(served.path(), &script).output().expect("a shell");
+        let output = shell(served.path(), &script).output().expect("ran");
         check_success(&output, what);
         let mut found = served.contents();
         let copied = found.remove(Path::new("new"));
@@ -342,8 +342,8 @@ fn an_interrupted_copy_leaves_the_old_file_alone() {
         let child = begin(root, &format!("--atomic --limit-rate=30K {src} old"));
         // Until it watches for signals one ends it on the spot.
         testfs::wait_until(|| has_begun(root) && testfs::handles(&child, Signal::TERM.as_raw()));
-        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
-        let output = child.wait_with_output().expect("it ends");
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("signalled");
+        let output = child.wait_with_output().expect("ended");
         assert_eq!(output.status.signal(), Some(15), "{what}");
         assert_eq!(stderr(&output), "cp: interrupted: 'old' is as it was before\n", "{what}");
         check_content(root.join("old"), "old", what);
@@ -394,8 +394,8 @@ fn a_killed_copy_goes_on_where_it_was() {
             let mut child = begin(root, &line);
             // A look at the partial file could make the kernel forget its name.
             testfs::wait_until(|| (served.writes() - whole) * 2 >= whole);
-            child.kill().expect("it runs");
-            child.wait().expect("it ends");
+            child.kill().expect("signalled");
+            child.wait().expect("ended");
             let killed = served.writes() - whole;
             assert!(!root.join("copy").exists(), "{what}");
             check(&cp(root, &line), 0, "", what);

@@ -81,7 +81,7 @@ fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
             assert_equal_trees(&dir.join("s"), &dir.join("t"), Aspects::ALL, &what);
             remove_dir_all(dir.join("t")).expect("removed");
             let lines = json_lines(&dir.join("receipt"));
-            let line = lines.iter().find(|line| line["src"] == "s/a").expect("a line");
+            let line = lines.iter().find(|line| line["src"] == "s/a").expect("found");
             let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&content));
             assert_eq!(line["verified_xxh3_128"], digest, "{what}");
             // Kernels before 6.5 cannot tell.
@@ -89,7 +89,7 @@ fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
                 let in_memory = kind == FsKind::Tmpfs || !has_cachestat();
                 assert!(in_memory && line["verified_past_cache"] == false, "{what}");
             }
-            let directory = lines.iter().find(|line| line["src"] == "s").expect("a line");
+            let directory = lines.iter().find(|line| line["src"] == "s").expect("found");
             assert_eq!(directory["verified_xxh3_128"], Value::Null, "{kind}");
         }
     });
@@ -107,7 +107,7 @@ fn streams_cannot_be_verified() {
     for (operands, name) in [("/dev/stdin b", "/dev/stdin"), ("a /dev/null", "/dev/null")] {
         let mut command = haulage_cp(&dir, &format!("--verify {operands}"));
         let input = reader.try_clone().expect("a descriptor");
-        let output = command.stdin(input).output().expect("haulage runs");
+        let output = command.stdin(input).output().expect("haulage ran");
         let due = format!("cp: cannot verify the copy: '{name}' is no regular file\n");
         check(&output, 1, &due, name);
     }
@@ -167,10 +167,10 @@ fn holes_of_both_files_are_not_read() {
         fixture::add(&format!("a~{LEN}@{}", data_at.map(|at| at.to_string()).join(",")), dir);
         let mut command = testfs::command("timeout");
         command.args(["60", crate::HAULAGE, "cp", "-a", "--verify", "a", "b"]);
-        let output = command.current_dir(dir).output().expect("timeout runs");
+        let output = command.current_dir(dir).output().expect("timeout ran");
         check(&output, 0, "", kind);
         let made = File::open(dir.join("b")).expect("opened");
-        assert_eq!(made.metadata().expect("its state").len(), LEN, "{kind}");
+        assert_eq!(made.metadata().expect("looked at").len(), LEN, "{kind}");
         for at in data_at {
             let mut data = [0; 4096];
             made.read_exact_at(&mut data, at).expect("read");
@@ -202,9 +202,9 @@ fn a_hole_is_compared_with_the_data_of_the_other_file() {
             let what = format!("{kind} {of_src} {of_dst}");
             let method = if of_src == of_dst { "skipped" } else { "copied" };
             assert_eq!(methods_and_digests(dir), [(method.to_owned(), true)], "{what}");
-            let whole = read(dir.join("a")).expect("a source");
+            let whole = read(dir.join("a")).expect("read");
             check_content(dir.join("b"), &whole, &what);
-            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("read");
             let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&whole));
             assert!(receipt.contains(&digest), "{what}: {receipt}");
         }

@@ -17,7 +17,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_haulage");
 const ORDINARY_USER: u32 = 65_534;
 
 fn doctor(args: &[&str], dir: &Path) -> Output {
-    command().args(args).current_dir(dir).output().expect("haulage runs")
+    command().args(args).current_dir(dir).output().expect("haulage ran")
 }
 
 /// The command of a user who has no profile.
@@ -40,7 +40,7 @@ fn parsed(output: &Output) -> Value {
 
 fn verdict<'j>(found: &'j Value, engine: &str) -> &'j str {
     let all = found["engines"].as_array().expect("an array");
-    let row = all.iter().find(|row| row["name"] == engine).expect("a row");
+    let row = all.iter().find(|row| row["name"] == engine).expect("found");
     row["verdict"].as_str().expect("text")
 }
 
@@ -96,7 +96,7 @@ fn a_measured_profile_decides_and_a_stale_one_is_reported() {
     let run = || {
         let mut command = Command::new(PROGRAM);
         command.args(["doctor", "--json"]).current_dir(dir.path()).env("HAULAGE_PROFILE", &profile);
-        parsed(&command.output().expect("haulage runs"))
+        parsed(&command.output().expect("haulage ran"))
     };
     let missing = run();
     assert_eq!(missing["profile"]["problems"][0], "it does not exist");
@@ -176,7 +176,7 @@ fn an_ordinary_user_without_a_home_runs_it() {
     let run = |args: &[&str]| {
         let mut command = Command::new(&program);
         command.arg("doctor").args(args).env_clear().current_dir(dir.path());
-        command.uid(ORDINARY_USER).gid(ORDINARY_USER).output().expect("haulage runs")
+        command.uid(ORDINARY_USER).gid(ORDINARY_USER).output().expect("haulage ran")
     };
     let found = parsed(&run(&["--json"]));
     assert_eq!(found["profile"]["path"], Value::Null);
@@ -223,7 +223,7 @@ fn two_directories_and_mistakes() {
 #[test]
 fn the_fields_are_described() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
-    let document = std::fs::read_to_string(document).expect("docs/doctor.md");
+    let document = std::fs::read_to_string(document).expect("read");
     let dir = tempfile::tempdir().expect("created");
     let found = json(&[], dir.path());
     for (name, value) in found.as_object().expect("an object") {
@@ -285,7 +285,7 @@ fn a_seccomp_filter_is_told_and_copies_go_on() {
         assert_eq!(verdict(&found, "read_write"), "yes", "{errno}");
         for call in ["io_uring", "cachestat"] {
             let calls = found["kernel"]["calls"].as_array().expect("an array");
-            let call = calls.iter().find(|it| it["name"] == call).expect("a row");
+            let call = calls.iter().find(|it| it["name"] == call).expect("found");
             let reason = call["reason"].as_str().unwrap_or_default();
             assert!(
                 call["found"] == false && reason.contains("a seccomp filter"),

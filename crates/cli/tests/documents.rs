@@ -55,7 +55,7 @@ exec haulage "$@"
 "#;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("resolved")
 }
 
 /// The Markdown files of the repository, relative to it.
@@ -222,7 +222,7 @@ fn every_option_of_a_command_line_exists() {
         for words in command_lines(&read(&document)) {
             let help = testfs::stdout(&crate::haulage(&[words[0], "--help"]));
             let options = words.iter().filter(|word| word.starts_with("--"));
-            for name in options.map(|word| word.split(['=', '[']).next().expect("a piece")) {
+            for name in options.map(|word| word.split(['=', '[']).next().expect("found")) {
                 count += 1;
                 assert!(help.contains(name), "{}: haulage {words:?}", document.display());
             }
@@ -329,7 +329,7 @@ fn run(document: &str) {
             .env_remove("XDG_STATE_HOME")
             .env_remove("XDG_CONFIG_HOME")
             .output()
-            .expect("bash runs");
+            .expect("bash ran");
         assert!(
             output.status.success(),
             "{document}:{line}: {}\n{commands}\n{}\n{}",

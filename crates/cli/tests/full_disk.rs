@@ -10,7 +10,7 @@ fn haulage(args: &[&str], dir: &Path, home: &Path) -> Output {
     let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), args, dir);
     command.env_remove("HAULAGE_PROFILE");
     command.env("XDG_STATE_HOME", home).env("XDG_CONFIG_HOME", home);
-    command.output().expect("haulage runs")
+    command.output().expect("haulage ran")
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn no_manual_page_is_cut(dir: &Path, home: &Path, names: &[String]) {
         let mut args = vec!["man"];
         args.extend(command.strip_prefix('-'));
         let whole = haulage(&args, dir, home).stdout;
-        assert_eq!(std::fs::read(dir.join(name)).expect("a page"), whole, "{name}");
+        assert_eq!(std::fs::read(dir.join(name)).expect("read"), whole, "{name}");
     }
-    let page = std::fs::read_to_string(dir.join("haulage-cp.1")).expect("a page");
+    let page = std::fs::read_to_string(dir.join("haulage-cp.1")).expect("read");
     assert_eq!(page, "an old page", "{}", dir.display());
 }

@@ -14,7 +14,7 @@ fn every_committed_input_is_borne() {
         let inputs = files(&target.corpus());
         assert!(!inputs.is_empty(), "{} has no input", target.name);
         for path in inputs {
-            let input = std::fs::read(&path).expect("a committed input");
+            let input = std::fs::read(&path).expect("read");
             if let Some(fault) = limits::check(target, &input) {
                 panic!("{}: {fault}\ncargo xtask fuzz {} --input {0}", path.display(), target.name);
             }

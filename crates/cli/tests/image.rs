@@ -28,7 +28,7 @@ impl Image {
         create_dir(&mounted).expect("created");
         let run = |line: &str, paths: &[&Path]| {
             let mut words = line.split(' ');
-            done(Command::new(words.next().expect("a program")).args(words).args(paths))
+            done(Command::new(words.next().expect("found")).args(words).args(paths))
         };
         let made = match is_root() {
             true => run(mkfs, &[&image]).and_then(|()| run(mount, &[&image, &mounted])),

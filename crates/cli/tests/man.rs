@@ -35,7 +35,7 @@ fn each_command_has_a_page() {
     assert!(files.len() > 10, "{files:?}");
     for (name, _) in commands() {
         let file = dir.path().join(format!("haulage-{name}.1"));
-        let written = std::fs::read_to_string(file).expect("a page");
+        let written = std::fs::read_to_string(file).expect("read");
         assert_eq!(written, printed(&["man", &name]), "{name}");
     }
     assert_eq!(printed(&["cp", "--generate=man"]), printed(&["man", "cp"]));

@@ -14,7 +14,7 @@ const SRC_BYTES: usize = (1 << 20) + 4321;
 
 /// Runs `haulage race` with the words of `line`.
 fn race(line: &str, dir: &Path) -> Output {
-    command(line, dir).output().expect("haulage runs")
+    command(line, dir).output().expect("haulage ran")
 }
 
 fn command(line: &str, dir: &Path) -> Command {
@@ -171,7 +171,7 @@ fn copies_without_countable_pages_are_not_reported_as_shared_extents() {
         .arg(env!("CARGO_BIN_EXE_haulage"))
         .current_dir(dir.path())
         .output()
-        .expect("unshare runs");
+        .expect("unshare ran");
     if stderr(&output).contains("mount") || stderr(&output).contains("unshare") {
         return testfs::skip(&testfs::test_name(), &format!("no overlayfs: {}", stderr(&output)));
     }
@@ -216,13 +216,13 @@ fn an_interrupt_leaves_nothing_behind() {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("haulage runs");
+            .expect("haulage started");
         testfs::wait_until(|| !names_in(dir.path()).is_empty());
         std::thread::sleep(Duration::from_millis(after_ms));
         assert_eq!(names_in(dir.path()).len(), 1, "all files are in one directory");
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, signal).expect("sent");
-        let output = child.wait_with_output().expect("it ends");
+        let output = child.wait_with_output().expect("ended");
         let said = stderr(&output);
         assert_eq!(output.status.signal(), Some(signal.as_raw()), "{after_ms} ms: {said}");
         assert_eq!(said, "haulage race: interrupted; its scratch files are removed\n");

@@ -67,7 +67,7 @@ fn two_runs_are_compared() {
     let file = home.path().join("change.html");
     let output = haulage(&["report", "--compare", text(&run), text(&run), "-o", text(&file)]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let page = fs::read_to_string(&file).expect("the page is written");
+    let page = fs::read_to_string(&file).expect("read");
     let (change, others) = (page.find("id=\"change\""), page.find("id=\"ratio\""));
     assert!(change.is_some() && change < others, "what changed comes first");
 }
@@ -177,7 +177,7 @@ fn a_file_of_a_run_that_is_no_regular_file_is_neither_waited_for_nor_read_withou
             let mut command = testfs::command("timeout");
             let haulage = env!("CARGO_BIN_EXE_haulage");
             command.args(["20", haulage, "report", text(&run), "--text"]);
-            let output = command.output().expect("timeout runs");
+            let output = command.output().expect("timeout ran");
             let expected = format!("{name}': it is not a regular file");
             testfs::assert_refused(name, &output, 1, "haulage report: ", &expected);
         }
@@ -193,7 +193,7 @@ fn the_page_of_a_tune_record_is_written_beside_it() {
     fs::copy(committed, &record).expect("copied");
     let output = haulage(&["report", text(&record)]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let page = fs::read_to_string(home.path().join("tuned.html")).expect("the page");
+    let page = fs::read_to_string(home.path().join("tuned.html")).expect("read");
     for expected in
         ["Which variant is the fastest?", "id=\"best-variants\"", "id=\"losses\"", "within ext4"]
     {

@@ -59,7 +59,7 @@ fn every_line_fits_and_colours_obey() {
         without.env("NO_COLOR", "1");
         let plain = fitting(args, without, 80);
         assert!(!plain.contains('\x1b'), "{args:?}: {plain}");
-        let piped = command(args, dir.path()).output().expect("haulage runs");
+        let piped = command(args, dir.path()).output().expect("haulage ran");
         assert!(!stdout(&piped).contains('\x1b'), "{args:?}");
     }
     assert_eq!(names_in(dir.path()), Vec::<String>::new());

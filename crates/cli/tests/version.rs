@@ -46,7 +46,7 @@ fn the_commit_is_that_of_the_repository() {
     }
     let mut git = Command::new("git");
     git.args(["rev-parse", "--short=12", "HEAD"]).current_dir(env!("CARGO_MANIFEST_DIR"));
-    let commit = testfs::stdout(&git.output().expect("git runs"));
+    let commit = testfs::stdout(&git.output().expect("git ran"));
     let expected = format!("commit {}, ", commit.trim());
     let lines = version_lines(&["--version"]);
     assert!(lines[1].starts_with(&expected), "{lines:?}, not {expected}");
@@ -61,7 +61,7 @@ fn the_program_loads_no_library_but_that_of_c() {
     let output = testfs::command(program)
         .env("LD_TRACE_LOADED_OBJECTS", "1")
         .output()
-        .expect("the loader runs");
+        .expect("the loader ran");
     let listed = String::from_utf8(output.stdout).expect("text");
     if !listed.contains("libc.so") {
         return skip(&test_name(), "the loader lists no libraries");

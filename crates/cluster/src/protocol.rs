@@ -547,7 +547,7 @@ mod tests {
     fn a_rank_stays_until_all_its_messages_are_answered() {
         // Rank 1 of two, for which rank 0 has work.
         let inodes = (0..).map(|ino| InodeId { dev: 1, ino });
-        let inode = inodes.clone().find(|inode| inode.owner(2) == 0).expect("an inode");
+        let inode = inodes.clone().find(|inode| inode.owner(2) == 0).expect("found");
         let (mut rank, mut out) = (Protocol::<Plain>::new(1, 2, 0), Vec::new());
         let request = Request::Standing;
         rank.receive(0, Message::Share { request, home: 0, id: 7, work: () }, &mut out);

@@ -11,7 +11,7 @@ fn example() -> &'static str {
 
 #[test]
 fn the_example_is_read_and_written_unchanged() {
-    let parsed = Profile::parse(example()).expect("right");
+    let parsed = Profile::parse(example()).expect("parsed");
     assert_eq!(parsed.unusable, []);
     assert_eq!(parsed.profile.to_toml(), example());
 }

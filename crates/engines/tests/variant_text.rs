@@ -89,7 +89,7 @@ fn every_offset_has_page_alignment_as_a_neighbour() {
     );
     assert_eq!(texts("read_write:256K"), ["read_write:128K", "read_write:512K"]);
     // A short file does not change the offset.
-    let variant: Variant = "read_write:256K,offset=16".parse().expect("a variant");
+    let variant: Variant = "read_write:256K,offset=16".parse().expect("parsed");
     assert_eq!(variant.within(8).to_string(), "read_write:8,offset=16");
 }
 

@@ -73,7 +73,7 @@ fn a_file_counts_once_for_each_variant() {
     let variants = ["sendfile", "read_write:4K", "sendfile", "read_write:8K", "read_write:64K"];
     let moved = Moved { bytes: 4, stop: Stop::Done };
     receipt.attempts = variants
-        .map(|text| text.parse().expect("a variant"))
+        .map(|text| text.parse().expect("parsed"))
         .map(|variant| Attempt { variant, span: Span::at(0, 4), moved })
         .to_vec();
     let mut totals = RunTotals::default();
@@ -136,7 +136,7 @@ fn an_error_has_path_operation_and_errno() {
 #[test]
 fn what_cannot_start_copies_nothing() {
     let (home, src, dst) = with_tree();
-    let handler: Variant = "mmap:8M,dst".parse().expect("a variant");
+    let handler: Variant = "mmap:8M,dst".parse().expect("parsed");
     for (copy, words) in [
         (Copy::new(&src, &dst).exclude(""), "cannot use the pattern ''"),
         (Copy::new(&src, &dst).ignore_file(home.path().join("none")), "cannot read"),
@@ -188,7 +188,7 @@ fn callbacks_run_on_the_thread_of_the_caller() {
         .expect_err("a directory is in the way");
     assert!(!failed.cancelled);
     assert_eq!((failed.report.failure_count, errors.len()), (1, 1), "{errors:?}");
-    assert_eq!(failed.first().expect("one").path(), Some(dst.join("link").as_path()));
+    assert_eq!(failed.first().expect("found").path(), Some(dst.join("link").as_path()));
     assert_eq!(last, failed.report.data_bytes(), "the last call reports all bytes");
     assert!(shown > 0);
     // 201 files of two directories, those, the link that failed, and the tree itself.
@@ -234,9 +234,9 @@ fn a_directory_is_created_anew_if_asked() {
     let copy = || Copy::new(&src, &dst).archive().with(|options| options.new_directory = true);
     copy().run().expect("the name is new");
     assert_same_trees(&src, &dst);
-    fs::remove_file(dst.join("dir1/file1")).expect("it was copied");
+    fs::remove_file(dst.join("dir1/file1")).expect("removed");
     let failed = copy().run().expect_err("the name is taken");
-    assert_eq!(failed.first().expect("one").errno(), 17);
+    assert_eq!(failed.first().expect("found").errno(), 17);
     assert_eq!(failed.report.failure_count, 1);
     assert!(!dst.join("dir1/file1").exists(), "nothing is copied into it");
 }
@@ -311,7 +311,7 @@ fn progress_stops_a_copy_and_a_panic_does_too() {
     let panicked = std::panic::catch_unwind(|| {
         let _ = copy()
             .progress(|progress| -> Control {
-                *total.lock().expect("free") = progress.total;
+                *total.lock().expect("locked") = progress.total;
                 std::panic::resume_unwind(Box::new("the callback's own"));
             })
             .run();
@@ -328,7 +328,7 @@ fn progress_stops_a_copy_and_a_panic_does_too() {
 fn open_files_get_attributes_and_streams_are_read_to_their_end() {
     let (_home, src, dst) = places();
     fs::write(&src, "some bytes").expect("written");
-    fs::set_permissions(&src, fs::Permissions::from_mode(0o640)).expect("its mode");
+    fs::set_permissions(&src, fs::Permissions::from_mode(0o640)).expect("mode set");
     let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     File::open(&src).and_then(|file| file.set_modified(old)).expect("its time");
     let options = Options { preserve: Options::archive().preserve, ..Options::default() };
@@ -339,7 +339,7 @@ fn open_files_get_attributes_and_streams_are_read_to_their_end() {
     assert_eq!((found.mode() & 0o777, found.mtime()), (0o640, 1_000_000));
 
     let (reader, mut writer) = std::io::pipe().expect("created");
-    writer.write_all(b"through a pipe").expect("it has room");
+    writer.write_all(b"through a pipe").expect("written");
     drop(writer);
     let copied = copy_descriptors(reader, &to).expect("copied");
     assert_eq!(copied.data_bytes, 14);
@@ -358,17 +358,17 @@ fn existing_files_are_kept_or_refused() {
     let report = Copy::new(&src, &dst).existing(Existing::Skip).run().expect("kept");
     assert_eq!(report.totals.count(Kind::File, Outcome::Skipped), 1);
     let failed = Copy::new(&src, &dst).existing(Existing::Fail).run().expect_err("refused");
-    assert_eq!(failed.first().expect("one").errno(), 17);
+    assert_eq!(failed.first().expect("found").errno(), 17);
     assert_eq!(fs::read(&dst).expect("read"), b"old");
     let unit: Copy<'_> = Copy::into_directory([&src], home.path().join("none"));
-    assert_eq!(unit.run().expect_err("no directory").first().expect("one").errno(), 2);
+    assert_eq!(unit.run().expect_err("no directory").first().expect("found").errno(), 2);
 }
 
 /// The block of Rust in the README is the one that documentation of the crate has, where it is run.
 #[test]
 fn the_example_of_the_readme_is_run() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |path: &str| fs::read_to_string(home.join(path)).expect("a text");
+    let read = |path: &str| fs::read_to_string(home.join(path)).expect("read");
     let (readme, crate_text) = (read("../../README.md"), read("src/lib.rs"));
     let (_, block) = readme.split_once("```rust\n").expect("it has a block of Rust");
     let (block, rest) = block.split_once("```").expect("the block ends");
@@ -388,7 +388,7 @@ fn each_entry_is_selected_once() {
     }
     let seen = Mutex::new(std::collections::HashSet::new());
     let copy = Copy::new(&src, &dst).archive().select(|path, _| {
-        let is_new = seen.lock().expect("no panic").insert(path.to_owned());
+        let is_new = seen.lock().expect("locked").insert(path.to_owned());
         assert!(is_new, "{} again", path.display());
         true
     });
@@ -409,13 +409,13 @@ fn what_is_before_a_stream_stays_and_a_dry_run_changes_nothing() {
     let home = home();
     let path = home.path().join("to");
     fs::write(&path, "0123456789").expect("written");
-    let mut to = File::options().read(true).write(true).open(&path).expect("open");
+    let mut to = File::options().read(true).write(true).open(&path).expect("opened");
     let options = Options { dry_run: true, ..Options::default() };
-    let from = File::open("/proc/version").expect("open");
+    let from = File::open("/proc/version").expect("opened");
     copy_descriptors_with(&from, &to, &options, None).expect("copied");
     assert_eq!(fs::read(&path).expect("read"), b"0123456789");
     to.seek(SeekFrom::Start(3)).expect("there");
-    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let (reader, mut writer) = std::io::pipe().expect("created");
     writer.write_all(b"hello").expect("there is room");
     drop(writer);
     copy_descriptors(reader, &to).expect("copied");

@@ -26,7 +26,7 @@ fn main() {
         std::process::exit(i32::from(!session::main()));
     }
     if std::env::args().nth(1).is_some_and(|argument| argument == HOLD_A_LEASE) {
-        hold_a_lease(&std::env::args().nth(2).expect("a file"));
+        hold_a_lease(&std::env::args().nth(2).expect("found"));
     }
     let test = |name: &'static str, run: fn()| {
         Trial::test(name, move || {
@@ -127,7 +127,7 @@ fn runs(order: &Order) -> Vec<(usize, Sample, Option<CallTimes>)> {
         .expect("spawned");
     let mut line = serde_json::to_vec(order).expect("plain data");
     line.push(b'\n');
-    session.stdin.as_mut().expect("piped").write_all(&line).expect("said");
+    session.stdin.as_mut().expect("piped").write_all(&line).expect("written");
     let output = session.wait_with_output().expect("waited for");
     let mut runs = Vec::new();
     for event in serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Event>() {

@@ -71,6 +71,6 @@ mod tests {
     fn the_umask_is_found() {
         assert_eq!(umask_in("Name:\tx\nUmask:\t0027\nState:\tR\n"), Some("0027"));
         assert_eq!(umask_in("Name:\tx\n"), None);
-        assert!(umask_in(&std::fs::read_to_string("/proc/self/status").expect("/proc")).is_some());
+        assert!(umask_in(&std::fs::read_to_string("/proc/self/status").expect("read")).is_some());
     }
 }

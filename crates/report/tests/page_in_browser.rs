@@ -141,7 +141,7 @@ fn check(pages: &[(&str, &Report<'_>, Value)]) -> usize {
         let file = out.join("page.html");
         let page = page::render(report, &out);
         bytes += page.len();
-        std::fs::write(&file, &page).expect("the page is written");
+        std::fs::write(&file, &page).expect("written");
         wanted.push(
             json!({ "page": file, "figures": ids(report), "only": only, "screenshots": out }),
         );

@@ -27,7 +27,7 @@ fn haulage() -> Option<PathBuf> {
 /// `cargo xtask sweep ARGS` with `program` in place of haulage.
 fn sweep(program: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haulage-sweeps"));
-    command.arg("sweep").args(args).arg("--haulage").arg(program).output().expect("it runs")
+    command.arg("sweep").args(args).arg("--haulage").arg(program).output().expect("ran")
 }
 
 /// A sample of the sweep, which must try `cases` and find nothing.
@@ -52,7 +52,7 @@ fn finds(script: &str, expected: &str, args: &[&str]) {
     let dir = tempfile::tempdir().expect("created");
     let planted = dir.path().join("planted");
     let text = format!("#!/bin/sh\nHAULAGE='{}'\n{script}\n", haulage.display());
-    std::fs::write(&planted, text).expect("a script");
+    std::fs::write(&planted, text).expect("written");
     std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).expect("mode set");
     let output = sweep(&planted, args);
     let words = format!("{}\n{}", stdout(&output), stderr(&output));
@@ -60,7 +60,7 @@ fn finds(script: &str, expected: &str, args: &[&str]) {
     assert!(words.contains(expected), "{args:?}: {words}");
     let repeats = |line: &str| {
         let line = format!("'{}' {line}", env!("CARGO_BIN_EXE_haulage-sweeps"));
-        Command::new("sh").args(["-c", &line]).output().expect("a shell").status.code() == Some(1)
+        Command::new("sh").args(["-c", &line]).output().expect("ran").status.code() == Some(1)
     };
     let mut lines = words.lines().filter_map(|line| line.trim().strip_prefix("cargo xtask "));
     assert!(lines.any(repeats), "no line repeats a finding: {words}");

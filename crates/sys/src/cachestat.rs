@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn counts_the_pages_just_written() {
-        let mut file = tempfile::tempfile().expect("a scratch file");
+        let mut file = tempfile::tempfile().expect("created");
         let page_bytes = rustix::param::page_size();
         file.write_all(&vec![7; 3 * page_bytes]).expect("written");
         match cachestat(file.as_fd(), 0, 0) {

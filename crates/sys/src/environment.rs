@@ -29,6 +29,6 @@ mod tests {
         assert!(!set_variable("HAULAGE_TEST_VARIABLE", "x"));
         assert_eq!(std::env::var_os("HAULAGE_TEST_VARIABLE"), None);
         drop(stop);
-        assert!(other.join().expect("no panic").is_err());
+        assert!(other.join().expect("joined").is_err());
     }
 }

@@ -137,12 +137,12 @@ mod tests {
             let file = |name: &str| {
                 let mut options = File::options();
                 options.read(true).write(true).create_new(true);
-                options.open(dir.join(name)).expect("it is made")
+                options.open(dir.join(name)).expect("opened")
             };
             let (one, other) = (file("one"), file("other"));
             // Two extents, with a hole between them.
             for at in [0, 1 << 20] {
-                one.write_all_at(&[1; 40_000], at).expect("it is written");
+                one.write_all_at(&[1; 40_000], at).expect("written");
             }
             let map = |file: &File| fiemap(file.as_fd(), true);
             if map(&one).is_err() {
@@ -159,12 +159,12 @@ mod tests {
             }
             assert!(share(&one, &other), "{kind}");
             // Extents that are not yet on the disk count as well.
-            other.write_all_at(b"2", 1 << 20).expect("it is written");
+            other.write_all_at(b"2", 1 << 20).expect("written");
             assert!(!share(&one, &other), "{kind}: written to");
             // Files with more extents than are requested cannot be compared.
             let (many, more) = (file("many"), file("more"));
             for at in 0..=u64::from(FIEMAP_EXTENTS_MAX) {
-                many.write_all_at(&[3; 4096], at << 20).expect("it is written");
+                many.write_all_at(&[3; 4096], at << 20).expect("written");
             }
             clone_range((many.as_fd(), 0), (more.as_fd(), 0), 0).expect("it is shared");
             assert!(!share(&many, &more), "{kind}: more than {FIEMAP_EXTENTS_MAX}");

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_range_that_was_written_back_is_clean() {
-        let mut file = tempfile::tempfile().expect("a scratch file");
+        let mut file = tempfile::tempfile().expect("created");
         file.write_all(&[7; 10_000]).expect("written");
         assert_eq!(begin_writing_back(file.as_fd(), 0, 10_000), Ok(()));
         assert_eq!(write_back(file.as_fd(), 0, 10_000), Ok(()));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn nothing_is_waited_for_where_no_writeback_has_begun() {
-        let mut file = tempfile::tempfile().expect("a scratch file");
+        let mut file = tempfile::tempfile().expect("created");
         assert_eq!(wait_for_writeback(file.as_fd()), Ok(()));
         file.write_all(&[7; 10_000]).expect("written");
         assert_eq!(begin_writing_back(file.as_fd(), 0, 10_000), Ok(()));

@@ -118,7 +118,7 @@ mod tests {
             }
         })
         .join()
-        .expect("the thread ends");
+        .expect("joined");
         let used = usage(Whose::Process).expect("usage").since(before);
         assert!(used.user_ns + used.system_ns > 10_000_000, "{used:?}");
         let here = usage(Whose::Thread).expect("usage").since(thread_before);

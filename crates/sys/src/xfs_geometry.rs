@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn directories_of_xfs_are_in_all_of_its_groups_and_in_no_other() {
         testfs::each_fs(|kind, dir| {
-            let open = std::fs::File::open(dir).expect("it opens");
+            let open = std::fs::File::open(dir).expect("opened");
             let found = xfs_geometry(open.as_fd());
             if kind != testfs::FsKind::Xfs {
                 return assert!(found.is_err(), "{kind} is no xfs: {found:?}");
@@ -87,7 +87,7 @@ mod tests {
             let groups = (0..4 * geometry.groups).map(|number| {
                 let path = dir.join(number.to_string());
                 std::fs::create_dir(&path).expect("created");
-                path.metadata().expect("its inode").ino() >> geometry.group_shift
+                path.metadata().expect("looked at").ino() >> geometry.group_shift
             });
             let groups = groups.collect::<std::collections::BTreeSet<_>>();
             let all = (0..u64::from(geometry.groups)).collect();

@@ -76,7 +76,7 @@ fn set_attributes(items: &[Item<'_>], root: &Path) {
     // From the last to the first, so that a directory's time is not changed by what is in it.
     for item in items.iter().rev() {
         for time in item.values("t=") {
-            set_times(&item.path(root), time.parse().expect("seconds"));
+            set_times(&item.path(root), time.parse().expect("parsed"));
         }
     }
 }
@@ -150,7 +150,7 @@ fn is_met(text: &str, tree: &Tree, root: &Path) -> bool {
         && item.attributes.iter().all(|attribute| match attribute.split_once('=') {
             Some(("mode", mode)) => format!("{:o}", found.mode) == mode,
             Some(("t", seconds)) => {
-                let seconds: i128 = seconds.parse().expect("seconds");
+                let seconds: i128 = seconds.parse().expect("parsed");
                 found.mtime_ns == seconds * 1_000_000_000 + i128::from(NANOSECONDS)
             }
             _ => panic!("no fact that is looked at: {attribute}"),
@@ -221,7 +221,7 @@ impl<'t> Item<'t> {
             Kind::Device("socket") => make_node(&path, FileType::Socket, 0),
             Kind::Device(numbers) => {
                 let (major, minor) = numbers.split_once(':').expect("major:minor");
-                let number = |text: &str| text.parse().expect("a device number");
+                let number = |text: &str| text.parse().expect("parsed");
                 let device = rustix::fs::makedev(number(major), number(minor));
                 make_node(&path, FileType::CharacterDevice, device)
             }
@@ -239,7 +239,7 @@ impl<'t> Item<'t> {
         for attribute in &self.attributes {
             if let Some(ids) = attribute.strip_prefix("own=") {
                 let (user, group) = ids.split_once(':').expect("user:group");
-                let number = |text: &str| Some(text.parse().expect("a number"));
+                let number = |text: &str| Some(text.parse().expect("parsed"));
                 lchown(&path, number(user), number(group)).expect("root may give files away");
             } else if attribute.starts_with("user.") {
                 let (name, value) = attribute.split_once('=').expect("an xattr has a value");
@@ -309,7 +309,7 @@ fn bytes(text: &str) -> u64 {
         "M" => 20,
         _ => 0,
     };
-    digits.parse::<u64>().expect("a number of bytes") << shift
+    digits.parse::<u64>().expect("parsed") << shift
 }
 
 fn own_all(path: &Path, owner: u32) {

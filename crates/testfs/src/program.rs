@@ -123,7 +123,7 @@ pub fn json_lines(path: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path);
     let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(text.ends_with('\n'), "{}: the last line is not whole", path.display());
-    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("parsed")).collect()
 }
 
 /// Gives a file the modification time of another.
@@ -132,8 +132,8 @@ pub fn json_lines(path: &Path) -> Vec<serde_json::Value> {
 /// If that fails.
 pub fn set_time_of(path: &Path, like: &Path) {
     let time = std::fs::metadata(like).and_then(|like| like.modified()).expect("the other file");
-    let file = std::fs::File::options().write(true).open(path).expect("the file");
-    file.set_modified(time).expect("a time is set");
+    let file = std::fs::File::options().write(true).open(path).expect("opened");
+    file.set_modified(time).expect("time set");
 }
 
 /// The fields that the tables of a document describe, by section: the names in marks in the first column. `.name`
@@ -152,7 +152,7 @@ pub fn documented_fields(document: &str) -> BTreeMap<String, BTreeSet<String>> {
             let (names, _) = row.split_once(" | ").expect("a row has columns");
             let fields = sections.entry(section.clone()).or_default();
             let names = names.trim_end_matches('`');
-            let first = names.split('`').next().expect("a name");
+            let first = names.split('`').next().expect("found");
             let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
             for name in names.split("`, `") {
                 let name =

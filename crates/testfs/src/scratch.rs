@@ -123,7 +123,7 @@ impl SmallFs {
                 Err(full) => full,
             };
             assert_eq!(full.kind(), ErrorKind::StorageFull, "{}: {full}", self.scratch.kind);
-            let root = File::open(self.join("")).expect("the root directory");
+            let root = File::open(self.join("")).expect("opened");
             rustix::fs::syncfs(&root).expect("the file system writes its data");
             if bytes == 0 {
                 return;

@@ -25,7 +25,7 @@ impl ServedFs {
         const PATIENCE: Duration = Duration::from_secs(10);
         let served = ServedFs { dir: tempfile::tempdir().expect("created") };
         for dir in [served.store(), served.path()] {
-            std::fs::create_dir(dir).expect("an empty directory");
+            std::fs::create_dir(dir).expect("created");
         }
         let mut command = Command::new(program);
         let [store, mount] = [served.store(), served.path()].map(|dir| dir.display().to_string());

@@ -79,7 +79,7 @@ impl Screen {
     /// If that is not UTF-8.
     #[must_use]
     pub fn end(self) -> String {
-        self.reader.join().expect("reading does not panic");
+        self.reader.join().expect("joined");
         String::from_utf8(lock(&self.bytes).clone()).expect("a terminal gets UTF-8")
     }
 }
@@ -101,11 +101,11 @@ pub fn resize_terminal(master: &OwnedFd, rows: u16, columns: u16) {
 pub fn on_terminal(mut command: Command, columns: u16) -> (ExitStatus, String) {
     let (master, terminal) = open_terminal(24, columns);
     command.env("TERM", "xterm");
-    let mut child = command.stdout(terminal).spawn().expect("the program starts");
+    let mut child = command.stdout(terminal).spawn().expect("the program started");
     // The command would keep the terminal open.
     drop(command);
     let text = Screen::of(&master).end();
-    (child.wait().expect("the program ends"), text.replace('\r', ""))
+    (child.wait().expect("the program ended"), text.replace('\r', ""))
 }
 
 /// `text` without its control sequences, which end with a letter.

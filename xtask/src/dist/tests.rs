@@ -28,7 +28,7 @@ impl Staged {
     fn of_program(format: &str) -> Option<Staged> {
         // Tests are in target/debug/deps.
         let test = std::env::current_exe().expect("a path");
-        let program = test.ancestors().nth(2).expect("a directory").join("haulage");
+        let program = test.ancestors().nth(2).expect("found").join("haulage");
         if !program.is_file() {
             skip(&test_name(), &format!("'{}' was not built", program.display()));
             return None;

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_changelog_of_this_repository_has_the_form() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../CHANGELOG.md");
-        let text = std::fs::read_to_string(path).expect("CHANGELOG.md");
+        let text = std::fs::read_to_string(path).expect("read");
         let sections = sections(&text).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(sections.first().map(|section| section.title), Some("[Unreleased]"));
     }

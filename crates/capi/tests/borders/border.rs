@@ -89,7 +89,7 @@ impl Border {
                 errno_of(unsafe { copyfile(from.as_ptr(), to, none, flags) })
             }
             (Border::Python, _) => {
-                let ended = self.program(what, src, dst).status().expect("the interpreter runs");
+                let ended = self.program(what, src, dst).status().expect("the interpreter ran");
                 ended.code().unwrap_or_else(|| panic!("{what:?} by Python: {ended}"))
             }
         }

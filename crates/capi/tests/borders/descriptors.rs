@@ -26,7 +26,7 @@ fn descriptors_that_cannot_be_copied_are_refused_and_change_nothing() {
     };
     let directory = || OwnedFd::from(File::open(home.path()).expect("opened"));
     let appends = || OwnedFd::from(File::options().append(true).open(at("dst")).expect("opened"));
-    let listener = || OwnedFd::from(TcpListener::bind("127.0.0.1:0").expect("a listener"));
+    let listener = || OwnedFd::from(TcpListener::bind("127.0.0.1:0").expect("bound"));
     let read_end = || OwnedFd::from(std::io::pipe().expect("created").0);
     for border in Border::all() {
         let cases: [(&str, OwnedFd, OwnedFd, &[i32]); 11] = [
@@ -87,7 +87,7 @@ fn whole_files_are_copied_whatever_the_offsets_are_and_streams_from_where_they_a
         // Through a pipe and a pair of sockets, from the offset of the file.
         let (mut near, mut far) = UnixStream::pair().expect("sockets");
         let (reader, mut writer) = std::io::pipe().expect("created");
-        writer.write_all(&new[..5000]).expect("it has room");
+        writer.write_all(&new[..5000]).expect("written");
         drop(writer);
         assert_eq!(border.copy_open(reader.as_fd(), near.as_fd()), Some(0), "{border:?}");
         src.seek(SeekFrom::Start(99_000)).expect("an offset");

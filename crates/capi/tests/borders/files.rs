@@ -142,7 +142,7 @@ fn names_that_cannot_be_used_are_errors() {
             // Of a directory alone copyfile(3) makes a directory.
             if border == Border::Copyfile && src == home.path() {
                 assert_eq!(found, 0, "{dst:?}");
-                fs::remove_dir(&dst).expect("it is empty");
+                fs::remove_dir(&dst).expect("removed");
                 continue;
             }
             assert_eq!(found, errno, "{border:?}, {src:?}, {dst:?}");
@@ -170,7 +170,7 @@ fn a_source_that_is_cut_or_appended_to_meanwhile_is_never_silently_wrong() {
                         std::thread::sleep(Duration::from_micros(round * 500));
                         let file = File::options().append(true).open(&src).expect("opened");
                         if !appends {
-                            return file.set_len(1 << 20).expect("it is cut");
+                            return file.set_len(1 << 20).expect("length set");
                         }
                         while !ended.load(Ordering::Relaxed) {
                             (&file).write_all(&[7; 4096]).expect("appended");

@@ -20,7 +20,7 @@ fn limited(limits: &str, program: &Command) -> ExitStatus {
     shell.args(["-c", &format!("{limits}\nexec \"$@\""), "sh"]).arg(program.get_program());
     shell.args(program.get_args());
     shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell.status().expect("a shell runs")
+    shell.status().expect("a shell ran")
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_symlink_swapped_in_is_never_followed() {
                 let _ = border.copy(What::Tree, &at("src"), &at("dst"));
             }
             ended.store(true, Ordering::Relaxed);
-            swapper.join().expect("it ends");
+            swapper.join().expect("joined");
         });
         let swaps = swaps.into_inner();
         assert!(swaps > 0, "{border:?}");

@@ -538,11 +538,11 @@ mod tests {
             let waiting = scope.spawn(|| console.lock_within(Duration::from_secs(60)).is_some());
             std::thread::sleep(Duration::from_millis(20));
             drop(held);
-            assert!(waiting.join().expect("it ends"));
+            assert!(waiting.join().expect("joined"));
 
             let _held = console.lock();
             let waiting = scope.spawn(|| console.lock_within(Duration::from_millis(20)).is_some());
-            assert!(!waiting.join().expect("it ends"));
+            assert!(!waiting.join().expect("joined"));
         });
     }
 }

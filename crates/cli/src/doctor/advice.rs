@@ -181,13 +181,13 @@ mod tests {
     }
 
     fn lose(found: &mut Findings, name: &str, reason: &str) {
-        let call = found.kernel.calls.iter_mut().find(|call| call.name == name).expect("a call");
+        let call = found.kernel.calls.iter_mut().find(|call| call.name == name).expect("found");
         (call.found, call.reason) = (false, reason.to_owned());
     }
 
     fn make_xfs_without_reflink(found: &mut Findings) {
         found.dst.fs_type = Some("xfs".to_owned());
-        let reflink = found.engines.iter_mut().find(|it| it.name == "reflink").expect("a row");
+        let reflink = found.engines.iter_mut().find(|it| it.name == "reflink").expect("found");
         reflink.verdict = "no";
     }
 

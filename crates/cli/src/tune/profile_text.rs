@@ -130,12 +130,12 @@ variant = "mmap:8M"
     }
 
     fn check(change: impl FnOnce(&mut Profile), expected: &str) {
-        let before = Profile::parse(BEFORE).expect("right").profile;
+        let before = Profile::parse(BEFORE).expect("parsed").profile;
         let mut after = before.clone();
         change(&mut after);
         let text = edited(BEFORE, &before, &after);
         assert_eq!(text, expected);
-        assert_eq!(Profile::parse(&text).expect("right").profile, after);
+        assert_eq!(Profile::parse(&text).expect("parsed").profile, after);
     }
 
     fn machine(id: &str) -> Machine {
@@ -179,7 +179,7 @@ variant = "mmap:8M"
     #[test]
     fn an_unusual_layout_is_replaced() {
         let text = "version = 1\nmachine = [{ id = \"a\", pair = [{ same = true }] }]\n";
-        let before = Profile::parse(text).expect("right").profile;
+        let before = Profile::parse(text).expect("parsed").profile;
         let mut after = before.clone();
         after.enter(&machine("a"), films("sendfile"));
         assert_eq!(edited(text, &before, &after), after.to_toml());

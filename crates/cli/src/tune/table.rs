@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn slow_modes_are_told_costliest_first() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/tuned/tmpfs-tmpfs.json");
-        let records = Records::parse(&std::fs::read(path).expect("read")).expect("a record");
+        let records = Records::parse(&std::fs::read(path).expect("read")).expect("parsed");
         let record = &records.pairs[0];
         let found = &record.situations[0];
         let of = |slow: &[(&str, usize, f64)]| {

@@ -43,7 +43,7 @@ fn command(line: &str) -> impl Fn(&Path, &[String]) -> (Option<i32>, String) {
         // A copy that takes longer waits for something.
         let mut command = testfs::command("timeout");
         command.args(["-s", "KILL", "60"]).args(line.split(' ')).args(args).current_dir(dir);
-        let output = command.output().expect("timeout runs");
+        let output = command.output().expect("timeout ran");
         (output.status.code(), testfs::stderr(&output))
     }
 }
@@ -114,7 +114,7 @@ fn attack_copy(
     if old {
         make_tree(&copied_to, "older", special);
     } else if mode.shape != Shape::Exact {
-        fs::create_dir(dir.join("dst")).expect("a destination");
+        fs::create_dir(dir.join("dst")).expect("created");
     }
     make_tree(&dir.join("src"), "source", special);
     fs::write(dir.join("first"), "source").expect("written");
@@ -135,7 +135,7 @@ fn attack_copy(
         });
         let (status, said) = copy(dir, &args);
         stop.store(true, Ordering::Relaxed);
-        tally.swaps += attacker.join().expect("the attacker does not panic");
+        tally.swaps += attacker.join().expect("joined");
         tally.copies += 1;
         tally.complaints += usize::from(status == Some(1));
         let ended = matches!(status, Some(0 | 1)) && !said.contains("panicked");

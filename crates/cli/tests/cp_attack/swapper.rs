@@ -31,7 +31,7 @@ pub(crate) fn swap(
     let mut random = fastrand::Rng::with_seed(seed);
     let open = |name: &Path| openat(CWD, name, DIRECTORY, Mode::empty());
     let top_fd = open(top).expect("the directory of one copy");
-    let traps = open(&top.join("traps")).expect("the directory of traps");
+    let traps = open(&top.join("traps")).expect("opened");
     let mut swaps = 0;
     while !stop.load(Ordering::Relaxed) {
         let pair = &pairs[random.usize(..pairs.len())];

@@ -90,8 +90,7 @@ impl Ground {
         let parent = if is_there { in_memory.to_owned() } else { std::env::temp_dir() };
         let directory =
             TempDir::with_prefix_in("haulage-cp-", parent).expect("a temporary directory");
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))
-            .expect("it was just made");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("mode set");
         Ground { directory }
     }
 
@@ -99,7 +98,7 @@ impl Ground {
     pub(crate) fn run(&self, case: &Case, program: &Program, persona: Persona) -> Outcome {
         let root = self.directory.path().join("w");
         fs::create_dir(&root).expect("the last tree is gone");
-        fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).expect("it was just made");
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).expect("mode set");
         let owner = (persona == Persona::Nobody).then_some(NOBODY);
         fixture::build(&case.tree, &root, owner);
         let commands = case.line.split("&&");
@@ -121,7 +120,7 @@ impl Ground {
         let mut command = line.command(program);
         command
             .current_dir(root)
-            .stdin(fs::File::open(place("in")).expect("it was just written"))
+            .stdin(fs::File::open(place("in")).expect("opened"))
             .stdout(create("out"))
             .stderr(create("err"));
         let child = match persona {
@@ -193,17 +192,17 @@ pub(crate) fn spawn_as_nobody(mut command: Command) -> io::Result<Child> {
         set_thread_res_uid(user, user, user)?;
         command.spawn()
     };
-    thread::spawn(spawn).join().expect("no panic")
+    thread::spawn(spawn).join().expect("joined")
 }
 
 fn wait(mut child: Child) -> Option<i32> {
     let pid = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("the child is ours");
     if !ends_within(&pid, PATIENCE).expect("a descriptor can be waited for") {
-        child.kill().expect("the child is ours");
-        child.wait().expect("it was ended");
+        child.kill().expect("signalled");
+        child.wait().expect("ended");
         return None;
     }
-    child.wait().expect("the child is ours").code()
+    child.wait().expect("ended").code()
 }
 
 /// Removes a tree whose directories may lack permissions, or be so deep that no path leads there.

@@ -43,7 +43,7 @@ fn a_source_that_cannot_be_read_costs_no_destination() {
         assert_eq!(stdout(&output), said, "{options}");
         check_content(dir.path().join("b"), "old", options);
         check_content(dir.path().join("b~"), "older", options);
-        assert_eq!(metadata(dir.path().join("b")).expect("b").nlink(), names, "{options}");
+        assert_eq!(metadata(dir.path().join("b")).expect("looked at").nlink(), names, "{options}");
     }
 }
 

@@ -175,7 +175,7 @@ fn neither_clocks_nor_limits_nor_what_tells_about_the_process_are_needed() {
         assert_eq!(names_in(&dir.path().join("t/e")).len(), 30, "{what}");
         check_content(dir.path().join("t/other"), "content", &what);
         if left_out {
-            let summary = json_lines(&dir.path().join("receipt")).pop().expect("a summary");
+            let summary = json_lines(&dir.path().join("receipt")).pop().expect("found");
             assert!(summary["kernel"].is_null(), "{what}: {summary}");
         }
         remove_dir_all(dir.path().join("t")).expect("removed");
@@ -268,9 +268,9 @@ fn the_temporary_of_a_hard_link_is_named() {
 fn a_backup_is_not_undone_over_a_file_of_another_process() {
     let dir = dir_with("s=new; d=old");
     let script = "for i in {1..999}; do [ -e d~ ] && echo -n other >d && break; sleep .01; done";
-    let mut other = shell(&dir, script).spawn().expect("a shell");
+    let mut other = shell(&dir, script).spawn().expect("started");
     let output = strace(&dir, "-e inject=renameat,renameat2:delay_exit=800000:when=1", "-b s d");
-    other.wait().expect("it ends");
+    other.wait().expect("ended");
     let Some(output) = output else { return };
     check_failed(&output, "cannot un-backup 'd': File exists", "the backup");
     check_content(dir.path().join("d"), "other", "the file of another process");

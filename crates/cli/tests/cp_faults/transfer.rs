@@ -27,7 +27,7 @@ fn no_fallback_hides_an_error_of_copy_file_range() {
         assert!(stderr(&output).starts_with(words), "{fault}: {}", stderr(&output));
         let incomplete = format!("cp: 'b' is incomplete: {done} of 68157440 bytes\n");
         check_failed(&output, &incomplete, &fault);
-        assert_eq!(metadata(dir.path().join("b")).expect("b").len(), done, "{fault}");
+        assert_eq!(metadata(dir.path().join("b")).expect("looked at").len(), done, "{fault}");
         remove_file(dir.path().join("b")).expect("removed");
     }
 }
@@ -69,7 +69,7 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
         assert_eq!(entry["failures"][0]["errno"]["name"], "EIO", "{entry}");
     }
     // The directory above is no entry, and could not be synced either.
-    assert_eq!(lines.last().expect("a summary")["failures"], 5, "{lines:?}");
+    assert_eq!(lines.last().expect("found")["failures"], 5, "{lines:?}");
 }
 
 #[test]

@@ -23,13 +23,13 @@ fn an_interrupt_leaves_nothing_behind() {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("haulage runs");
+            .expect("haulage started");
         testfs::wait_until(|| !names_in(&dst).is_empty());
         std::thread::sleep(Duration::from_millis(after_ms));
         assert_eq!((names_in(&src).len(), names_in(&dst).len()), (1, 1), "a directory in each");
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal)
             .expect("sent");
-        let output = child.wait_with_output().expect("it ends");
+        let output = child.wait_with_output().expect("ended");
         assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", stderr(&output));
         let said = stderr(&output);
         let last = said.lines().last();
@@ -129,7 +129,7 @@ fn the_directories_of_a_killed_search_are_reported_once() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("haulage runs");
+        .expect("haulage started");
     testfs::wait_until(|| names_in(&work).len() >= 2);
     child.kill().and_then(|()| child.wait()).expect("killed");
     let left = names_in(&work);
@@ -186,7 +186,7 @@ fn bad_usage_is_one_clear_line() {
             .env_remove("HOME")
             .env(name, value)
             .output()
-            .expect("runs");
+            .expect("ran");
         let what = format!("{name}={value}");
         testfs::assert_refused(&what, &output, 1, "haulage tune: ", expected);
     }

@@ -51,12 +51,12 @@ impl Home {
     }
 
     fn tune(&self, args: &[&str]) -> Output {
-        self.command(&["tune"]).args(args).output().expect("haulage runs")
+        self.command(&["tune"]).args(args).output().expect("haulage ran")
     }
 
     /// The profile as it is now.
     fn read_profile(&self) -> Profile {
-        Profile::read(&self.profile()).expect("a profile").expect("there").profile
+        Profile::read(&self.profile()).expect("read").expect("there").profile
     }
 }
 

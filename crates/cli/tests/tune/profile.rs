@@ -74,7 +74,7 @@ fn a_record_for_others_has_no_names_of_the_machine() {
     // The time may be too short for an answer, and the record tells that too.
     home.tune(&[text(&work), "--time", "4", "--seed", "5", "--export", text(&file)]);
     let written = fs::read(&file).expect("written");
-    let records = Records::parse(&written).expect("a record");
+    let records = Records::parse(&written).expect("parsed");
     let [record] = records.pairs.as_slice() else { panic!("one pair: {records:?}") };
     // It has none of the names that an export leaves out.
     assert_eq!(record.environment, record.clone().exported().environment);
@@ -140,11 +140,11 @@ fn concurrent_changes_are_not_lost() {
             let whole = format!("version = 1\n[[machine]]\n[[machine.pair]]\n{pair}\n{choice}\n");
             fs::write(&file, whole).expect("written");
             let mut command = home.command(&["tune", "--import", text(&file)]);
-            command.stdout(Stdio::null()).spawn().expect("haulage runs")
+            command.stdout(Stdio::null()).spawn().expect("haulage started")
         })
         .collect();
     for mut child in children {
-        assert!(child.wait().expect("it ends").success());
+        assert!(child.wait().expect("ended").success());
     }
     assert_eq!(home.read_profile().machines[0].pairs.len(), SEVERAL);
     let beside = names_in(home.profile().parent().expect("a directory"));
@@ -237,8 +237,7 @@ fn a_profile_cannot_control_the_terminal() {
     fs::write(&file, format!("version = 1\n{}", machines.concat())).expect("written");
     let imported = home.tune(&["--import", text(&file)]);
     assert!(imported.status.success(), "{}", stderr(&imported));
-    let shown =
-        home.command(&["tune", "--show"]).env("CLICOLOR_FORCE", "1").output().expect("runs");
+    let shown = home.command(&["tune", "--show"]).env("CLICOLOR_FORCE", "1").output().expect("ran");
     for output in [&imported, &shown] {
         for said in [stdout(output), stderr(output)] {
             let obeyed = said.chars().filter(|c| c.is_control() && *c != '\n').count();

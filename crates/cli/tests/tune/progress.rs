@@ -22,7 +22,7 @@ fn watched(home: &Home, work: &Path) -> (Killed, (OwnedFd, File), Screen) {
     let (master, terminal) = open_terminal(24, 80);
     let others = File::from(terminal.try_clone().expect("a descriptor is left"));
     let mut command = home.command(&["tune", text(work), "--time", "60"]);
-    let child = command.stdout(Stdio::null()).stderr(terminal).spawn().expect("haulage runs");
+    let child = command.stdout(Stdio::null()).stderr(terminal).spawn().expect("haulage started");
     let screen = Screen::of(&master);
     (Killed(child), (master, others), screen)
 }
@@ -58,7 +58,7 @@ fn the_progress_fits_the_terminal_and_an_interrupt_prints_the_last_line() {
     // The first may have begun before.
     wait_for_two(&screen, resized_at);
     kill_process(Pid::from_child(&child.0), Signal::INT).expect("sent");
-    child.0.wait().expect("haulage ends");
+    child.0.wait().expect("haulage ended");
     let text = screen.end();
 
     let message =
@@ -93,7 +93,7 @@ fn after_a_stop_nothing_is_overwritten() {
     signal(Signal::CONT);
     assert_eq!(wait_for_two(&screen, stopped_at), [false, true]);
     signal(Signal::INT);
-    child.0.wait().expect("haulage ends");
+    child.0.wait().expect("haulage ended");
 }
 
 /// A child that is killed if its test fails.

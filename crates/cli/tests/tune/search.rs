@@ -90,7 +90,7 @@ fn search_in_one(dirs: [&Path; 2], situation: Situation, time: Duration) -> Reco
     let case = Case::of(situation).shortened();
     let planned = Planned { case, seconds: time.as_secs_f64(), why_not: None };
     let plan = Plan { cases: vec![planned], src_bytes: 0, dst_bytes: 0 };
-    let [src, dst] = dirs.map(|dir| Scratch::create(dir, "tune").expect("a scratch directory"));
+    let [src, dst] = dirs.map(|dir| Scratch::create(dir, "tune").expect("created"));
     lab::tune::run(&config, &plan, &src, &dst, None, &mut |_| {}).expect("searched")
 }
 
@@ -133,7 +133,7 @@ fn enter(home: &Home, dirs: [&Path; 2], record: &Record) {
 fn copied(home: &Home, src: &Path, dst_dir: &Path, options: &[&str]) -> String {
     let dst = dst_dir.join("dst");
     let mut command = home.command(&["cp", "--debug"]);
-    let output = command.args(options).args([src, &dst]).output().expect("cp runs");
+    let output = command.args(options).args([src, &dst]).output().expect("cp ran");
     assert!(output.status.success(), "{options:?}: {}", stderr(&output));
     assert!(fs::read(&dst).expect("read") == fs::read(src).expect("read"), "{options:?}");
     fs::remove_file(&dst).expect("removed");
@@ -230,7 +230,7 @@ fn the_time_limit_holds_and_the_table_lists_what_was_not_measured() {
     assert!(names_in(&work).is_empty());
     // Without a terminal there is a line for each situation.
     assert!(stderr(&output).starts_with("haulage tune: 1 of "), "{}", stderr(&output));
-    let stored = Profile::read(&home.profile()).expect("a profile");
+    let stored = Profile::read(&home.profile()).expect("read");
     // On a busy machine the time may be too short for every situation.
     assert_eq!(output.status.code(), Some(if stored.is_some() { 0 } else { 1 }), "{output:?}");
     let Some(stored) = stored else { return };

@@ -247,7 +247,7 @@ impl Rank {
     /// Enters the next name, a directory, or copies the files before the next directory.
     fn begin_names(&mut self, now: u64, outcome: &mut Outcome) {
         let Simulation { costs, .. } = self.setting;
-        let frame = self.frames.last().expect("a frame with names");
+        let frame = self.frames.last().expect("found");
         if !frame.is_open {
             let elapsed_ns =
                 costs.open_ns(self.setting.shape.levels_to_open(&frame.dir, &self.kept_open));

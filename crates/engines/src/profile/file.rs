@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_new_file_is_complete_and_private_to_its_user() {
-        let dir = tempfile::tempdir().expect("a scratch directory");
+        let dir = tempfile::tempdir().expect("created");
         let path = dir.path().join("config/haulage/profile.toml");
         assert_eq!(Profile::read(&path), Ok(None));
         profile().write(&path).expect("written");
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn text_that_is_too_long_to_read_is_not_written() {
-        let dir = tempfile::tempdir().expect("a scratch directory");
+        let dir = tempfile::tempdir().expect("created");
         let path = dir.path().join("profile.toml");
         profile().write(&path).expect("written");
         let long = "#".repeat(usize::try_from(LONGEST_BYTES).expect("it fits") + 1);
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_check_for_changes_reports_errors_and_changes_nothing() {
-        let dir = tempfile::tempdir().expect("a scratch directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("file"), "").expect("written");
         for (path, expected) in [
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_profile_is_an_error() {
-        let dir = tempfile::tempdir().expect("a scratch directory");
+        let dir = tempfile::tempdir().expect("created");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("bytes"), b"version = 1\n\xff").expect("written");
         std::fs::write(at("text"), "version = 1\n\nno").expect("written");

@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(numbers, [Some(0xef53), Some(0x9fa0), None, None]);
         let pair = Pair::of(proc.as_fd(), proc.as_fd());
         assert!(pair.same);
-        let file = tempfile::tempfile().expect("a scratch file");
+        let file = tempfile::tempfile().expect("created");
         assert!(!Pair::of(proc.as_fd(), file.as_fd()).same);
     }
 }

@@ -293,7 +293,7 @@ variant = "teleport:1M"
 
     #[test]
     fn optional_keys_can_be_omitted() {
-        let Parsed { profile, unusable } = Profile::parse(EXAMPLE).expect("right");
+        let Parsed { profile, unusable } = Profile::parse(EXAMPLE).expect("parsed");
         let pair = &profile.machines[0].pairs[0];
         assert_eq!(pair.dst, FileSystem::default());
         assert_eq!(pair.lines[0].size, Some(SizeClass::of(17 << 20)));

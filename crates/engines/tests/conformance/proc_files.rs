@@ -23,7 +23,7 @@ impl Sleeper {
         let mut command = Command::new("sleep");
         command.arg("600").env("LD_PRELOAD", libraries.collect::<Vec<_>>().join(":"));
         // The loader says which of them are missing.
-        Sleeper(command.stderr(Stdio::null()).spawn().expect("sleep starts"))
+        Sleeper(command.stderr(Stdio::null()).spawn().expect("sleep started"))
     }
 }
 

@@ -153,7 +153,7 @@ mod tests {
             variants = [\"read_write:4K\", \"sendfile\"]\nsizes = [\"1M\"]\nbaseline = \"sendfile\"\n\
             [[claim]]\nname = \"c\"\nsays = \"s\"\npublished = \"1.2 x\"\npart = \"p\"\n\
             variants = [\"read_write:4K\"]\nthan = \"sendfile\"\nat_least = 1.1\nat_most = 1.4\n";
-        let definition = Definition::parse(text, "x.toml").expect("right");
+        let definition = Definition::parse(text, "x.toml").expect("parsed");
         let claim = &definition.claims[0];
         assert_eq!(claim.sizes, ["1M"]);
         for (ratios, expected) in [
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(here(&[ratio(1.0, 1.21)]), "1.10 x (1.00 to 1.21)");
         let alone = definition.clone().only_claim("c").expect("there");
         assert_eq!(
-            alone.to_toml().parse::<toml::Table>().expect("TOML")["claim"][0]["than"].as_str(),
+            alone.to_toml().parse::<toml::Table>().expect("parsed")["claim"][0]["than"].as_str(),
             Some("sendfile")
         );
         assert!(definition.only_claim("d").is_none());

@@ -28,7 +28,7 @@ impl Synthetic {
             variants[0]
         );
         Synthetic {
-            definition: Definition::parse(&text, "made").expect("right"),
+            definition: Definition::parse(&text, "made").expect("parsed"),
             samples: Vec::new(),
             calls: Vec::new(),
             sequences: Vec::new(),

@@ -162,7 +162,7 @@ mod tests {
     fn the_experiment_reads_back_and_its_truths_with_it() {
         let experiment = experiment(&CHOICE);
         let text = experiment.to_toml();
-        let again = Definition::parse(&text, "certificate").expect("right");
+        let again = Definition::parse(&text, "certificate").expect("parsed");
         assert_eq!(again, experiment);
         let count =
             |wanted: Truth| again.parts.iter().filter(|part| truth(part) == Some(wanted)).count();

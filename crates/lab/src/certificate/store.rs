@@ -248,7 +248,7 @@ mod tests {
         let kept = kept(true, 0.03);
         let dir = home.path().join("certificates");
         kept.keep(&dir).expect("kept");
-        let found = StoredCertificate::find(&dir, &kept.subject).expect("the one kept");
+        let found = StoredCertificate::find(&dir, &kept.subject).expect("found");
         let badge = found.badge("Linux 1", "1.0.0");
         assert_eq!((badge.status, badge.deltas.warm), (CertificateStatus::Certified, 0.03));
         assert_eq!(found, kept);

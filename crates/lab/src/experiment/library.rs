@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(unique.len(), names.len(), "--claim takes the name alone");
         assert!(names.len() > 20, "{names:?}");
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
-        let files = std::fs::read_dir(dir).expect("the directory").flatten();
+        let files = std::fs::read_dir(dir).expect("listed").flatten();
         let toml = files.filter(|file| file.path().extension().is_some_and(|e| e == "toml"));
         assert_eq!(toml.count(), BUILT_IN.len(), "each file is a row here");
     }

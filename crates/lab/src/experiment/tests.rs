@@ -28,7 +28,7 @@ series = { "read_write:{buffer}" = "bufsiz:posix_buffered@{buffer}", "sendfile" 
 
 #[test]
 fn variants_are_expanded_and_cells_are_all_combinations() {
-    let small = Definition::parse(SMALL, "small.toml").expect("right");
+    let small = Definition::parse(SMALL, "small.toml").expect("parsed");
     assert_eq!(small.parts[0].variants, ["read_write:4K", "read_write:64K", "sendfile"]);
     let cells = small.cells();
     assert_eq!(cells.len(), 4);
@@ -46,7 +46,7 @@ fn the_main_part_is_the_one_named_or_the_first() {
     let two = SMALL.to_owned()
         + "\n[[part]]\nname = \"empty\"\nquestion = \"And a call?\"\n\
         workload = \"syscall\"\nvariants = [\"getppid\"]\n";
-    let parsed = |text: &str| Definition::parse(text, "two.toml").expect("right");
+    let parsed = |text: &str| Definition::parse(text, "two.toml").expect("parsed");
     assert_eq!(parsed(&two).main_part().name, "sizes");
     let named = parsed(&two.replacen("schema = 1", "schema = 1\nmain = \"empty\"", 1));
     assert_eq!(named.main_part().name, "empty");
@@ -65,9 +65,9 @@ fn the_main_part_is_the_one_named_or_the_first() {
 
 #[test]
 fn what_was_run_reads_back_as_it_was() {
-    let small = Definition::parse(SMALL, "small.toml").expect("right").scaled(0.5);
+    let small = Definition::parse(SMALL, "small.toml").expect("parsed").scaled(0.5);
     assert_eq!(small.parts[0].sizes, ["32", "512K"]);
-    let again = Definition::parse(&small.to_toml(), "experiment.toml").expect("right");
+    let again = Definition::parse(&small.to_toml(), "experiment.toml").expect("parsed");
     assert_eq!(again, small);
 }
 
@@ -122,14 +122,14 @@ const DOCUMENT: &str = include_str!("../../../../docs/experiments.md");
 
 #[test]
 fn the_document_is_right() {
-    let example = DOCUMENT.split("```toml\n").nth(1).expect("an example");
-    let example = example.split("```").next().expect("its end");
-    let parsed = Definition::parse(example, "docs/experiments.md").expect("right");
+    let example = DOCUMENT.split("```toml\n").nth(1).expect("found");
+    let example = example.split("```").next().expect("found");
+    let parsed = Definition::parse(example, "docs/experiments.md").expect("parsed");
     assert_eq!((parsed.parts.len(), parsed.cells().len()), (2, 25));
     let documented = testfs::documented_fields(DOCUMENT);
     let workloads = workload::WORKLOADS.iter().map(|row| row.name.to_owned());
     assert_eq!(documented["Workloads"], BTreeSet::from_iter(workloads));
-    let table: toml::Table = example.parse().expect("TOML");
+    let table: toml::Table = example.parse().expect("parsed");
     for field in &documented["The experiment"] {
         assert!(table.contains_key(field), "no {field} in the example");
     }

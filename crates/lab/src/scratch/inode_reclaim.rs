@@ -71,22 +71,22 @@ mod tests {
     fn removed_files_are_waited_for_and_those_of_others_are_not() {
         // No other process makes files there meanwhile.
         let Some(small) = testfs::small_fs(testfs::FsKind::Xfs) else { return };
-        let dir = File::open(small.join(".")).expect("it opens");
+        let dir = File::open(small.join(".")).expect("opened");
         // What an earlier test removed has to be gone.
         InodesInUse(0).wait_until_again(dir.as_fd());
         let before = InodesInUse::now(dir.as_fd());
         let paths: Vec<_> = (0..300).map(|nth| small.join(nth.to_string())).collect();
         for path in &paths {
-            std::fs::write(path, [1; 4096]).expect("it is written");
+            std::fs::write(path, [1; 4096]).expect("written");
         }
         assert_eq!(InodesInUse::now(dir.as_fd()).0, before.0 + 300);
         for path in &paths {
-            std::fs::remove_file(path).expect("it is removed");
+            std::fs::remove_file(path).expect("removed");
         }
         before.wait_until_again(dir.as_fd());
         assert_eq!(InodesInUse::now(dir.as_fd()), before);
 
-        std::fs::write(small.join("of another"), "").expect("it is written");
+        std::fs::write(small.join("of another"), "").expect("written");
         let started = Instant::now();
         before.wait_until_again(dir.as_fd());
         assert!((PATIENCE..LONGEST).contains(&started.elapsed()), "{:?}", started.elapsed());

@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_run_that_is_taken_up_finds_what_it_left() {
         let home = tempfile::tempdir().expect("created");
-        let scratch = |purpose| Scratch::create(home.path(), purpose).expect("scratch");
+        let scratch = |purpose| Scratch::create(home.path(), purpose).expect("created");
         let left_by = |purpose| {
             // As a kill leaves it: the lock is gone, and nothing was removed.
             let left = scratch(purpose).path().to_owned();
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_second_handle_removes_it_under_a_writer() {
         let home = tempfile::tempdir().expect("created");
-        let scratch = Scratch::create(home.path(), "race").expect("scratch");
+        let scratch = Scratch::create(home.path(), "race").expect("created");
         scratch.create_file("0").expect("a file");
         assert!(scratch.create_file("0").is_err(), "an existing file is never taken");
         let remover = scratch.remover();
@@ -327,7 +327,7 @@ mod tests {
                 std::thread::yield_now();
             }
             remover.remove();
-            assert!(writer.join().expect("the writer ends").is_some());
+            assert!(writer.join().expect("joined").is_some());
         });
         assert_eq!(remover.left(), None);
         assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 0);
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn too_little_room_is_refused() {
         let home = tempfile::tempdir().expect("created");
-        let scratch = Scratch::create(home.path(), "race").expect("scratch");
+        let scratch = Scratch::create(home.path(), "race").expect("created");
         scratch.require_space(1).expect("room for a byte");
         let refusal = scratch.require_space(u64::MAX).expect_err("no such disk");
         assert!(refusal.to_string().contains("not enough room"), "{refusal}");

@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(count, engine.lab_variants.len().max(1), "{}", engine.name);
         }
         let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
-        assert_eq!(parse(&names.join(",")).expect("all").len(), Variant::proposed().len());
+        assert_eq!(parse(&names.join(",")).expect("parsed").len(), Variant::proposed().len());
     }
 
     /// Every proposed variant survives being listed between two others.

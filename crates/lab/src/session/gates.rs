@@ -208,7 +208,7 @@ mod tests {
         let mut busy = std::process::Command::new("sh")
             .args(["-c", "while :; do :; done"])
             .spawn()
-            .expect("a shell");
+            .expect("started");
         let (with, without) = (Gates::open(vec![busy.id()]), Gates::open(Vec::new()));
         std::thread::sleep(std::time::Duration::from_millis(400));
         let (own_ns, _) = used_by(busy.id());

@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_copy_stays_until_others_lie_behind_it() {
         let home = tempfile::tempdir().expect("created");
-        let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
+        let scratch = || Scratch::create(home.path(), "tune").expect("created");
         let (src, dst) = (scratch(), scratch());
         let situation = Situation {
             size: SizeClass::ALL[0],
@@ -139,11 +139,11 @@ mod tests {
         let slot = CopySlot::make(&case, 0, (&src, &dst), 1).expect("a copy slot");
         let prover = Prover::try_on(&slot.source, case.state()).expect("a prover");
         let benches = slot.benches(&case, &prover);
-        let variant: Variant = "read_write:256K".parse().expect("a variant");
+        let variant: Variant = "read_write:256K".parse().expect("parsed");
         let load = slot.source.whole();
         let task = Task { digests: Digests::of(&slot.source, &load).expect("read"), load };
         let files = || -> usize {
-            let dirs = std::fs::read_dir(&slot.paths[1]).expect("copies");
+            let dirs = std::fs::read_dir(&slot.paths[1]).expect("listed");
             let files = dirs.flatten().map(|dir| std::fs::read_dir(dir.path()).expect("listed"));
             files.map(Iterator::count).sum()
         };

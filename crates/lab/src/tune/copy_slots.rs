@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn what_was_dropped_is_made_anew_where_there_is_time() {
         let home = tempfile::tempdir().expect("created");
-        let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
+        let scratch = || Scratch::create(home.path(), "tune").expect("created");
         let (src, dst) = (scratch(), scratch());
         let mut slots = CopySlots::new((&src, &dst), 1);
         let mut file_of = |residency, left_secs| {

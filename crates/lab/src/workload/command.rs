@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn words_are_filled_in_once() {
-        let line = parse("dd bs=64K 'if={src}' of={dst}.x \"a b\" {other}").expect("a line");
+        let line = parse("dd bs=64K 'if={src}' of={dst}.x \"a b\" {other}").expect("parsed");
         let odd = OsStr::from_bytes(b"/s {dst} \xff");
         let words = with(&line, (odd, OsStr::new("/d")), &[]);
         let expected: Vec<&[u8]> =

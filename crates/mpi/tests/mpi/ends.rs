@@ -24,9 +24,9 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     wait_during(&child, || ranks_of(&child).len() >= 3 && length().unwrap_or(0) >= 20_000);
     assert!(!kill_one(&mut child, 1).success());
     let left = part().expect("what is left");
-    let text = std::fs::read_to_string(dir.path().join("r")).expect("the older receipts");
+    let text = std::fs::read_to_string(dir.path().join("r")).expect("read");
     assert_eq!(text, "of an older job\n");
-    let told = std::fs::read_to_string(dir.path().join(&left)).expect("receipts");
+    let told = std::fs::read_to_string(dir.path().join(&left)).expect("read");
     assert!(told.lines().count() > 20 && told.starts_with("{\"record\":\"entry\""), "{told}");
     let output = run(dir.path(), 3, &[&args[..], &["src", "dst"]].concat());
     assert!(output.status.success(), "{output:?}");
@@ -34,7 +34,7 @@ fn receipts_of_a_killed_job_are_named_and_no_file_looks_complete() {
     let [named] = &told[..] else { panic!("{told:?}") };
     assert!(named.contains(&left) && named.contains("did not end"), "{told:?}");
     let lines = testfs::json_lines(&dir.path().join("r"));
-    assert_eq!(lines.last().expect("a summary")["complete"], true);
+    assert_eq!(lines.last().expect("found")["complete"], true);
     assert_equal(&dir.path().join("src"), &dir.path().join("dst"), "after the second run");
 }
 
@@ -68,7 +68,7 @@ fn kill_one(job: &mut Child, victim: usize) -> ExitStatus {
     let running: Vec<u32> = ranks_of(job).into_iter().filter(runs).collect();
     assert_eq!(running, [0; 0], "ranks that have not ended");
     job.kill().expect("killed");
-    job.wait().expect("a child")
+    job.wait().expect("ended")
 }
 
 #[test]
@@ -137,12 +137,13 @@ fn a_signal_ends_the_job_in_order() {
     let dir = scratch();
     make_tree(&dir.path().join("src"), 6);
     let args = ["cp", "-a", "--jobs=1", "--limit-rate=2M", "src", "dst"];
-    let child = haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
+    let child =
+        haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun started");
     wait_during(&child, || ranks_of(&child).len() >= 2 && dir.path().join("dst/flat").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
     let begun = Instant::now();
-    let output = child.wait_with_output().expect("mpirun ends");
+    let output = child.wait_with_output().expect("mpirun ended");
     assert!(!output.status.success(), "{output:?}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }

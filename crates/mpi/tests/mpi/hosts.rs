@@ -54,7 +54,7 @@ impl Hosts {
             "#!/bin/sh\nshift\nexec ip netns exec {} unshare --uts sh -c 'hostname second; exec \"$@\"' sh sh -c \"$*\"\n",
             self.names[1]
         );
-        write(&script, text).expect("a script");
+        write(&script, text).expect("written");
         set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("mode set");
         script
     }
@@ -101,7 +101,7 @@ fn two_hosts_copy_one_tree() {
             command.args(["netns", "exec", &hosts.names[0]]);
             command.arg(inner.get_program()).args(inner.get_args()).current_dir(dir.path());
             command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            command.output().expect("ip runs")
+            command.output().expect("ip ran")
         };
         let output = copy("src");
         assert!(output.status.success(), "{ranks} ranks: {output:?}");

@@ -19,7 +19,7 @@ fn messages_have_host_and_rank_and_the_status_is_1() {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let (name, message) = message.split_once("] ").expect("a name in brackets");
     let rank = name.strip_prefix(&format!("[{host} ")).expect("the host");
-    assert!(rank.parse::<usize>().expect("a rank") < 3, "{rank}");
+    assert!(rank.parse::<usize>().expect("parsed") < 3, "{rank}");
     let expected = "cp: cannot overwrite directory 'dst/src/flat/file 900' with non-directory 'src/flat/file 900'";
     assert_eq!(message, expected);
 }
@@ -94,8 +94,7 @@ fn many_operands_need_no_more_descriptors_than_a_few() {
         }
     }
     let copy = format!("ulimit -n 64; exec {PROGRAM} cp -a --jobs=1 --stats src/* dst");
-    let output =
-        mpirun(dir.path(), 3, &[]).args(["sh", "-c", &copy]).output().expect("mpirun runs");
+    let output = mpirun(dir.path(), 3, &[]).args(["sh", "-c", &copy]).output().expect("mpirun ran");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(messages(&output), Vec::<String>::new(), "{output:?}");
     // Of the target directory itself only the entries are copied.
@@ -114,7 +113,7 @@ fn ranks_of_one_host_look_for_no_network_unless_they_are_told_to() {
     for (options, looks) in [(&[][..], false), (&["--mca", "pml", "ob1,cm"], true)] {
         let mut command = mpirun(dir.path(), 2, options);
         command.env("OMPI_MCA_pml_base_verbose", "10");
-        let output = command.args([PROGRAM, "cp", "-a", "f", "g"]).output().expect("mpirun runs");
+        let output = command.args([PROGRAM, "cp", "-a", "f", "g"]).output().expect("mpirun ran");
         assert!(output.status.success(), "{output:?}");
         let told = stderr(&output);
         assert!(told.contains("component ob1"), "{told}");

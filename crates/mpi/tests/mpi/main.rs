@@ -49,13 +49,13 @@ fn haulage(dir: &Path, ranks: usize, args: &[&str]) -> Command {
 }
 
 fn run(dir: &Path, ranks: usize, args: &[&str]) -> Output {
-    haulage(dir, ranks, args).output().expect("mpirun runs")
+    haulage(dir, ranks, args).output().expect("mpirun ran")
 }
 
 /// Starts a copy that will be killed. What it says then is not looked at.
 fn start_quietly(dir: &Path, ranks: usize, args: &[&str]) -> Child {
     let mut command = haulage(dir, ranks, args);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun runs")
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mpirun started")
 }
 
 /// Waits until `is_so`, which must come before the job ends.

@@ -24,7 +24,7 @@ fn a_tree_is_copied_by_any_number_of_ranks_with_receipts_and_statistics_of_all()
         assert_holes_are_kept(&dir.path().join("dst"));
         assert_eq!(testfs::names_in(dir.path()), ["dst", "r", "src"], "{shown}");
         let mut lines = testfs::json_lines(&dir.path().join("r"));
-        let summary = lines.pop().expect("a summary");
+        let summary = lines.pop().expect("found");
         assert_eq!(summary["record"], "summary", "{summary}");
         assert_eq!((&summary["complete"], &summary["failures"]), (&true.into(), &0.into()));
         // Each entry once, with what `haulage cp` would say. Which name of a file is the first, and
@@ -55,7 +55,7 @@ fn a_tree_is_copied_by_any_number_of_ranks_with_receipts_and_statistics_of_all()
         let text = stderr(&output);
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         // It is shown without a domain.
-        let host = host.split('.').next().expect("a name");
+        let host = host.split('.').next().expect("found");
         let row = text.lines().find(|line| line.starts_with(host)).expect("a line of the host");
         let columns: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(columns[1], ranks.to_string(), "{text}");
@@ -72,13 +72,13 @@ fn rank_0_tells_the_progress_of_all_ranks_without_a_terminal() {
     let args = ["cp", "-a", "--jobs=1", "--progress", "--limit-rate=6M", "src", "dst"];
     let said = dir.path().join("said");
     let stderr = File::create(&said).expect("created");
-    let mut child = haulage(dir.path(), 3, &args).stderr(stderr).spawn().expect("mpirun runs");
+    let mut child = haulage(dir.path(), 3, &args).stderr(stderr).spawn().expect("mpirun started");
     let pid = rustix::process::Pid::from_child(&child);
     let text = || read_to_string(&said).expect("read");
     let copied = |line: &str| {
         let figure = line.split(", ").find(|figure| figure.ends_with(" files"));
         let copied = figure.and_then(|figure| figure.split(' ').next()).expect("a count");
-        copied.replace(',', "").parse::<usize>().expect("a number")
+        copied.replace(',', "").parse::<usize>().expect("parsed")
     };
     let sent = Cell::new(0);
     // Counts of other ranks arrive several times a second. Rank 0 alone copies about a third.
@@ -91,7 +91,7 @@ fn rank_0_tells_the_progress_of_all_ranks_without_a_terminal() {
         std::thread::sleep(Duration::from_millis(100));
         text().lines().any(|line| line.contains(" files") && copied(line) >= FLAT_FILES / 2)
     });
-    let status = child.wait().expect("mpirun ends");
+    let status = child.wait().expect("mpirun ended");
     let text = text();
     assert!(status.success(), "{text}");
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("files")).collect();

@@ -164,7 +164,7 @@ fn ranks_with_mounts_of_their_own_copy_one_large_file() {
     let copies = [("-a", "dst1"), ("-a --atomic --verify", "dst2"), ("-a --resume", "dst3")];
     for (options, dst) in copies {
         let args = format!("cp {options} --jobs=1 src {dst}");
-        let output = on_mounts(shared.path(), &mounts, "ls", &args).output().expect("mpirun runs");
+        let output = on_mounts(shared.path(), &mounts, "ls", &args).output().expect("mpirun ran");
         assert!(output.status.success(), "{options}: {output:?}");
         assert_eq!(messages(&output), Vec::<String>::new(), "{options}: {output:?}");
         let Some(other) = mounts[0].mount_again() else { return };
@@ -188,7 +188,7 @@ fn speed_up_of_one_large_file() {
         let seconds = |args: &str| {
             let start = Instant::now();
             let mut command = on_mounts(shared.path(), &mounts[..ranks.into()], "true", args);
-            let output = command.output().expect("mpirun runs");
+            let output = command.output().expect("mpirun ran");
             assert!(output.status.success(), "{ranks} ranks: {output:?}");
             start.elapsed().as_secs_f64()
         };

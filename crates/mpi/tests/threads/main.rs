@@ -48,13 +48,13 @@ struct Done {
 
 impl Done {
     fn receipts(&self) -> MutexGuard<'_, Vec<Receipt>> {
-        self.receipts.lock().expect("no panic")
+        self.receipts.lock().expect("locked")
     }
 }
 
 impl Observer for Done {
     fn diagnose(&self, diagnostic: Diagnostic) {
-        self.failed.lock().expect("no panic").push(diagnostic);
+        self.failed.lock().expect("locked").push(diagnostic);
     }
 
     fn keeps_receipts(&self) -> bool {
@@ -107,7 +107,7 @@ impl Pace {
 
     /// Counts an entry of `rank`, which takes long as long as other ranks have too few.
     fn keep(&self, rank: usize) {
-        let mut entries = self.entries.lock().expect("no panic");
+        let mut entries = self.entries.lock().expect("locked");
         entries[rank] += 1;
         let is_ahead = entries[rank] > self.least && !Pace::all_have(&entries, self.least);
         drop(entries);
@@ -119,7 +119,7 @@ impl Pace {
     }
 
     fn assert_kept(&self, shown: &str) {
-        let entries = self.entries.lock().expect("no panic");
+        let entries = self.entries.lock().expect("locked");
         assert!(Pace::all_have(&entries, self.least), "{shown}: {entries:?}");
     }
 }
@@ -140,7 +140,7 @@ fn with_jobs(jobs: usize) -> Options {
 }
 
 fn failures(done: &[Arc<Done>]) -> Vec<Diagnostic> {
-    done.iter().flat_map(|rank| rank.failed.lock().expect("no panic").clone()).collect()
+    done.iter().flat_map(|rank| rank.failed.lock().expect("locked").clone()).collect()
 }
 
 /// Copies with a rank for each of `done`. Returns the exit status of rank 0.
@@ -172,7 +172,7 @@ fn run_between(
     };
     let threads: Vec<_> = ranks.into_iter().zip(done.to_vec()).map(start).collect();
     let statuses: Vec<u8> =
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+        threads.into_iter().map(|thread| thread.join().expect("joined")).collect();
     statuses[0]
 }
 

@@ -57,7 +57,7 @@ fn run_with_change(
     let mut ranks = Threads::connected(done.len().try_into().expect("few ranks"));
     ranks.iter_mut().for_each(|rank| rank.is_held = Some(is_held.clone()));
     let status = run_between(ranks, done, &request(paths), &options);
-    changing.join().expect("no panic");
+    changing.join().expect("joined");
     status
 }
 
@@ -120,7 +120,7 @@ fn ranks_copy_ranges_of_one_file() {
         assert!(at_work(&done) > 1, "{shown}: one rank has copied all");
         let receipts: Vec<_> = done.iter().flat_map(|rank| rank.receipts().clone()).collect();
         assert_eq!(receipts.len(), 2, "{shown}: the file and its directory");
-        let file = receipts.iter().find(|receipt| receipt.dst.ends_with("large")).expect("it");
+        let file = receipts.iter().find(|receipt| receipt.dst.ends_with("large")).expect("found");
         assert_eq!(file.data_bytes + file.hole_bytes, bytes, "{shown}");
     }
 }
@@ -178,7 +178,7 @@ fn a_rank_writes_to_no_other_file_than_the_owner() {
         std::fs::rename(&dst, moved).expect("moved");
         std::os::unix::fs::symlink(outside, dst).expect("linked");
     });
-    let found = std::fs::read(path("outside/large")).expect("the file");
+    let found = std::fs::read(path("outside/large")).expect("read");
     assert!(found == victim.as_bytes(), "a file outside was written to");
     assert_equal(&path("src/large"), &path("moved/large"), "the owner copies it");
     assert_eq!(at_work(&done), 1, "nobody else writes to it");
@@ -222,7 +222,7 @@ fn a_range_that_fails_is_told_once_and_the_file_fails() {
     let failures = failures(&copy_into(store.path(), &with_jobs(1)));
     assert_told_once(&failures);
     assert!(failures.iter().any(|failure| matches!(failure, Diagnostic::Incomplete { .. })));
-    let bytes = store.path().join("dst").metadata().expect("a part").len();
+    let bytes = store.path().join("dst").metadata().expect("looked at").len();
     assert!(bytes <= 70 * MIB, "{bytes} bytes stay, with a gap");
 }
 
@@ -284,8 +284,8 @@ fn an_interrupted_file_ends_after_what_is_complete() {
     let status = run(&done, &request((&src, &dst)), &options);
     let failures = failures(&done);
     let [Diagnostic::Interrupted { bytes, .. }] = failures[..] else { panic!("{failures:?}") };
-    assert_eq!((dst.metadata().expect("a part").len(), status), (bytes, 1));
-    let copied = std::fs::read(&dst).expect("the part");
+    assert_eq!((dst.metadata().expect("looked at").len(), status), (bytes, 1));
+    let copied = std::fs::read(&dst).expect("read");
     let all = std::fs::read(&src).expect("read");
     assert!(all.starts_with(&copied), "there is no gap");
 }

@@ -291,8 +291,8 @@ fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
     let (_dir, src, dst) = place();
     write(&src, "new").expect("written");
     write(&dst, "old").expect("written");
-    let held = std::fs::File::open(&dst).expect("the file");
-    held.lock().expect("a lock");
+    let held = std::fs::File::open(&dst).expect("opened");
+    held.lock().expect("locked");
     // Long after a rank has begun to wait, also on a busy machine.
     let stops_at = Some(Instant::now() + Duration::from_secs(1));
     let done = [0, 1].map(|_| Arc::new(Done { stops_at, ..Done::default() }));
@@ -301,7 +301,7 @@ fn a_rank_that_waits_for_a_lock_can_be_interrupted() {
         (failures(&done), status),
         (vec![Diagnostic::InterruptedBefore { dst: dst.clone() }], 1)
     );
-    assert_eq!(read(dst).expect("the file"), b"old");
+    assert_eq!(read(dst).expect("read"), b"old");
 }
 
 #[test]

@@ -22,7 +22,7 @@ const PROCESSOR: &str = "\"><iframe src=\"javascript:window.pwned=1\">";
 /// Makes the run in `home`.
 pub(crate) fn run(home: &Path) {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/small");
-    let read = |name: &str| std::fs::read_to_string(committed.join(name)).expect("committed");
+    let read = |name: &str| std::fs::read_to_string(committed.join(name)).expect("read");
     let write = |name: &str, text: &str| std::fs::write(home.join(name), text).expect("written");
     // Strings of JSON are strings of TOML.
     let quoted = |text: &str| json!(text).to_string();
@@ -48,7 +48,7 @@ pub(crate) fn run(home: &Path) {
     }
     write("samples.csv", &samples);
     let mut environment: serde_json::Value =
-        serde_json::from_str(&read("environment.json")).expect("JSON");
+        serde_json::from_str(&read("environment.json")).expect("parsed");
     environment["cpu_model"] = json!(PROCESSOR);
     write("environment.json", &environment.to_string());
     for name in ["rounds.csv", "calls.csv", "sequences.csv"] {

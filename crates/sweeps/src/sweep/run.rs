@@ -370,7 +370,7 @@ mod tests {
         ] {
             let sweep = SWEEPS.iter().find(|sweep| sweep.name == name).expect(name);
             let text = format!("{kind}; {setting}; {point}");
-            let (found_kind, found_setting, found_point) = sweep.parse(&text).expect("a case");
+            let (found_kind, found_setting, found_point) = sweep.parse(&text).expect("parsed");
             assert_eq!((found_kind, found_point), (kind, point));
             assert_eq!(found_setting, setting);
             for wrong in ["", kind, "xfs; -a --none; 1", &format!("{kind}; {setting}")] {

@@ -305,7 +305,7 @@ mod tests {
                 std::thread::yield_now();
             }
             controller.open();
-            waits.join().expect("it was let through");
+            waits.join().expect("joined");
         });
         assert!(!controller.claims_spawn(), "there is nothing left to do");
         first.acquire();
@@ -329,7 +329,7 @@ mod tests {
             }
             // A worker with a large file does not contend.
             one.release_if_limited();
-            other.join().expect("it was let through");
+            other.join().expect("joined");
         });
         assert_eq!(lock(&controller.admission).running, 0);
     }

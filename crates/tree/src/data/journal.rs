@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_source_with_coarse_times_may_change_unseen_until_they_differ() {
-        let mut src = fstat(tempfile::tempfile().expect("created")).expect("its state");
+        let mut src = fstat(tempfile::tempfile().expect("created")).expect("looked at");
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("later");
         let even = i64::try_from(now.as_secs()).expect("a time") / 2 * 2;
         for (seconds, nanoseconds, may_change) in [

@@ -255,10 +255,10 @@ mod tests {
         const BYTES: u64 = 256 << 20;
         each_fs(|kind, dir| {
             let file = File::create_new(dir.join("s")).expect("created");
-            file.set_len(BYTES).expect("a hole");
+            file.set_len(BYTES).expect("length set");
             assert_eq!(residency(file.as_fd(), BYTES, true), None, "{kind}");
-            file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("data");
-            let file = File::open(dir.join("s")).expect("it opens");
+            file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("written");
+            let file = File::open(dir.join("s")).expect("opened");
             if cachestat(file.as_fd(), 0, 0) == Err(rustix::io::Errno::NOSYS) {
                 return skip(&test_name(), "no cachestat before Linux 6.5");
             }
@@ -269,9 +269,9 @@ mod tests {
                 return;
             }
             // Reading a hole leaves pages of it in the cache.
-            file.sync_all().expect("it is written");
+            file.sync_all().expect("synced");
             fadvise(&file, 0, None, Advice::DontNeed).expect("it is dropped");
-            file.read_exact_at(&mut vec![0; 8 << 20], 0).expect("the hole");
+            file.read_exact_at(&mut vec![0; 8 << 20], 0).expect("read");
             assert_eq!(look(true), Some(Residency::Absent), "{kind}");
         });
     }

@@ -287,7 +287,7 @@ mod tests {
         let file = File::create_new(path).expect("created");
         file.set_len(len).expect("length set");
         for &at in data_at {
-            file.write_all_at(b"x", at).expect("a write");
+            file.write_all_at(b"x", at).expect("written");
         }
         File::open(path).expect("opened")
     }
@@ -326,7 +326,7 @@ mod tests {
                     DisplayPath::Operand(Path::new("name")),
                     Trust::Operand,
                 );
-                let stat = fstat(&src_file).expect("it is open");
+                let stat = fstat(&src_file).expect("looked at");
                 let at = |fd| FileAt { fd, stat: &stat, place: &place };
                 let (options, never) = (crate::request::Options::default(), false.into());
                 let report = Reporter::new(&Silent, &options, &never);

@@ -371,7 +371,7 @@ mod tests {
         let at = std::fs::File::open(dir.path()).expect("opened");
         let src = std::fs::File::create(dir.path().join("src")).expect("created");
         src.set_len(4 * CHUNK_BYTES).expect("length set");
-        let mut stat = fstat(&src).expect("its state");
+        let mut stat = fstat(&src).expect("looked at");
         stat.st_dev = 40;
         let shown = DisplayPath::Operand(Path::new("src"));
         let place = Place::new(at.as_fd(), c"src", shown, Trust::Operand);
@@ -401,7 +401,7 @@ mod tests {
         damage(&open(".name.haulage-part"), &open(".name.haulage-journal"), &mut stat);
         let partial = resume_or_create(&stat).expect("no other run uses it");
         assert_eq!(partial.journal.at, valid * CHUNK_BYTES, "{what}");
-        let len = fstat(&partial.fd).expect("its state").st_size;
+        let len = fstat(&partial.fd).expect("looked at").st_size;
         assert_eq!(u64::try_from(len).expect("a length"), partial.journal.at, "{what}");
     }
 
@@ -423,7 +423,11 @@ mod tests {
         let last = (HEADER_BYTES + 3 * RECORD_BYTES) as u64;
         check("a truncated record", |_, journal, _| journal.set_len(last - 1).expect("cut"), 2);
         check("no journal", |_, journal, _| journal.set_len(0).expect("cut"), 0);
-        check("a record of nonsense", |_, j, _| j.write_all_at(&[7; 16], last).expect("w"), 3);
+        check(
+            "a record of nonsense",
+            |_, j, _| j.write_all_at(&[7; 16], last).expect("written"),
+            3,
+        );
         check("another source", |_, _, stat| stat.st_ino += 1, 0);
         check("a newer source", |_, _, stat| stat.st_mtime += 1, 0);
         check("a source that was mounted again", |_, _, stat| stat.st_dev = 41, 3);

@@ -310,7 +310,7 @@ mod tests {
         let file = File::from(created);
         // A file that is open for direct I/O refuses a byte at an odd offset.
         file.write_all_at(b"x", 1).expect("written through the page cache");
-        File::from(open(OFlags::WRONLY)).write_all_at(b"y", 3).expect("the same");
+        File::from(open(OFlags::WRONLY)).write_all_at(b"y", 3).expect("written");
     }
 
     #[test]
@@ -326,10 +326,10 @@ mod tests {
     fn a_new_file_is_described_without_its_times() {
         let file = tempfile::tempfile().expect("created");
         file.write_all_at(&[1; 5000], 0).expect("written");
-        file.set_permissions(std::fs::Permissions::from_mode(0o640)).expect("its own mode");
-        let like = fstat(File::open("/").expect("the root")).expect("looked at");
+        file.set_permissions(std::fs::Permissions::from_mode(0o640)).expect("mode set");
+        let like = fstat(File::open("/").expect("opened")).expect("looked at");
         let fd = OwnedFd::from(file);
-        let (seen, whole) = (stat_new(&fd, &like).expect("seen"), fstat(&fd).expect("seen"));
+        let (seen, whole) = (stat_new(&fd, &like).expect("seen"), fstat(&fd).expect("looked at"));
         let fields = |stat: &Stat| {
             let owner = (stat.st_uid, stat.st_gid, stat.st_mode, stat.st_nlink);
             let blocks = (stat.st_size, stat.st_blocks, stat.st_blksize, stat.st_rdev);

@@ -147,7 +147,7 @@ mod tests {
         let (path, all) = (dir.path().join("new"), Mode::from_raw_mode(0o777));
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
         let new = open(&path, flags, all).expect("opened");
-        let mode = rustix::fs::fstat(new).expect("its mode").st_mode & 0o777;
+        let mode = rustix::fs::fstat(new).expect("looked at").st_mode & 0o777;
         assert_eq!(read_from_proc(), Some(all & !Mode::from_raw_mode(mode)));
         assert_eq!(umask().as_raw_mode(), 0o777 & !mode);
     }

@@ -215,7 +215,7 @@ mod tests {
             std::fs::write(dir.path().join(format!("a file's name {number}")), "")
                 .expect("written");
         }
-        let open = || std::fs::File::open(dir.path()).expect("the directory");
+        let open = || std::fs::File::open(dir.path()).expect("opened");
         let (mut file, mut listing, mut buffer) = (open(), Listing::default(), Buffer::default());
         let mut names = BTreeSet::new();
         let insert = |names: &mut BTreeSet<_>, name| assert!(names.insert(name), "listed twice");
@@ -231,7 +231,7 @@ mod tests {
             }
             if names.len() % 300 < 2 {
                 let mut given = listing.give_half(1);
-                while let Some((name, _)) = given.next(file.as_fd(), &mut buffer).expect("given") {
+                while let Some((name, _)) = given.next(file.as_fd(), &mut buffer).expect("found") {
                     insert(&mut names, name);
                 }
             }

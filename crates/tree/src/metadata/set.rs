@@ -213,7 +213,7 @@ mod tests {
     fn without_preserve_mode_a_socket_may_be_executed_and_a_file_not() {
         let dir = tempfile::tempdir().expect("created");
         let (socket, file) = (dir.path().join("s"), dir.path().join("f"));
-        let _listener = UnixListener::bind(&socket).expect("a socket");
+        let _listener = UnixListener::bind(&socket).expect("bound");
         std::fs::write(&file, "").expect("written");
         let preserve = Preserve { mode: ModeRule::Fresh, ..Preserve::default() };
         let options = Options { preserve, ..Options::default() };

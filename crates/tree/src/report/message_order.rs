@@ -190,9 +190,9 @@ mod tests {
         order.for_operand(&observer, 0, || held.push(order.hold()));
         order.for_operand(&observer, 1, || held.push(order.hold()));
         order.for_operand(&observer, 2, || order.send(&observer, message("c")));
-        order.release(&observer, held.pop().expect("the second"), vec![message("b")]);
+        order.release(&observer, held.pop().expect("found"), vec![message("b")]);
         assert_eq!(observer.received(), "");
-        let first = held.pop().expect("the first");
+        let first = held.pop().expect("found");
         order.release(&observer, first, vec![message("a"), message("a2")]);
         assert_eq!(observer.received(), "a a2 b c");
         let none = order.hold();

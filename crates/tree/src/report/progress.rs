@@ -447,7 +447,7 @@ mod tests {
         let tracker = ProgressTracker::default();
         let options = Options::default();
         let workers = [(); 2].map(|()| WorkerProgress::new(Some(&tracker), &options));
-        let dir = std::fs::File::open("/").expect("the root");
+        let dir = std::fs::File::open("/").expect("opened");
         let path = Path::new("copy");
         let (shown, trust) = (DisplayPath::Operand(path), Trust::Operand);
         let dst = Place { dir: dir.as_fd(), name: c"copy", shown, trust };

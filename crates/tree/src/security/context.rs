@@ -208,7 +208,7 @@ mod tests {
             let start = StartTime::now();
             let link = dir.path().join(number.to_string());
             rustix::fs::symlink("nowhere", &link).expect("linked");
-            let stat = rustix::fs::lstat(&link).expect("the link");
+            let stat = rustix::fs::lstat(&link).expect("looked at");
             assert!(start.is_before(ctime(&stat)), "{number}");
         }
     }

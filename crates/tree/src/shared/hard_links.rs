@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(copy.link_to(&report, &dst, open.as_fd()), Ok(()));
         dst.unlink().expect("the link");
         made(c"secret");
-        std::fs::rename(dir.path().join("secret"), dir.path().join("copy")).expect("exchanged");
+        std::fs::rename(dir.path().join("secret"), dir.path().join("copy")).expect("renamed");
         assert_eq!(copy.link_to(&report, &dst, open.as_fd()), Err(Errno::STALE));
         assert_eq!(dst.stat(false).err(), Some(Errno::NOENT), "no link stays");
     }
@@ -250,7 +250,7 @@ mod tests {
         std::thread::scope(|scope| {
             let next = scope.spawn(|| matches!(links.claim(SRC, None), Claim::First(_)));
             drop(claimant);
-            assert!(next.join().expect("it waits no longer"));
+            assert!(next.join().expect("joined"));
         });
     }
 }

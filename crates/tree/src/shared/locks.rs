@@ -143,7 +143,7 @@ mod tests {
             let lock_of = |number: usize| {
                 let path = dir.join(number.to_string());
                 create_dir(&path).expect("created");
-                let (fd, stat) = (File::open(&path).expect("it opens"), path.metadata());
+                let (fd, stat) = (File::open(&path).expect("opened"), path.metadata());
                 let stat = stat.expect("its inode");
                 creation_locks.of(fd.as_fd(), FileId { dev: stat.dev(), ino: stat.ino() }, true)
             };

@@ -59,12 +59,13 @@ fn make_tree(root: &Path, files: usize) {
                 write(&path, random_bytes(len, number as u64)).expect("written");
                 if random.u8(..10) == 0 {
                     let value = random_bytes(40, 9);
-                    setxattr(&path, "user.test", &value, XattrFlags::empty()).expect("an xattr");
+                    setxattr(&path, "user.test", &value, XattrFlags::empty())
+                        .expect("attribute set");
                 }
                 let mode = [0o644, 0o600, 0o755, 0o444, 0o4755, 0o2711][random.usize(..6)];
                 if root_user {
                     let owner = random.u32(..5);
-                    lchown(&path, Some(owner), Some(owner + 1)).expect("an owner");
+                    lchown(&path, Some(owner), Some(owner + 1)).expect("owner set");
                 }
                 set_mode(&path, mode);
                 age(&path, &mut random);
@@ -80,8 +81,8 @@ fn make_tree(root: &Path, files: usize) {
 fn age(path: &Path, random: &mut fastrand::Rng) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(random.u64(..1 << 60));
     // Times can be set on a file that its owner may not write to.
-    let file = File::open(path).expect("it can be opened");
-    file.set_times(FileTimes::new().set_modified(time).set_accessed(time)).expect("its times");
+    let file = File::open(path).expect("opened");
+    file.set_times(FileTimes::new().set_modified(time).set_accessed(time)).expect("time set");
 }
 
 /// Copies, and returns what `look` finds each time that data was moved.
@@ -92,7 +93,7 @@ fn seen_meanwhile<T: Send>(
     look: impl Fn() -> T + Sync,
 ) -> Vec<T> {
     let seen = Mutex::new(Vec::new());
-    let recorder = Recorder::with_meanwhile(|| seen.lock().expect("a list").push(look()));
+    let recorder = Recorder::with_meanwhile(|| seen.lock().expect("locked").push(look()));
     recorder.expect_copy(src, dst, options, dst.display());
     drop(recorder);
     let seen = seen.into_inner().expect("a list");
@@ -171,7 +172,7 @@ fn attributes_of_symbolic_links_are_kept() {
                 let set = lsetxattr(&link, "trusted.colour", b"red", XattrFlags::empty());
                 set.unwrap_or_else(|errno| panic!("{kind}: {errno}"));
             }
-            lchown(&link, Some(number), Some(7)).expect("an owner");
+            lchown(&link, Some(number), Some(7)).expect("owner set");
         }
         // Into a new directory, and into an existing one.
         for _ in 0..2 {
@@ -193,9 +194,9 @@ fn files_of_other_threads_get_their_permissions() {
     let usual = metadata(&theirs).expect("looked at").mode();
     let modes = Mutex::new(HashSet::new());
     let make = || {
-        std::fs::remove_file(&theirs).expect("it was made");
+        std::fs::remove_file(&theirs).expect("removed");
         write(&theirs, "other").expect("written");
-        modes.lock().expect("a set").insert(metadata(&theirs).expect("looked at").mode());
+        modes.lock().expect("locked").insert(metadata(&theirs).expect("looked at").mode());
     };
     with_other_thread(make, || {
         for number in 0..500 {

@@ -38,7 +38,7 @@ fn an_interrupt_leaves_no_empty_file() {
             for entry in read_dir(&dst).into_iter().flatten() {
                 let path = entry.expect("an entry").path();
                 let source = src.join(path.file_name().expect("its name"));
-                let is_whole = read(&path).expect("read") == read(source).expect("its source");
+                let is_whole = read(&path).expect("read") == read(source).expect("read");
                 if is_whole { whole += 1 } else { partial.push(path) }
             }
             let of = format!("{kind}, asked {at} times: {partial:?}");
@@ -115,7 +115,7 @@ fn a_file_that_cannot_be_created_is_reported_and_later_files_are_copied() {
         for number in 0..FILES {
             let name = format!("f{number}");
             let copy = read(dst.join(&name)).expect("read");
-            if copy == read(src.join(&name)).expect("its source") {
+            if copy == read(src.join(&name)).expect("read") {
                 continue;
             }
             // A file of another process is kept.
@@ -159,9 +159,9 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() 
                 let nth = rewritten.fetch_add(1, Ordering::Relaxed);
                 match nth % 3 {
                     // It is given to another worker.
-                    0 if nth % 30 == 0 => write(&path, &large).expect("a large source"),
-                    0 => write(&path, random_bytes(700_000, 1)).expect("a longer source"),
-                    1 => write(&path, "short").expect("a shorter source"),
+                    0 if nth % 30 == 0 => write(&path, &large).expect("written"),
+                    0 => write(&path, random_bytes(700_000, 1)).expect("written"),
+                    1 => write(&path, "short").expect("written"),
                     _ => {
                         let mode = std::fs::Permissions::from_mode(0o600);
                         std::fs::set_permissions(&path, mode).expect("mode set");
@@ -173,7 +173,7 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() 
         let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &recorder);
         let reported = recorder.reported();
         drop(recorder);
-        let [from, to] = [&src, &dst].map(|root| Tree::read(root).expect("a tree"));
+        let [from, to] = [&src, &dst].map(|root| Tree::read(root).expect("read"));
         let aspects = Aspects { modes: true, ..Aspects::CONTENT };
         let differs = |path: &&Path| !from.differences_at(&to, path, aspects).is_empty();
         let differ = from.paths().filter(differs).count();

@@ -16,11 +16,11 @@ const LONG_BYTES: usize = (64 << 20) + 12_345;
 fn a_source_that_shrinks_is_reported_with_the_true_count() {
     let (_dir, at) = home();
     let (src, dst) = (at("src"), at("dst"));
-    write(&src, random_bytes(LONG_BYTES, 1)).expect("a source");
+    write(&src, random_bytes(LONG_BYTES, 1)).expect("written");
     let shorter = 3 << 20;
     let recorder = Recorder::with_meanwhile(|| {
         let file = OpenOptions::new().write(true).open(&src).expect("opened");
-        file.set_len(shorter).expect("it shrinks");
+        file.set_len(shorter).expect("length set");
     });
     let outcome = copy_exactly(&src, &dst, &Options::default(), &recorder);
     assert_eq!(outcome.failures, 1);
@@ -39,7 +39,7 @@ fn a_source_that_grows_or_is_touched_is_reported_and_its_copy_ends() {
     for grows in [true, false] {
         let (_dir, at) = home();
         let (src, dst) = (at("src"), at("dst"));
-        write(&src, random_bytes(1 << 20, 2)).expect("a source");
+        write(&src, random_bytes(1 << 20, 2)).expect("written");
         let recorder = Recorder::with_meanwhile(|| {
             let mut file = OpenOptions::new().append(true).open(&src).expect("opened");
             let changed = match grows {
@@ -52,6 +52,6 @@ fn a_source_that_grows_or_is_touched_is_reported_and_its_copy_ends() {
         assert_eq!(outcome.failures, 0, "GNU cp does not fail either; grows {grows}");
         assert_eq!(recorder.reported(), [Diagnostic::Changed { src: src.clone() }], "{grows}");
         assert!(metadata(&dst).expect("looked at").len() <= 2 << 20, "{grows}");
-        assert!(recorder.receipts.lock().expect("receipts")[0].changed, "{grows}");
+        assert!(recorder.receipts.lock().expect("locked")[0].changed, "{grows}");
     }
 }

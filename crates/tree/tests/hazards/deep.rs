@@ -19,10 +19,10 @@ fn a_tree_deeper_than_any_path_is_copied_with_few_descriptors() {
     let dir = in_memory.or_else(|_| tempfile::tempdir()).expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     std::fs::create_dir(&src).expect("created");
-    let mut at = openat(CWD, &src, OFlags::DIRECTORY, Mode::empty()).expect("it was just made");
+    let mut at = openat(CWD, &src, OFlags::DIRECTORY, Mode::empty()).expect("opened");
     for level in 1..LEVELS {
-        mkdirat(&at, NAME, Mode::RWXU).expect("a level");
-        at = openat(&at, NAME, OFlags::DIRECTORY, Mode::empty()).expect("it was just made");
+        mkdirat(&at, NAME, Mode::RWXU).expect("created");
+        at = openat(&at, NAME, OFlags::DIRECTORY, Mode::empty()).expect("opened");
         if level == LEVELS / 2 {
             openat(&at, c"half", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("opened");
         }
@@ -31,14 +31,14 @@ fn a_tree_deeper_than_any_path_is_copied_with_few_descriptors() {
 
     let most = AtomicUsize::new(0);
     let recorder = Recorder::without_receipts(|| {
-        let open = std::fs::read_dir("/proc/self/fd").expect("a list of descriptors").count();
+        let open = std::fs::read_dir("/proc/self/fd").expect("listed").count();
         most.fetch_max(open, Ordering::Relaxed);
     });
     // With receipts a path for each level would take gigabytes.
     recorder.expect_copy(&src, &dst, &Options::archive(), LEVELS);
     drop(recorder);
     // A letter for each entry, by its type.
-    let found = Command::new("find").arg(&dst).args(["-printf", "%y"]).output().expect("find runs");
+    let found = Command::new("find").arg(&dst).args(["-printf", "%y"]).output().expect("find ran");
     let types = testfs::stdout(&found);
     assert_eq!(["d", "f"].map(|letter| types.matches(letter).count()), [LEVELS, 2]);
     // Other tests of this process have descriptors open too.

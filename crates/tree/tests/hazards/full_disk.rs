@@ -36,7 +36,7 @@ fn a_full_file_system_is_reported_with_the_bytes_written_and_later_entries_are_t
         });
         let bytes = bytes.unwrap_or_else(|| panic!("{kind}: {reported:?}"));
         assert!(bytes < len as u64, "{kind}");
-        assert!(metadata(&large).expect("the partial file").len() >= bytes, "{kind}");
+        assert!(metadata(&large).expect("looked at").len() >= bytes, "{kind}");
         let (all, part) = (read(src.join("large")), read(&large));
         let bytes = usize::try_from(bytes).expect("it fits");
         assert!(all.expect("src")[..bytes] == part.expect("dst")[..bytes], "{kind}");

@@ -25,20 +25,20 @@ struct Threads {
 
 impl Threads {
     fn come(&self) {
-        self.seen.lock().expect("a set").insert(current().id());
+        self.seen.lock().expect("locked").insert(current().id());
         self.changed.notify_all();
     }
 
     fn meet(&self) {
         self.come();
-        let seen = self.seen.lock().expect("a set");
+        let seen = self.seen.lock().expect("locked");
         let alone = |seen: &mut HashSet<ThreadId>| seen.len() < 2;
         let limit = Duration::from_secs(60);
         drop(self.changed.wait_timeout_while(seen, limit, alone).expect("a set"));
     }
 
     fn number(&self) -> usize {
-        self.seen.lock().expect("a set").len()
+        self.seen.lock().expect("locked").len()
     }
 }
 
@@ -70,7 +70,7 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
             assert_eq!(threads.number(), 2, "{what}");
             assert_equal_trees(&src, &dst, Aspects::ALL, &what);
             // Every entry once: the files, and the directories above them.
-            let receipts = recorder.receipts.lock().expect("a list").len();
+            let receipts = recorder.receipts.lock().expect("locked").len();
             assert_eq!(receipts, 3 + [1, 4, 4][case], "{what}");
             remove_dir_all(&src).expect("removed");
             remove_dir_all(&dst).expect("removed");

@@ -14,7 +14,7 @@ const LENGTHS: [usize; 7] = [0, 1, 4095, 4096, 5000, 100_000, (1 << 20) + 5];
 
 fn make_old(path: &Path) {
     let file = OpenOptions::new().write(true).open(path).expect("opened");
-    file.set_modified(SystemTime::now() - Duration::from_secs(1000)).expect("its time");
+    file.set_modified(SystemTime::now() - Duration::from_secs(1000)).expect("time set");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn old_contents_of_every_length_are_replaced() {
                 write(&src, random_bytes(len, 1)).expect("written");
                 let _ = std::fs::remove_file(&dst);
                 let _ = std::fs::remove_file(&name);
-                write(&dst, random_bytes(old_len, 2)).expect("the old file");
+                write(&dst, random_bytes(old_len, 2)).expect("written");
                 hard_link(&dst, &name).expect("another name");
                 make_old(&dst);
                 // The second time both may share their extents already.
@@ -38,7 +38,10 @@ fn old_contents_of_every_length_are_replaced() {
                     let after = metadata(&dst).expect("looked at");
                     assert!(read(&dst).expect("read") == random_bytes(len, 1), "{what}");
                     assert_eq!((after.ino(), after.nlink()), (before.ino(), 2), "{what}");
-                    assert!(after.modified().expect("a time") > before.modified().expect("one"));
+                    assert!(
+                        after.modified().expect("time read")
+                            > before.modified().expect("time read")
+                    );
                     make_old(&dst);
                 }
             }
@@ -55,7 +58,7 @@ fn data_written_since_a_clone_is_replaced() {
             // Now both may share all extents.
             copy_ok(&src, &dst, &Options::default());
             let file = OpenOptions::new().write(true).open(changed).expect("opened");
-            file.write_all_at(b"new, and only in the page cache", 50_000).expect("it is written");
+            file.write_all_at(b"new, and only in the page cache", 50_000).expect("written");
             copy_ok(&src, &dst, &Options::default());
             let (src, dst) = (read(&src).expect("read"), read(&dst).expect("read"));
             assert!(src == dst, "{kind}: {} was written to", changed.display());
@@ -81,7 +84,7 @@ fn check_shrinking(what: &str, dir: &Path, len: usize) {
     };
     with_other_thread(cut, || {
         for _ in 0..100 {
-            write(&dst, vec![b'o'; len]).expect("the old file");
+            write(&dst, vec![b'o'; len]).expect("written");
             let recorder = Recorder::default();
             // A diagnostic about the change is allowed.
             let _ = copy_exactly(&src, &dst, &Options::default(), &recorder);
@@ -100,7 +103,7 @@ fn a_page_in_memory_is_emptied_before_a_server_fills_it_in_parts() {
     let check = |faults: Lies, copied_bytes: usize, failures: u64| {
         let what = format!("{faults:?}");
         let Some(faulty) = FuseFs::with_source(random_bytes(1000, 1), faults) else { return };
-        write(&dst, &old).expect("the old file");
+        write(&dst, &old).expect("written");
         let recorder = Recorder::default();
         let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
         let copy = read(&dst).expect("read");

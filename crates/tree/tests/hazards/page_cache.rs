@@ -18,7 +18,7 @@ const PAGE_BYTES: usize = 4096;
 /// Which pages of a file are in the cache.
 fn resident(path: &Path) -> Vec<bool> {
     let file = File::open(path).expect("opened");
-    let len = file.metadata().expect("its length").len();
+    let len = file.metadata().expect("looked at").len();
     let mut resident = vec![false; usize::try_from(len).expect("it is small").div_ceil(PAGE_BYTES)];
     let mut ranges = vec![(0, resident.len())];
     while let Some((start, end)) = ranges.pop() {
@@ -48,7 +48,7 @@ fn set_resident(path: &Path, wanted: impl Fn(usize) -> bool) {
     file.sync_all().expect("synced");
     fadvise(&file, 0, None, Advice::DontNeed).expect("dropped");
     fadvise(&file, 0, None, Advice::Random).expect("no reading ahead");
-    let len = usize::try_from(file.metadata().expect("its length").len()).expect("it is small");
+    let len = usize::try_from(file.metadata().expect("looked at").len()).expect("it is small");
     for page in (0..len.div_ceil(PAGE_BYTES)).filter(|&page| wanted(page)) {
         file.read_at(&mut [0], (page * PAGE_BYTES) as u64).expect("a byte");
     }
@@ -70,7 +70,7 @@ fn past_cache(engine: Option<&str>, jobs: usize) -> Options {
     Options {
         no_cache: true,
         reflink: Reflink::Never,
-        engine: engine.map(|text| text.parse().expect("a variant")),
+        engine: engine.map(|text| text.parse().expect("parsed")),
         jobs: NonZeroUsize::new(jobs),
         ..Options::archive()
     }
@@ -139,7 +139,7 @@ fn pages_of_a_large_file_are_dropped_during_the_copy() {
         let file = File::create(&src).expect("created");
         for part in [0_u64, 5, 60] {
             let bytes = random_bytes(12 << 20, part);
-            file.write_all_at(&bytes, (part << 20) + 1000).expect("a part");
+            file.write_all_at(&bytes, (part << 20) + 1000).expect("written");
         }
         for (sparse, engine) in [
             (Sparse::Auto, None),

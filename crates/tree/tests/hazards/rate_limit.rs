@@ -15,7 +15,7 @@ fn limited(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
     Options {
         limit_rate: NonZeroU64::new(mib_per_second << 20),
         jobs: NonZeroUsize::new(jobs),
-        engine: engine.map(|text| text.parse().expect("a variant")),
+        engine: engine.map(|text| text.parse().expect("parsed")),
         reflink: tree::Reflink::Never,
         ..Options::archive()
     }
@@ -43,7 +43,7 @@ fn no_copy_is_faster_than_its_rate() {
             assert!((0.45..20.0).contains(&seconds), "{name}, {jobs}, {engine:?}: {seconds} s");
         }
     }
-    assert!(read(&src).expect("read") == read(at("t-4-false")).expect("its copy"));
+    assert!(read(&src).expect("read") == read(at("t-4-false")).expect("read"));
 }
 
 #[test]

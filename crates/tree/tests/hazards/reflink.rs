@@ -16,7 +16,7 @@ fn no_engine_shares_blocks_if_that_is_forbidden() {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         write(&src, &content).expect("written");
         for engine in ["copy_file_range", "copy_file_range:256K@2", "splice"] {
-            let engine = Some(engine.parse().expect("a variant"));
+            let engine = Some(engine.parse().expect("parsed"));
             let options = Options { engine, reflink: Reflink::Never, ..Options::default() };
             let receipts = copy_ok(&src, &dst, &options);
             let text = format!("{kind}: {:?}", receipts[0].attempts);

@@ -19,7 +19,7 @@ fn make_sparse(path: &Path, len: u64, data: &[u64]) {
     let file = File::create(path).expect("created");
     file.set_len(len).expect("length set");
     for &at in data {
-        file.write_all_at(&random_bytes(64 << 10, at), at).expect("data");
+        file.write_all_at(&random_bytes(64 << 10, at), at).expect("written");
     }
     file.sync_all().expect("allocated");
 }
@@ -54,11 +54,11 @@ fn a_file_longer_than_one_call_moves_is_copied_whole() {
         let options = Options { reflink: Reflink::Auto, ..Options::default() };
         copy_ok(&src, &dst, &options);
         assert_eq!(metadata(&dst).expect("looked at").len(), len, "{kind}");
-        let (one, other) = (File::open(&src).expect("src"), File::open(&dst).expect("dst"));
+        let (one, other) = (File::open(&src).expect("opened"), File::open(&dst).expect("opened"));
         for at in [0, 0x7fff_f000 - 100, len - (64 << 10), 1 << 30] {
             let (mut here, mut there) = (vec![0; 64 << 10], vec![1; 64 << 10]);
-            one.read_exact_at(&mut here, at).expect("data");
-            other.read_exact_at(&mut there, at).expect("data");
+            one.read_exact_at(&mut here, at).expect("read");
+            other.read_exact_at(&mut there, at).expect("read");
             assert!(here == there, "{kind} at {at}");
         }
     });
@@ -71,7 +71,7 @@ fn sparse_always_creates_every_hole_and_sparse_never_none() {
         let mut bytes = vec![0; 4 << 20];
         bytes[1 << 20..(1 << 20) + 10].fill(7);
         bytes[3 << 20] = 1;
-        write(&src, &bytes).expect("a file without holes");
+        write(&src, &bytes).expect("written");
         let always = Options { sparse: Sparse::Always, ..Options::default() };
         copy_ok(&src, &dst, &always);
         assert!(same(&src, &dst), "{kind}");
@@ -93,7 +93,7 @@ fn old_data_is_replaced_by_holes_and_removed_behind_the_end() {
         for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
             for (data, old_len) in [(&[128 << 10][..], 3 << 20), (&[], 800 << 10)] {
                 make_sparse(&src, 1 << 20, data);
-                write(&dst, random_bytes(old_len, 1)).expect("the old file");
+                write(&dst, random_bytes(old_len, 1)).expect("written");
                 copy_ok(&src, &dst, &Options { sparse, ..Options::default() });
                 assert!(same(&src, &dst), "{kind} {sparse:?}: {data:?} over {old_len}");
             }
@@ -112,7 +112,7 @@ fn a_clone_succeeds_or_is_refused_without_loss() {
                 let _ = std::fs::remove_file(&dst);
                 let old = before.map(|len| random_bytes(len, 2));
                 if let Some(old) = &old {
-                    write(&dst, old).expect("the old file");
+                    write(&dst, old).expect("written");
                 }
                 let recorder = crate::recorder::Recorder::default();
                 let outcome = crate::recorder::copy_exactly(&src, &dst, &options, &recorder);

@@ -17,12 +17,12 @@ use crate::recorder::{
 /// Makes a directory with a file outside the destination. Neither must change.
 fn make_outside(root: &Path) -> Tree {
     make_files(root, &["victim"], "untouched");
-    Tree::read(root).expect("a tree")
+    Tree::read(root).expect("read")
 }
 
 /// How the directory outside differs from what it was.
 fn differences(before: &Tree, root: &Path) -> Vec<String> {
-    before.differences(&Tree::read(root).expect("a tree"), Aspects::ALL)
+    before.differences(&Tree::read(root).expect("read"), Aspects::ALL)
 }
 
 fn exchange(one: &Path, other: &Path) {
@@ -47,7 +47,7 @@ fn nothing_is_read_through_a_link_in_the_place_of_a_listed_source() {
     make_files(&at("secret"), &["f0", "f1", "dir/f"], "secret");
     create_dir(at("traps")).expect("created");
     for name in ["f0", "f1", "dir"] {
-        symlink(at("secret").join(name), at("traps").join(name)).expect("a trap");
+        symlink(at("secret").join(name), at("traps").join(name)).expect("linked");
     }
     let swap = Once::new();
     let recorder = Recorder::with_meanwhile(|| {
@@ -102,7 +102,7 @@ fn a_link_that_the_run_itself_made_is_not_written_through() {
         assert_eq!(outcome.failures, 1);
         let reported = recorder.reported();
         assert!(matches!(reported[..], [Diagnostic::JustCreatedSymlink { .. }]), "{reported:?}");
-        std::fs::remove_file(at("dst/name")).expect("the link");
+        std::fs::remove_file(at("dst/name")).expect("removed");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     let options = Options { follow: Follow::Always, ..options };
     let copy_with_links_of = |owner| {
         for middle in ["middle-file", "middle-dir"] {
-            lchown(at("dst").join(middle), Some(owner), Some(owner)).expect("its owner");
+            lchown(at("dst").join(middle), Some(owner), Some(owner)).expect("owner set");
         }
         let_clock_tick();
         let recorder = Recorder::default();
@@ -233,7 +233,7 @@ fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
         let Ok(reported) = receiver.recv_timeout(std::time::Duration::from_secs(60)) else {
             panic!("{name}, force {force}: the copy waits for the other end of a fifo");
         };
-        copying.join().expect("no panic");
+        copying.join().expect("joined");
         let told = match name {
             "src" => matches!(reported[..], [Diagnostic::SourceReplaced { .. }]),
             _ => matches!(reported[..], [Diagnostic::DestinationReplaced { .. }]),

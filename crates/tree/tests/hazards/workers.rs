@@ -30,7 +30,7 @@ fn make_tree(root: &Path, random: &mut fastrand::Rng) {
     let mut files = Vec::new();
     let mut at = root.join("deep");
     for level in 0..90 {
-        create_dir_all(&at).expect("a level");
+        create_dir_all(&at).expect("created");
         files.push(at.join("f"));
         at = at.join(format!("l{level}"));
     }
@@ -92,7 +92,7 @@ fn a_flat_directory_is_split_among_all_workers() {
     }
     let shares = Mutex::new(HashMap::new());
     let recorder = Recorder::without_receipts(|| {
-        let mut shares = shares.lock().expect("a map");
+        let mut shares = shares.lock().expect("locked");
         let share = shares.entry(current().id()).or_insert(0);
         *share += 1;
         let has_enough = *share >= 200;
@@ -228,7 +228,7 @@ fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
     let recorder = Recorder { interrupts_at: Some(500), ..Recorder::default() };
     let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &recorder);
     assert_eq!(outcome.failures, u64::try_from(recorder.reported().len()).expect("few"));
-    let [from, to] = [&src, &dst].map(|root| Tree::read(root).expect("a tree"));
+    let [from, to] = [&src, &dst].map(|root| Tree::read(root).expect("read"));
     assert!(to.paths().count() < from.paths().count(), "it was stopped");
     let aspects = Aspects { modes: true, mtimes: true, ..Aspects::CONTENT };
     for path in to.paths().filter(|path| dst.join(path).is_dir()) {

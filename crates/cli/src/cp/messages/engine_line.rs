@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn variant(text: &str) -> Variant {
-        text.parse().expect("a variant")
+        text.parse().expect("parsed")
     }
 
     fn attempt(text: &str, bytes: u64, stop: Stop) -> Attempt {

@@ -227,7 +227,7 @@ mod tests {
         names.retain(|name| {
             !name.contains(&b'\'') || name.iter().all(|byte| (b' '..=b'~').contains(byte))
         });
-        let empty = tempfile::tempdir().expect("a directory without files");
+        let empty = tempfile::tempdir().expect("created");
         for (locale, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
             let output = Command::new(program)
                 .arg0("cp")

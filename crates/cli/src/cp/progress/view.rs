@@ -335,7 +335,7 @@ mod tests {
             for name in names {
                 let view = view(None, vec![file(name, 5 * MIB, 20 * MIB)]);
                 let lines = view.lines(columns, 24);
-                let shown = lines.last().expect("a line");
+                let shown = lines.last().expect("found");
                 if columns >= 10 {
                     assert!(width(shown) < columns, "{columns}: {shown}");
                     assert!(shown.ends_with("  25 %"), "{shown}");
@@ -433,7 +433,7 @@ mod tests {
         let left = |millis| {
             let mut view = view(total(true), Vec::new());
             view.left = Some(Duration::from_millis(millis));
-            view.figures(1).split(", ").last().expect("figures").to_owned()
+            view.figures(1).split(", ").last().expect("found").to_owned()
         };
         assert_eq!(
             [left(0), left(1), left(1000), left(59_001)],

@@ -140,11 +140,11 @@ mod tests {
             assert_eq!(target.exists(), old);
             assert_eq!(left_over(&target), Vec::<PathBuf>::new(), "it is being written");
             part.complete(&file).expect("renamed");
-            assert_eq!(read_to_string(&target).expect("the file"), format!("new, {old}\n"));
+            assert_eq!(read_to_string(&target).expect("read"), format!("new, {old}\n"));
             assert!(!part.path.exists());
             std::fs::set_permissions(&target, Permissions::from_mode(0o640)).expect("mode set");
         }
-        assert_eq!(target.metadata().expect("the file").mode() & 0o777, 0o640);
+        assert_eq!(target.metadata().expect("looked at").mode() & 0o777, 0o640);
         let (part, file) = PartFile::create(&target).expect("created");
         drop(file);
         let left = part.path.canonicalize().expect("resolved");
@@ -166,7 +166,7 @@ mod tests {
         write(dir.path().join("third"), "third").expect("written");
         std::fs::rename(dir.path().join("third"), &target).expect("renamed");
         assert!(part.complete(&file).is_err());
-        assert_eq!(read(&target).expect("the file"), b"third");
+        assert_eq!(read(&target).expect("read"), b"third");
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         let (part, mut file) = PartFile::create(&link).expect("created");
         file.write_all(b"new").expect("written");
         part.complete(&file).expect("renamed");
-        assert_eq!(read(&target).expect("the file"), b"new");
+        assert_eq!(read(&target).expect("read"), b"new");
         assert!(link.is_symlink());
         symlink("nowhere", dir.path().join("dangling")).expect("linked");
         assert!(PartFile::create(&dir.path().join("dangling")).is_err());

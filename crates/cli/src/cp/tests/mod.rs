@@ -64,7 +64,7 @@ pub(super) fn plain() -> CopyCommand {
 /// The operands `operands`, without `-t` and `-T`.
 pub(super) fn into_last(operands: &str) -> Request {
     let mut sources = words(operands);
-    let last = sources.pop().expect("a destination");
+    let last = sources.pop().expect("found");
     Request { sources, destination: Destination::Last(last) }
 }
 

@@ -17,7 +17,7 @@ fn made(variants: &[&str]) -> Synthetic {
     made.measure(6, 2, |_, _| 1e6);
     let mut rng = fastrand::Rng::with_seed(11);
     for run in made.samples.clone() {
-        let Bytes(bytes) = run.variant.parse().expect("a buffer");
+        let Bytes(bytes) = run.variant.parse().expect("parsed");
         let [reads, writes] = [(200.0, 0.1), (300.0, 0.3)].map(|(call_ns, byte_ns)| {
             let mean = call_ns + byte_ns * bytes as f64;
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

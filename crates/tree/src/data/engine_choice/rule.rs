@@ -285,7 +285,7 @@ mod tests {
         let never = Options { reflink: Reflink::Never, ..plain.clone() };
         check(&never, (EXT4, EXT4), &format!("- | read_write:512K@2 {rw}"));
         check(&never, (NFS, NFS), &format!("- | {rw}"));
-        let engine = Some("splice:1M".parse().expect("a variant"));
+        let engine = Some("splice:1M".parse().expect("parsed"));
         let forced = Options { engine, ..plain.clone() };
         check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw}"));
         let no_cache = Options { no_cache: true, ..plain };
