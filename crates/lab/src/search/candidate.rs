@@ -14,9 +14,6 @@ use crate::trial::Runner;
 /// A copy of this length takes longer to compare and to remove than to begin.
 pub(crate) const LONG_BYTES: u64 = 8 << 20;
 
-/// What GNU cp is called.
-pub(crate) const GNU_CP: &str = "gnu_cp";
-
 /// What GNU cp tries with each file: to share extents, then to have the kernel copy, and where that
 /// is refused, to read and write.
 const GNU_CP_TRIES: [&str; 3] = ["reflink", "copy_file_range", "read_write:128K"];
@@ -127,7 +124,7 @@ impl Candidate {
     /// GNU cp since version 9.0, by the variant that copies where extents cannot be shared.
     pub(crate) fn gnu_cp() -> Candidate {
         let main = "copy_file_range".parse().expect("the engine is in the table");
-        Candidate { name: GNU_CP.to_owned(), ..Candidate::new(main, Role::OtherCopier) }
+        Candidate { name: "gnu_cp".to_owned(), ..Candidate::new(main, Role::OtherCopier) }
     }
 
     /// Starts what it runs.

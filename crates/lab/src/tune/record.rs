@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::candidates;
 use super::search::Search;
-use crate::search::candidate::{GNU_CP, Status};
+use crate::search::candidate::{Candidate, Role, Status};
 use crate::search::winner;
 use crate::stats::{Interval, Ratio, Runs, SlowMode, median};
 
@@ -232,12 +232,11 @@ impl Finding {
         let best = candidates::best(candidates).filter(|_| answered);
         let chosen = candidates::choose(candidates, search.default()).filter(|_| answered);
         let name = |index: Option<usize>| index.map(|index| candidates[index].name.clone());
-        let variants = variant_results(search, best, chosen);
-        let loss = |name: &str| {
-            let result = variants.iter().find(|result| result.name == name)?;
-            answered.then(|| Loss::of(result))
+        let loss = |is_it: &dyn Fn(&Candidate) -> bool| {
+            let index = candidates.iter().position(is_it)?;
+            answered.then(|| Loss::of(index, best, candidates))
         };
-        let (case, default) = (search.case, search.default().to_string());
+        let case = search.case;
         let Situation { size, residency, in_flight, no_cache } = case.situation;
         Finding {
             size: size.to_string(),
@@ -250,14 +249,18 @@ impl Finding {
             why_not: search.why_not.clone(),
             choice: name(chosen),
             best: name(best),
+            default: search.default().to_string(),
             settled: search.settled && answered,
             rounds: search.rounds(),
             seconds: search.took.as_secs_f64(),
-            default_loss: loss(&default),
-            gnu_cp_loss: loss(GNU_CP),
-            copy_file_range_loss: loss("copy_file_range"),
-            default,
-            variants,
+            default_loss: loss(&|candidate| {
+                candidate.variant == *search.default() && candidate.role != Role::OtherCopier
+            }),
+            gnu_cp_loss: loss(&|candidate| candidate.role == Role::OtherCopier),
+            copy_file_range_loss: loss(&|candidate| {
+                candidate.name == "copy_file_range" && candidate.role != Role::OtherCopier
+            }),
+            variants: variant_results(search, best, chosen),
             left: BTreeMap::new(),
         }
     }
@@ -322,13 +325,24 @@ impl Finding {
 }
 
 impl Loss {
-    fn of(result: &VariantResult) -> Loss {
-        match (result.ratio_to_best, result.ratio_low, result.ratio_high) {
-            _ if result.outcome == "refused" => Loss::Refused,
-            _ if result.shares_extents => Loss::SharesExtents,
-            (Some(ratio), Some(low), Some(high)) => Loss::Ratio { ratio, low, high },
-            _ => Loss::Unknown,
+    /// The loss of the candidate at `index`.
+    fn of(index: usize, best: Option<usize>, candidates: &[Candidate]) -> Loss {
+        let candidate = &candidates[index];
+        if candidate.is_refused() {
+            return Loss::Refused;
         }
+        if candidate.shares_extents {
+            return Loss::SharesExtents;
+        }
+        let Some(best) = best else { return Loss::Unknown };
+        if candidate.name == candidates[best].name {
+            return Loss::Ratio { ratio: 1.0, low: 1.0, high: 1.0 };
+        }
+        candidate.ratio(&candidates[best]).map_or(Loss::Unknown, |ratio| Loss::Ratio {
+            ratio: ratio.estimate,
+            low: ratio.interval.low,
+            high: ratio.interval.high,
+        })
     }
 }
 
