@@ -97,6 +97,25 @@ mod tests {
     }
 
     #[test]
+    fn the_rule_decides_where_nothing_was_measured() {
+        use InFlight::{One, Several};
+        let rw = "read_write:256K";
+        for (src, dst, bytes, in_flight, no_cache, expected) in [
+            ("nfs", "nfs", 1 << 30, One, false, format!("copy_file_range {rw}")),
+            ("f2fs", "f2fs", 1 << 30, One, false, format!("read_write:512K@2 {rw}")),
+            ("f2fs", "f2fs", 1 << 30, Several, false, format!("splice:512K,pipe=512K {rw}")),
+            ("f2fs", "f2fs", 1 << 30, One, true, format!("dontcache@2 direct@2 {rw}@2 {rw}")),
+        ] {
+            let predictor = Predictor::between(&found(src, dst), &[]);
+            let planned = planned(bytes, Residency::Resident, in_flight, no_cache);
+            assert_eq!(texts(&predictor.variants(&planned)), expected, "{src} {dst} {bytes}");
+        }
+        let predictor = Predictor::between(&found("f2fs", "f2fs"), &[]);
+        let cold = planned(1 << 30, Residency::Absent, One, false);
+        assert_eq!(texts(&predictor.variants(&cold)), format!("direct_read:2M,depth=4 {rw}"));
+    }
+
+    #[test]
     fn the_users_lines_come_first_then_the_rule() {
         let found = found("ext4", "ext4");
         let own = vec![
