@@ -95,6 +95,8 @@ pub struct Protocol<P: Payload> {
     taken: BTreeMap<u64, (RankId, ShareId)>,
     next_taken: u64,
     links: SourceLinks<P::Name>,
+    /// Names and claims of this rank that wait for an answer.
+    tickets: u64,
     /// Messages of this rank, `TakesNone` and `Copied`, that the receivers may not know yet.
     unknown: u64,
     cancelled: bool,
@@ -156,6 +158,7 @@ impl<P: Payload> Protocol<P> {
             taken: BTreeMap::new(),
             next_taken: 0,
             links: SourceLinks::new(),
+            tickets: 0,
             unknown: 0,
             cancelled: false,
             farewells_missing: ranks,
@@ -243,6 +246,7 @@ impl<P: Payload> Protocol<P> {
 
     /// The name with this ticket is one of several of a file. [`Command::FirstCopy`] says what to do with it.
     pub fn ask_link(&mut self, inode: InodeId, ticket: Ticket, out: &mut Commands<P>) {
+        self.tickets += 1;
         self.send(inode.owner(self.ranks), Message::AskLink(inode, ticket), out);
     }
 
@@ -255,6 +259,7 @@ impl<P: Payload> Protocol<P> {
     /// Asks the rank that owns a file for a range of it, as part of a share that this rank has.
     /// [`Command::Granted`] has the answer.
     pub fn claim(&mut self, owner: RankId, ticket: Ticket, work: P::Work, out: &mut Commands<P>) {
+        self.tickets += 1;
         self.send(owner, Message::Claim(ticket, work), out);
     }
 
@@ -332,9 +337,15 @@ impl<P: Payload> Protocol<P> {
                 self.unknown -= 1;
                 self.summarize_after_last_answer(out);
             }
-            Message::FirstCopy(ticket, name) => out.push(Command::FirstCopy(ticket, name)),
+            Message::FirstCopy(ticket, name) => {
+                self.tickets -= 1;
+                out.push(Command::FirstCopy(ticket, name));
+            }
             Message::Claim(ticket, work) => out.push(Command::Claimed(from, ticket, work)),
-            Message::Grant(ticket, work) => out.push(Command::Granted(ticket, work)),
+            Message::Grant(ticket, work) => {
+                self.tickets -= 1;
+                out.push(Command::Granted(ticket, work));
+            }
             Message::Cancel => self.cancelled(out),
             Message::Finish => self.end(out),
             Message::Farewell(summary) => {
@@ -495,7 +506,8 @@ impl<P: Payload> Protocol<P> {
         assert!(
             matches!(self.state, State::Busy | State::Idle)
                 && self.given.is_empty()
-                && self.taken.is_empty(),
+                && self.taken.is_empty()
+                && self.tickets == 0,
             "the run ends when nothing is left on any rank"
         );
         self.state = State::Finishing;
